@@ -1,0 +1,184 @@
+import { JsonCursor, type JsonText, trust } from './json-cursor.js'
+import { COMMA, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js'
+
+/** Bytes to put in place of those from `start` to `end`. */
+interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly put: Buffer
+}
+
+const NOTHING = Buffer.alloc(0)
+const COMMA_TEXT = Buffer.from(',')
+/** Up to this size a loop of ours copies faster than a native call, which needs a view of the range; measured. */
+const SMALL_COPY_BYTES = 48
+
+/** A text of known length that is written from its beginning to its end. */
+class Output {
+  readonly bytes: Buffer
+  #at = 0
+
+  constructor(length: number) {
+    this.bytes = Buffer.allocUnsafe(length)
+  }
+
+  add(from: Buffer, start: number, end: number): void {
+    const { bytes } = this
+    const at = this.#at
+    if (end - start > SMALL_COPY_BYTES) from.copy(bytes, at, start, end)
+    else for (let i = start; i < end; i++) bytes[at + i - start] = from[i] ?? 0
+    this.#at = at + end - start
+  }
+
+  addString(text: string): void {
+    const { bytes } = this
+    const at = this.#at
+    for (let i = 0; i < text.length; i++) {
+      const unit = text.charCodeAt(i)
+      if (unit >= 0x80) {
+        this.#at += bytes.write(text, at)
+        return
+      }
+      bytes[at + i] = unit
+    }
+    this.#at = at + text.length
+  }
+}
+
+/** The text with these edits made, which are in order and do not overlap. */
+function applyEdits(text: JsonText, edits: readonly Edit[]): JsonText {
+  let length = text.length
+  for (const { start, end, put } of edits) length += put.length - (end - start)
+  const out = new Output(length)
+  let from = 0
+  for (const { start, end, put } of edits) {
+    out.add(text, from, start)
+    out.add(put, 0, put.length)
+    from = end
+  }
+  out.add(text, from, text.length)
+  return trust(out.bytes)
+}
+
+/** The edit that removes the current item and exactly one comma, whichever side has one to spare. */
+function removal(text: JsonText, at: JsonCursor, keptBefore: boolean): Edit {
+  if (keptBefore) return { start: at.comma, end: at.end, put: NOTHING }
+  return { start: at.start, end: text[at.stop] === COMMA ? at.stop + 1 : at.end, put: NOTHING }
+}
+
+function concat(parts: readonly (Buffer | string)[]): JsonText {
+  let length = 0
+  for (const part of parts) length += Buffer.byteLength(part)
+  const out = new Output(length)
+  for (const part of parts) {
+    if (typeof part === 'string') out.addString(part)
+    else out.add(part, 0, part.length)
+  }
+  return trust(out.bytes)
+}
+
+/** What is before a member's value; nearly all keys are such that they need no escapes. */
+const keyText = (before: string, key: string): string =>
+  /^[\w$./:-]*$/.test(key) ? `${before}"${key}":` : `${before}${JSON.stringify(key)}:`
+
+/** The edit that gives the object that starts at `offset` in a text this member; none if it has it already. */
+function assignment(object: JsonText, offset: number, key: string, value: JsonText): Edit | undefined {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) {
+    if (!at.keyIs(key)) continue
+    if (at.value.equals(value)) return undefined
+    return { start: offset + at.valueStart, end: offset + at.end, put: value }
+  }
+  const isEmpty = at.end === 0
+  const start = offset + (isEmpty ? 1 : at.end)
+  return { start, end: start, put: concat([keyText(isEmpty ? '' : ',', key), value]) }
+}
+
+/** The first member of that name, if it is an object itself. */
+function innerObject(object: JsonText, key: string): JsonText | undefined {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) if (at.keyIs(key)) return object[at.valueStart] === OPEN_OBJECT ? at.value : undefined
+  return undefined
+}
+
+/**
+ * The object with this member: replaces the value of the first member of that name, or appends one. All other
+ * bytes stay, white space included; the same reference if the member has that text already. Throws TypeError if
+ * `object` is none.
+ */
+export const withMember = (object: JsonText, key: string, value: JsonText): JsonText =>
+  withAt(object, [key], value)
+
+/**
+ * The object with `value` at the end of `path`: replaces what is there, or appends the members that are
+ * missing; what is on the way and no object gives way to one. Otherwise as `withMember`.
+ */
+export function withAt(object: JsonText, path: readonly string[], value: JsonText): JsonText {
+  const below = [...path]
+  let key = below.shift()
+  if (key === undefined) return value
+  if (object[0] !== OPEN_OBJECT) throw new TypeError('JSON text is not an object: it cannot have members')
+  let holder = object
+  while (below.length > 0) {
+    const inner = innerObject(holder, key)
+    if (inner === undefined) break
+    holder = inner
+    key = below.shift() ?? ''
+  }
+  const put = below.reduceRight((inside, name) => objectText([[name, inside]]), value)
+  // Slices share the memory of their text, so the distance between both is the place of the one in the other.
+  const edit = assignment(holder, holder.byteOffset - object.byteOffset, key, put)
+  return edit === undefined ? object : applyEdits(object, [edit])
+}
+
+/**
+ * The object without any member of these names; each takes one comma with it, all other bytes stay. The same
+ * reference if there is none.
+ */
+export function withoutMember(object: JsonText, ...keys: string[]): JsonText {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  const edits: Edit[] = []
+  let kept = false
+  while (at.next()) {
+    if (keys.some(key => at.keyIs(key))) edits.push(removal(object, at, kept))
+    else kept = true
+  }
+  return edits.length === 0 ? object : applyEdits(object, edits)
+}
+
+/**
+ * The array with other elements: `change` returns the same reference to keep one, undefined to drop it with one
+ * comma. All other bytes stay; the same reference if nothing changed, or if `array` is none.
+ */
+export function mapElements(
+  array: JsonText,
+  change: (element: JsonText, index: number) => JsonText | undefined,
+): JsonText {
+  const at = new JsonCursor(array, OPEN_ARRAY)
+  const edits: Edit[] = []
+  let kept = false
+  for (let index = 0; at.next(); index++) {
+    const before = at.value
+    const after = change(before, index)
+    if (after === undefined) edits.push(removal(array, at, kept))
+    else if (after !== before) edits.push({ start: at.start, end: at.end, put: after })
+    kept ||= after !== undefined
+  }
+  return edits.length === 0 ? array : applyEdits(array, edits)
+}
+
+/** An array of these elements. */
+export function arrayText(elements: readonly JsonText[]): JsonText {
+  const parts: (Buffer | string)[] = []
+  for (const element of elements) parts.push(parts.length === 0 ? '[' : COMMA_TEXT, element)
+  parts.push(elements.length === 0 ? '[]' : ']')
+  return concat(parts)
+}
+
+/** An object of these members, in this order. */
+export function objectText(members: readonly (readonly [key: string, value: JsonText])[]): JsonText {
+  const parts: (Buffer | string)[] = []
+  for (const [key, value] of members) parts.push(keyText(parts.length === 0 ? '{' : ',', key), value)
+  parts.push(members.length === 0 ? '{}' : '}')
+  return concat(parts)
+}

@@ -1,0 +1,141 @@
+import { isUtf8 } from 'node:buffer'
+import { cut, decodeString, JsonCursor, type JsonText, trust } from './json-cursor.js'
+import {
+  BACKSLASH,
+  invalidUtf8At,
+  JsonTextError,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  scanValue,
+  skipSpace,
+} from './json-scan.js'
+
+// JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of 1e400
+// and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by `readJson`;
+// everything else trusts it, cuts slices out of it and splices new bytes in.
+
+export type { JsonText } from './json-cursor.js'
+export { JsonTextError } from './json-scan.js'
+export { arrayText, mapElements, objectText, withAt, withMember, withoutMember } from './json-splice.js'
+
+/** How many arrays and objects may be inside each other; keeps parsers with a recursion of their own safe. */
+export const MAX_DEPTH = 512
+
+/**
+ * Validates a message and returns its one value, without byte order mark and surrounding white space. Throws
+ * JsonTextError for anything but the grammar of RFC 8259 in valid UTF-8, and for more than `maxDepth` levels.
+ * Numbers of any size and lone surrogates in `\u` notation are legal.
+ */
+export function readJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonText {
+  if (!isUtf8(bytes)) throw new JsonTextError('expected UTF-8', invalidUtf8At(bytes))
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+  const start = skipSpace(bytes, hasMark ? 3 : 0)
+  const end = scanValue(bytes, start, maxDepth)
+  const rest = skipSpace(bytes, end)
+  if (rest < bytes.length) throw new JsonTextError('expected nothing after the value', rest)
+  return start === 0 && end === bytes.length ? trust(bytes) : cut(trust(bytes), start, end)
+}
+
+/** Text of one of our own values. Throws TypeError for what JSON cannot say, such as undefined or a function. */
+export function textOf(value: unknown): JsonText {
+  const text = JSON.stringify(value) as string | undefined
+  if (text === undefined) throw new TypeError(`JSON has no ${typeof value}`)
+  return trust(Buffer.from(text))
+}
+
+/** JSON text of a constant of ours; not validated. */
+export const rawText = (trusted: string): JsonText => trust(Buffer.from(trusted))
+
+/** What kind of value a text is; its first byte tells. */
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+
+/** The kind of value that a text is. */
+export function kindOf(text: JsonText): JsonKind {
+  switch (text[0] ?? 0) {
+    case OPEN_OBJECT:
+      return 'object'
+    case OPEN_ARRAY:
+      return 'array'
+    case QUOTE:
+      return 'string'
+    case 0x74:
+    case 0x66:
+      return 'boolean'
+    case 0x6e:
+      return 'null'
+    default:
+      return 'number'
+  }
+}
+
+/** The value that a text means, with the losses of JSON.parse: only where a rule needs the meaning. */
+export const valueOf = (text: JsonText): unknown => JSON.parse(text.toString())
+
+/** What a JSON string means; undefined for any other kind of value. */
+export function stringOf(text: JsonText | undefined): string | undefined {
+  if (text?.[0] !== QUOTE) return undefined
+  return text.includes(BACKSLASH) ? decodeString(text) : text.toString('utf8', 1, text.length - 1)
+}
+
+/** A member of an object: its decoded key, its value as a slice. */
+export interface Member {
+  readonly key: string
+  readonly value: JsonText
+}
+
+/** The members of an object in their order, repeated ones too; none if it is no object. */
+export function membersOf(object: JsonText): Member[] {
+  const members: Member[] = []
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) members.push({ key: at.key, value: at.value })
+  return members
+}
+
+/** The elements of an array as slices; none if it is no array. */
+export function elementsOf(array: JsonText): JsonText[] {
+  const elements: JsonText[] = []
+  const at = new JsonCursor(array, OPEN_ARRAY)
+  while (at.next()) elements.push(at.value)
+  return elements
+}
+
+/** The first member with this (decoded) key; undefined if there is none or this is no object. */
+export function memberOf(object: JsonText, key: string): JsonText | undefined {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) if (at.keyIs(key)) return at.value
+  return undefined
+}
+
+/** What stands at the end of a path of keys; undefined where the path leaves the objects. */
+export function at(text: JsonText, ...path: string[]): JsonText | undefined {
+  let found: JsonText | undefined = text
+  for (const key of path) found = found && memberOf(found, key)
+  return found
+}
+
+/** The first of `keys` that an object has for the second time; `"\u0069d"` is `id`. */
+export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string | undefined {
+  const seen: string[] = []
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) {
+    for (const key of keys) {
+      if (!at.keyIs(key)) continue
+      if (seen.includes(key)) return key
+      seen.push(key)
+      break
+    }
+  }
+  return undefined
+}
+
+/** The same JSON on one line: CR and LF become spaces, which inside tokens they cannot be. Same reference if there are none. */
+export function oneLine(text: JsonText): JsonText {
+  if (!text.includes(0x0a) && !text.includes(0x0d)) return text
+  const line = Buffer.allocUnsafe(text.length)
+  for (let i = 0; i < text.length; i++) {
+    const byte = text[i] ?? 0
+    line[i] = byte === 0x0a || byte === 0x0d ? 0x20 : byte
+  }
+  return trust(line)
+}

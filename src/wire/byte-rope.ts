@@ -1,0 +1,66 @@
+/** Shorter pieces are copied together: a peer that sends byte by byte must not cost us a Buffer per byte. */
+const COPIED_BELOW_BYTES = 4096
+const SLAB_BYTES = 4 * COPIED_BELOW_BYTES
+
+/**
+ * Collects bytes that arrive in pieces and joins them once, when they are complete: the work is linear in
+ * their number however they were cut. Keeps references to what it is given; nobody may write to that afterwards.
+ */
+export class ByteRope {
+  #pieces: Buffer[] = []
+  #size = 0
+  /** Memory of ours that small pieces are copied into; its first `#used` bytes follow `#pieces`. */
+  #slab: Buffer | undefined
+  #used = 0
+
+  /** Number of bytes held. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Puts bytes behind the ones that are held. */
+  add(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    // The first piece is never copied: most messages arrive in one.
+    if (this.#size === 0 || bytes.length >= COPIED_BELOW_BYTES) {
+      this.#closeSlab()
+      this.#pieces.push(bytes)
+    } else {
+      this.#copy(bytes)
+    }
+    this.#size += bytes.length
+  }
+
+  /** All bytes as one Buffer, not copied if they came as one; the rope is empty afterwards. */
+  take(): Buffer {
+    this.#closeSlab()
+    const [only] = this.#pieces
+    const whole =
+      only !== undefined && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#size)
+    this.clear()
+    return whole
+  }
+
+  /** Lets go of everything that is held. */
+  clear(): void {
+    this.#pieces = []
+    this.#size = 0
+    this.#slab = undefined
+    this.#used = 0
+  }
+
+  #copy(bytes: Buffer): void {
+    if (this.#slab === undefined || this.#slab.length - this.#used < bytes.length) {
+      this.#closeSlab()
+      this.#slab = Buffer.allocUnsafe(SLAB_BYTES)
+    }
+    this.#slab.set(bytes, this.#used)
+    this.#used += bytes.length
+  }
+
+  #closeSlab(): void {
+    if (this.#slab !== undefined) this.#pieces.push(this.#slab.subarray(0, this.#used))
+    this.#slab = undefined
+    this.#used = 0
+  }
+}

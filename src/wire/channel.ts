@@ -1,0 +1,34 @@
+import type { Fault } from '../kernel/faults.js'
+
+/** What a channel tells; nothing is told before `listen` and nothing after `closed`. */
+export interface ChannelListener {
+  /** One whole message, without its framing; never empty. The bytes belong to the listener. */
+  message(bytes: Buffer): void
+  /** A line, event or frame that was longer than the limit was skipped. */
+  skipped(bytes: number): void
+  /** The peer reads again after `send` had returned false. */
+  drained(): void
+  /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Comes exactly once. */
+  closed(fault: Fault | undefined): void
+}
+
+/**
+ * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a WebSocket, a socket. Implemented in
+ * `transport/`; bytes only, no JSON.
+ */
+export interface Channel {
+  /** Starts delivery to `listener`; called once. */
+  listen(listener: ChannelListener): void
+  /**
+   * Queues one message (one line of JSON text, without newline). False: the peer is behind, slow down until
+   * `drained`. Sending on a closed channel does nothing and returns false.
+   */
+  send(message: Buffer): boolean
+  /** Bytes that were sent but not yet taken by the operating system. */
+  readonly queuedBytes: number
+  /** Stops reading from the peer, so that it feels the back-pressure. */
+  pause(): void
+  resume(): void
+  /** Ends the channel in order (a child goes through the kill ladder) and resolves when it is gone; never rejects. */
+  close(): Promise<void>
+}

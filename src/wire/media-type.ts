@@ -1,0 +1,27 @@
+/** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
+export function mediaTypeOf(contentType: string | undefined): string {
+  const [type = ''] = (contentType ?? '').split(';', 1)
+  return type.trim().toLowerCase()
+}
+
+/**
+ * Whether an `Accept` header allows a media type (lower case, without parameters), by RFC 9110 §12.5.1: the
+ * most specific range decides, and `q=0` means no. A missing or blank header allows everything; parameters
+ * other than `q` are ignored, because clients add `charset` to types that have none.
+ */
+export function accepts(accept: string | undefined, type: string): boolean {
+  if (accept === undefined || accept.trim() === '') return true
+  const ranges = withoutQuotes(accept).split(',')
+  const group = `${type.slice(0, type.indexOf('/'))}/*`
+  for (const wanted of [type, group, '*/*']) {
+    const named = ranges.filter(range => mediaTypeOf(range) === wanted)
+    if (named.length > 0) return named.some(range => !isRefused(range))
+  }
+  return false
+}
+
+/** Commas and semicolons inside a quoted parameter separate nothing; nobody reads what stands there. */
+const withoutQuotes = (header: string): string => header.replaceAll(/"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)/g, '""')
+
+const isRefused = (range: string): boolean =>
+  range.split(';').some(parameter => /^\s*q\s*=\s*0(?:\.0*)?\s*$/i.test(parameter))

@@ -1,0 +1,76 @@
+import { BomFilter } from './bom.js'
+import { ByteRope } from './byte-rope.js'
+
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const TAB = 0x09
+
+/** Told each line, without its line end; the bytes belong to the listener but may be a part of the chunk. */
+export type OnLine = (line: Buffer) => void
+
+/** Told the size of a line that was longer than the limit and was thrown away. */
+export type OnSkipped = (bytes: number) => void
+
+/**
+ * Cuts a stream of bytes into lines, the framing of the stdio transport (spec 2025-11-25, transports,
+ * "stdio"). A line ends at LF only; one CR before it, blank lines and a byte order mark at the start are
+ * dropped. A line over `maxBytes` (CR not counted) is skipped up to its LF and reported once. Callbacks must
+ * not throw.
+ */
+export class LineSplitter {
+  readonly #maxBytes: number
+  readonly #bom = new BomFilter()
+  readonly #held = new ByteRope()
+  /** Bytes of the unfinished line that were already thrown away, because it is too long whatever follows. */
+  #thrownBytes = 0
+
+  constructor({ maxBytes }: { readonly maxBytes: number }) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Takes the next bytes of the stream, which nobody may write to afterwards. */
+  push(chunk: Buffer, onLine: OnLine, onSkipped: OnSkipped): void {
+    const bytes = this.#bom.pass(chunk)
+    let from = 0
+    for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, from)) {
+      this.#hold(bytes.subarray(from, end))
+      this.#finish(onLine, onSkipped)
+      from = end + 1
+    }
+    this.#hold(bytes.subarray(from))
+  }
+
+  /** Ends the stream: what follows the last LF counts as a line. */
+  end(onLine: OnLine, onSkipped: OnSkipped): void {
+    this.#hold(this.#bom.end())
+    this.#finish(onLine, onSkipped)
+  }
+
+  #hold(bytes: Buffer): void {
+    // One byte more than the limit is kept: it may turn out to be the CR of a line that just fits.
+    if (this.#thrownBytes === 0 && this.#held.size + bytes.length <= this.#maxBytes + 1) {
+      this.#held.add(bytes)
+    } else {
+      this.#thrownBytes += this.#held.size + bytes.length
+      this.#held.clear()
+    }
+  }
+
+  #finish(onLine: OnLine, onSkipped: OnSkipped): void {
+    const thrownBytes = this.#thrownBytes
+    this.#thrownBytes = 0
+    if (thrownBytes > 0) {
+      onSkipped(thrownBytes)
+      return
+    }
+    const raw = this.#held.take()
+    const line = raw.at(-1) === CR ? raw.subarray(0, -1) : raw
+    if (line.length > this.#maxBytes) onSkipped(raw.length)
+    else if (!isBlank(line)) onLine(line)
+  }
+}
+
+function isBlank(line: Buffer): boolean {
+  return line.every(byte => byte === SPACE || byte === TAB || byte === CR)
+}
