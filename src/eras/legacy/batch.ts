@@ -1,0 +1,52 @@
+import { errorText } from '../../model/fault-table.js'
+import type { LegacyRevision } from '../../model/revision.js'
+import type { ReplyStream } from '../../rpc/host.js'
+import type { Classified } from '../../wire/classify.js'
+import { encodeRefusal } from '../../wire/jsonrpc.js'
+import { LIMITS } from '../../wire/limits.js'
+import type { LegacyUplink } from './uplink.js'
+
+/** The only revision with JSON-RPC batches (2025-03-26, basic, "Batching"). */
+export const BATCH_REVISION: LegacyRevision = '2025-03-26'
+
+/** Why an array may not be taken from this client; undefined if it may. */
+export const batchRefusal = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
+  if (items.length > LIMITS.batchMessages) return `A batch may hold ${LIMITS.batchMessages} messages`
+  if (items.some(isInitialize)) return 'initialize must not be part of a batch'
+  if (!uplink.isOpen) return 'Not initialized'
+  if (uplink.revision !== BATCH_REVISION) return `Batch not supported in ${uplink.revision}`
+  return undefined
+}
+
+const isInitialize = (item: Classified): boolean =>
+  item.is === 'message' && item.message.kind === 'request' && item.message.method === 'initialize'
+
+/** Whether a member of a batch gets an answer: requests, and what is too broken to tell. */
+const isAnswered = (item: Classified): boolean =>
+  item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
+
+/**
+ * Runs the members of a batch, each for itself. What is said on the way goes to `way.related`; the answers are handed
+ * over one by one as they come, and `way.done` follows the last one.
+ */
+export const runBatch = (
+  items: readonly Classified[],
+  uplink: LegacyUplink,
+  way: { related(frame: Buffer): void; answered(frame: Buffer): void; done(): void },
+): void => {
+  let open = items.filter(isAnswered).length
+  const ended = (frame: Buffer | undefined): void => {
+    if (frame !== undefined) way.answered(frame)
+    open -= 1
+    if (open === 0) way.done()
+  }
+  const silent: ReplyStream = { send: () => undefined, end: () => undefined }
+  if (open === 0) way.done()
+  for (const item of items) {
+    const replies = isAnswered(item) ? { send: (frame: Buffer) => way.related(frame), end: ended } : silent
+    if (item.is === 'message') uplink.receive(item.message, replies)
+    else if (item.is === 'batch')
+      replies.end(encodeRefusal(undefined, errorText(-32600, 'A batch may not hold a batch')))
+    else replies.end(encodeRefusal(item.id, errorText(item.code, item.why)))
+  }
+}

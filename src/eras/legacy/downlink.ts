@@ -1,0 +1,251 @@
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../kernel/json-text.js'
+import type { Logger } from '../../kernel/logger.js'
+import { errorText, RPC_CODES } from '../../model/fault-table.js'
+import type {
+  Ask,
+  CallSink,
+  CancelReason,
+  DownCall,
+  Downlink,
+  DownlinkListener,
+  Request,
+} from '../../model/links.js'
+import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import type { ServerFacts } from '../../model/peer.js'
+import type { LegacyRevision } from '../../model/revision.js'
+import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
+import { idKey, isId } from '../../wire/jsonrpc.js'
+import { tokenOf, withToken } from './encode.js'
+import { encodeFault, repairError } from './errors.js'
+import { EMPTY_RESULTS, SERVER_ASKS } from './methods.js'
+import { projectRequest } from './project.js'
+
+const EMPTY = rawText('{}')
+
+/**
+ * A connection to a server of the legacy era, after its handshake. Ids and progress tokens of this hop are minted and
+ * kept here; what goes up carries none of them.
+ */
+export class LegacyDownlink implements Downlink, ConversationListener {
+  readonly #server: string
+  readonly #log: Logger
+  readonly #listener: DownlinkListener
+  readonly #asks = new Map<string, LegacyAsk>()
+  #talk: Conversation | undefined
+  #facts: ServerFacts | undefined
+  #revision: LegacyRevision = '2025-11-25'
+
+  constructor(server: string, listener: DownlinkListener, log: Logger) {
+    this.#server = server
+    this.#listener = listener
+    this.#log = log
+  }
+
+  /** Binds the conversation that reports to this downlink; before anything can be sent. */
+  attach(talk: Conversation): void {
+    this.#talk = talk
+  }
+
+  /** Ends the handshake: from here on the connection can be used. */
+  established(revision: LegacyRevision, facts: ServerFacts): void {
+    this.#revision = revision
+    this.#facts = facts
+  }
+
+  get facts(): ServerFacts {
+    if (this.#facts === undefined) throw new Fault('internal', 'The server has not been initialized')
+    return this.#facts
+  }
+
+  get lastHeardMs(): number {
+    return this.#conversation.lastHeardMs
+  }
+
+  get hearsAmbient(): boolean {
+    return this.#conversation.hearsAmbient
+  }
+
+  call(request: Request, sink: CallSink): DownCall {
+    const talk = this.#conversation
+    const id = talk.nextId()
+    const call = new LegacyCall(id, request.method, sink, this)
+    const params = withToken(
+      projectRequest(this.#revision, request.method, request.params),
+      request.wantsProgress ? textOf(id) : undefined,
+    )
+    talk.request(id, request.method, params, call)
+    return call
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    void this.#conversation.notice(method, params)
+  }
+
+  pause(): void {
+    this.#conversation.pause()
+  }
+
+  resume(): void {
+    this.#conversation.resume()
+  }
+
+  close(): Promise<void> {
+    return this.#conversation.close()
+  }
+
+  /** A call was called off (utilities/cancellation): our id, to this one server. */
+  callOff(id: number, reason: CancelReason): void {
+    this.#conversation.forget(id)
+    this.tell(
+      'notifications/cancelled',
+      textOf(reason === undefined ? { requestId: id } : { requestId: id, reason }),
+    )
+  }
+
+  /** A server's outcome as any client may read it. */
+  repaired(method: string, outcome: Outcome): Outcome {
+    if (outcome.kind === 'error') return { kind: 'error', error: repairError(outcome.error, this.#server) }
+    if (outcome.kind === 'fault' || kindOf(outcome.result) === 'object') return outcome
+    if (EMPTY_RESULTS.has(method)) return resulted(EMPTY)
+    return failed(
+      new Fault('internal', `Server ${this.#server} answered ${method} with something that is no object`, {
+        data: { server: this.#server },
+      }),
+    )
+  }
+
+  // ── what the conversation tells ──
+
+  asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (method === 'ping') {
+      this.#conversation.reply(id, EMPTY)
+      return
+    }
+    if (!SERVER_ASKS.has(method)) {
+      this.#conversation.refuse(id, errorText(RPC_CODES['unknown-method'], `Method not found: ${method}`))
+      return
+    }
+    const key = idKey(id)
+    const ask = new LegacyAsk(method, params, about instanceof LegacyCall ? about : undefined, {
+      answer: outcome => {
+        this.#asks.delete(key)
+        this.#answer(id, outcome)
+      },
+      tell: (notice, noticeParams) => this.tell(notice, noticeParams),
+    })
+    this.#asks.set(key, ask)
+    this.#listener.asked(ask)
+  }
+
+  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (method === 'notifications/cancelled') {
+      this.#withdraw(params)
+      return
+    }
+    this.#listener.noticed(method, params, about instanceof LegacyCall ? about : undefined)
+  }
+
+  closed(fault: Fault): void {
+    for (const ask of [...this.#asks.values()]) ask.withdraw('the server is gone')
+    this.#asks.clear()
+    this.#listener.closed(fault)
+  }
+
+  get #conversation(): Conversation {
+    if (this.#talk === undefined) throw new Fault('internal', 'The server is not connected')
+    return this.#talk
+  }
+
+  #answer(id: JsonText, outcome: Outcome): void {
+    if (outcome.kind === 'result') this.#conversation.reply(id, outcome.result)
+    else this.#conversation.refuse(id, outcome.kind === 'error' ? outcome.error : encodeFault(outcome.fault))
+  }
+
+  #withdraw(params: JsonText | undefined): void {
+    const id = params === undefined ? undefined : memberOf(params, 'requestId')
+    const key = id !== undefined && isId(id) ? idKey(id) : undefined
+    const ask = key === undefined ? undefined : this.#asks.get(key)
+    if (key === undefined || ask === undefined) {
+      this.#log.debug({}, 'the server cancelled no open question of its own')
+      return
+    }
+    this.#asks.delete(key)
+    ask.withdraw('the server withdrew its question')
+  }
+}
+
+/** One request under way: what the conversation reports to, and what the caller cancels. */
+class LegacyCall implements CallSink, DownCall {
+  readonly #id: number
+  readonly #method: string
+  readonly #sink: CallSink
+  readonly #link: LegacyDownlink
+  #over = false
+
+  constructor(id: number, method: string, sink: CallSink, link: LegacyDownlink) {
+    this.#id = id
+    this.#method = method
+    this.#sink = sink
+    this.#link = link
+  }
+
+  progress(params: JsonText): void {
+    if (!this.#over) this.#sink.progress(params)
+  }
+
+  ended(outcome: Outcome): void {
+    if (this.#over) return
+    this.#over = true
+    this.#sink.ended(this.#link.repaired(this.#method, outcome))
+  }
+
+  cancel(reason: CancelReason): void {
+    if (this.#over) return
+    this.#over = true
+    this.#link.callOff(this.#id, reason)
+  }
+}
+
+/** One question of the server; answers once, however often it is told to. */
+class LegacyAsk implements Ask {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly about: DownCall | undefined
+  readonly wantsProgress: boolean
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+  readonly #token: JsonText | undefined
+  readonly #way: { answer(outcome: Outcome): void; tell(method: string, params: JsonText): void }
+  #over = false
+
+  constructor(
+    method: string,
+    params: JsonText | undefined,
+    about: DownCall | undefined,
+    way: { answer(outcome: Outcome): void; tell(method: string, params: JsonText): void },
+  ) {
+    this.method = method
+    this.params = params
+    this.about = about
+    this.#token = tokenOf(params)
+    this.wantsProgress = this.#token !== undefined
+    this.#way = way
+  }
+
+  answer(outcome: Outcome): void {
+    if (this.#over) return
+    this.#over = true
+    this.#way.answer(outcome)
+  }
+
+  progress(params: JsonText): void {
+    if (this.#over || this.#token === undefined) return
+    this.#way.tell('notifications/progress', withMember(params, 'progressToken', this.#token))
+  }
+
+  withdraw(reason: CancelReason): void {
+    if (this.#over) return
+    this.#over = true
+    this.onWithdrawn?.(reason)
+  }
+}

@@ -1,0 +1,208 @@
+import type { Clock } from '../../kernel/clock.js'
+import { unguessableId } from '../../kernel/ids.js'
+import type { Principal } from '../../model/peer.js'
+import type { Outlet } from '../../rpc/host.js'
+import type { HttpResponder } from '../../wire/http.js'
+import { EventStream, type LiveStream, PostStream, type StreamContext } from './http-streams.js'
+import { Replay } from './replay.js'
+import { LegacyUplink, type UplinkOptions } from './uplink.js'
+
+/** Notifications that wait for a standalone stream; at the limit the oldest goes. */
+const QUEUE_MAX = 100
+/** How long a question waits for a standalone stream. */
+const ORPHAN_MS = 10_000
+/** Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server"). */
+const PRIMED_SINCE = '2025-11-25'
+
+/** One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management"). */
+export class HttpSession implements Outlet {
+  readonly id = unguessableId()
+  readonly uplink: LegacyUplink
+  readonly context: StreamContext
+  lastUsedMs: number
+  readonly #clock: Clock
+  readonly #streams = new Map<number, EventStream>()
+  #standalone: EventStream | undefined
+  #queue: { readonly frame: Buffer; readonly method: string }[] = []
+  #questions: { readonly frame: Buffer; readonly undeliverable: () => void; readonly sinceMs: number }[] = []
+
+  constructor(
+    principal: Principal,
+    live: Set<LiveStream>,
+    options: UplinkOptions & { readonly clock: Clock },
+  ) {
+    this.#clock = options.clock
+    this.lastUsedMs = options.clock.nowMs()
+    this.uplink = new LegacyUplink(principal, this, options)
+    this.context = {
+      replay: new Replay(options.clock),
+      clock: options.clock,
+      isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
+      live,
+    }
+  }
+
+  /** Whether nobody is connected and nothing is under way: such a session may be forgotten when room is needed. */
+  get isIdle(): boolean {
+    return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
+  }
+
+  /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
+  post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
+    return new PostStream(responder, { 'mcp-session-id': this.id }, this.context, {
+      streaming: stream => {
+        this.#streams.set(stream.number, stream)
+        this.#forgetEnded()
+      },
+      elsewhere: takes === 'json' ? frame => this.tell(frame, '') : undefined,
+    })
+  }
+
+  /** Opens the standalone stream; a newer one takes the older one's place. */
+  listen(responder: HttpResponder): void {
+    const stream = this.#standalone ?? new EventStream(this.context)
+    this.#streams.set(stream.number, stream)
+    this.#standalone = stream
+    stream.attach(responder, { 'mcp-session-id': this.id }, true)
+    this.#flush(stream)
+  }
+
+  /** Takes up a broken stream after the event that the client saw last. False if that cannot be done without a gap. */
+  resume(lastEventId: string, responder: HttpResponder): boolean {
+    const place = this.context.replay.after(lastEventId)
+    const stream = place && this.#streams.get(place.stream)
+    if (place === undefined || stream === undefined) return false
+    stream.attach(responder, { 'mcp-session-id': this.id }, false)
+    for (const { id, frame } of place.events) stream.replay(id, frame)
+    if (stream === this.#standalone) this.#flush(stream)
+    if (stream.isEnded) stream.end()
+    return true
+  }
+
+  close(reason: string): void {
+    this.uplink.close(reason)
+    for (const question of this.#questions) question.undeliverable()
+    for (const stream of this.#streams.values()) stream.end()
+    this.#streams.clear()
+    this.#questions = []
+    this.#queue = []
+  }
+
+  /** Gives up on questions that waited too long for a stream. */
+  expire(): void {
+    const sinceMs = this.#clock.nowMs() - ORPHAN_MS
+    const late = this.#questions.filter(question => question.sinceMs < sinceMs)
+    if (late.length === 0) return
+    this.#questions = this.#questions.filter(question => question.sinceMs >= sinceMs)
+    for (const question of late) question.undeliverable()
+  }
+
+  // ── what belongs to no request ──
+
+  tell(frame: Buffer, method: string): void {
+    if (this.#standalone?.isAttached === true) {
+      this.#standalone.send(frame)
+      return
+    }
+    if (method.endsWith('/list_changed'))
+      this.#queue = this.#queue.filter(waiting => waiting.method !== method)
+    if (this.#queue.length >= QUEUE_MAX) this.#queue.shift()
+    this.#queue.push({ frame, method })
+  }
+
+  ask(frame: Buffer, undeliverable: () => void): void {
+    if (this.#standalone?.isAttached === true) this.#standalone.send(frame)
+    else this.#questions.push({ frame, undeliverable, sinceMs: this.#clock.nowMs() })
+  }
+
+  nextAskId(): string {
+    return unguessableId()
+  }
+
+  #flush(stream: EventStream): void {
+    const waiting = [...this.#queue, ...this.#questions]
+    this.#queue = []
+    this.#questions = []
+    for (const { frame } of waiting) stream.send(frame)
+  }
+
+  /** Ended streams that can no longer be replayed are forgotten with the rest of their events. */
+  #forgetEnded(): void {
+    if (this.#streams.size < 64) return
+    for (const [number, stream] of this.#streams) {
+      if (stream.isEnded && !this.context.replay.holds(number)) this.#streams.delete(number)
+    }
+  }
+}
+
+/** Bounds of the sessions of one face. */
+export interface SessionLimits {
+  /** All sessions; at the limit the one that is idle for longest goes, and with none idle new clients get 503. */
+  readonly sessions: number
+  /** A session that nobody used for so long is over. Long, because SDK clients do not introduce themselves again. */
+  readonly idleMs: number
+}
+
+/** The defaults. */
+export const SESSION_LIMITS: SessionLimits = { sessions: 1000, idleMs: 24 * 3_600_000 }
+
+/** The sessions of one HTTP face, by their unguessable ids, each bound to its principal. */
+export class HttpSessions {
+  readonly #byId = new Map<string, HttpSession>()
+  readonly #limits: SessionLimits
+  readonly #clock: Clock
+
+  constructor(clock: Clock, limits: SessionLimits = SESSION_LIMITS) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** A session by its id; another principal's is as unknown as none. */
+  find(id: string, principal: Principal): HttpSession | undefined {
+    const session = this.#byId.get(id)
+    if (session?.uplink.principal !== principal) return undefined
+    session.lastUsedMs = this.#clock.nowMs()
+    return session
+  }
+
+  /** Keeps a session whose client has introduced itself. */
+  add(session: HttpSession): void {
+    this.#byId.set(session.id, session)
+  }
+
+  /** Makes room for one more session; false if there is none. */
+  makeRoom(): boolean {
+    if (this.#byId.size < this.#limits.sessions) return true
+    let oldest: HttpSession | undefined
+    for (const session of this.#byId.values()) {
+      if (session.isIdle && session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY))
+        oldest = session
+    }
+    if (oldest === undefined) return false
+    this.end(oldest, 'the session made room for another')
+    return true
+  }
+
+  end(session: HttpSession, reason: string): void {
+    this.#byId.delete(session.id)
+    session.close(reason)
+  }
+
+  /** Ends what nobody used for too long. */
+  sweep(): void {
+    const sinceMs = this.#clock.nowMs() - this.#limits.idleMs
+    for (const session of this.#byId.values()) {
+      session.expire()
+      if (session.isIdle && session.lastUsedMs < sinceMs)
+        this.end(session, 'the session was idle for too long')
+    }
+  }
+
+  close(reason: string): void {
+    for (const session of [...this.#byId.values()]) this.end(session, reason)
+  }
+}

@@ -1,0 +1,180 @@
+import type { Clock } from '../../kernel/clock.js'
+import type { ReplyStream } from '../../rpc/host.js'
+import type { HttpResponder, HttpStream } from '../../wire/http.js'
+import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
+import type { Replay } from './replay.js'
+
+/** A client that lets more than this pile up in front of it is cut off; it can resume. */
+const BEHIND_BYTES = 4 * 1024 * 1024
+/** How long a client should wait before it takes up a broken stream. */
+const RETRY_MS = 1000
+const PRIMING = Buffer.alloc(0)
+
+const SSE_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const
+
+/** What the streams of one session share. */
+export interface StreamContext {
+  readonly replay: Replay
+  readonly clock: Clock
+  /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
+  isPrimed(): boolean
+  /** Streams that are open now, for keep-alive comments. */
+  readonly live: Set<LiveStream>
+}
+
+/** A stream that is connected to a client, or that may still become one. */
+export interface LiveStream {
+  keepAlive(): void
+  drop(): void
+}
+
+/** One SSE stream of a session: numbered, recorded for replay, and possibly moved to another connection. */
+export class EventStream implements LiveStream {
+  readonly number: number
+  readonly #context: StreamContext
+  #out: HttpStream | undefined
+  #isEnded = false
+
+  constructor(context: StreamContext) {
+    this.#context = context
+    this.number = context.replay.open()
+  }
+
+  get isAttached(): boolean {
+    return this.#out !== undefined
+  }
+
+  /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
+  attach(responder: HttpResponder, headers: Readonly<Record<string, string>>, isNew: boolean): void {
+    this.#out?.end()
+    const out = responder.stream(200, { ...SSE_HEADERS, ...headers })
+    this.#out = out
+    this.#context.live.add(this)
+    responder.onGone(() => {
+      if (this.#out === out) this.#detach()
+    })
+    if (isNew && this.#context.isPrimed()) {
+      out.write(sseEvent({ id: this.#context.replay.start(this.number), data: PRIMING, retryMs: RETRY_MS }))
+    }
+  }
+
+  /** Writes an event that was recorded before. */
+  replay(id: string, frame: Buffer): void {
+    this.#out?.write(sseEvent({ id, event: 'message', data: frame }))
+  }
+
+  send(frame: Buffer): void {
+    const id = this.#context.replay.record(this.number, frame)
+    const out = this.#out
+    if (out === undefined) return
+    if (out.queuedBytes > BEHIND_BYTES) this.drop()
+    else out.write(sseEvent({ id, event: 'message', data: frame }))
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#context.replay.end(this.number)
+    this.#out?.end()
+    this.#detach()
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  keepAlive(): void {
+    this.#out?.write(SSE_COMMENT)
+  }
+
+  drop(): void {
+    this.#out?.destroy()
+    this.#detach()
+  }
+
+  #detach(): void {
+    this.#out = undefined
+    this.#context.live.delete(this)
+  }
+}
+
+/** What a POST's answer tells its session. */
+export interface PostStreamEvents {
+  /** The answer became a numbered stream. */
+  streaming(stream: EventStream): void
+  /** Takes what is said about the request when its client accepts no event stream as the answer. */
+  readonly elsewhere: ((frame: Buffer) => void) | undefined
+}
+
+/**
+ * The answer to one POST: JSON as long as nothing else was said about the request, an SSE stream from then on, or at
+ * once where something is likely to be said.
+ */
+export class PostStream implements ReplyStream, LiveStream {
+  readonly #responder: HttpResponder
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #context: StreamContext
+  readonly #on: PostStreamEvents
+  #events: EventStream | undefined
+  #isGone = false
+
+  constructor(
+    responder: HttpResponder,
+    headers: Readonly<Record<string, string>>,
+    context: StreamContext,
+    on: PostStreamEvents,
+  ) {
+    this.#responder = responder
+    this.#headers = headers
+    this.#context = context
+    this.#on = on
+    context.live.add(this)
+    responder.onGone(() => {
+      this.#isGone = true
+      context.live.delete(this)
+    })
+  }
+
+  /** Turns the answer into an SSE stream, if it is not one yet. */
+  startStream(): EventStream {
+    if (this.#events !== undefined) return this.#events
+    this.#context.live.delete(this)
+    const events = new EventStream(this.#context)
+    this.#events = events
+    if (!this.#isGone) events.attach(this.#responder, this.#headers, true)
+    this.#on.streaming(events)
+    return events
+  }
+
+  send(frame: Buffer): void {
+    if (this.#on.elsewhere !== undefined) this.#on.elsewhere(frame)
+    else this.startStream().send(frame)
+  }
+
+  end(frame: Buffer | undefined): void {
+    this.#context.live.delete(this)
+    if (this.#events !== undefined) {
+      if (frame !== undefined) this.#events.send(frame)
+      this.#events.end()
+    } else if (this.#isGone) {
+      return
+    } else if (frame !== undefined) {
+      this.#responder.send(200, { 'content-type': 'application/json', ...this.#headers }, frame)
+    } else {
+      // A cancelled request gets no answer: an event stream without events, closed (utilities/cancellation).
+      this.#responder.stream(200, { ...SSE_HEADERS, ...this.#headers }).end()
+    }
+  }
+
+  /** An answer that takes long becomes a stream, so that nothing between us and the client times out. */
+  keepAlive(): void {
+    if (this.#on.elsewhere === undefined) this.startStream().keepAlive()
+  }
+
+  drop(): void {
+    this.#context.live.delete(this)
+  }
+}

@@ -1,0 +1,92 @@
+import { type JsonText, withMember } from '../../kernel/json-text.js'
+import type { Call, CancelReason, Client } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+import type { LegacyRevision } from '../../model/revision.js'
+import type { ReplyStream } from '../../rpc/host.js'
+import { encodeNotice, encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
+import { tokenOf } from './encode.js'
+import { encodeFault } from './errors.js'
+import { projectOnce } from './project-once.js'
+
+/** What an inbound call needs of its session. */
+interface Session extends Client {
+  readonly revision: LegacyRevision
+  forget(key: string): void
+}
+
+/** One request of a legacy client, from its arrival to its answer; its id and token never leave this hop. */
+export class InboundCall implements Call {
+  readonly client: Client
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  readonly replies: ReplyStream
+  onCancel: ((reason: CancelReason) => void) | undefined
+  readonly #id: JsonText
+  readonly #key: string
+  readonly #token: JsonText | undefined
+  readonly #session: Session
+  #over = false
+
+  constructor(from: {
+    id: JsonText
+    key: string
+    method: string
+    params: JsonText | undefined
+    replies: ReplyStream
+    uplink: Session
+  }) {
+    this.client = from.uplink
+    this.method = from.method
+    this.params = from.params
+    this.replies = from.replies
+    this.#id = from.id
+    this.#key = from.key
+    this.#token = tokenOf(from.params)
+    this.#session = from.uplink
+    this.wantsProgress = this.#token !== undefined
+  }
+
+  /** Whether the answer was sent or the client gave up: nothing may follow on the stream. */
+  get isOver(): boolean {
+    return this.#over
+  }
+
+  progress(params: JsonText): void {
+    if (this.#over || this.#token === undefined) return
+    this.replies.send(
+      encodeNotice('notifications/progress', withMember(params, 'progressToken', this.#token)),
+    )
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (!this.#over) this.replies.send(encodeNotice(method, params))
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#over) return
+    this.#over = true
+    this.#session.forget(this.#key)
+    this.replies.end(this.#frame(outcome))
+  }
+
+  /** The client no longer waits: the mux is told, and no answer is sent (utilities/cancellation). */
+  cancel(reason: CancelReason): void {
+    if (this.#over) return
+    this.#over = true
+    this.#session.forget(this.#key)
+    this.onCancel?.(reason)
+    this.replies.end(undefined)
+  }
+
+  #frame(outcome: Outcome): Buffer {
+    switch (outcome.kind) {
+      case 'result':
+        return encodeReply(this.#id, projectOnce(this.#session.revision, this.method, outcome.result))
+      case 'error':
+        return encodeRefusal(this.#id, outcome.error)
+      case 'fault':
+        return encodeRefusal(this.#id, encodeFault(outcome.fault))
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json-text.js'
+import type { Welcome } from '../../model/links.js'
+import type { ClientCapabilities } from '../../model/peer.js'
+import {
+  isLegacyRevision,
+  LEGACY_REVISIONS,
+  type LegacyRevision,
+  NEWEST_LEGACY,
+} from '../../model/revision.js'
+import { decodeClientCapabilities, textMember } from './decode.js'
+import { encodeServerCapabilities } from './encode.js'
+
+/** Who we say that we are. */
+export interface Identity {
+  readonly name: string
+  readonly version: string
+  readonly title: string
+}
+
+/** What a client said in `initialize`. */
+export interface Newcomer {
+  readonly revision: LegacyRevision
+  readonly capabilities: ClientCapabilities
+  readonly info: JsonText
+}
+
+/**
+ * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to, any other
+ * text gets our newest as counter-offer. Throws a Fault `invalid-params` for what is missing or of the wrong type.
+ */
+export const readInitialize = (params: JsonText | undefined): Newcomer => {
+  const version = params && textMember(params, 'protocolVersion')
+  const capabilities = params && memberOf(params, 'capabilities')
+  const info = params && memberOf(params, 'clientInfo')
+  if (version === undefined) {
+    throw new Fault('invalid-params', 'initialize: protocolVersion must be text', {
+      data: { supported: [...LEGACY_REVISIONS].reverse() },
+    })
+  }
+  if (capabilities === undefined || kindOf(capabilities) !== 'object') {
+    throw new Fault('invalid-params', 'initialize: capabilities must be an object')
+  }
+  if (
+    info === undefined ||
+    textMember(info, 'name') === undefined ||
+    textMember(info, 'version') === undefined
+  ) {
+    throw new Fault('invalid-params', 'initialize: clientInfo must have a name and a version')
+  }
+  return {
+    revision: isLegacyRevision(version) ? version : NEWEST_LEGACY,
+    capabilities: forRevision(decodeClientCapabilities(capabilities), version),
+    info,
+  }
+}
+
+/** Capabilities count only from the revision on that defines them; unknown versions are spoken to in our newest. */
+const forRevision = (capabilities: ClientCapabilities, version: string): ClientCapabilities =>
+  isLegacyRevision(version) && version < '2025-06-18'
+    ? { ...capabilities, elicitation: undefined }
+    : capabilities
+
+/** The result of `initialize` for a client of `revision`; our identity has the members that its schema knows. */
+export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, identity: Identity): JsonText => {
+  const { name, version, title } = identity
+  return objectText([
+    ['protocolVersion', textOf(revision)],
+    ['capabilities', encodeServerCapabilities(welcome, revision)],
+    ['serverInfo', textOf(revision >= '2025-06-18' ? { name, title, version } : { name, version })],
+    ...(welcome.instructions === undefined ? [] : [['instructions', textOf(welcome.instructions)] as const]),
+  ])
+}

@@ -1,0 +1,17 @@
+/** Requests whose result is empty: some servers answer them with `null` or `[]`, which we read as `{}`. */
+export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+])
+
+/** What a server may ask a client (schema, `ServerRequest`), without `ping`, which is answered on the spot. */
+export const SERVER_ASKS: ReadonlySet<string> = new Set([
+  'roots/list',
+  'sampling/createMessage',
+  'elicitation/create',
+])
+
+/** Where in a request's or notice's `params` the progress token stands (base, "Progress"). */
+export const TOKEN_PATH = ['_meta', 'progressToken'] as const

@@ -1,0 +1,235 @@
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, memberOf, rawText } from '../../kernel/json-text.js'
+import type { Logger } from '../../kernel/logger.js'
+import { errorText, RPC_CODES } from '../../model/fault-table.js'
+import type { Ask, Call, Client, Reception, Welcome } from '../../model/links.js'
+import { failed, resulted } from '../../model/outcome.js'
+import { type ClientCapabilities, NO_CAPABILITIES, type Principal } from '../../model/peer.js'
+import { LEGACY_REVISIONS, type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
+import type { Outlet, ReplyStream } from '../../rpc/host.js'
+import { encodeNotice, encodeRefusal, encodeReply, idKey, isId, type Message } from '../../wire/jsonrpc.js'
+import { AskTable } from './ask-table.js'
+import { textMember } from './decode.js'
+import { encodeFault } from './errors.js'
+import { InboundCall } from './inbound-call.js'
+import { type Identity, readInitialize, writeInitialize } from './introduction.js'
+
+/** What every session of a face shares. */
+export interface UplinkOptions {
+  readonly reception: Reception
+  readonly identity: Identity
+  readonly log: Logger
+}
+
+const EMPTY = rawText('{}')
+/** UnsupportedProtocolVersion: clients of several eras read it as "use initialize" (2026-07-28, basic/versioning). */
+const UNSUPPORTED_VERSION = -32022
+/** Messages that may wait for the answer to `initialize`. */
+const QUEUE_MAX = 1000
+let clients = 0
+
+/**
+ * One client of the legacy era: its handshake, its requests under way, the questions that wait for its answer. Knows
+ * nothing of what carries it: an answer goes to the stream that came with the request, the rest to the outlet.
+ *
+ *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed;  what comes while greeting waits in order.
+ */
+export class LegacyUplink implements Client {
+  readonly id: number
+  readonly principal: Principal
+  revision: LegacyRevision = NEWEST_LEGACY
+  capabilities: ClientCapabilities = NO_CAPABILITIES
+  info: JsonText = EMPTY
+  readonly #options: UplinkOptions
+  readonly #outlet: Outlet
+  readonly #calls = new Map<string, InboundCall>()
+  readonly #asks: AskTable
+  #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
+  #waiting: (readonly [Message, ReplyStream])[] = []
+
+  constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
+    clients += 1
+    this.id = clients
+    this.principal = principal
+    this.#outlet = outlet
+    this.#options = options
+    this.#asks = new AskTable(outlet)
+  }
+
+  /** Requests of this client that have no answer yet. */
+  get openCalls(): number {
+    return this.#calls.size
+  }
+
+  /** Whether the client was greeted: ordinary requests are served. */
+  get isOpen(): boolean {
+    return this.#at === 'open'
+  }
+
+  /** Whether the client has introduced itself properly, though it may not be greeted yet. */
+  get isKnown(): boolean {
+    return this.#at === 'greeting' || this.#at === 'open'
+  }
+
+  /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
+  receive(message: Message, replies: ReplyStream): void {
+    if (this.#at === 'greeting') {
+      if (this.#waiting.length < QUEUE_MAX) this.#waiting.push([message, replies])
+      else refuse(message, replies, 'overloaded', 'Too many messages before the answer to initialize')
+      return
+    }
+    switch (message.kind) {
+      case 'request':
+        this.#request(message, replies)
+        return
+      case 'notice':
+        this.#notice(message.method, message.params)
+        replies.end(undefined)
+        return
+      case 'reply':
+        this.#asks.answered(message.id, resulted(message.result))
+        replies.end(undefined)
+        return
+      case 'refusal':
+        if (message.id !== undefined) this.#asks.answered(message.id, { kind: 'error', error: message.error })
+        replies.end(undefined)
+    }
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (this.#at === 'open') this.#outlet.tell(encodeNotice(method, params), method)
+  }
+
+  ask(ask: Ask, during: Call | undefined): void {
+    if (this.#at === 'closed') {
+      ask.answer(failed(new Fault('disconnected', 'The client is gone')))
+      return
+    }
+    this.#asks.put(ask, during instanceof InboundCall ? during : undefined)
+  }
+
+  /** The session is over: questions are answered for the client, its calls are cancelled, the mux is told. */
+  close(reason: string): void {
+    if (this.#at === 'closed') return
+    const wasKnown = this.#at !== 'new'
+    this.#at = 'closed'
+    this.#waiting = []
+    this.#asks.close(new Fault('disconnected', 'The client is gone'))
+    for (const call of [...this.#calls.values()]) call.cancel(reason)
+    this.#calls.clear()
+    if (wasKnown) this.#options.reception.left(this)
+  }
+
+  /** Called by an ended call: its id may be used again. */
+  forget(key: string): void {
+    this.#calls.delete(key)
+  }
+
+  // ── requests ──
+
+  #request(message: Message & { kind: 'request' }, replies: ReplyStream): void {
+    const { id, method, params } = message
+    if (method === 'ping') {
+      replies.end(encodeReply(id, EMPTY))
+    } else if (method === 'initialize') {
+      this.#initialize(id, params, replies)
+    } else if (method === 'server/discover') {
+      replies.end(encodeRefusal(id, modernRefusal(params)))
+    } else if (this.#at !== 'open') {
+      refuse(message, replies, 'invalid-request', 'Not initialized')
+    } else {
+      this.#call(id, method, params, replies)
+    }
+  }
+
+  #call(id: JsonText, method: string, params: JsonText | undefined, replies: ReplyStream): void {
+    const key = idKey(id)
+    if (this.#calls.has(key)) {
+      replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
+      return
+    }
+    const call = new InboundCall({ id, key, method, params, replies, uplink: this })
+    this.#calls.set(key, call)
+    this.#options.reception.call(call)
+  }
+
+  #initialize(id: JsonText, params: JsonText | undefined, replies: ReplyStream): void {
+    if (this.#at !== 'new') {
+      replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
+      return
+    }
+    try {
+      const newcomer = readInitialize(params)
+      this.revision = newcomer.revision
+      this.capabilities = newcomer.capabilities
+      this.info = newcomer.info
+    } catch (thrown) {
+      replies.end(encodeRefusal(id, encodeFault(Fault.from(thrown))))
+      return
+    }
+    this.#at = 'greeting'
+    void this.#options.reception.welcome(this).then(welcome => this.#greet(id, welcome, replies))
+  }
+
+  #greet(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
+    if (this.#at !== 'greeting') return
+    this.#at = 'open'
+    replies.end(encodeReply(id, writeInitialize(this.revision, welcome, this.#options.identity)))
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const [message, stream] of waiting) this.receive(message, stream)
+  }
+
+  // ── notifications ──
+
+  #notice(method: string, params: JsonText | undefined): void {
+    switch (method) {
+      case 'notifications/initialized':
+        if (this.#at === 'open') this.#asks.release()
+        return
+      case 'notifications/cancelled':
+        this.#cancelled(params)
+        return
+      case 'notifications/progress':
+        if (params !== undefined) this.#asks.progress(params)
+        return
+      default:
+        if (this.#at === 'open') this.#options.reception.notice(this, method, params)
+    }
+  }
+
+  #cancelled(params: JsonText | undefined): void {
+    const id = params && memberOf(params, 'requestId')
+    const call = id && isId(id) ? this.#calls.get(idKey(id)) : undefined
+    if (params === undefined || call === undefined) {
+      this.#options.log.debug({ client: this.id }, 'a cancellation names no request that is under way')
+      return
+    }
+    const reason = textMember(params, 'reason')
+    this.#options.log.debug(
+      { client: this.id, method: call.method, reason },
+      'the client cancelled a request',
+    )
+    call.cancel(reason)
+  }
+}
+
+const refuse = (
+  message: Message,
+  replies: ReplyStream,
+  code: 'invalid-request' | 'overloaded',
+  words: string,
+): void => {
+  replies.end(
+    message.kind === 'request' ? encodeRefusal(message.id, errorText(RPC_CODES[code], words)) : undefined,
+  )
+}
+
+const modernRefusal = (params: JsonText | undefined): JsonText => {
+  const meta = params && memberOf(params, '_meta')
+  const requested = meta && textMember(meta, 'io.modelcontextprotocol/protocolVersion')
+  return errorText(UNSUPPORTED_VERSION, 'Unsupported protocol version', {
+    supported: [...LEGACY_REVISIONS].reverse(),
+    ...(requested !== undefined && { requested }),
+  })
+}

@@ -1,0 +1,130 @@
+import type { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { Outcome, Settle } from './outcome.js'
+import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'
+import type { Revision } from './revision.js'
+
+/** Why a call was called off, in the words of whoever did it; passed on as `reason`. */
+export type CancelReason = string | undefined
+
+// ── upstream: what the mux sees of a client ──────────────────────────────────────────────────────────────
+
+/** One client behind one uplink: a session of the legacy era. Implemented in `eras/`. */
+export interface Client {
+  /** Unique in this process; for logs and tables, never on a wire. */
+  readonly id: number
+  readonly principal: Principal
+  readonly revision: Revision
+  readonly capabilities: ClientCapabilities
+  /** The client's own `Implementation` object. */
+  readonly info: JsonText
+  /** Says something that belongs to no request of this client. */
+  tell(method: string, params: JsonText | undefined): void
+  /**
+   * Asks the client something on behalf of a server. With `during`, the question travels on the stream of that
+   * call. The answer reaches `ask.answer`; waits until the client is ready to be asked.
+   */
+  ask(ask: Ask, during: Call | undefined): void
+}
+
+/** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
+export interface Call {
+  readonly client: Client
+  readonly method: string
+  /** As the client sent them; its progress token is still inside. */
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  /** Relays progress; whatever token `params` carry is replaced by the client's own. Nothing after `end`. */
+  progress(params: JsonText): void
+  /** Says something that belongs to this call, such as a log line, on the call's stream. Nothing after `end`. */
+  tell(method: string, params: JsonText | undefined): void
+  /** Ends the call; later ends are ignored. */
+  end: Settle
+  /** Set by the mux: told once if the client cancels or its session ends before `end`. */
+  onCancel: ((reason: CancelReason) => void) | undefined
+}
+
+/** What a new client is told about us, before its revision's encoder drops what it does not know. */
+export interface Welcome {
+  readonly capabilities: {
+    readonly tools: boolean
+    readonly prompts: boolean
+    readonly resources: { readonly subscribe: boolean } | undefined
+    readonly completions: boolean
+    readonly logging: boolean
+  }
+  readonly instructions: string | undefined
+}
+
+/** What uplinks report to. Implemented by the mux. */
+export interface Reception {
+  /** A client introduced itself; resolves within the start-up wait however slow the servers are. Never rejects. */
+  welcome(client: Client): Promise<Welcome>
+  call(call: Call): void
+  /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
+  notice(client: Client, method: string, params: JsonText | undefined): void
+  /** The client is gone; its calls were cancelled before. */
+  left(client: Client): void
+}
+
+// ── downstream: what the mux sees of a server ────────────────────────────────────────────────────────────
+
+/** A request to a server, in neutral form. */
+export interface Request {
+  readonly method: string
+  readonly params: JsonText | undefined
+  /** Whether progress is wanted; the downlink mints the token and removes any other. */
+  readonly wantsProgress: boolean
+}
+
+/** A request that is under way at a server. */
+export interface DownCall {
+  /** Tells the server that nobody waits any more; the sink hears nothing after. */
+  cancel(reason: CancelReason): void
+}
+
+/** What is said about one request at a server; `ended` comes exactly once and last, unless it was cancelled. */
+export interface CallSink {
+  progress(params: JsonText): void
+  ended: Settle
+}
+
+/** One connection to one server. Implemented in `eras/`. */
+export interface Downlink {
+  readonly facts: ServerFacts
+  call(request: Request, sink: CallSink): DownCall
+  tell(method: string, params: JsonText | undefined): void
+  /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
+  readonly hearsAmbient: boolean
+  /** Milliseconds (monotonic) at which the server last said anything. */
+  readonly lastHeardMs: number
+  pause(): void
+  resume(): void
+  /** Ends the connection in order; what is still under way ends with a fault. Never rejects. */
+  close(): Promise<void>
+}
+
+/** A question of a server: sampling, elicitation or roots. */
+export interface Ask {
+  readonly method: string
+  readonly params: JsonText | undefined
+  /** The request on whose own stream it came, when the transport can tell (HTTP); undefined on a pipe. */
+  readonly about: DownCall | undefined
+  /** Whether the server wants to hear about progress. */
+  readonly wantsProgress: boolean
+  /** Answers; exactly one answer reaches the server. */
+  answer: Settle
+  /** Relays the client's progress under the server's own token. */
+  progress(params: JsonText): void
+  /** Set by whoever passes the question on: the server no longer wants to know. */
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+}
+
+/** What a downlink reports that belongs to no request of ours. Implemented by `peers/`. */
+export interface DownlinkListener {
+  asked(ask: Ask): void
+  /** A notification that is not progress; `about` as for questions. */
+  noticed(method: string, params: JsonText | undefined, about: DownCall | undefined): void
+  /** The connection is gone; every call under way has already ended. */
+  closed(fault: Fault): void
+}

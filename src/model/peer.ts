@@ -1,0 +1,37 @@
+import type { JsonText } from '../kernel/json-text.js'
+import type { Revision } from './revision.js'
+
+/** What a client can be asked, reduced to what the proxy understands and can honour on its behalf. */
+export interface ClientCapabilities {
+  readonly roots: { readonly listChanged: boolean } | undefined
+  readonly sampling: { readonly tools: boolean; readonly context: boolean } | undefined
+  readonly elicitation: { readonly form: boolean; readonly url: boolean } | undefined
+}
+
+/** A peer that can be asked nothing. */
+export const NO_CAPABILITIES: ClientCapabilities = {
+  roots: undefined,
+  sampling: undefined,
+  elicitation: undefined,
+}
+
+/** What a server said that it can do, reduced to what the proxy routes by. */
+export interface ServerCapabilities {
+  readonly tools: { readonly listChanged: boolean } | undefined
+  readonly prompts: { readonly listChanged: boolean } | undefined
+  readonly resources: { readonly listChanged: boolean; readonly subscribe: boolean } | undefined
+  readonly completions: boolean
+  readonly logging: boolean
+}
+
+/** What is known about a server once it answered the handshake. */
+export interface ServerFacts {
+  readonly revision: Revision
+  readonly capabilities: ServerCapabilities
+  /** Its `Implementation` object as it came: name, version and whatever else. */
+  readonly info: JsonText
+  readonly instructions: string | undefined
+}
+
+/** Whose data this is: sessions, subscriptions and shared connections never cross principals. */
+export type Principal = string

@@ -1,0 +1,39 @@
+import type { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { CallSink } from '../model/links.js'
+
+/**
+ * PORT. What a server says on its own account. `about` is the request on whose stream it came, where the transport
+ * has such streams; a pipe has none.
+ */
+export interface ConversationListener {
+  asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void
+  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void
+  /** The conversation is over and every open request has ended; comes exactly once. */
+  closed(fault: Fault): void
+}
+
+/**
+ * PORT. One conversation with one server. A request and everything said about it is one stream: over HTTP the
+ * response body is that stream, over a pipe it is rebuilt from ids and progress tokens.
+ */
+export interface Conversation {
+  /** The id of the next request, which is also its progress token. Never used twice (JSON-RPC ids, MCP base protocol). */
+  nextId(): number
+  /** Sends a request; its progress and its one outcome reach `sink`. */
+  request(id: number, method: string, params: JsonText | undefined, sink: CallSink): void
+  /** Stops listening to a request; whatever still comes for it is dropped. */
+  forget(id: number): void
+  /** Sends a notification; resolves when the server has taken it. Never rejects. */
+  notice(method: string, params: JsonText | undefined): Promise<void>
+  reply(id: JsonText, result: JsonText): void
+  refuse(id: JsonText, error: JsonText): void
+  /** Tells the conversation what was agreed, for transports that must repeat it (`MCP-Protocol-Version`). */
+  agreed(revision: string): void
+  /** Whether notifications that belong to no request can reach us. */
+  readonly hearsAmbient: boolean
+  readonly lastHeardMs: number
+  pause(): void
+  resume(): void
+  close(): Promise<void>
+}

@@ -1,0 +1,17 @@
+/** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
+export interface ReplyStream {
+  /** Sends a notification or question that belongs to the request. */
+  send(frame: Buffer): void
+  /** Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. */
+  end(frame: Buffer | undefined): void
+}
+
+/** PORT. Where what belongs to no request of a client goes. */
+export interface Outlet {
+  /** Sends a notification; kept for a while when no stream is open. */
+  tell(frame: Buffer, method: string): void
+  /** Sends a question; `undeliverable` is called when no stream opened in time. */
+  ask(frame: Buffer, undeliverable: () => void): void
+  /** The id of the next question to this client; unguessable where others could answer in its place. */
+  nextAskId(): number | string
+}

@@ -1,0 +1,80 @@
+import { Fault } from '../kernel/faults.js'
+import { type JsonText, memberOf } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import type { CallSink } from '../model/links.js'
+import { failed, resulted } from '../model/outcome.js'
+import { type Classified, classify } from '../wire/classify.js'
+import type { Message } from '../wire/jsonrpc.js'
+import type { ConversationListener } from './conversation.js'
+import { Pending } from './pending.js'
+
+/**
+ * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener. The same for
+ * pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
+ */
+export class Inbox {
+  readonly pending = new Pending()
+  readonly #listener: ConversationListener
+  readonly #log: Logger
+
+  constructor(listener: ConversationListener, log: Logger) {
+    this.#listener = listener
+    this.#log = log
+  }
+
+  take(bytes: Buffer, about: CallSink | undefined): void {
+    this.#sort(classify(bytes), about)
+  }
+
+  /** The conversation is over: every open request ends with `why`. */
+  close(why: Fault): void {
+    for (const sink of this.pending.drain()) sink.ended(failed(why))
+    this.#listener.closed(why)
+  }
+
+  #sort(classified: Classified, about: CallSink | undefined): void {
+    switch (classified.is) {
+      case 'message':
+        this.#route(classified.message, about)
+        return
+      case 'batch':
+        // Servers of 2025-03-26 may send arrays (basic, "Batching"); each member stands for itself.
+        for (const item of classified.items) this.#sort(item, about)
+        return
+      case 'malformed': {
+        this.#log.warn({ why: classified.why }, 'dropped a malformed message of the server')
+        const sink = classified.answers ? this.pending.take(classified.id) : undefined
+        sink?.ended(failed(new Fault('internal', `The server's answer is malformed: ${classified.why}`)))
+      }
+    }
+  }
+
+  #route(message: Message, about: CallSink | undefined): void {
+    switch (message.kind) {
+      case 'request':
+        this.#listener.asked(message.id, message.method, message.params, about)
+        return
+      case 'notice':
+        if (message.method === 'notifications/progress') this.#progress(message.params)
+        else this.#listener.noticed(message.method, message.params, about)
+        return
+      case 'reply':
+        this.#answered(message.id)?.ended(resulted(message.result))
+        return
+      case 'refusal':
+        this.#answered(message.id)?.ended({ kind: 'error', error: message.error })
+    }
+  }
+
+  #answered(id: JsonText | undefined): CallSink | undefined {
+    const sink = this.pending.take(id)
+    // Late answers to cancelled requests are expected (cancellation, "Behavior Requirements"): no more than a debug line.
+    if (sink === undefined) this.#log.debug({}, 'dropped an answer to no open request')
+    return sink
+  }
+
+  #progress(params: JsonText | undefined): void {
+    if (params === undefined) return
+    this.pending.find(memberOf(params, 'progressToken'))?.progress(params)
+  }
+}

@@ -1,0 +1,97 @@
+import type { Clock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import type { CallSink } from '../model/links.js'
+import { failed } from '../model/outcome.js'
+import type { Channel, ChannelListener } from '../wire/channel.js'
+import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../wire/jsonrpc.js'
+import type { Conversation, ConversationListener } from './conversation.js'
+import { Inbox } from './inbox.js'
+
+/** More than this waiting for a server that does not read: new requests are refused. */
+const BEHIND_BYTES = 8 * 1024 * 1024
+
+/** A conversation over a single channel, such as a child's pipes: streams are told apart by id and token. */
+export class PipeCaller implements Conversation, ChannelListener {
+  readonly #channel: Channel
+  readonly #inbox: Inbox
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly hearsAmbient = true
+  lastHeardMs: number
+
+  constructor(channel: Channel, listener: ConversationListener, around: { log: Logger; clock: Clock }) {
+    this.#channel = channel
+    this.#inbox = new Inbox(listener, around.log)
+    this.#log = around.log
+    this.#clock = around.clock
+    this.lastHeardMs = around.clock.nowMs()
+    channel.listen(this)
+  }
+
+  nextId(): number {
+    return this.#inbox.pending.nextId()
+  }
+
+  request(id: number, method: string, params: JsonText | undefined, sink: CallSink): void {
+    if (this.#channel.queuedBytes > BEHIND_BYTES) {
+      sink.ended(failed(new Fault('overloaded', 'The server does not read its input; try again later')))
+      return
+    }
+    this.#inbox.pending.add(id, sink)
+    this.#channel.send(encodeRequest(id, method, params))
+  }
+
+  forget(id: number): void {
+    this.#inbox.pending.drop(id)
+  }
+
+  notice(method: string, params: JsonText | undefined): Promise<void> {
+    this.#channel.send(encodeNotice(method, params))
+    return Promise.resolve()
+  }
+
+  reply(id: JsonText, result: JsonText): void {
+    this.#channel.send(encodeReply(id, result))
+  }
+
+  refuse(id: JsonText, error: JsonText): void {
+    this.#channel.send(encodeRefusal(id, error))
+  }
+
+  agreed(): void {
+    // Only HTTP repeats the revision, in a header.
+  }
+
+  pause(): void {
+    this.#channel.pause()
+  }
+
+  resume(): void {
+    this.#channel.resume()
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close()
+  }
+
+  // ── what the channel tells ──
+
+  message(bytes: Buffer): void {
+    this.lastHeardMs = this.#clock.nowMs()
+    this.#inbox.take(bytes, undefined)
+  }
+
+  skipped(bytes: number): void {
+    this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
+  }
+
+  drained(): void {
+    // Requests are refused while the server is behind, so nothing waits for this.
+  }
+
+  closed(fault: Fault | undefined): void {
+    this.#inbox.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
+  }
+}
