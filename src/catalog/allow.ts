@@ -1,0 +1,40 @@
+import picomatch from 'picomatch'
+import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../kernel/json-text.js'
+import type { ToolOverride, ToolRules } from './options.js'
+
+/** A server's tool rules, ready to be asked. */
+export interface ToolFilter {
+  /** Whether a tool of this name (the server's own) is shown and may be called. */
+  isAllowed(name: string): boolean
+  /** Our name for it, before the prefix. */
+  renamed(name: string): string
+  /** Its definition with what the operator says in place of what the server says. */
+  overridden(name: string, tool: JsonText): JsonText
+}
+
+/** Compiles the rules once. */
+export const createToolFilter = (rules: ToolRules): ToolFilter => {
+  const isListed = rules.allow === undefined ? () => true : picomatch([...rules.allow])
+  const isDenied = rules.deny.length === 0 ? () => false : picomatch([...rules.deny])
+  const renames = new Map(Object.entries(rules.rename))
+  const overrides = new Map(Object.entries(rules.override))
+  return {
+    isAllowed: name => isListed(name) && !isDenied(name),
+    renamed: name => renames.get(name) ?? name,
+    overridden: (name, tool) => {
+      const override = overrides.get(name)
+      return override === undefined ? tool : withOverride(tool, override)
+    },
+  }
+}
+
+const withOverride = (tool: JsonText, { title, description, annotations }: ToolOverride): JsonText => {
+  let shown = tool
+  if (title !== undefined) shown = withMember(shown, 'title', textOf(title))
+  if (description !== undefined) shown = withMember(shown, 'description', textOf(description))
+  if (annotations === undefined) return shown
+  const own = memberOf(shown, 'annotations')
+  let merged = own !== undefined && kindOf(own) === 'object' ? own : rawText('{}')
+  for (const [key, value] of Object.entries(annotations)) merged = withMember(merged, key, textOf(value))
+  return withMember(shown, 'annotations', merged)
+}

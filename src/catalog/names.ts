@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+
+const PLAIN_ALIAS = /^[A-Za-z][A-Za-z0-9_-]{0,23}$/
+const SURROGATE = /\p{Cs}/u
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** Characters of an exposed name: clients put their own prefix in front and cut at 64. */
+const NAME_CHARS = 46
+const NAME_HEAD_CHARS = 39
+const ALIAS_HEAD_CHARS = 17
+
+/**
+ * The bytes that stand for a string in a hash. UTF-8 turns every lone surrogate into the same U+FFFD, so such
+ * a string is hashed as UTF-16 behind a byte order mark, which no UTF-8 text can begin with.
+ */
+const hashInput = (text: string): Buffer =>
+  SURROGATE.test(text) ? Buffer.from(`\ufeff${text}`, 'utf16le') : Buffer.from(text, 'utf8')
+
+/** The first 30 bits of a SHA-256, as 6 lower-case base32 characters (RFC 4648 §6). */
+const tag = (text: string): string => {
+  const bits = createHash('sha256').update(hashInput(text)).digest().readUInt32BE(0)
+  return [27, 22, 17, 12, 7, 2].map(shift => BASE32.charAt((bits >>> shift) & 31)).join('')
+}
+
+const isPlainAlias = (text: string): boolean =>
+  PLAIN_ALIAS.test(text) && !text.includes('__') && !text.endsWith('_')
+
+/**
+ * The alias of a server: the configured prefix, else its key. Text that could not stand in front of `__`, or
+ * in which the first `__` would not end the alias, is cleaned and told apart by a hash of what it was.
+ */
+export const aliasOf = (key: string, prefix: string | undefined): string => {
+  const wanted = prefix ?? key
+  if (isPlainAlias(wanted)) return wanted
+  const clean = wanted.replace(/[^A-Za-z0-9_-]/gu, '-').replace(/_+/g, '_')
+  const named = /^[A-Za-z]/.test(clean) ? clean : `s-${clean}`
+  return `${trimEnd(named.slice(0, ALIAS_HEAD_CHARS))}-${tag(wanted)}`
+}
+
+/** Without the `_` and `-` at its end. */
+const trimEnd = (text: string): string => text.replace(/[_-]+$/, '')
+
+/**
+ * The name under which clients see a tool or prompt: `<alias>__<name>`, at most 46 characters of
+ * `[A-Za-z0-9_-]`. A pure function of its arguments, so permissions and prompt caches of clients stay valid
+ * whatever else is connected. It is never parsed back: routing goes by table.
+ */
+export const exposedName = (alias: string, name: string): string => {
+  const raw = `${alias}__${name}`
+  const clean = raw.replace(/[^A-Za-z0-9_-]/gu, '_')
+  if (clean === raw && raw.length <= NAME_CHARS) return raw
+  return `${clean.slice(0, NAME_HEAD_CHARS)}_${tag(`${alias}\0${name}`)}`
+}

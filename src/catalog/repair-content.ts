@@ -1,0 +1,119 @@
+import { editMember } from '../kernel/json-edit.js'
+import {
+  arrayText,
+  elementsOf,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  stringOf,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../kernel/json-text.js'
+import { shownJson, textBlock } from '../model/content.js'
+import { type Kinds, keepKinds, type Note, repairBase64, repairShown } from './repair-parts.js'
+
+const BLOCK: Kinds = { annotations: 'object', _meta: 'object' }
+const LINK: Kinds = {
+  ...BLOCK,
+  title: 'string',
+  description: 'string',
+  mimeType: 'string',
+  size: 'number',
+  icons: 'array',
+}
+const RESOURCE_CONTENTS: Kinds = { mimeType: 'string', _meta: 'object' }
+
+/** Nobody is told: a tool may be called often, and the operator learns of sloppy servers from their lists. */
+const silent: Note = () => undefined
+
+/**
+ * A content block of a tool result or prompt as every revision allows it. Clients know a closed set of types and
+ * refuse the whole result for another, so what cannot be repaired becomes a text that shows it. Undefined for
+ * `null`, which stands for nothing.
+ */
+export const repairBlock = (block: JsonText): JsonText | undefined => {
+  if (kindOf(block) === 'null') return undefined
+  const repair = BLOCKS.get(stringOf(memberOf(block, 'type')))
+  const kept = repair && repairShown(keepKinds(block, BLOCK, silent), silent)
+  return (kept && repair(kept)) ?? textBlock(stringOf(block) ?? shownJson(block))
+}
+
+/** `text` that is no text is shown as its JSON; `null` or nothing as empty. */
+const withText = (holder: JsonText): JsonText => {
+  const text = memberOf(holder, 'text')
+  const kind = text && kindOf(text)
+  if (kind === 'string') return holder
+  const isNothing = text === undefined || kind === 'null'
+  return withMember(holder, 'text', textOf(isNothing ? '' : shownJson(text)))
+}
+
+const repairBinary = (block: JsonText): JsonText | undefined => {
+  const data = repairBase64(memberOf(block, 'data'))
+  if (data === undefined || stringOf(memberOf(block, 'mimeType')) === undefined) return undefined
+  return withMember(block, 'data', data)
+}
+
+const repairLink = (block: JsonText): JsonText | undefined => {
+  const uri = memberOf(block, 'uri')
+  if (uri === undefined || stringOf(uri) === undefined) return undefined
+  const link = keepKinds(block, LINK, silent)
+  return stringOf(memberOf(link, 'name')) === undefined ? withMember(link, 'name', uri) : link
+}
+
+const repairEmbedded = (block: JsonText): JsonText | undefined => {
+  const resource = memberOf(block, 'resource')
+  if (resource === undefined || stringOf(memberOf(resource, 'uri')) === undefined) return undefined
+  const contents = readable(resource)
+  return contents && withMember(block, 'resource', contents)
+}
+
+const BLOCKS: ReadonlyMap<string | undefined, (block: JsonText) => JsonText | undefined> = new Map([
+  ['text', withText],
+  ['image', repairBinary],
+  ['audio', repairBinary],
+  ['resource_link', repairLink],
+  ['resource', repairEmbedded],
+])
+
+/** `ResourceContents` with text or a blob that can be read; undefined if the blob cannot be. */
+const readable = (contents: JsonText): JsonText | undefined => {
+  const kept = keepKinds(contents, RESOURCE_CONTENTS, silent)
+  const blob = memberOf(kept, 'blob')
+  if (blob === undefined || kindOf(blob) === 'null') return withText(withoutMember(kept, 'blob'))
+  const base64 = repairBase64(blob)
+  if (base64 === undefined) return undefined
+  const text = memberOf(kept, 'text')
+  const alone = text !== undefined && kindOf(text) === 'null' ? withoutMember(kept, 'text') : kept
+  return withMember(alone, 'blob', base64)
+}
+
+/** An entry of `contents`; a blob that cannot be read gives way to a text that shows it. */
+export const repairContents = (contents: JsonText): JsonText => {
+  if (kindOf(contents) !== 'object') return contents
+  const read = readable(contents)
+  if (read !== undefined) return read
+  const plain = withMember(withoutMember(contents, 'blob'), 'mimeType', textOf('text/plain'))
+  return withMember(plain, 'text', textOf(shownJson(contents)))
+}
+
+/** The messages of a prompt. One that holds an array of blocks, which no revision allows, becomes several. */
+export const repairMessages = (messages: JsonText): JsonText => {
+  const all = elementsOf(messages)
+  if (!all.some(hasBlocks)) return mapElements(messages, repairMessage)
+  return arrayText(all.flatMap(message => (hasBlocks(message) ? apart(message) : [repairMessage(message)])))
+}
+
+const hasBlocks = (message: JsonText): boolean => {
+  const content = memberOf(message, 'content')
+  return content !== undefined && kindOf(content) === 'array'
+}
+
+const apart = (message: JsonText): JsonText[] =>
+  elementsOf(memberOf(message, 'content') ?? message).map(block =>
+    repairMessage(withMember(message, 'content', block)),
+  )
+
+const repairMessage = (message: JsonText): JsonText =>
+  editMember(message, 'content', block => repairBlock(block) ?? textBlock(''))

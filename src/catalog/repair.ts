@@ -1,0 +1,75 @@
+import { editMember, withoutKeys } from '../kernel/json-edit.js'
+import {
+  arrayText,
+  elementsOf,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  rawText,
+  stringOf,
+  valueOf,
+  withMember,
+} from '../kernel/json-text.js'
+import { withReadableContent } from '../model/content.js'
+import type { Revision } from '../model/revision.js'
+import { repairBlock, repairContents, repairMessages } from './repair-content.js'
+
+export { type Repaired, repairItem } from './repair-items.js'
+
+/** `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion Results"). */
+const COMPLETION_VALUES = 100
+
+/**
+ * A server's result as clients of every revision can read it. Clients refuse a whole result for one bad part, so
+ * bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown members stay as they
+ * are. `from` is the server's revision, if known: only 2026-07-28 means something by `structuredContent: null`.
+ */
+export const repairResult = (method: string, result: JsonText, from?: Revision): JsonText => {
+  switch (method) {
+    case 'tools/call':
+      return repairToolResult(result, from)
+    case 'prompts/get':
+      return editMember(withoutNulls(result, ['description', '_meta']), 'messages', repairMessages)
+    case 'resources/read':
+      return editMember(withoutNulls(result, ['_meta']), 'contents', list =>
+        mapElements(list, repairContents),
+      )
+    case 'completion/complete':
+      return editMember(withoutNulls(result, ['_meta']), 'completion', repairCompletion)
+    default:
+      return result
+  }
+}
+
+const withoutNulls = (object: JsonText, keys: readonly string[]): JsonText =>
+  object.includes('null')
+    ? withoutKeys(object, (key, value) => kindOf(value) === 'null' && keys.includes(key))
+    : object
+
+const repairToolResult = (result: JsonText, from: Revision | undefined): JsonText => {
+  if (kindOf(result) !== 'object') return result
+  const resultType = memberOf(result, 'resultType')
+  if (resultType !== undefined && stringOf(resultType) !== 'complete') return result
+  // A task was created (2025-11-25, utilities/tasks): with `content` it would look like an empty success.
+  if (memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined) return result
+  const nullIsValue = from === undefined ? resultType !== undefined : from === '2026-07-28'
+  const optional = ['isError', '_meta', ...(nullIsValue ? [] : ['structuredContent'])]
+  const blocks = editMember(withoutNulls(result, optional), 'content', list => mapElements(list, repairBlock))
+  return withReadableContent(blocks)
+}
+
+const repairCompletion = (completion: JsonText): JsonText => {
+  if (kindOf(completion) !== 'object') return completion
+  const values = elementsOf(memberOf(completion, 'values') ?? completion)
+  const texts = values.filter(value => kindOf(value) === 'string')
+  const isWhole = texts.length === values.length && texts.length <= COMPLETION_VALUES
+  const listed =
+    isWhole && kindOf(memberOf(completion, 'values') ?? completion) === 'array'
+      ? completion
+      : withMember(completion, 'values', arrayText(texts.slice(0, COMPLETION_VALUES)))
+  const counted = editMember(withoutNulls(listed, ['hasMore']), 'total', total =>
+    Number.isSafeInteger(valueOf(total)) ? total : undefined,
+  )
+  return texts.length > COMPLETION_VALUES ? withMember(counted, 'hasMore', rawText('true')) : counted
+}

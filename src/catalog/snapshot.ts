@@ -1,0 +1,88 @@
+import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import type { ListName } from '../model/listing.js'
+import type { Server } from '../peers/server.js'
+import { createToolFilter, type ToolFilter } from './allow.js'
+import { exposedName } from './names.js'
+import type { Showing } from './options.js'
+import { repairItem } from './repair.js'
+import { rewriteItem, type UriMap } from './rewrite.js'
+import { exposedUri } from './uris.js'
+
+/** One item of a server's list, ready to be shown. */
+export interface Item {
+  readonly server: Server
+  /** The server's own name, URI or template. */
+  readonly own: string
+  /** The name, URI or template that clients see; unique in its merged list. */
+  readonly exposed: string
+  readonly text: JsonText
+}
+
+const KEYS = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  templates: 'uriTemplate',
+} as const satisfies Record<ListName, string>
+
+/** How one server's items and URIs are written for clients. */
+export class ServerView {
+  readonly server: Server
+  readonly showing: Showing
+  readonly tools: ToolFilter
+  readonly #log: Logger
+  readonly #noted = new Set<string>()
+
+  constructor(server: Server, showing: Showing, log: Logger) {
+    this.server = server
+    this.showing = showing
+    this.tools = createToolFilter(showing.tools)
+    this.#log = log
+  }
+
+  /** Writes a URI or template of the server for clients. */
+  readonly exposeUri: UriMap = uri =>
+    this.showing.uris === 'preserve' ? uri : exposedUri(this.server.options.alias, uri)
+
+  /** The name that clients see for a tool or prompt. */
+  exposeName(list: 'tools' | 'prompts', own: string): string {
+    const name = list === 'tools' ? this.tools.renamed(own) : own
+    return this.showing.prefix ? exposedName(this.server.options.alias, name) : name
+  }
+
+  /** Items as clients may see them: repaired, filtered, renamed; a bad or repeated one never spoils the others. */
+  show(list: ListName, raw: readonly JsonText[]): Item[] {
+    const items = new Map<string, Item>()
+    for (const text of raw) {
+      const item = this.#showOne(list, text)
+      if (item === undefined) continue
+      if (items.has(item.own)) this.#note(list, item.own, 'its name comes twice; the first one is shown')
+      else items.set(item.own, item)
+    }
+    return [...items.values()]
+  }
+
+  #showOne(list: ListName, raw: JsonText): Item | undefined {
+    const repaired = repairItem(list, raw)
+    if ('dropped' in repaired) {
+      this.#note(list, stringOf(memberOf(raw, KEYS[list])) ?? 'an item', `left out: ${repaired.dropped}`)
+      return undefined
+    }
+    const own = stringOf(memberOf(repaired.item, KEYS[list])) ?? ''
+    for (const note of repaired.notes) this.#note(list, own, note)
+    if (list === 'tools' && !this.tools.isAllowed(own)) return undefined
+    const text = list === 'tools' ? this.tools.overridden(own, repaired.item) : repaired.item
+    const exposed = list === 'tools' || list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
+    const name = list === 'tools' || list === 'prompts' ? exposed : undefined
+    return { server: this.server, own, exposed, text: rewriteItem(list, text, { name, uri: this.exposeUri }) }
+  }
+
+  /** Says a thing about an item once, not on every refresh. */
+  #note(list: ListName, item: string, words: string): void {
+    const key = `${list} ${item} ${words}`
+    if (this.#noted.has(key) || this.#noted.size > 1000) return
+    this.#noted.add(key)
+    this.#log.warn({ server: this.server.name, list, item: item.slice(0, 128) }, words)
+  }
+}

@@ -1,0 +1,44 @@
+/** Finds the alias that a scheme prefix was made of; made by `schemeAliases`. */
+export type AliasFinder = (schemeAlias: string) => string | undefined
+
+/** A server's resource, as the server itself names it. */
+export interface OwnedUri {
+  readonly alias: string
+  readonly uri: string
+}
+
+/** Hosts look for this scheme to show interfaces (SEP-1865), so it stays in front. */
+const UI = 'ui://'
+
+/** `_` is illegal in a URI scheme (RFC 3986 §3.1), and no alias holds a dot. */
+const schemeAlias = (alias: string): string => alias.replaceAll('_', '.')
+
+/** The URI, or URI template, under which clients see a resource of a server; undone by `splitUri`. */
+export const exposedUri = (alias: string, uri: string): string =>
+  uri.startsWith(UI) ? `${UI}${schemeAlias(alias)}+${uri.slice(UI.length)}` : `${schemeAlias(alias)}+${uri}`
+
+/**
+ * Looks up aliases as they stand in exposed URIs: exactly, else without regard to case where that leaves one,
+ * because URL parsers write schemes in lower case.
+ */
+export const schemeAliases = (aliases: Iterable<string>): AliasFinder => {
+  const exact = new Map<string, string>()
+  const folded = new Map<string, string | undefined>()
+  for (const alias of new Set(aliases)) {
+    const written = schemeAlias(alias)
+    const lower = written.toLowerCase()
+    exact.set(written, alias)
+    folded.set(lower, folded.has(lower) ? undefined : alias)
+  }
+  return written => exact.get(written) ?? folded.get(written.toLowerCase())
+}
+
+/** Takes an exposed URI apart; undefined when no known alias is written in it. */
+export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefined => {
+  const start = exposed.startsWith(UI) ? UI.length : 0
+  const plus = exposed.indexOf('+', start)
+  if (plus === -1) return undefined
+  const alias = find(exposed.slice(start, plus))
+  if (alias === undefined) return undefined
+  return { alias, uri: exposed.slice(0, start) + exposed.slice(plus + 1) }
+}

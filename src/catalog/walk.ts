@@ -1,0 +1,112 @@
+import type { Clock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import {
+  elementsOf,
+  type JsonText,
+  kindOf,
+  memberOf,
+  objectText,
+  stringOf,
+  textOf,
+} from '../kernel/json-text.js'
+import type { Downlink } from '../model/links.js'
+import type { ListName } from '../model/listing.js'
+import type { Outcome } from '../model/outcome.js'
+import type { ServerCapabilities } from '../model/peer.js'
+
+/** How each list is asked for, and which capability announces it. */
+export const LISTS = {
+  tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
+  prompts: { method: 'prompts/list', member: 'prompts', capability: 'prompts' },
+  resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
+  templates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
+} as const satisfies Record<
+  ListName,
+  { method: string; member: string; capability: keyof ServerCapabilities }
+>
+
+/** All lists. */
+export const LIST_NAMES = [
+  'tools',
+  'prompts',
+  'resources',
+  'templates',
+] as const satisfies readonly ListName[]
+
+/** A server that pages for ever is cut off here. */
+const PAGES_MAX = 1000
+const ITEMS_MAX = 100_000
+
+/** What a walk found; `isWhole` is false when a page failed in the middle or a guard cut the walk short. */
+export interface Walked {
+  readonly items: readonly JsonText[]
+  readonly isWhole: boolean
+  readonly why?: string
+}
+
+/**
+ * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
+ * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page fails.
+ */
+export const walkList = async (
+  link: Downlink,
+  list: ListName,
+  around: { readonly clock: Clock; readonly pageMs: number },
+): Promise<Walked> => {
+  const items: JsonText[] = []
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const outcome = await ask(link, LISTS[list].method, cursor, around)
+    if (outcome.kind !== 'result') {
+      const why = wordsOf(outcome)
+      if (page > 0) return { items, isWhole: false, why: `page ${page + 1} failed: ${why}` }
+      if (isUnknownMethod(outcome)) return { items, isWhole: true }
+      throw new Fault('unavailable', `${LISTS[list].method} failed: ${why}`)
+    }
+    const array = memberOf(outcome.result, LISTS[list].member)
+    if (array !== undefined && kindOf(array) === 'array') items.push(...elementsOf(array))
+    cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
+    if (cursor === undefined) return { items, isWhole: true }
+    if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
+    if (items.length > ITEMS_MAX) return { items, isWhole: false, why: `more than ${ITEMS_MAX} items` }
+    seen.add(cursor)
+  }
+  return { items, isWhole: false, why: `more than ${PAGES_MAX} pages` }
+}
+
+const ask = (
+  link: Downlink,
+  method: string,
+  cursor: string | undefined,
+  { clock, pageMs }: { readonly clock: Clock; readonly pageMs: number },
+): Promise<Outcome> =>
+  new Promise(resolve => {
+    const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
+    const timer = clock.after(pageMs, () => {
+      call.cancel('timed out')
+      resolve({
+        kind: 'fault',
+        fault: new Fault('timeout', `no answer within ${Math.round(pageMs / 1000)} s`),
+      })
+    })
+    const call = link.call(
+      { method, params, wantsProgress: false },
+      {
+        progress: () => undefined,
+        ended: outcome => {
+          timer.cancel()
+          resolve(outcome)
+        },
+      },
+    )
+  })
+
+const wordsOf = (outcome: Exclude<Outcome, { kind: 'result' }>): string =>
+  outcome.kind === 'fault'
+    ? outcome.fault.message
+    : (stringOf(memberOf(outcome.error, 'message')) ?? 'no reason given')
+
+/** Some servers declare a capability and lack one of its lists, most often the templates. */
+const isUnknownMethod = (outcome: Exclude<Outcome, { kind: 'result' }>): boolean =>
+  outcome.kind === 'error' && memberOf(outcome.error, 'code')?.toString('latin1') === '-32601'

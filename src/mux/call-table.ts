@@ -1,0 +1,70 @@
+import type { Clock, Timer } from '../kernel/clock.js'
+import type { DownCall } from '../model/links.js'
+import type { Connection } from '../peers/connection.js'
+import type { LiveCall } from './live-call.js'
+
+/** How exactly timeouts are kept: one timer looks after all calls, instead of one for each. */
+const TICK_MS = 250
+const NONE: ReadonlySet<LiveCall> = new Set()
+
+/** All calls under way, by connection. */
+export class CallTable {
+  readonly #clock: Clock
+  readonly #byConnection = new Map<Connection, Set<LiveCall>>()
+  #size = 0
+  #tick: Timer | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(call: LiveCall): void {
+    let calls = this.#byConnection.get(call.connection)
+    if (calls === undefined) {
+      calls = new Set()
+      this.#byConnection.set(call.connection, calls)
+    }
+    calls.add(call)
+    this.#size += 1
+    this.#tick ??= this.#clock.every(TICK_MS, () => this.#checkTimes())
+  }
+
+  remove(call: LiveCall): void {
+    const calls = this.#byConnection.get(call.connection)
+    if (calls?.delete(call) !== true) return
+    this.#size -= 1
+    if (calls.size === 0) this.#byConnection.delete(call.connection)
+  }
+
+  /** The calls under way on a connection, oldest first. */
+  on(connection: Connection): ReadonlySet<LiveCall> {
+    return this.#byConnection.get(connection) ?? NONE
+  }
+
+  /** The call that a transport's evidence names. */
+  about(connection: Connection, down: DownCall | undefined): LiveCall | undefined {
+    if (down === undefined) return undefined
+    for (const call of this.on(connection)) if (call.down === down) return call
+    return undefined
+  }
+
+  close(): void {
+    this.#tick?.cancel()
+    this.#tick = undefined
+  }
+
+  #checkTimes(): void {
+    if (this.#size === 0) {
+      this.close()
+      return
+    }
+    const nowMs = this.#clock.nowMs()
+    for (const calls of [...this.#byConnection.values()]) {
+      for (const call of [...calls]) call.checkTime(nowMs)
+    }
+  }
+}

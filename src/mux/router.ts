@@ -1,0 +1,235 @@
+import { joinWelcome } from '../catalog/capabilities.js'
+import { Catalog } from '../catalog/catalog.js'
+import type { Showing } from '../catalog/options.js'
+import { Owners } from '../catalog/owners.js'
+import type { Clock, Timer } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import type { Ask, Call, Client, DownCall, Reception, Welcome } from '../model/links.js'
+import type { ListName } from '../model/listing.js'
+import { failed, resulted } from '../model/outcome.js'
+import type { Connection, ConnectionListener } from '../peers/connection.js'
+import type { Dial } from '../peers/dial.js'
+import type { ServerOptions } from '../peers/options.js'
+import type { Server } from '../peers/server.js'
+import { ServerPool } from '../peers/server-pool.js'
+import { Asks } from './asks.js'
+import { CallTable } from './call-table.js'
+import { Feeds } from './feeds.js'
+import { LogLevels } from './log-level.js'
+import { CHANGE_NOTICES, CHANGES, ROUTES } from './routes.js'
+import { WayToOwner } from './way-owner.js'
+
+/** What the router is made of. */
+export interface RouterOptions {
+  readonly servers: readonly ServerOptions[]
+  readonly showingOf: (server: Server) => Showing
+  /** One server that stands for itself: nothing is renamed. */
+  readonly isAlone: boolean
+  readonly dial: Dial
+  readonly clock: Clock
+  readonly log: Logger
+  readonly pageSize: number
+  /** How long `initialize` waits for servers. */
+  readonly startupWaitMs: number
+  /** How long a list waits for servers that are still starting. */
+  readonly listWaitMs: number
+}
+
+const NOTICE_MS = 50
+
+/** Who gets what, and the way back: clients above, servers below, and a table of routes in between. */
+export class Router implements Reception, ConnectionListener {
+  readonly pool: ServerPool
+  readonly catalog: Catalog
+  readonly #options: RouterOptions
+  readonly #calls: CallTable
+  readonly #asks: Asks
+  readonly #feeds: Feeds
+  readonly #levels: LogLevels
+  readonly #toOwner: WayToOwner
+  readonly #clients = new Map<Client, Welcome['capabilities'] | undefined>()
+  readonly #dueNotices = new Map<string, Timer>()
+
+  constructor(options: RouterOptions) {
+    const { clock, log, isAlone } = options
+    this.#options = options
+    this.#calls = new CallTable(clock)
+    this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log })
+    this.catalog = new Catalog(this.pool.servers, { ...options, onChanged: list => this.#listChanged(list) })
+    const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
+    this.#asks = new Asks(this.#calls, { log, isShared: options.servers.length > 1 })
+    this.#feeds = new Feeds({ owners, log })
+    this.#levels = new LogLevels(this.#calls, { log, isAlone })
+    this.#toOwner = new WayToOwner(this.catalog, owners, this.#calls, () => clock.nowMs())
+  }
+
+  /** Starts the servers that are wanted from the beginning. */
+  start(): void {
+    for (const server of this.pool.servers) {
+      if (server.options.start === 'eager') server.anyLink().catch(() => undefined)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.catalog.close()
+    this.#calls.close()
+    for (const timer of this.#dueNotices.values()) timer.cancel()
+    await this.pool.close()
+  }
+
+  // ── what clients say ──
+
+  async welcome(client: Client): Promise<Welcome> {
+    this.#clients.set(client, undefined)
+    const { clock, startupWaitMs, isAlone } = this.#options
+    const starts = this.pool.servers
+      .filter(server => this.#isWorthStarting(server))
+      .map(server => startFor(server, client))
+    let timer: Disposable | undefined
+    const limit = new Promise<void>(resolve => {
+      timer = clock.after(startupWaitMs, resolve)
+    })
+    if (starts.length > 0) await Promise.race([Promise.all(starts), limit])
+    timer?.[Symbol.dispose]()
+    const welcome = joinWelcome(this.pool.servers, isAlone)
+    if (this.#clients.has(client)) this.#clients.set(client, welcome.capabilities)
+    return welcome
+  }
+
+  call(call: Call): void {
+    const route = ROUTES.get(call.method)
+    const announced = this.#clients.get(call.client)
+    if (route === undefined || announced === undefined || !announced[route.needs]) {
+      call.end(failed(new Fault('unknown-method', `Method not found: ${call.method.slice(0, 128)}`)))
+      return
+    }
+    switch (route.way) {
+      case 'catalog':
+        void this.#page(call, route.list)
+        return
+      case 'owner':
+        this.#toOwner.take(call, route.by)
+        return
+      case 'feed':
+        void this.#feed(call, route.wants)
+        return
+      case 'everyone':
+        this.#levels.set(call, this.#connections())
+    }
+  }
+
+  /** A client's roots changed: told to the servers whose connections are that client's alone. */
+  notice(client: Client, method: string, params: JsonText | undefined): void {
+    if (method !== 'notifications/roots/list_changed') return
+    for (const connection of this.#connections()) {
+      if (connection.onlyClient !== client || connection.share.capabilities.roots?.listChanged !== true)
+        continue
+      connection.link?.tell(method, params)
+    }
+  }
+
+  left(client: Client): void {
+    this.#clients.delete(client)
+    this.#feeds.forget(client)
+    this.#levels.forget(client)
+    this.#asks.forget(client)
+    const used = [...this.#connections()].filter(connection => connection.clients.has(client))
+    this.pool.release(client)
+    for (const connection of used) this.#levels.sync(connection)
+  }
+
+  // ── what servers say ──
+
+  ready(connection: Connection): void {
+    const server = this.pool.byName(connection.server.name)
+    this.#levels.restore(connection)
+    this.#feeds.renew(connection)
+    if (server !== undefined) this.catalog.cameBack(server)
+  }
+
+  lost(connection: Connection): void {
+    const server = this.pool.byName(connection.server.name)
+    if (server !== undefined && ![...server.connections].some(({ link }) => link !== undefined))
+      this.catalog.wentAway(server)
+  }
+
+  joined(connection: Connection): void {
+    this.#levels.sync(connection)
+  }
+
+  asked(connection: Connection, ask: Ask): void {
+    this.#asks.asked(connection, ask)
+  }
+
+  noticed(
+    connection: Connection,
+    method: string,
+    params: JsonText | undefined,
+    about: DownCall | undefined,
+  ): void {
+    const lists = CHANGES.get(method)
+    const server = this.pool.byName(connection.server.name)
+    if (lists !== undefined && server !== undefined) {
+      for (const list of lists) this.catalog.changed(server, list)
+    } else if (method === 'notifications/message') this.#levels.relay(connection, params, about)
+    else if (method === 'notifications/resources/updated') this.#feeds.updated(connection, params)
+    else if (method === 'notifications/elicitation/complete')
+      this.#asks.elicitationComplete(connection, params)
+    else
+      this.#options.log.debug({ server: connection.server.name }, 'dropped a notification that nobody knows')
+  }
+
+  // ── ways that are short ──
+
+  async #page(call: Call, list: ListName): Promise<void> {
+    try {
+      const text = call.params && memberOf(call.params, 'cursor')
+      const cursor = stringOf(text)
+      if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
+      call.end(resulted(await this.catalog.page(list, cursor)))
+    } catch (thrown) {
+      call.end(failed(Fault.from(thrown)))
+    }
+  }
+
+  async #feed(call: Call, wants: boolean): Promise<void> {
+    try {
+      if (wants) await this.#feeds.subscribe(call)
+      else this.#feeds.unsubscribe(call)
+    } catch (thrown) {
+      call.end(failed(Fault.from(thrown)))
+    }
+  }
+
+  /** Changes that come together are one notification: resources and their templates share theirs. */
+  #listChanged(list: ListName): void {
+    const notice = CHANGE_NOTICES[list]
+    if (this.#dueNotices.has(notice)) return
+    const timer = this.#options.clock.after(NOTICE_MS, () => {
+      this.#dueNotices.delete(notice)
+      for (const [client, announced] of this.#clients)
+        if (announced !== undefined) client.tell(notice, undefined)
+    })
+    this.#dueNotices.set(notice, timer)
+  }
+
+  *#connections(): Iterable<Connection> {
+    for (const server of this.pool.servers) yield* server.connections
+  }
+
+  /** Servers that we know need not run for a client that may never use them. */
+  #isWorthStarting(server: Server): boolean {
+    return server.facts === undefined
+  }
+}
+
+/** Starts a server on behalf of a client, so that the client's own connection is the one that answers first. */
+const startFor = async (server: Server, client: Client): Promise<void> => {
+  try {
+    await server.connectionFor(client).open()
+  } catch {
+    // Its connection has logged why; the client is served by the others.
+  }
+}

@@ -1,0 +1,21 @@
+import type { JsonText } from '../kernel/json-text.js'
+import type { Downlink, DownlinkListener } from '../model/links.js'
+import type { ClientCapabilities } from '../model/peer.js'
+
+/** How to introduce ourselves on a new connection. */
+export interface Greeting {
+  readonly capabilities: ClientCapabilities
+  /** The client's `Implementation` object where the connection is that client's alone; otherwise ours is sent. */
+  readonly clientInfo: JsonText | undefined
+}
+
+/**
+ * PORT. Opens a connection to the server of this name: starts it or reaches it, detects what it speaks, shakes hands.
+ * Rejects with a Fault and leaves nothing behind. Implemented by `app/dialer`.
+ */
+export type Dial = (
+  server: string,
+  greeting: Greeting,
+  listener: DownlinkListener,
+  signal: AbortSignal,
+) => Promise<Downlink>

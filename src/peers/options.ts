@@ -1,0 +1,22 @@
+/** Who shares one connection to a server (docs/adr/0006). */
+export type Sharing = 'principal' | 'session' | 'all'
+
+/** What the proxy needs to know about a configured server, whatever carries it. */
+export interface ServerOptions {
+  /** Its key in the configuration: what people read in logs and errors. */
+  readonly name: string
+  /** The alias in exposed names and URIs. */
+  readonly alias: string
+  readonly sharing: Sharing
+  readonly start: 'lazy' | 'eager'
+  readonly timeouts: {
+    /** To connect and initialize; generous, because package runners install on first start. */
+    readonly connectMs: number
+    /** To answer one page of a list. */
+    readonly listMs: number
+    /** Silence during a request; progress resets it. */
+    readonly callMs: number
+    /** A whole request, whatever progress it reports. */
+    readonly totalMs: number
+  }
+}

@@ -1,0 +1,44 @@
+import type { Fault } from '../kernel/faults.js'
+
+/**
+ * Where a connection to a server stands.
+ *
+ *   idle ─start▶ starting ─ready▶ ready ─lost▶ backoff ─start▶ starting;  starting ─lost▶ backoff;  stop ▶ idle from anywhere
+ */
+export type ServerState =
+  | { readonly at: 'idle' }
+  | { readonly at: 'starting'; readonly failures: number }
+  | { readonly at: 'ready'; readonly sinceMs: number; readonly failures: number }
+  | { readonly at: 'backoff'; readonly failures: number; readonly untilMs: number; readonly why: Fault }
+
+/** What happens to a connection. */
+export type ServerEvent =
+  | { readonly is: 'start' }
+  | { readonly is: 'ready' }
+  | { readonly is: 'lost'; readonly why: Fault; readonly waitMs: number }
+  | { readonly is: 'stop' }
+
+/** A connection that was up for so long starts counting failures anew. */
+export const STEADY_MS = 60_000
+
+export const IDLE: ServerState = { at: 'idle' }
+
+/** The next state; an event that means nothing in a state leaves it as it is. Pure. */
+export const nextState = (state: ServerState, event: ServerEvent, nowMs: number): ServerState => {
+  switch (event.is) {
+    case 'start':
+      return state.at === 'idle' || state.at === 'backoff'
+        ? { at: 'starting', failures: state.at === 'backoff' ? state.failures : 0 }
+        : state
+    case 'ready':
+      return state.at === 'starting' ? { at: 'ready', sinceMs: nowMs, failures: state.failures } : state
+    case 'lost': {
+      if (state.at !== 'starting' && state.at !== 'ready') return state
+      const wasSteady = state.at === 'ready' && nowMs - state.sinceMs >= STEADY_MS
+      const failures = wasSteady ? 1 : state.failures + 1
+      return { at: 'backoff', failures, untilMs: nowMs + event.waitMs, why: event.why }
+    }
+    case 'stop':
+      return IDLE
+  }
+}

@@ -1,0 +1,125 @@
+import { Fault } from '../kernel/faults.js'
+import type { Client, Downlink } from '../model/links.js'
+import type { ServerFacts } from '../model/peer.js'
+import { Connection, type ConnectionContext } from './connection.js'
+import type { ServerOptions } from './options.js'
+import { nobodysShare, type Share, shareOf } from './sharing.js'
+
+/** How long a shared connection stays open without clients. */
+const IDLE_MS = 15 * 60_000
+
+/** One configured server with all connections to it. */
+export class Server {
+  readonly options: ServerOptions
+  /** Its place in the configuration, which is the order of merged lists. */
+  readonly index: number
+  readonly #context: ConnectionContext
+  readonly #connections = new Map<string, Connection>()
+  #facts: ServerFacts | undefined
+  #isClosed = false
+
+  constructor(options: ServerOptions, index: number, context: ConnectionContext) {
+    this.options = options
+    this.index = index
+    this.#context = {
+      ...context,
+      listener: {
+        ready: connection => {
+          this.#facts = connection.link?.facts ?? this.#facts
+          context.listener.ready(connection)
+        },
+        lost: (connection, why) => context.listener.lost(connection, why),
+        joined: (connection, client) => context.listener.joined(connection, client),
+        asked: (connection, ask) => context.listener.asked(connection, ask),
+        noticed: (connection, method, params, about) =>
+          context.listener.noticed(connection, method, params, about),
+      },
+    }
+  }
+
+  get name(): string {
+    return this.options.name
+  }
+
+  /** What the server last said about itself; undefined until it was reached once. */
+  get facts(): ServerFacts | undefined {
+    return this.#facts
+  }
+
+  get connections(): Iterable<Connection> {
+    return this.#connections.values()
+  }
+
+  /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
+  connectionFor(client: Client): Connection {
+    const connection = this.#connection(shareOf(this.options.sharing, client))
+    connection.join(client)
+    return connection
+  }
+
+  /** Any link that can be asked about the server itself, preferably one that is open. Rejects with a Fault. */
+  anyLink(): Promise<Downlink> {
+    const connections = [...this.#connections.values()]
+    const best =
+      connections.find(connection => connection.link !== undefined) ??
+      connections.find(connection => connection.state.at === 'starting') ??
+      connections.find(connection => connection.clients.size > 0)
+    return (best ?? this.#connection(nobodysShare(this.options.sharing))).open()
+  }
+
+  /** Whether the server tells us by itself when something changes. */
+  hears(): boolean {
+    for (const { link } of this.#connections.values()) if (link?.hearsAmbient === true) return true
+    return false
+  }
+
+  /** Takes a client off its connection; one that was the client's alone ends with it. */
+  release(client: Client): void {
+    for (const [key, connection] of this.#connections) {
+      connection.leave(client)
+      if (this.options.sharing === 'session' && connection.clients.size === 0 && key !== '') this.#end(key)
+    }
+  }
+
+  /** Stops connections that nobody has used for a while. */
+  sweep(nowMs: number): void {
+    for (const [key, connection] of this.#connections) {
+      if (connection.idleSinceMs === undefined || this.#isKept(connection)) continue
+      if (nowMs - connection.idleSinceMs > IDLE_MS || this.#isSpare(connection)) this.#end(key)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const connections = [...this.#connections.values()]
+    this.#connections.clear()
+    await Promise.all(connections.map(connection => connection.close()))
+  }
+
+  /** An eager server keeps one connection whoever comes and goes. */
+  #isKept(connection: Connection): boolean {
+    return this.options.start === 'eager' && this.#connections.size === 1 && connection.state.at !== 'idle'
+  }
+
+  /** A connection that nobody ever used is not needed beside one that somebody uses. */
+  #isSpare(connection: Connection): boolean {
+    if (connection.wasUsed) return false
+    return [...this.#connections.values()].some(other => other !== connection && other.link !== undefined)
+  }
+
+  #connection(share: Share): Connection {
+    if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
+    let connection = this.#connections.get(share.key)
+    if (connection === undefined) {
+      connection = new Connection(this.options, share, this.#context)
+      this.#connections.set(share.key, connection)
+    }
+    return connection
+  }
+
+  #end(key: string): void {
+    const connection = this.#connections.get(key)
+    this.#connections.delete(key)
+    void connection?.close()
+  }
+}

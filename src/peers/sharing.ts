@@ -1,0 +1,42 @@
+import type { Client } from '../model/links.js'
+import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
+import type { Sharing } from './options.js'
+
+/** Which connection of a server a client uses, and what is declared on it. */
+export interface Share {
+  readonly key: string
+  readonly capabilities: ClientCapabilities
+}
+
+/** The connection that belongs to no client: for lists before the first client came. */
+export const nobodysShare = (sharing: Sharing): Share => ({
+  key: sharing === 'principal' ? `local ${fingerprint(NO_CAPABILITIES)}` : '',
+  capabilities: NO_CAPABILITIES,
+})
+
+/**
+ * A downstream connection is keyed by what its users may share: the session, or the principal and what its clients can be
+ * asked, or nothing at all. Capabilities are declared only where we know whose they are.
+ */
+export const shareOf = (sharing: Sharing, client: Client): Share => {
+  switch (sharing) {
+    case 'session':
+      return { key: `session ${client.id}`, capabilities: client.capabilities }
+    case 'principal':
+      return {
+        key: `${client.principal} ${fingerprint(client.capabilities)}`,
+        capabilities: client.capabilities,
+      }
+    case 'all':
+      return nobodysShare('all')
+  }
+}
+
+const fingerprint = ({ roots, sampling, elicitation }: ClientCapabilities): string =>
+  [
+    roots && `roots${roots.listChanged ? '+' : ''}`,
+    sampling && `sampling${sampling.tools ? '+tools' : ''}${sampling.context ? '+context' : ''}`,
+    elicitation && `elicitation${elicitation.form ? '+form' : ''}${elicitation.url ? '+url' : ''}`,
+  ]
+    .filter(part => part !== undefined)
+    .join(' ')
