@@ -1,0 +1,27 @@
+import type { ListenConfig, LogLevel, Sharing, Start, Timeouts, UriMode } from './types.js'
+
+/** What holds where a file says nothing; the only place with such numbers. */
+export const DEFAULTS = {
+  // The loopback address: whoever reaches us can run every server that we know.
+  listen: { host: '127.0.0.1', port: 8808, allowedHosts: [], allowedOrigins: [] } as ListenConfig,
+  pageSize: 1000,
+  startupWaitMs: 5_000,
+  logLevel: 'info' as LogLevel,
+  uris: 'prefix' as UriMode,
+  start: 'lazy' as Start,
+  // A process is dear and shared by all sessions of one user; a session of an HTTP server is cheap.
+  sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
+  timeouts: { connectMs: 60_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 } as Timeouts,
+} as const
+
+/** How long a configuration file may be; more is surely another file. */
+export const MAX_FILE_BYTES = 4 * 1024 * 1024
+
+/** How deeply a configuration file may be nested; the parser is recursive. */
+export const MAX_DEPTH = 64
+
+/** How many unknown keys of one object are named one by one. */
+export const MAX_UNKNOWN_KEYS = 10
+
+/** The longest duration, in milliseconds: what a timer of Node can hold (https://nodejs.org/api/timers.html). */
+export const MAX_DURATION_MS = 2_147_483_647

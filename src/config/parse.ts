@@ -1,0 +1,126 @@
+import { dirname, resolve } from 'node:path'
+import { checkSettings, type SettingsValues } from './check.js'
+import { findServers } from './container.js'
+import { DEFAULTS } from './defaults.js'
+import { type Around, reportMisfits } from './entry.js'
+import { NO_FOREIGN_KEYS, warnUnknown } from './keys.js'
+import { createReport, type Report } from './problem.js'
+import { KEYS } from './schema.js'
+import { readDuration, readServer } from './server.js'
+import { readTree } from './syntax.js'
+import { createLocator, type Item, members, repeated, valueOf } from './tree.js'
+import type { DisabledServer, Environment, ListenConfig, Loaded, ProxyConfig, ServerConfig } from './types.js'
+
+/**
+ * Resolves the text of a configuration file. Never throws: what is wrong with one server costs that server, what
+ * is wrong beside the servers falls back to its default, and both are told in `problems`.
+ */
+export function parseConfig(text: string, file: string, env: Environment): Loaded {
+  const body = text.startsWith('\uFEFF') ? text.slice(1) : text
+  const report = createReport(file, createLocator(body))
+  const root = readTree(body, report)
+  if (root !== undefined) warnRepeated(root, report)
+  const contents = root === undefined ? undefined : findServers(root, report)
+  if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
+  const settings = readSettings(contents.settings, report)
+  const { servers, disabled } = readServers(contents.servers, {
+    text: body,
+    folder: dirname(resolve(file)),
+    env,
+    report,
+  })
+  return { config: { servers, ...settings }, problems: report.problems, disabled }
+}
+
+const warnRepeated = (root: Item, report: Report): void => {
+  for (const item of repeated(root)) {
+    report.nameWarning(item, {
+      message: 'this key stands here a second time, and the last one wins',
+      mend: 'Keep one of them.',
+    })
+  }
+}
+
+const readServers = (
+  items: ReadonlyMap<string, Item>,
+  around: Around,
+): { readonly servers: readonly ServerConfig[]; readonly disabled: readonly DisabledServer[] } => {
+  const servers: ServerConfig[] = []
+  const disabled: DisabledServer[] = []
+  const prefixes = new Map<string, Item>()
+  for (const [name, item] of items) {
+    const read = readServer(name, item, around)
+    if (read.is !== 'ready') {
+      disabled.push({ name, why: read.is })
+      continue
+    }
+    // Without a prefix a server is known by its name, in the URIs of its resources even where that is meant.
+    const prefix = read.config.prefix === false ? name : (read.config.prefix ?? name)
+    const other = prefixes.get(prefix)
+    if (other !== undefined) {
+      around.report.nameError(read.members.get('prefix') ?? item, {
+        message: `${other.key} has the same prefix`,
+        mend: 'Give one of the two servers another "prefix".',
+      })
+      disabled.push({ name, why: 'invalid' })
+      continue
+    }
+    prefixes.set(prefix, item)
+    servers.push(read.config)
+  }
+  return { servers, disabled }
+}
+
+// ── what stands beside the servers ───────────────────────────────────────────────────────────────────────
+
+const readSettings = (items: ReadonlyMap<string, Item>, report: Report): Omit<ProxyConfig, 'servers'> => {
+  for (const key of ['listen', 'log'] as const) {
+    const item = items.get(key)
+    if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
+  }
+  const values = checkedSettings(items, report)
+  const waitItem = items.get('startupWait')
+  const startupWaitMs =
+    values.startupWait === undefined || waitItem === undefined
+      ? undefined
+      : readDuration(values.startupWait, waitItem, 0, report)
+  return {
+    listen: readListen(values),
+    pageSize: values.pageSize ?? DEFAULTS.pageSize,
+    startupWaitMs: startupWaitMs ?? DEFAULTS.startupWaitMs,
+    logLevel: values.log?.level ?? DEFAULTS.logLevel,
+  }
+}
+
+const readListen = ({ listen = {} }: SettingsValues): ListenConfig => ({
+  host: listen.host ?? DEFAULTS.listen.host,
+  port: listen.port ?? DEFAULTS.listen.port,
+  allowedHosts: listen.allowedHosts ?? DEFAULTS.listen.allowedHosts,
+  allowedOrigins: listen.allowedOrigins ?? DEFAULTS.listen.allowedOrigins,
+})
+
+const checkedSettings = (items: ReadonlyMap<string, Item>, report: Report): SettingsValues => {
+  const known = [...items].filter(([key]) => KEYS.root.includes(key))
+  const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, valueOf(item)]))
+  const result = checkSettings(values)
+  if (result.is === 'fine') return result.value
+  reportMisfits(
+    result.misfits.map(misfit => ({ ...misfit, mend: `${misfit.mend} Until then the default holds.` })),
+    items,
+    report,
+  )
+  for (const { path } of result.misfits) drop(values, path)
+  const rest = checkSettings(values)
+  return rest.is === 'fine' ? rest.value : {}
+}
+
+const isObject = (value: unknown): value is Record<PropertyKey, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Takes the member away that a path leads to; of a list that has a bad element, the whole list. */
+const drop = (value: Record<PropertyKey, unknown>, [step, ...rest]: readonly PropertyKey[]): void => {
+  if (step === undefined) return
+  const next = value[step]
+  if (rest.length > 0 && isObject(next)) drop(next, rest)
+  else Reflect.deleteProperty(value, step)
+}

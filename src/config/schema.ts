@@ -1,0 +1,262 @@
+import { z } from 'zod'
+import { DEFAULTS } from './defaults.js'
+
+// In this file the error text of a schema is the mend: what to write instead, in one sentence. What is wrong is
+// said by `check.ts`, which knows the issue but never the value.
+
+const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
+const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
+const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
+
+const DURATION = /^\d+(\.\d+)?(ms|s|m|h)$/
+const durationMend = 'Write a number with its unit in quotes, such as "500ms", "30s", "5m" or "1h".'
+const limitMend = 'Write a number with its unit in quotes, such as "30s", "5m" or "1h", or "off".'
+const duration = (mend: string, form: RegExp) =>
+  z.union(
+    [
+      z.number({ error: mend }).nonnegative({ error: mend }),
+      z.string({ error: mend }).regex(form, { error: mend }),
+    ],
+    { error: mend },
+  )
+const wait = () => duration(durationMend, DURATION)
+const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
+
+const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })
+
+const timeouts = z.object(
+  {
+    connect: wait().optional().meta({
+      description:
+        'Longest wait for a server to start and to answer initialize, including the installation of a package.',
+      default: '60s',
+    }),
+    list: wait().optional().meta({ description: 'Longest wait for one page of a list.', default: '15s' }),
+    call: limit().optional().meta({
+      description:
+        'Longest silence during a call; each progress notification starts it anew. "off" for none.',
+      default: '60s',
+    }),
+    total: limit().optional().meta({
+      description: 'Longest time for a whole call, whatever its progress. "off" for none.',
+      default: '10m',
+    }),
+  },
+  objectMend('{ "call": "5m" }'),
+)
+
+const override = z.object(
+  {
+    title: z
+      .string({ error: 'Write a string.' })
+      .optional()
+      .describe('Title shown in place of the tool’s own.'),
+    description: z
+      .string({ error: 'Write a string.' })
+      .optional()
+      .describe('Description shown in place of the tool’s own.'),
+    annotations: z
+      .record(z.string(), z.unknown(), objectMend('{ "readOnlyHint": true }'))
+      .optional()
+      .describe('Members that replace those of the tool’s annotations, such as readOnlyHint.'),
+  },
+  objectMend('{ "title": "Search" }'),
+)
+
+const NAME_MEND = 'Use 1 to 64 letters, digits, "_", "-" and "." for the new name.'
+const globsMend = 'Write a list of patterns, such as ["get_*"].'
+
+const tools = z.object(
+  {
+    allow: texts(globsMend)
+      .optional()
+      .describe(
+        'Patterns of the tools to show, by the server’s own names; * stands for anything. All if absent.',
+      ),
+    deny: texts(globsMend).optional().describe('Patterns of the tools to hide; wins over allow.'),
+    rename: z
+      .record(
+        z.string(),
+        z.string({ error: NAME_MEND }).regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: NAME_MEND }),
+        objectMend('{ "create_issue": "new_issue" }'),
+      )
+      .optional()
+      .describe(
+        'New names for tools: from the server’s own name to the name shown (the prefix is still added).',
+      ),
+    override: z
+      .record(z.string(), override, objectMend('{ "search": { "title": "Search" } }'))
+      .optional()
+      .describe('Other titles, descriptions or annotations for tools, by the server’s own names.'),
+  },
+  objectMend('{ "deny": ["delete_*"] }'),
+)
+
+const PREFIX_MEND =
+  'Use 1 to 24 letters, digits, "-" and "_", beginning with a letter, without "__" and not ending in "_"; or false.'
+
+const own = {
+  prefix: z
+    .union(
+      [
+        z
+          .string({ error: PREFIX_MEND })
+          .regex(/^(?!.*__)[A-Za-z](?:[A-Za-z0-9_-]{0,22}[A-Za-z0-9-])?$/, { error: PREFIX_MEND }),
+        z.literal(false, { error: PREFIX_MEND }),
+      ],
+      { error: PREFIX_MEND },
+    )
+    .optional()
+    .describe(
+      'What stands before "__" in the names of this server’s tools and prompts; false for nothing. Derived from the server’s name if absent.',
+    ),
+  tools: tools.optional().describe('Which tools of this server are shown, and under which names.'),
+  uris: z.enum(['prefix', 'preserve'], { error: 'Write "prefix" or "preserve".' }).optional().meta({
+    description: 'Whether resource URIs get the server’s prefix or pass through unchanged.',
+    default: DEFAULTS.uris,
+  }),
+  sharing: z
+    .enum(['principal', 'session', 'all'], { error: 'Write "principal", "session" or "all".' })
+    .optional()
+    .describe(
+      'Who shares one connection to this server: the sessions of one user (principal, the default for command), nobody (session, the default for url), or everybody (all; the server can then ask the client nothing).',
+    ),
+  start: z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }).optional().meta({
+    description: 'Whether the server starts when it is first needed or with the proxy.',
+    default: DEFAULTS.start,
+  }),
+  timeouts: timeouts.optional().describe('How long to wait for this server.'),
+  disabled: flag().optional().meta({ description: 'Leaves this server out.', default: false }),
+  enabled: flag().optional().meta({ description: 'The opposite of disabled.', default: true }),
+}
+
+const argsMend = 'Write a list of strings, such as ["-y", "some-server"]; put numbers in quotes too.'
+const ENV_MEND = 'Write names and values, such as { "LANG": "C", "DEBUG": null }.'
+const envName = 'Use a name that is not empty and holds no "=".'
+const HEADER_MEND = 'Write header names and strings, such as { "Authorization": "Bearer ${TOKEN}" }.'
+const headerName = "Use only letters, digits and the signs !#$%&'*+-.^_`|~ in the name of a header."
+const URL_MEND = 'Write the address of the server, such as "https://example.com/mcp".'
+const TYPE_MEND = 'Write "stdio", "http", "sse" or "ws", or leave it out.'
+
+/** The entry of one server. */
+export const server = z.object(
+  {
+    command: text('Write the program to start, such as "npx"; its arguments go into "args".')
+      .optional()
+      .describe('The program that is started and spoken to over its stdin and stdout.'),
+    args: texts(argsMend).optional().describe('The arguments of the program, one string each.'),
+    env: z
+      .record(
+        z.string().regex(/^[^=\0]+$/, { error: envName }),
+        z.union([z.string(), z.number(), z.boolean(), z.null()], { error: ENV_MEND }),
+        { error: ENV_MEND },
+      )
+      .optional()
+      .describe('Environment variables of the program; null takes one away.'),
+    cwd: text('Write the path of a folder.')
+      .optional()
+      .describe(
+        'The folder in which the program runs, relative to this file; the folder of this file if absent.',
+      ),
+    url: text(URL_MEND).optional().describe('The address of a server that runs elsewhere.'),
+    serverUrl: text(URL_MEND).optional().describe('The same as url.'),
+    httpUrl: text(URL_MEND).optional().describe('The same as url.'),
+    headers: z
+      .record(
+        z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, { error: headerName }),
+        z.string({ error: HEADER_MEND }),
+        { error: HEADER_MEND },
+      )
+      .optional()
+      .describe('HTTP headers that are sent with every request to url.'),
+    type: z
+      .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'], {
+        error: TYPE_MEND,
+      })
+      .optional()
+      .describe('How the server is reached; command means stdio and url means http if absent.'),
+    ...own,
+    'x-mcp-proxy': z
+      .object(own, objectMend('{ "sharing": "session" }'))
+      .optional()
+      .describe(
+        'The keys that only this proxy knows, for files that other programs read too; wins over the same key outside.',
+      ),
+  },
+  objectMend('{ "command": "npx", "args": ["-y", "some-server"] }'),
+)
+
+const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
+const PAGE_MEND = 'Write a whole number from 1 to 10000.'
+const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
+
+const listen = z.object(
+  {
+    host: text('Write an address or host name, such as "127.0.0.1".')
+      .optional()
+      .meta({ description: 'The address to listen on.', default: DEFAULTS.listen.host }),
+    port: z
+      .int({ error: PORT_MEND })
+      .min(0, { error: PORT_MEND })
+      .max(65_535, { error: PORT_MEND })
+      .optional()
+      .meta({ description: 'The port to listen on; 0 takes any free one.', default: DEFAULTS.listen.port }),
+    allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
+      .optional()
+      .describe('Host headers that are accepted beside those of the address that is listened on.'),
+    allowedOrigins: texts(originMend).optional().describe('Origins of web pages that may call.'),
+  },
+  objectMend('{ "port": 8808 }'),
+)
+
+const log = z.object(
+  {
+    level: z
+      .enum(['debug', 'info', 'warn', 'error', 'silent'], {
+        error: 'Write "debug", "info", "warn", "error" or "silent".',
+      })
+      .optional()
+      .meta({ description: 'The least important kind of line that is written.', default: DEFAULTS.logLevel }),
+  },
+  objectMend('{ "level": "info" }'),
+)
+
+/** Everything beside the servers. */
+export const settings = z.object({
+  $schema: z
+    .string({ error: 'Write the path of the schema as a string.' })
+    .optional()
+    .describe('The schema of this file.'),
+  listen: listen.optional().describe('Where clients find the proxy over HTTP.'),
+  pageSize: z
+    .int({ error: PAGE_MEND })
+    .min(1, { error: PAGE_MEND })
+    .max(10_000, { error: PAGE_MEND })
+    .optional()
+    .meta({ description: 'How many items a page of a merged list holds.', default: DEFAULTS.pageSize }),
+  startupWait: wait()
+    .optional()
+    .meta({ description: 'How long a new client waits for servers that are still starting.', default: '5s' }),
+  log: log.optional().describe('What is written to the log.'),
+})
+
+const root = settings.extend({
+  mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
+})
+
+/** The keys that each object of a file may have. */
+export const KEYS = {
+  root: Object.keys(root.shape),
+  listen: Object.keys(listen.shape),
+  log: Object.keys(log.shape),
+  server: Object.keys(server.shape),
+  own: Object.keys(own),
+  tools: Object.keys(tools.shape),
+  override: Object.keys(override.shape),
+  timeouts: Object.keys(timeouts.shape),
+} as const
+
+/** The JSON Schema (draft 7, which editors know best) of what one may write; `json-schema.ts` gives it a name. */
+export const draftSchema = (): Readonly<Record<string, unknown>> => ({
+  ...z.toJSONSchema(root, { io: 'input', target: 'draft-7' }),
+})

@@ -1,0 +1,121 @@
+import { bareRecord } from './bare-record.js'
+import { DEFAULTS, MAX_DURATION_MS } from './defaults.js'
+import { durationMs, isWaitable } from './duration.js'
+import { type Around, type Entry, foldEntry, isDisabled, readEntry } from './entry.js'
+import type { Report } from './problem.js'
+import { readReach } from './transport.js'
+import { type Item, itemAt, kindOf, members } from './tree.js'
+import type { ServerConfig, Timeouts, ToolRules } from './types.js'
+
+/** A server's entry, resolved; or why its server is left out. */
+export type ServerRead =
+  | { readonly is: 'ready'; readonly config: ServerConfig; readonly members: ReadonlyMap<string, Item> }
+  | { readonly is: 'disabled' }
+  /** It was reported why. */
+  | { readonly is: 'invalid' }
+
+/** Reads one server. An entry that is switched off is not looked at any further. */
+export function readServer(name: string, item: Item, around: Around): ServerRead {
+  const { report } = around
+  const errors = report.errors
+  if (name === '') report.nameError(item, { message: 'a server has no name', mend: 'Give it a name.' })
+  if (item.node.type !== 'object') {
+    report.error(item, {
+      message: `expected an object, found ${kindOf(item)}`,
+      mend: 'Write an object, such as { "command": "npx", "args": ["-y", "some-server"] }.',
+    })
+    return { is: 'invalid' }
+  }
+  const folded = foldEntry(item)
+  if (isDisabled(folded)) return { is: 'disabled' }
+  const entry = readEntry(name, item, folded, report)
+  if (entry === undefined) return { is: 'invalid' }
+  const reach = readReach(entry, around)
+  const { values } = entry
+  const tools = readTools(entry, report)
+  const timeouts = readTimeouts(entry, report)
+  if (reach === undefined || report.errors > errors) return { is: 'invalid' }
+  const config: ServerConfig = {
+    name,
+    prefix: values.prefix,
+    transport: reach.transport,
+    tools,
+    uris: values.uris ?? DEFAULTS.uris,
+    sharing: values.sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url'],
+    start: values.start ?? DEFAULTS.start,
+    timeouts,
+    written: reach.written,
+  }
+  return { is: 'ready', config, members: folded }
+}
+
+const readTools = ({ values, members: folded }: Entry, report: Report): ToolRules => {
+  const { allow, deny = [], rename = {}, override = {} } = values.tools ?? {}
+  const item = folded.get('tools')
+  const taken = new Map<string, string>()
+  for (const [from, to] of Object.entries(rename)) {
+    const other = taken.get(to)
+    taken.set(to, from)
+    if (other === undefined || item === undefined) continue
+    report.error(itemAt(item, ['rename', from]), {
+      message: 'two tools are given this name',
+      mend: 'Give each tool a name of its own.',
+    })
+  }
+  return {
+    allow,
+    deny,
+    rename: bareRecord(Object.entries(rename)),
+    override: bareRecord(Object.entries(override)),
+  }
+}
+
+const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeouts => {
+  const item = folded.get('timeouts')
+  const given = values.timeouts ?? {}
+  const read = (key: keyof typeof given, fallback: number): number => {
+    const place = item === undefined ? undefined : members(item).get(key)
+    const value = given[key]
+    if (place === undefined || value === undefined) return fallback
+    return readDuration(value, place, 1, report) ?? fallback
+  }
+  const timeouts = {
+    connectMs: read('connect', DEFAULTS.timeouts.connectMs),
+    listMs: read('list', DEFAULTS.timeouts.listMs),
+    callMs: read('call', DEFAULTS.timeouts.callMs),
+    totalMs: read('total', DEFAULTS.timeouts.totalMs),
+  }
+  // "off" beside a total of one's own is no mistake: only the whole call is limited.
+  const isMeant = timeouts.callMs === Number.POSITIVE_INFINITY && given.total !== undefined
+  if (item !== undefined && timeouts.callMs > timeouts.totalMs && !isMeant) {
+    report.warning(itemAt(item, ['call']), {
+      message: `longer than timeouts.total (${timeouts.totalMs / 1000} s), which ends the call first`,
+      mend: 'Set timeouts.total to more, or to "off".',
+    })
+  }
+  return timeouts
+}
+
+/** A duration of a file in milliseconds; undefined after it was reported to be below `leastMs` or too long. */
+export function readDuration(
+  value: number | string,
+  item: Item,
+  leastMs: number,
+  report: Report,
+): number | undefined {
+  const ms = durationMs(value)
+  if (!isWaitable(ms) || ms < leastMs) {
+    report.error(item, {
+      message: ms < leastMs ? 'this duration is too short' : 'this duration is too long',
+      mend: `Write a duration between ${leastMs} ms and ${Math.floor(MAX_DURATION_MS / 3_600_000)} h.`,
+    })
+    return undefined
+  }
+  if (typeof value === 'number' && value > 0 && value < 1000) {
+    report.warning(item, {
+      message: `${value} is read as milliseconds`,
+      mend: `Write "${value}s" for seconds, or "${value}ms" if milliseconds are meant.`,
+    })
+  }
+  return ms
+}

@@ -1,0 +1,108 @@
+import { createScanner, getNodeValue, type Node } from 'jsonc-parser'
+
+/** A value in a file, and where it and its name stand. */
+export interface Item {
+  readonly node: Node
+  /** Dotted path. */
+  readonly key: string
+  /** Offset of the name; of the value where there is no name. */
+  readonly nameOffset: number
+}
+
+/** A line and a column, both from 1. */
+export interface Spot {
+  readonly line: number
+  readonly column: number
+}
+
+const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
+
+/** The value of the whole file. */
+export const rootItem = (node: Node): Item => ({ node, key: '', nameOffset: node.offset })
+
+/** Every member of an object in the order of the file, repeated ones too; none for other values. */
+function* eachMember(item: Item): Generator<readonly [string, Item]> {
+  if (item.node.type !== 'object') return
+  for (const property of item.node.children ?? []) {
+    const [name, node] = property.children ?? []
+    if (name === undefined || node === undefined) continue
+    const text = String(name.value)
+    yield [text, { node, key: joined(item.key, text), nameOffset: name.offset }]
+  }
+}
+
+/** The members of an object by name; of repeated ones the last. A Map, so that `__proto__` is a name like any other. */
+export const members = (item: Item): ReadonlyMap<string, Item> => new Map(eachMember(item))
+
+/** The elements of a list; none for other values. */
+export const elements = (item: Item): readonly Item[] =>
+  item.node.type === 'array'
+    ? (item.node.children ?? []).map((node, i) => ({
+        node,
+        key: joined(item.key, String(i)),
+        nameOffset: node.offset,
+      }))
+    : []
+
+/** What stands at the end of a path, or the last thing on the way that is there. */
+export function itemAt(item: Item, path: readonly PropertyKey[]): Item {
+  const [step, ...rest] = path
+  if (step === undefined) return item
+  const next = typeof step === 'number' ? elements(item)[step] : members(item).get(String(step))
+  return next === undefined ? item : itemAt(next, rest)
+}
+
+/** The plain value of an item; its objects have no prototype. */
+export const valueOf = (item: Item): unknown => getNodeValue(item.node) as unknown
+
+/** What kind of value an item is, with its article. */
+export const kindOf = (item: Item): string =>
+  ({
+    object: 'an object',
+    array: 'a list',
+    string: 'a string',
+    number: 'a number',
+    boolean: `${item.node.value === true}`,
+    null: 'null',
+    property: 'a name',
+  })[item.node.type]
+
+/** Every member whose name stood in the same object before. */
+export function* repeated(item: Item): Generator<Item> {
+  const seen = new Set<string>()
+  for (const [name, member] of eachMember(item)) {
+    if (seen.has(name)) yield member
+    seen.add(name)
+    yield* repeated(member)
+  }
+  for (const element of elements(item)) yield* repeated(element)
+}
+
+/** How deep the brackets of a text go, found without recursion, so that it is safe to ask first. */
+export function depthOf(text: string): { readonly depth: number; readonly offset: number } {
+  const scanner = createScanner(text, true)
+  let depth = 0
+  let deepest = { depth: 0, offset: 0 }
+  for (scanner.scan(); scanner.getTokenLength() > 0; scanner.scan()) {
+    const sign = text[scanner.getTokenOffset()]
+    if (sign === '{' || sign === '[') depth++
+    if (sign === '}' || sign === ']') depth--
+    if (depth > deepest.depth) deepest = { depth, offset: scanner.getTokenOffset() }
+  }
+  return deepest
+}
+
+/** A function that turns offsets of a text into lines and columns. */
+export function createLocator(text: string): (offset: number) => Spot {
+  const starts = [0, ...Array.from(text.matchAll(/\r\n|\n|\r/g), m => m.index + m[0].length)]
+  return offset => {
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if ((starts[middle] ?? 0) <= offset) low = middle
+      else high = middle - 1
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 }
+  }
+}

@@ -1,0 +1,144 @@
+/** How a connection to a server is shared between clients: one per principal, one per session, or one for all. */
+export type Sharing = 'principal' | 'session' | 'all'
+
+/** Whether a server's resource URIs get its prefix or pass through as they are. */
+export type UriMode = 'prefix' | 'preserve'
+
+/** When a server is started: with the first client that needs it, or with the proxy. */
+export type Start = 'lazy' | 'eager'
+
+/** The least important kind of log line that is written. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+/** A server that we start as a child process and talk to over its pipes. */
+export interface StdioTransport {
+  readonly kind: 'stdio'
+  readonly command: string
+  readonly args: readonly string[]
+  /** Added to the environment of the child; without prototype, so that any name can be looked up. */
+  readonly env: Readonly<Record<string, string>>
+  /** Names that the child must not inherit. */
+  readonly unsetEnv: readonly string[]
+  /** Absolute; undefined means the folder in which the proxy runs. A file always gives one: its own folder. */
+  readonly cwd: string | undefined
+}
+
+/** A server that runs elsewhere: Streamable HTTP (`http`), HTTP with SSE of 2024-11-05 (`sse`), or WebSocket. */
+export interface UrlTransport {
+  readonly kind: 'http' | 'sse' | 'ws'
+  readonly url: string
+  /** Sent with every request; without prototype. May hold secrets. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What is said about a tool in place of what its server says. */
+export interface ToolOverride {
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  /** Members that replace those of the tool's `annotations`; the others stay. */
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Which tools of a server are shown, and how; all names are the server's own, before prefix and rename. */
+export interface ToolRules {
+  /** Globs; undefined shows all. */
+  readonly allow: readonly string[] | undefined
+  /** Globs; wins over `allow`. */
+  readonly deny: readonly string[]
+  /** From the server's name to ours; without prototype. */
+  readonly rename: Readonly<Record<string, string>>
+  /** By the server's name; without prototype. */
+  readonly override: Readonly<Record<string, ToolOverride>>
+}
+
+/** How long we wait for a server, in milliseconds. */
+export interface Timeouts {
+  /** From the start of the process or dial to the end of `initialize`; covers the installation of a package. */
+  readonly connectMs: number
+  /** For one page of a list. */
+  readonly listMs: number
+  /** For any sign of life during a call, progress included. `Infinity` is off and must not reach a timer. */
+  readonly callMs: number
+  /** For a whole call, whatever its progress. `Infinity` is off and must not reach a timer. */
+  readonly totalMs: number
+}
+
+/** The texts of a server as they stand in its file, with variables unexpanded. */
+export interface ServerWritten {
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly cwd?: string
+  readonly url?: string
+}
+
+/** One server as the rest of the program sees it: checked, expanded, nothing left to default. */
+export interface ServerConfig {
+  /** Its key in `mcpServers`; any text that is not empty. */
+  readonly name: string
+  /** A prefix of the user's choice, false for none, undefined to derive one from `name`. */
+  readonly prefix: string | false | undefined
+  readonly transport: StdioTransport | UrlTransport
+  readonly tools: ToolRules
+  readonly uris: UriMode
+  readonly sharing: Sharing
+  readonly start: Start
+  readonly timeouts: Timeouts
+  /** What stands in the file, before variables were expanded; only for printing. */
+  readonly written?: ServerWritten
+}
+
+/** Where clients find us over HTTP. */
+export interface ListenConfig {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+  /** `Host` names that are accepted beside those of the address that we listen on. */
+  readonly allowedHosts: readonly string[]
+  /** Web origins that may call us. */
+  readonly allowedOrigins: readonly string[]
+}
+
+/** A whole file, resolved. */
+export interface ProxyConfig {
+  /** Those that are enabled and valid, in the order of the file. */
+  readonly servers: readonly ServerConfig[]
+  readonly listen: ListenConfig
+  /** How many items a page of a merged list holds. */
+  readonly pageSize: number
+  /** How long a new client waits for servers that are still starting. */
+  readonly startupWaitMs: number
+  readonly logLevel: LogLevel
+}
+
+/** Something in a file that is wrong (error) or suspicious (warning); never holds an expanded value. */
+export interface Problem {
+  readonly severity: 'error' | 'warning'
+  readonly file: string
+  /** From 1; 0 when the problem is the file and not a place in it. */
+  readonly line: number
+  /** From 1, in UTF-16 units as editors count; 0 like `line`. */
+  readonly column: number
+  /** Dotted path such as `mcpServers.github.args.1`; empty for the file as a whole. */
+  readonly key: string
+  readonly message: string
+  /** What to do, in one sentence. */
+  readonly mend: string
+}
+
+/** A server of the file that is not in `ProxyConfig.servers`, and whether that was wanted. */
+export interface DisabledServer {
+  readonly name: string
+  readonly why: 'disabled' | 'invalid'
+}
+
+/** What came of reading a file. */
+export interface Loaded {
+  /** Undefined only when the file as a whole is unusable; then `problems` holds an error. */
+  readonly config: ProxyConfig | undefined
+  /** In the order of the file. */
+  readonly problems: readonly Problem[]
+  readonly disabled: readonly DisabledServer[]
+}
+
+/** Where variables are looked up; `process.env` fits. */
+export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,0 +1,690 @@
+import { resolve } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { parseConfig } from '../../src/config/parse.js'
+import { formatProblem } from '../../src/config/problem.js'
+import type { Loaded, ServerConfig } from '../../src/config/types.js'
+
+const FILE = '/etc/proxy/mcp.json'
+const ENV = { HOME: '/home/ann', TOKEN: 's3cr3t-value', EMPTY: '', PORT: '9', BREAK: 'hush\r\nX-Evil: 1' }
+
+const read = (text: string): Loaded => parseConfig(text, FILE, ENV)
+const one = (entry: string): Loaded => read(`{ "mcpServers": { "a": ${entry} } }`)
+const server = (entry: string): ServerConfig | undefined => one(entry).config?.servers[0]
+const told = (loaded: Loaded): string[] => loaded.problems.map(formatProblem)
+
+// Every expected line is the whole line that a user sees; the entry of server "a" begins in column 24.
+const at = (column: number, rest: string): string => `${FILE}:1:${column}: ${rest}`
+
+t.test('a server that says only what it must gets every default', async t => {
+  t.strictSame(one('{ "command": "x" }'), {
+    config: {
+      servers: [
+        {
+          name: 'a',
+          prefix: undefined,
+          transport: {
+            kind: 'stdio',
+            command: 'x',
+            args: [],
+            env: Object.create(null),
+            unsetEnv: [],
+            cwd: '/etc/proxy',
+          },
+          tools: {
+            allow: undefined,
+            deny: [],
+            rename: Object.create(null),
+            override: Object.create(null),
+          },
+          uris: 'prefix',
+          sharing: 'principal',
+          start: 'lazy',
+          timeouts: { connectMs: 60_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 },
+          written: { command: 'x', args: [] },
+        },
+      ],
+      listen: { host: '127.0.0.1', port: 8808, allowedHosts: [], allowedOrigins: [] },
+      pageSize: 1000,
+      startupWaitMs: 5000,
+      logLevel: 'info',
+    },
+    problems: [],
+    disabled: [],
+  })
+  t.equal(server('{ "url": "http://h/" }')?.sharing, 'session')
+})
+
+t.test('everything that can be said arrives', async t => {
+  const loaded = read(`{
+    // JSON with comments
+    "$schema": "./x.json",
+    "mcpServers": {
+      "a": {
+        "command": "x", "args": ["1", "2"], "env": { "N": 12345678901234567890, "F": 1.0, "B": true, "S": "s", "GONE": null },
+        "cwd": "sub", "type": "stdio", "prefix": "my-pre_fix",
+        "tools": {
+          "allow": ["*"], "deny": ["del*"], "rename": { "x": "y.z" },
+          "override": { "x": { "title": "T", "description": "D", "annotations": { "readOnlyHint": true } } },
+        },
+        "uris": "preserve", "sharing": "all", "start": "eager",
+        "timeouts": { "connect": "500ms", "list": 2000, "call": "off", "total": "1.5h" },
+        "disabled": false, "enabled": true,
+      },
+      /* and trailing commas */
+    },
+    "listen": { "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"] },
+    "pageSize": 10000, "startupWait": 0, "log": { "level": "silent" },
+  }`)
+  t.strictSame(told(loaded), [])
+  t.same(loaded.config, {
+    servers: [
+      {
+        name: 'a',
+        prefix: 'my-pre_fix',
+        transport: {
+          kind: 'stdio',
+          command: 'x',
+          args: ['1', '2'],
+          env: { N: '12345678901234567890', F: '1.0', B: 'true', S: 's' },
+          unsetEnv: ['GONE'],
+          cwd: '/etc/proxy/sub',
+        },
+        tools: {
+          allow: ['*'],
+          deny: ['del*'],
+          rename: { x: 'y.z' },
+          override: { x: { title: 'T', description: 'D', annotations: { readOnlyHint: true } } },
+        },
+        uris: 'preserve',
+        sharing: 'all',
+        start: 'eager',
+        timeouts: { connectMs: 500, listMs: 2000, callMs: Number.POSITIVE_INFINITY, totalMs: 5_400_000 },
+        written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
+      },
+    ],
+    listen: { host: '::1', port: 0, allowedHosts: ['h'], allowedOrigins: ['https://o'] },
+    pageSize: 10_000,
+    startupWaitMs: 0,
+    logLevel: 'silent',
+  })
+})
+
+t.test('variables are put in place wherever a server is described', async t => {
+  t.same(
+    server(`{
+      "command": "~/bin/\${PORT}", "args": ["\${env:TOKEN}", "$\${TOKEN}", "\${NOPE:-d}"],
+      "env": { "A": "\${env:NOPE:-e}", "B": "x\${EMPTY}y" }, "cwd": "~/w/\${PORT}"
+    }`)?.transport,
+    {
+      kind: 'stdio',
+      command: '/home/ann/bin/9',
+      args: ['s3cr3t-value', '${TOKEN}', 'd'],
+      env: { A: 'e', B: 'xy' },
+      unsetEnv: [],
+      cwd: '/home/ann/w/9',
+    },
+  )
+  t.same(
+    server('{ "url": "http://h:${PORT}/", "headers": { "Authorization": "Bearer ${TOKEN}" } }')?.transport,
+    { kind: 'http', url: 'http://h:9/', headers: { Authorization: 'Bearer s3cr3t-value' } },
+  )
+  t.match(parseConfig('{"mcpServers":{"a":{"command":"~/x"}}}', FILE, {}).problems, [
+    { key: 'mcpServers.a.command', message: 'the home folder for "~" is not known' },
+  ])
+})
+
+t.test('every way to name a transport leads to one of four', async t => {
+  const kinds: Record<string, string> = {
+    '{ "type": "stdio", "command": "x" }': 'stdio',
+    '{ "type": "http", "url": "https://h/" }': 'http',
+    '{ "type": "streamable-http", "url": "https://h/" }': 'http',
+    '{ "type": "streamableHttp", "url": "https://h/" }': 'http',
+    '{ "type": "sse", "url": "https://h/" }': 'sse',
+    '{ "type": "ws", "url": "wss://h/" }': 'ws',
+    '{ "type": "websocket", "url": "ws://h/" }': 'ws',
+    '{ "url": "wss://h/" }': 'ws',
+    '{ "serverUrl": "https://h/" }': 'http',
+    '{ "httpUrl": "https://h/" }': 'http',
+  }
+  for (const [entry, kind] of Object.entries(kinds)) {
+    t.strictSame(told(one(entry)), [], entry)
+    t.equal(server(entry)?.transport.kind, kind, entry)
+  }
+})
+
+t.test('a shared file may keep our keys apart, and they win there', async t => {
+  const entry =
+    '{ "command": "x", "disabled": true, "sharing": "all", "x-mcp-proxy": { "enabled": true, "sharing": "session" } }'
+  t.strictSame(told(one(entry)), [])
+  t.equal(server(entry)?.sharing, 'session')
+  t.strictSame(one('{ "command": "x", "x-mcp-proxy": { "disabled": true } }').disabled, [
+    { name: 'a', why: 'disabled' },
+  ])
+  t.strictSame(told(one('{ "command": "x", "x-mcp-proxy": { "uris": 1, "command": "y" } }')), [
+    at(
+      67,
+      'error: mcpServers.a.x-mcp-proxy.uris: this value is not allowed here. Write "prefix" or "preserve".',
+    ),
+    at(
+      70,
+      'warning: mcpServers.a.x-mcp-proxy.command: unknown key, ignored. Check its spelling, or remove it.',
+    ),
+  ])
+})
+
+const BAD_SERVERS: Record<string, string[]> = {
+  '{}': [
+    at(
+      19,
+      'error: mcpServers.a: neither "command" nor "url" is given. Write "command" for a program to start, or "url" for a server that runs elsewhere.',
+    ),
+  ],
+  '[]': [
+    at(
+      24,
+      'error: mcpServers.a: expected an object, found a list. Write an object, such as { "command": "npx", "args": ["-y", "some-server"] }.',
+    ),
+  ],
+  '{ "command": "x", "url": "http://h/" }': [
+    at(19, 'error: mcpServers.a: "command" and "url" together say two things. Keep one of the two.'),
+  ],
+  '{ "command": 5 }': [
+    at(
+      37,
+      'error: mcpServers.a.command: expected a string, found a number. Write the program to start, such as "npx"; its arguments go into "args".',
+    ),
+  ],
+  '{ "command": "" }': [
+    at(
+      37,
+      'error: mcpServers.a.command: this is empty. Write the program to start, such as "npx"; its arguments go into "args".',
+    ),
+  ],
+  '{ "command": "${EMPTY}" }': [
+    at(
+      37,
+      'error: mcpServers.a.command: nothing is left here once the variables are in place. Check the variables that stand here.',
+    ),
+  ],
+  '{ "command": "x", "args": "-y" }': [
+    at(
+      50,
+      'error: mcpServers.a.args: expected a list, found a string. Write a list of strings, such as ["-y", "some-server"]; put numbers in quotes too.',
+    ),
+  ],
+  '{ "command": "x", "args": ["-p", 80] }': [
+    at(
+      57,
+      'error: mcpServers.a.args.1: expected a string, found a number. Write a list of strings, such as ["-y", "some-server"]; put numbers in quotes too.',
+    ),
+  ],
+  '{ "command": "x", "args": ["${NOPE}", "${TOKEN}"] }': [
+    at(
+      51,
+      'error: mcpServers.a.args.0: the variable NOPE is not set. Set it in the environment of the proxy, or write ${NOPE:-default}.',
+    ),
+  ],
+  '{ "command": "x", "args": ["${workspaceFolder}"] }': [
+    at(
+      51,
+      'error: mcpServers.a.args.0: the variable workspaceFolder is not set. Only an editor knows it: write the path itself.',
+    ),
+  ],
+  '{ "command": "x", "args": ["${input:token}"] }': [
+    at(
+      51,
+      'error: mcpServers.a.args.0: a "${" here begins no variable that is known. Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
+    ),
+  ],
+  '{ "command": "x", "args": ["\\u0000"] }': [
+    at(51, 'error: mcpServers.a.args.0: this holds a NUL character. Remove it here or from its variable.'),
+  ],
+  '{ "command": "x", "env": { "A": [1] } }': [
+    at(
+      56,
+      'error: mcpServers.a.env.A: this value is not allowed here. Write names and values, such as { "LANG": "C", "DEBUG": null }.',
+    ),
+  ],
+  '{ "command": "x", "env": { "A=B": "" } }': [
+    at(
+      51,
+      'error: mcpServers.a.env.A=B: this name is not allowed here. Use a name that is not empty and holds no "=".',
+    ),
+  ],
+  '{ "url": "nowhere" }': [
+    at(
+      33,
+      'error: mcpServers.a.url: this is not the address of a server. Write a whole address, such as "https://example.com/mcp".',
+    ),
+  ],
+  '{ "serverUrl": "file:///x" }': [
+    at(
+      39,
+      'error: mcpServers.a.serverUrl: a server of type "http" has an address that begins with "http://" or "https://". Change the address or "type".',
+    ),
+  ],
+  '{ "url": "http://h/", "type": "ws" }': [
+    at(
+      33,
+      'error: mcpServers.a.url: a server of type "ws" has an address that begins with "ws://" or "wss://". Change the address or "type".',
+    ),
+  ],
+  '{ "url": "http://h/", "type": "stdio" }': [
+    at(
+      54,
+      'error: mcpServers.a.type: this type needs "command", not "url". Remove "type", or write what fits it.',
+    ),
+  ],
+  '{ "command": "x", "type": "http" }': [
+    at(
+      50,
+      'error: mcpServers.a.type: this type needs "url", not "command". Remove "type", or write what fits it.',
+    ),
+  ],
+  '{ "command": "x", "type": "grpc" }': [
+    at(
+      50,
+      'error: mcpServers.a.type: this value is not allowed here. Write "stdio", "http", "sse" or "ws", or leave it out.',
+    ),
+  ],
+  '{ "url": "http://h/", "headers": { "A": "${BREAK}" } }': [
+    at(
+      64,
+      'error: mcpServers.a.headers.A: this holds a line break or a character that no header may hold. Remove it here or from the variable that stands here.',
+    ),
+  ],
+  '{ "url": "http://h/", "headers": { "A:": "" } }': [
+    at(
+      59,
+      "error: mcpServers.a.headers.A:: this name is not allowed here. Use only letters, digits and the signs !#$%&'*+-.^_`|~ in the name of a header.",
+    ),
+  ],
+  '{ "command": "x", "tools": { "rename": { "a": "z", "b": "z" } } }': [
+    at(
+      80,
+      'error: mcpServers.a.tools.rename.b: two tools are given this name. Give each tool a name of its own.',
+    ),
+  ],
+  '{ "command": "x", "tools": { "rename": { "a": "two words" } } }': [
+    at(
+      70,
+      'error: mcpServers.a.tools.rename.a: this string does not have the right form. Use 1 to 64 letters, digits, "_", "-" and "." for the new name.',
+    ),
+  ],
+  '{ "command": "x", "timeouts": { "call": "5 minutes" } }': [
+    at(
+      64,
+      'error: mcpServers.a.timeouts.call: this string does not have the right form. Write a number with its unit in quotes, such as "30s", "5m" or "1h", or "off".',
+    ),
+  ],
+  '{ "command": "x", "timeouts": { "connect": "off" } }': [
+    at(
+      67,
+      'error: mcpServers.a.timeouts.connect: this string does not have the right form. Write a number with its unit in quotes, such as "500ms", "30s", "5m" or "1h".',
+    ),
+  ],
+  '{ "command": "x", "timeouts": { "list": 0 } }': [
+    at(
+      64,
+      'error: mcpServers.a.timeouts.list: this duration is too short. Write a duration between 1 ms and 596 h.',
+    ),
+  ],
+  '{ "command": "x", "timeouts": { "total": "600h" } }': [
+    at(
+      65,
+      'error: mcpServers.a.timeouts.total: this duration is too long. Write a duration between 1 ms and 596 h.',
+    ),
+  ],
+  '{ "command": "x", "disabled": "yes" }': [
+    at(
+      54,
+      'error: mcpServers.a.disabled: expected true or false, found a string. Write true or false, without quotes.',
+    ),
+  ],
+}
+
+for (const prefix of ['"1a"', '"a__b"', '"a_"', '""', '"a b"', `"${'a'.repeat(25)}"`, 'true']) {
+  BAD_SERVERS[`{ "command": "x", "prefix": ${prefix} }`] = [
+    at(
+      52,
+      `error: mcpServers.a.prefix: ${
+        prefix === 'true' ? 'this value is not allowed here' : 'this string does not have the right form'
+      }. Use 1 to 24 letters, digits, "-" and "_", beginning with a letter, without "__" and not ending in "_"; or false.`,
+    ),
+  ]
+}
+
+t.test('what is wrong with one server is told with its place, and costs only that server', async t => {
+  for (const [entry, expected] of Object.entries(BAD_SERVERS)) {
+    t.strictSame(told(one(entry)), expected, entry)
+    const loaded = read(`{ "mcpServers": { "a": ${entry}, "b": { "command": "x" } } }`)
+    t.strictSame(loaded.disabled, [{ name: 'a', why: 'invalid' }], entry)
+    t.strictSame(
+      loaded.config?.servers.map(s => s.name),
+      ['b'],
+      entry,
+    )
+  }
+})
+
+const ODD_SERVERS: Record<string, string[]> = {
+  '{ "command": "x", "arg": [] }': [
+    at(42, 'warning: mcpServers.a.arg: unknown key, ignored. Did you mean "args"?'),
+  ],
+  '{ "command": "x", "Share-ing": 1 }': [
+    at(42, 'warning: mcpServers.a.Share-ing: unknown key, ignored. Did you mean "sharing"?'),
+  ],
+  '{ "command": "x", "zebra": 1 }': [
+    at(42, 'warning: mcpServers.a.zebra: unknown key, ignored. Check its spelling, or remove it.'),
+  ],
+  '{ "command": "x", "tools": { "alow": [] } }': [
+    at(53, 'warning: mcpServers.a.tools.alow: unknown key, ignored. Did you mean "allow"?'),
+  ],
+  '{ "command": "x", "tools": { "override": { "t": { "titel": "" } } } }': [
+    at(74, 'warning: mcpServers.a.tools.override.t.titel: unknown key, ignored. Did you mean "title"?'),
+  ],
+  '{ "command": "x", "timeouts": { "calls": 1000 } }': [
+    at(56, 'warning: mcpServers.a.timeouts.calls: unknown key, ignored. Did you mean "call"?'),
+  ],
+  '{ "command": "x", "timeout": 60 }': [
+    at(
+      42,
+      'warning: mcpServers.a.timeout: this key belongs to other programs and is ignored here. For calls through this proxy set timeouts.call, for example "timeouts": { "call": "60s" }.',
+    ),
+  ],
+  '{ "command": "x", "excludeTools": ["rm"] }': [
+    at(
+      42,
+      'warning: mcpServers.a.excludeTools: this key belongs to other programs and is ignored here. To hide tools set tools.deny.',
+    ),
+  ],
+  '{ "command": "x", "alwaysAllow": [], "autoApprove": [], "trust": true, "description": "", "//": "", "_note": 1 }':
+    [],
+  '{ "command": "x", "timeouts": { "connect": 30 } }': [
+    at(
+      67,
+      'warning: mcpServers.a.timeouts.connect: 30 is read as milliseconds. Write "30s" for seconds, or "30ms" if milliseconds are meant.',
+    ),
+  ],
+  '{ "command": "x", "timeouts": { "call": "30m" } }': [
+    at(
+      64,
+      'warning: mcpServers.a.timeouts.call: longer than timeouts.total (600 s), which ends the call first. Set timeouts.total to more, or to "off".',
+    ),
+  ],
+  '{ "command": "x", "timeouts": { "call": "off", "total": "1h" } }': [],
+  '{ "command": "npx -y thing --key s3cr3t" }': [
+    at(
+      37,
+      'warning: mcpServers.a.command: this is taken as the name of one program, spaces included. Write "command": "npx" and each further word into "args".',
+    ),
+  ],
+  '{ "command": "KEY=s3cr3t npx thing" }': [
+    at(
+      37,
+      'warning: mcpServers.a.command: this is taken as the name of one program, spaces included. Write only the program into "command" and each further word into "args".',
+    ),
+  ],
+  '{ "command": "/opt/My Programs/x" }': [],
+  '{ "command": "a b", "args": ["c"] }': [],
+  '{ "command": "x", "headers": {} }': [
+    at(42, 'warning: mcpServers.a.headers: ignored: a program has no headers. Remove it.'),
+  ],
+  '{ "url": "http://h/", "args": [] }': [
+    at(46, 'warning: mcpServers.a.args: ignored: only a program has this. Remove it.'),
+  ],
+  '{ "url": "http://h/", "httpUrl": "http://i/" }': [
+    at(46, 'warning: mcpServers.a.httpUrl: ignored, because another address is given. Keep one.'),
+  ],
+  '{ "command": "x", "command": "y" }': [
+    at(
+      42,
+      'warning: mcpServers.a.command: this key stands here a second time, and the last one wins. Keep one of them.',
+    ),
+  ],
+}
+
+t.test('what is odd about a server is told, and the server is used', async t => {
+  for (const [entry, expected] of Object.entries(ODD_SERVERS)) {
+    t.strictSame(told(one(entry)), expected, entry)
+    t.equal(one(entry).config?.servers.length, 1, entry)
+  }
+  t.match(server('{ "command": "x", "command": "y" }')?.transport, { command: 'y' })
+})
+
+t.test('a server that is switched off is not looked at any further', async t => {
+  for (const entry of ['{ "disabled": true, "args": ["${NOPE}"] }', '{ "enabled": false, "url": 5 }']) {
+    const loaded = one(entry)
+    t.strictSame([told(loaded), loaded.disabled], [[], [{ name: 'a', why: 'disabled' }]], entry)
+  }
+})
+
+t.test('of two servers with one prefix the second is left out', async t => {
+  const x = (more: string) => `{ "command": "x"${more} }`
+  const loaded = read(`{ "mcpServers": {
+    "a": ${x(', "prefix": "p"')},
+    "off": ${x(', "prefix": "p", "disabled": true')},
+    "b": ${x(', "prefix": "p"')},
+    "p": ${x('')},
+    "c": ${x(', "prefix": false')},
+    "d": ${x(', "prefix": false')},
+    "e": ${x(', "prefix": "d"')}
+  } }`)
+  t.strictSame(told(loaded), [
+    `${FILE}:4:28: error: mcpServers.b.prefix: mcpServers.a has the same prefix. Give one of the two servers another "prefix".`,
+    `${FILE}:5:5: error: mcpServers.p: mcpServers.a has the same prefix. Give one of the two servers another "prefix".`,
+    `${FILE}:8:28: error: mcpServers.e.prefix: mcpServers.d has the same prefix. Give one of the two servers another "prefix".`,
+  ])
+  t.strictSame(
+    loaded.config?.servers.map(s => s.name),
+    ['a', 'c', 'd'],
+  )
+  t.strictSame(loaded.disabled, [
+    { name: 'off', why: 'disabled' },
+    { name: 'b', why: 'invalid' },
+    { name: 'p', why: 'invalid' },
+    { name: 'e', why: 'invalid' },
+  ])
+})
+
+t.test('names that mean something to JavaScript mean nothing here', async t => {
+  const loaded = read(`{ "mcpServers": { "__proto__": {
+    "command": "x", "env": { "__proto__": "e", "constructor": "c" }, "tools": { "rename": { "constructor": "k" } }
+  }, "constructor": { "command": "y", "args": ["\${toString:-none}"] } } }`)
+  t.strictSame(told(loaded), [])
+  const [proto, other] = loaded.config?.servers ?? []
+  t.equal(proto?.name, '__proto__')
+  t.strictSame(proto?.transport.kind === 'stdio' && Object.entries(proto.transport.env), [
+    ['__proto__', 'e'],
+    ['constructor', 'c'],
+  ])
+  t.equal(proto?.tools.rename['toString'], undefined)
+  t.match(other?.transport, { args: ['none'] })
+  t.equal(({} as Record<string, unknown>)['command'], undefined)
+  t.match(read('{ "mcpServers": { "": { "command": "x" } } }'), {
+    problems: [{ message: 'a server has no name' }],
+    disabled: [{ name: '', why: 'invalid' }],
+  })
+})
+
+t.test('the lists of other programs are read with a note', async t => {
+  const note = `${FILE}:1:3: warning: `
+  const lists: Record<string, string[]> = {
+    '{ "servers": { "a": { "command": "x" } }, "inputs": [] }': [
+      `${note}servers: read as "mcpServers", which is the name of this key here. Rename it to "mcpServers".`,
+    ],
+    '{ "context_servers": { "a": { "command": "x" } } }': [
+      `${note}context_servers: read as "mcpServers", which is the name of this key here. Rename it to "mcpServers".`,
+    ],
+    '{ "a": { "command": "x" }, "pageSize": 5 }': [
+      `${FILE}:1:1: warning: read as a list of servers, because "mcpServers" is missing. Put the servers into an object: "mcpServers": { … }.`,
+    ],
+    '{ "mcpServers": { "a": { "command": "x" } }, "servers": { "b": { "command": "y" } } }': [
+      `${FILE}:1:46: warning: servers: ignored, because this file has another list of servers. Move its servers to "mcpServers".`,
+    ],
+  }
+  for (const [text, expected] of Object.entries(lists)) {
+    t.strictSame(told(read(text)), expected, text)
+    t.strictSame(
+      read(text).config?.servers.map(s => s.name),
+      ['a'],
+      text,
+    )
+  }
+  t.equal(read('{ "a": { "url": "http://h/" }, "pageSize": 5 }').config?.pageSize, 5)
+})
+
+t.test('what is wrong beside the servers falls back to its default', async t => {
+  const loaded = read(`{ "mcpServers": {},
+"listen": { "host": "h", "port": "80", "allowedOrigins": ["a", 5], "hots": 1 },
+"pagesize": 7, "pageSize": 0, "startupWait": "soon", "log": "debug", "$shema": "" }`)
+  t.strictSame(
+    loaded.problems.map(p => [p.line, p.column, p.severity, p.key, p.message]),
+    [
+      [1, 17, 'warning', 'mcpServers', 'there are no servers here'],
+      [2, 34, 'error', 'listen.port', 'expected a number, found a string'],
+      [2, 64, 'error', 'listen.allowedOrigins.1', 'expected a string, found a number'],
+      [2, 68, 'warning', 'listen.hots', 'unknown key, ignored'],
+      [3, 1, 'warning', 'pagesize', 'unknown key, ignored'],
+      [3, 28, 'error', 'pageSize', 'this value is too small'],
+      [3, 46, 'error', 'startupWait', 'this string does not have the right form'],
+      [3, 61, 'error', 'log', 'expected an object, found a string'],
+      [3, 70, 'warning', '$shema', 'unknown key, ignored'],
+    ],
+  )
+  t.match(
+    loaded.problems.map(p => p.mend),
+    [
+      /^Write "mcpServers": \{/,
+      'Write a whole number from 0 to 65535; 0 takes any free port. Until then the default holds.',
+      /./,
+      'Did you mean "host"?',
+      'Did you mean "pageSize"?',
+      'Write a whole number from 1 to 10000. Until then the default holds.',
+      /./,
+      'Write an object, such as { "level": "info" }. Until then the default holds.',
+      'Did you mean "$schema"?',
+    ],
+  )
+  t.same(loaded.config, {
+    servers: [],
+    listen: { host: 'h', port: 8808, allowedHosts: [], allowedOrigins: [] },
+    pageSize: 1000,
+    startupWaitMs: 5000,
+    logLevel: 'info',
+  })
+})
+
+t.test('a file full of strange keys is told about briefly', async t => {
+  const keys = Array.from({ length: 40 }, (_, i) => `"zebra-${i}": 1`).join(', ')
+  const loaded = read(`{ "mcpServers": { "a": { "command": "x" } }, ${keys} }`)
+  t.equal(loaded.problems.length, 11)
+  t.match(loaded.problems[10], { key: 'zebra-10', message: 'this and 29 more keys are unknown and ignored' })
+})
+
+t.test('a file that is not JSON, or holds no servers, is unusable and says where and why', async t => {
+  const example = 'Write "mcpServers": { "some-name": { "command": "npx", "args": ["-y", "some-server"] } }.'
+  const quotes = 'Put names and texts in double quotes; only numbers, true, false and null stand without.'
+  const bad: Record<string, string> = {
+    '': '1:1: error: expected "{", found an empty file. Write { "mcpServers": {} } and name your servers in it.',
+    '{\n  "a": 1\n  "b": 2\n}':
+      '3:3: error: expected "," or the end of the object or list. Write "," before this.',
+    '{\r\n  "a" 1 }': '2:7: error: expected ":" after the name of a key. Write ":" between name and value.',
+    '{ "a": }': '1:8: error: expected a value. Write a value here, or remove what announces it.',
+    "{ 'a': 1 }": `1:3: error: expected JSON, found a word or sign that is none. ${quotes}`,
+    '{ "a": {': '1:9: error: expected "}", found the end of the file. Close every "{" with "}".',
+    '{ "a": [1': '1:10: error: expected "]", found the end of the file. Close every "[" with "]".',
+    '{ "a": "x\n" }':
+      '1:8: error: expected the closing quote of a string. Close the string with " on the same line.',
+    '{} {}': '1:4: error: expected the end of the file, found more. Remove what follows the last "}".',
+    '{ "a": "C:\\Users" }':
+      '1:8: error: expected one of "\\/bfnrtu after a backslash. Write "\\\\" for a backslash, as in "C:\\\\Users".',
+    '{ /* ': '1:3: error: expected "*/", found the end of the file. Close the comment with "*/".',
+    '[]': `1:1: error: expected an object, found a list. ${example}`,
+    '{}': `1:1: error: the key "mcpServers" is missing. ${example}`,
+    '{ "mcpServers": [] }': `1:17: error: mcpServers: expected an object, found a list. ${example}`,
+    '{ "command": "x" }':
+      '1:1: error: this is one server without a name. Put it into an object: "mcpServers": { "some-name": { … } }.',
+  }
+  for (const [text, expected] of Object.entries(bad)) {
+    const loaded = read(text)
+    t.equal(loaded.config, undefined, text)
+    t.strictSame(told(loaded), [`${FILE}:${expected}`], text)
+  }
+  t.strictSame(told(read('['.repeat(100_000))), [
+    `${FILE}:1:100000: error: nested more than 64 levels deep. Check that this is the right file.`,
+  ])
+})
+
+t.test('a byte order mark is no mistake and moves nothing', async t => {
+  t.strictSame(
+    read('\uFEFF{ "mcpServers": { "a": { "command": "x", "zebra": 1 } } }').problems[0]?.column,
+    42,
+  )
+})
+
+t.test('a file may be named from where one stands', async t => {
+  const loaded = parseConfig('{ "mcpServers": { "a": { "command": "x" } } }', 'sub/mcp.json', {})
+  t.match(loaded.config?.servers[0]?.transport, { cwd: resolve('sub') })
+})
+
+t.test('no problem ever holds the value of a variable', async t => {
+  const secret = 'hunter2hunter2'
+  const places = ['command', 'args', 'env', 'cwd', 'url', 'serverUrl', 'headers', 'type', 'prefix', 'zebra']
+  for (const [name, value] of Object.entries({
+    plain: secret,
+    broken: `${secret}\r\n\0${secret}`,
+    ü: `${secret}→`,
+  })) {
+    for (const place of places) {
+      for (const shape of ['"${S}"', '["${S}"]', '{ "A": "${S}" }', '{ "A": "${S} ${NOPE}" }']) {
+        for (const rest of ['', ', "command": "x"', ', "url": "http://h/"']) {
+          const loaded = parseConfig(`{ "mcpServers": { "a": { "${place}": ${shape}${rest} } } }`, FILE, {
+            S: value,
+          })
+          if (told(loaded).join().includes(secret)) t.fail(`${name}: ${place} ${shape} ${rest}`)
+        }
+      }
+    }
+  }
+  t.ok(parseConfig('{"mcpServers":{"a":{"url":"${S}"}}}', FILE, { S: secret }).problems.length > 0)
+})
+
+t.test('no text makes it throw, and what is unusable always says why', async t => {
+  const key = fc.constantFrom(
+    'mcpServers',
+    'servers',
+    'a',
+    'command',
+    'url',
+    'env',
+    'tools',
+    'timeouts',
+    'listen',
+    '__proto__',
+    '',
+  )
+  const { tree } = fc.letrec<{ tree: unknown }>(tie => ({
+    tree: fc.oneof(
+      { maxDepth: 5 },
+      fc.constantFrom('x', '${A}', 'http://h/', 5, true, null, 'off', '30s'),
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.array(fc.tuple(key, tie('tree')), { maxLength: 4 }).map(entries => Object.fromEntries(entries)),
+    ),
+  }))
+  const text = fc.oneof(
+    fc.string(),
+    tree.map(value => JSON.stringify(value)),
+    tree.map(value => `{"mcpServers":{"a":${JSON.stringify(value)}}}`),
+  )
+  fc.assert(
+    fc.property(text, source => {
+      const { config, problems, disabled } = read(source)
+      if (config === undefined) return problems.some(p => p.severity === 'error')
+      const invalid = disabled.some(d => d.why === 'invalid')
+      return !invalid || problems.some(p => p.severity === 'error' && p.line > 0 && p.column > 0)
+    }),
+    { numRuns: 500 },
+  )
+})
