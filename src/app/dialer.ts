@@ -1,0 +1,100 @@
+import type { ServerConfig } from '../config/types.js'
+import { type LinkOptions, openLegacyHttp, openLegacyPipe } from '../eras/index.js'
+import type { Clock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import { textOf } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import type { Downlink } from '../model/links.js'
+import type { Dial } from '../peers/dial.js'
+import { childEnv } from '../transport/child-env.js'
+import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
+import { createHttpClient } from '../transport/http-client.js'
+import { spawnChild } from '../transport/stdio-child.js'
+import type { HttpClient } from '../wire/http.js'
+import { IDENTITY } from './identity.js'
+
+/** Opens connections to configured servers, and owns what all of them share. */
+export interface Dialer {
+  readonly dial: Dial
+  close(): Promise<void>
+}
+
+/** Starts or reaches servers by their configuration; one death guard and one HTTP client serve them all. */
+export const createDialer = (
+  servers: readonly ServerConfig[],
+  around: { readonly clock: Clock; readonly log: Logger },
+): Dialer => {
+  const byName = new Map(servers.map(server => [server.name, server]))
+  const shared = new Shared()
+  return {
+    dial: (name, greeting, listener, signal) => {
+      const server = byName.get(name)
+      if (server === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
+      const options = {
+        server: name,
+        listener,
+        signal,
+        capabilities: greeting.capabilities,
+        clientInfo: greeting.clientInfo ?? textOf(IDENTITY),
+        timeoutMs: server.timeouts.connectMs,
+        clock: around.clock,
+        log: around.log.child({ server: name }),
+      }
+      return open(server, shared, options)
+    },
+    close: () => shared.close(),
+  }
+}
+
+const open = (server: ServerConfig, shared: Shared, options: LinkOptions): Promise<Downlink> => {
+  const { transport } = server
+  switch (transport.kind) {
+    case 'stdio': {
+      const { unsetEnv } = transport
+      const inherited = Object.fromEntries(
+        Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
+      )
+      const channel = spawnChild({
+        command: transport.command,
+        args: transport.args,
+        cwd: transport.cwd,
+        env: childEnv(inherited, transport.env),
+        log: options.log,
+        clock: options.clock,
+        guard: shared.guard,
+      })
+      return openLegacyPipe(channel, options)
+    }
+    case 'http':
+      return openLegacyHttp(shared.http, { url: transport.url, headers: transport.headers }, options)
+    case 'sse':
+    case 'ws':
+      return Promise.reject(
+        new Fault(
+          'unavailable',
+          `servers of type "${transport.kind}" cannot be reached by this version; use "http"`,
+        ),
+      )
+  }
+}
+
+/** Made when first needed: a proxy of remote servers needs no guard, one of children no HTTP client. */
+class Shared {
+  #guard: DeathGuard | undefined
+  #http: HttpClient | undefined
+
+  get guard(): DeathGuard {
+    this.#guard ??= createDeathGuard()
+    return this.#guard
+  }
+
+  get http(): HttpClient {
+    this.#http ??= createHttpClient()
+    return this.#http
+  }
+
+  async close(): Promise<void> {
+    this.#guard?.close()
+    await this.#http?.close()
+  }
+}

@@ -1,0 +1,24 @@
+import { servePipe } from '../eras/index.js'
+import type { Clock } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import type { Reception } from '../model/links.js'
+import { createStdioSelf, protectStdout } from '../transport/stdio-self.js'
+import { IDENTITY } from './identity.js'
+
+/** The face on our own stdin and stdout. */
+export interface StdioFace {
+  /** Resolves when the client closed our stdin. */
+  readonly gone: Promise<void>
+  close(): Promise<void>
+}
+
+/** Serves the one client that started us, on stdin and stdout; nothing else may write to stdout from here on. */
+export const serveStdio = (around: {
+  readonly reception: Reception
+  readonly clock: Clock
+  readonly log: Logger
+}): StdioFace => {
+  protectStdout()
+  const host = servePipe(createStdioSelf(), 'local', { ...around, identity: IDENTITY })
+  return { gone: host.gone, close: () => host.close('the proxy is shutting down') }
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs'
+
+/** Who we are on both sides. The name is short and stable: clients build their own prefixes from it. */
+export const IDENTITY = {
+  name: 'mcp-proxy',
+  title: 'MCP Proxy',
+  version: readVersion(),
+} as const
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const manifest: unknown = JSON.parse(text)
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : '0'
+}

@@ -1,0 +1,95 @@
+import { aliasOf } from '../catalog/names.js'
+import type { Showing } from '../catalog/options.js'
+import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { type Clock, systemClock } from '../kernel/clock.js'
+import { type Logger, silentLogger } from '../kernel/logger.js'
+import type { Reception } from '../model/links.js'
+import { Router } from '../mux/router.js'
+import type { ServerOptions } from '../peers/options.js'
+import { createDialer } from './dialer.js'
+import { type HttpFace, serveHttp } from './front-http.js'
+import { type StdioFace, serveStdio } from './front-stdio.js'
+import { type ServerStatus, serverStatus } from './status.js'
+
+/** How a proxy is made, beside its configuration. */
+export interface ProxyOptions {
+  readonly log?: Logger
+  readonly clock?: Clock
+  /** The one configured server stands for itself: nothing is renamed, as in `mcp-proxy bridge`. */
+  readonly isAlone?: boolean
+  /** How long lists wait for servers that are still starting, in milliseconds. */
+  readonly listWaitMs?: number
+}
+
+/** Many MCP servers that look like one, behind any number of faces. */
+export interface Proxy {
+  /** Serves Streamable HTTP. Rejects with a Fault `unavailable` if the port cannot be had. */
+  listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpFace>
+  /** Serves one client on our own stdin and stdout, or on the given streams. */
+  serveStdio(): StdioFace
+  /** For clients in this process. */
+  readonly reception: Reception
+  status(): ServerStatus[]
+  /** Ends all faces, then all servers. Never rejects. */
+  close(): Promise<void>
+}
+
+/** How long lists wait for servers that are still starting. */
+const LIST_WAIT_MS = 2000
+
+/**
+ * Makes a proxy of a resolved configuration. Nothing is started but servers that are configured to be eager; faces are
+ * added with `listen` and `serveStdio`.
+ */
+export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
+  const { log = silentLogger, clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
+  const byName = new Map(config.servers.map(server => [server.name, server]))
+  const dialer = createDialer(config.servers, { clock, log })
+  const router = new Router({
+    servers: config.servers.map(toOptions),
+    showingOf: server => showingOf(byName.get(server.name)),
+    isAlone,
+    dial: dialer.dial,
+    clock,
+    log,
+    pageSize: config.pageSize,
+    startupWaitMs: config.startupWaitMs,
+    listWaitMs,
+  })
+  const faces: { close(): Promise<void> }[] = []
+  const around = { reception: router, clock, log }
+  router.start()
+  return {
+    async listen(where = {}) {
+      const face = await serveHttp({ ...config.listen, ...where }, around)
+      faces.push(face)
+      return face
+    },
+    serveStdio() {
+      const face = serveStdio(around)
+      faces.push(face)
+      return face
+    },
+    reception: router,
+    status: () => router.pool.servers.map(server => serverStatus(server)),
+    async close() {
+      await Promise.all(faces.map(face => face.close()))
+      await router.close()
+      await dialer.close()
+    },
+  }
+}
+
+const toOptions = (server: ServerConfig): ServerOptions => ({
+  name: server.name,
+  alias: aliasOf(server.name, server.prefix === false ? undefined : server.prefix),
+  sharing: server.sharing,
+  start: server.start,
+  timeouts: server.timeouts,
+})
+
+const showingOf = (server: ServerConfig | undefined): Showing => ({
+  prefix: server?.prefix !== false,
+  uris: server?.uris ?? 'prefix',
+  tools: server?.tools ?? { allow: undefined, deny: [], rename: {}, override: {} },
+})

@@ -1,0 +1,56 @@
+import type { Logger } from '../kernel/logger.js'
+import type { ChannelListener } from '../wire/channel.js'
+import { LineSplitter } from '../wire/ndjson.js'
+import { plainText } from './plain-text.js'
+
+const NOISE_SHOWN_CHARS = 200
+const MAX_UTF8_BYTES = 4
+
+/** A JSON-RPC message or batch begins with a bracket; what package runners and banners print rarely does. */
+function mayBeMessage(line: Buffer): boolean {
+  const first = line.find(byte => byte !== 0x20 && byte !== 0x09)
+  return first === 0x7b || first === 0x5b
+}
+
+/** Finds the messages in what a child writes to stdout; other lines are counted, and the first is logged. */
+export class ChildOutput {
+  readonly #lines: LineSplitter
+  readonly #log: Logger
+  #noiseLines = 0
+
+  constructor(maxBytes: number, log: Logger) {
+    this.#lines = new LineSplitter({ maxBytes })
+    this.#log = log
+  }
+
+  push(chunk: Buffer, listener: ChannelListener): void {
+    this.#lines.push(
+      chunk,
+      line => this.#onLine(line, listener),
+      bytes => listener.skipped(bytes),
+    )
+  }
+
+  /** No more will come: what stands there without a line end is taken for a line. */
+  end(listener: ChannelListener | undefined): void {
+    if (listener !== undefined) {
+      this.#lines.end(
+        line => this.#onLine(line, listener),
+        bytes => listener.skipped(bytes),
+      )
+    }
+    if (this.#noiseLines > 0) this.#log.debug({ lines: this.#noiseLines }, 'lines of stdout were skipped')
+  }
+
+  #onLine(line: Buffer, listener: ChannelListener): void {
+    if (mayBeMessage(line)) {
+      listener.message(line)
+      return
+    }
+    this.#noiseLines += 1
+    if (this.#noiseLines > 1) return
+    const start = plainText(line.subarray(0, MAX_UTF8_BYTES * NOISE_SHOWN_CHARS).toString())
+    const shown = start.slice(0, NOISE_SHOWN_CHARS)
+    this.#log.warn({ line: shown }, 'server writes to stdout what is no message; such lines are skipped')
+  }
+}

@@ -1,0 +1,198 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import type { HttpHandler, HttpHeaders } from '../wire/http.js'
+import { answerAndCut, answerError, createResponder } from './http-answer.js'
+import { announcesTooMuch, hasLongBody, readBody } from './http-body.js'
+import { answerPreflight, isPreflight, shareWith } from './http-cors.js'
+import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from './http-guards.js'
+
+/** A handler of Node's own kind, such as an express application. */
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
+
+/** What takes over a connection, such as a WebSocket server. */
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+/** For whom we listen, and what to do with a request. */
+export interface FrontOptions {
+  readonly host: string
+  /** Beside the loopback names and `host`. */
+  readonly allowedHosts: readonly string[]
+  /** Beside web pages of this machine. */
+  readonly allowedOrigins: readonly string[]
+  /** By exact path. */
+  readonly endpoints: ReadonlyMap<string, HttpHandler>
+  /** Loaded with the first request to another path. */
+  readonly other: () => Promise<NodeHandler>
+  /** Gets upgrades that passed the guards; without it a request to upgrade is a plain request. */
+  readonly upgrade?: UpgradeHandler
+  readonly bodyLimitBytes: number
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** A request on its way to an endpoint. */
+interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  readonly query: string
+}
+
+interface Refusal {
+  readonly status: number
+  readonly message: string
+}
+
+/** Names and values in turn, so 100 headers; Node alone would drop those above its own limit and say nothing. */
+const MAX_RAW_HEADERS = 200
+
+const nothing = (): void => undefined
+
+function headersOf(request: IncomingMessage): HttpHeaders {
+  return Object.fromEntries(
+    Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
+  )
+}
+
+/** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
+export class HttpFront {
+  readonly #options: FrontOptions
+  readonly #origins: ReadonlySet<string>
+  #hosts: ReadonlySet<string> = new Set()
+  #other: Promise<NodeHandler> | undefined
+  /** Connections on which a part of an answer may be out already. */
+  readonly #current = new WeakMap<Duplex, ServerResponse>()
+
+  constructor(options: FrontOptions) {
+    this.#options = options
+    this.#origins = resolveOrigins(options.allowedOrigins)
+  }
+
+  /** The port may be known only now. */
+  opened(port: number): void {
+    const { host, allowedHosts } = this.#options
+    this.#hosts = resolveHosts({ host, port, configured: allowedHosts })
+  }
+
+  readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const { log } = this.#options
+    request.on('error', nothing)
+    response.on('error', nothing)
+    this.#current.set(request.socket, response)
+    try {
+      this.#dispatch(request, response)
+    } catch (error) {
+      log.error({ cause: error }, 'a request could not be handled')
+      answerError(response, 500, 'Internal error in the proxy')
+    }
+  }
+
+  /** Whether more words on this connection would land in the middle of an answer. */
+  isAnswering(socket: Duplex): boolean {
+    const response = this.#current.get(socket)
+    return response?.headersSent === true && !response.writableFinished
+  }
+
+  /** A client that asks before it sends its body is spared sending one that is too large. */
+  readonly onExpect = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!announcesTooMuch(request, this.#options.bodyLimitBytes)) response.writeContinue()
+    this.onRequest(request, response)
+  }
+
+  readonly onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', nothing)
+    const refusal = this.#refusal(request)
+    if (refusal !== undefined) {
+      socket.end(
+        `HTTP/1.1 ${refusal.status} Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+        () => {
+          socket.destroy()
+        },
+      )
+      return
+    }
+    try {
+      this.#options.upgrade?.(request, socket, head)
+    } catch (error) {
+      this.#options.log.error({ cause: error }, 'a request could not be handled')
+      socket.destroy()
+    }
+  }
+
+  #refusal(request: IncomingMessage): Refusal | undefined {
+    const { host: hosts = [], origin: origins = [] } = request.headersDistinct
+    // Node reads the first of two `Host` headers, a proxy in front of us perhaps the second.
+    if (hosts.length !== 1 || !hostAllowed(hosts[0], this.#hosts)) {
+      return { status: 403, message: 'Host not allowed: add it to "allowedHosts"' }
+    }
+    if (origins.length > 1 || !originAllowed(origins[0], this.#origins)) {
+      return { status: 403, message: 'Origin not allowed: add it to "allowedOrigins"' }
+    }
+    if (request.rawHeaders.length > MAX_RAW_HEADERS) return { status: 431, message: 'Too many headers' }
+    if (request.url?.startsWith('/') !== true)
+      return { status: 400, message: 'Request target must be a path' }
+    return undefined
+  }
+
+  #dispatch(request: IncomingMessage, response: ServerResponse): void {
+    const refusal = this.#refusal(request)
+    if (refusal !== undefined) {
+      if (hasLongBody(request)) answerAndCut(response, refusal.status, refusal.message, this.#options.clock)
+      else answerError(response, refusal.status, refusal.message)
+      return
+    }
+    const { origin } = request.headers
+    if (origin !== undefined) shareWith(origin, response)
+    const target = request.url ?? '/'
+    const mark = target.indexOf('?')
+    const path = mark < 0 ? target : target.slice(0, mark)
+    const handler = this.#options.endpoints.get(path)
+    if (handler === undefined) void this.#passOn(request, response)
+    else if (isPreflight(request)) answerPreflight(request, response)
+    else this.#serve(handler, { request, response, path, query: mark < 0 ? '' : target.slice(mark + 1) })
+  }
+
+  async #passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      this.#other ??= this.#options.other()
+      const handler = await this.#other
+      handler(request, response)
+    } catch (error) {
+      this.#other = undefined
+      this.#options.log.error({ cause: error }, 'a request could not be handled')
+      answerError(response, 500, 'Internal error in the proxy')
+    }
+  }
+
+  #serve(handler: HttpHandler, call: Call): void {
+    const { bodyLimitBytes, clock } = this.#options
+    readBody(call.request, bodyLimitBytes, result => {
+      if (result.is === 'whole') this.#handle(handler, call, result.body)
+      else if (result.is === 'too-large') {
+        answerAndCut(call.response, 413, `Request body is larger than ${bodyLimitBytes} bytes`, clock)
+      }
+    })
+  }
+
+  #handle(handler: HttpHandler, { request, response, path, query }: Call, body: Buffer): void {
+    const { log } = this.#options
+    try {
+      handler(
+        {
+          method: request.method ?? 'GET',
+          path,
+          query: new URLSearchParams(query),
+          headers: headersOf(request),
+          body,
+          remoteAddress: request.socket.remoteAddress ?? '',
+        },
+        createResponder(response, log),
+      )
+    } catch (error) {
+      log.error({ cause: error }, 'a request could not be handled')
+      answerError(response, 500, 'Internal error in the proxy')
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/** What may stand in `Host`: a name, an IPv4 or a bracketed IPv6 address, and a port (RFC 9110 §7.2). */
+const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/
+
+const HAS_PORT = /:\d{1,5}$/
+
+/** Names under which only programs of this machine reach us, whatever a DNS server of somebody else says. */
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
+
+/** Addresses that stand for all addresses; nobody can connect to them by that name. */
+const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', ''])
+
+const DEFAULT_PORTS = ['80', '443']
+
+/** What we listen on, and the names by which an operator lets others reach us. */
+export interface Reachable {
+  readonly host: string
+  readonly port: number
+  readonly configured: readonly string[]
+}
+
+const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
+
+/** A name without a port may come with ours, or with the one of the TLS proxy in front of us, or without one. */
+function spellings(entry: string, port: number): string[] {
+  const name = entry.trim().toLowerCase()
+  if (!HAS_PORT.test(name) || /^[^[]*:.*:/.test(name)) {
+    const plain = bracketed(name)
+    return [plain, `${plain}:${port}`, ...DEFAULT_PORTS.map(known => `${plain}:${known}`)]
+  }
+  const colon = name.lastIndexOf(':')
+  return DEFAULT_PORTS.includes(name.slice(colon + 1)) ? [name, name.slice(0, colon)] : [name]
+}
+
+/** Every `Host` header that is ours, in lower case; for `hostAllowed`. */
+export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet<string> {
+  const own = WILDCARDS.has(host) ? LOOPBACK_NAMES : [...LOOPBACK_NAMES, bracketed(host.toLowerCase())]
+  return new Set([
+    ...own.flatMap(name => [name, `${name}:${port}`]),
+    ...configured.flatMap(entry => spellings(entry, port)),
+  ])
+}
+
+/**
+ * Whether a request names us and not a host of somebody else: the check against DNS rebinding that the spec asks
+ * for (2025-11-25, transports, "Security Warning"). A request without `Host` (HTTP/1.0) names nobody.
+ */
+export function hostAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
+  if (header === undefined) return false
+  const host = header.toLowerCase()
+  return HOST.test(host) && allowed.has(host)
+}
+
+/** `scheme://host:port` and nothing else; also what makes `http://localhost@evil.example` no origin. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+$/i
+
+const LOOPBACK_ORIGIN_HOSTS = new Set(LOOPBACK_NAMES)
+
+function parseOrigin(text: string): { readonly origin: string; readonly url: URL } | undefined {
+  if (!ORIGIN.test(text)) return undefined
+  try {
+    const url = new URL(text)
+    // `URL.origin` of an extension (`chrome-extension://id`) is the word null, which would allow all of them.
+    const origin = url.origin === 'null' ? `${url.protocol}//${url.host}` : url.origin
+    return { origin: origin.toLowerCase(), url }
+  } catch {
+    return undefined
+  }
+}
+
+/** The operator's list of origins as browsers write them; what is no origin is left out. For `originAllowed`. */
+export const resolveOrigins = (configured: readonly string[]): ReadonlySet<string> =>
+  new Set(configured.flatMap(entry => parseOrigin(entry.trim().replace(/\/$/, ''))?.origin ?? []))
+
+/**
+ * Whether the web page that sent a request may talk to us; programs that are no browser send no `Origin`. Pages
+ * of this machine may, on any port; `null` (a sandboxed frame, a file) may be anybody's and may not.
+ */
+export function originAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
+  if (header === undefined) return true
+  const parsed = parseOrigin(header)
+  if (parsed === undefined) return false
+  const isWeb = parsed.url.protocol === 'http:' || parsed.url.protocol === 'https:'
+  return (isWeb && LOOPBACK_ORIGIN_HOSTS.has(parsed.url.hostname)) || allowed.has(parsed.origin)
+}

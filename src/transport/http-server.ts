@@ -1,0 +1,144 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { Fault } from '../kernel/faults.js'
+import { type FrontOptions, HttpFront } from './http-front.js'
+
+/** Times of the server; none of them ends an answer that is being written, such as an SSE stream. */
+export interface HttpTimes {
+  /** For the head of a request. */
+  readonly headersMs: number
+  /** For a whole request, head and body. */
+  readonly requestMs: number
+  /** A connection without a request is closed after it. */
+  readonly keepAliveMs: number
+  /** What `close` gives to open answers. */
+  readonly drainMs: number
+}
+
+/** Where to listen, and all that `HttpFront` wants to know. */
+export interface HttpServerOptions extends FrontOptions {
+  /** 0: any free one. */
+  readonly port: number
+  readonly times?: Partial<HttpTimes>
+}
+
+/** A server that listens. */
+export interface HttpListener {
+  readonly host: string
+  readonly port: number
+  /** How many connections are open, upgraded ones included. */
+  connections(): number
+  /** Stops listening, closes idle connections at once and the others after a while; never rejects. */
+  close(): Promise<void>
+}
+
+const HTTP_TIMES: HttpTimes = { headersMs: 10_000, requestMs: 30_000, keepAliveMs: 65_000, drainMs: 2000 }
+
+const MAX_HEADER_BYTES = 16 * 1024
+
+/** Connections above it are closed as they come. */
+const MAX_CONNECTIONS = 8192
+
+const DRAIN_POLL_MS = 50
+
+/** What Node's parser did not take: answered when nothing of an answer is out yet, then cut. */
+function refuseGarbage(error: Error & { readonly code?: string }, socket: Duplex): void {
+  const answers: Readonly<Record<string, string>> = {
+    HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+    ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  }
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const answer = answers[error.code ?? ''] ?? '400 Bad Request'
+  socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
+}
+
+function listenFault(error: Error & { readonly code?: string }, { host, port }: HttpServerOptions): Fault {
+  const words: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} is already in use: choose another with --port, or 0 for any free one`,
+    EACCES: `port ${port} is not open to this user: choose one above 1023 with --port`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
+    ENOTFOUND: `${host} is no address of this machine: choose another with --host`,
+  }
+  const code = error.code ?? error.name
+  return new Fault('unavailable', words[code] ?? `cannot listen on ${host} port ${port} (${code})`, {
+    cause: error,
+  })
+}
+
+function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => reject(listenFault(error, options))
+    server.once('error', onError)
+    server.listen({ host: options.host, port: options.port }, () => {
+      server.off('error', onError)
+      server.on('error', error => options.log.error({ cause: error }, 'the HTTP server reported an error'))
+      const address = server.address()
+      if (address === null || typeof address === 'string') reject(new Fault('internal', 'no port'))
+      else resolve(address)
+    })
+  })
+}
+
+function createNodeServer(options: HttpServerOptions, front: HttpFront, times: HttpTimes): Server {
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: times.headersMs,
+    requestTimeout: times.requestMs,
+    keepAliveTimeout: times.keepAliveMs,
+    // Node's own 30 s would let a slow head live three times as long as it may.
+    connectionsCheckingInterval: Math.max(50, Math.min(times.headersMs, 1000)),
+    noDelay: true,
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('request', front.onRequest)
+  server.on('checkContinue', front.onExpect)
+  server.on('clientError', (error, socket) =>
+    front.isAnswering(socket) ? socket.destroy() : refuseGarbage(error, socket),
+  )
+  server.on('drop', () => options.log.warn({ limit: MAX_CONNECTIONS }, 'a connection was refused: too many'))
+  if (options.upgrade !== undefined) server.on('upgrade', front.onUpgrade)
+  return server
+}
+
+/**
+ * Listens for HTTP; resolves when the port is open. Rejects with the Fault `unavailable` when it cannot be, in words
+ * for the operator.
+ */
+export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
+  const times = { ...HTTP_TIMES, ...options.times }
+  const front = new HttpFront(options)
+  const server = createNodeServer(options, front, times)
+  const sockets = new Set<Socket>()
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  const { port } = await opened(server, options)
+  front.opened(port)
+  let closing: Promise<void> | undefined
+  const close = () =>
+    new Promise<void>(resolve => {
+      // An answer that ends now would leave its connection open for `keepAliveMs`.
+      const sweep = options.clock.every(DRAIN_POLL_MS, () => server.closeIdleConnections())
+      const cut = options.clock.after(times.drainMs, () => {
+        for (const socket of sockets) socket.destroy()
+      })
+      server.close(() => {
+        sweep.cancel()
+        cut.cancel()
+        // All are gone by now, though some tell it a moment later.
+        sockets.clear()
+        resolve()
+      })
+    })
+  return {
+    host: options.host,
+    port,
+    connections: () => sockets.size,
+    close: () => (closing ??= close()),
+  }
+}

@@ -1,0 +1,123 @@
+import type { Clock, Timer } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import { plainText } from './plain-text.js'
+
+/** Bounds on what a child's stderr may cost us; all of it is read, in any case. */
+export const STDERR_LIMITS = {
+  /** The rest of a longer line is thrown away. */
+  lineBytes: 8 * 1024,
+  /** Above it lines are counted, and one line says how many were dropped. */
+  linesPerSecond: 100,
+  /** What is kept for error reports: the last lines, by number and by size. */
+  keptLines: 20,
+  keptBytes: 64 * 1024,
+} as const
+
+const NEWLINE = 0x0a
+const CUT = ' [cut]'
+const SECOND_MS = 1000
+
+/** Turns what a child writes to stderr into log lines, and keeps the last of them. */
+export class StderrLines {
+  readonly #log: Logger
+  readonly #clock: Clock
+  #partial: Buffer[] = []
+  #partialBytes = 0
+  #cut = false
+  #kept: { text: string; bytes: number }[] = []
+  #keptBytes = 0
+  #secondStartedMs = -Infinity
+  #loggedThisSecond = 0
+  #dropped = 0
+  #report: Timer | undefined
+
+  constructor(log: Logger, clock: Clock) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, from)
+      if (end < 0) break
+      this.#keepPartial(chunk.subarray(from, end))
+      this.#endLine()
+      from = end + 1
+    }
+    this.#keepPartial(chunk.subarray(from))
+  }
+
+  /** The child is gone: an unfinished line counts as a line. */
+  end(): void {
+    this.#endLine()
+    this.#reportDropped()
+  }
+
+  /** The last lines, oldest first, with the one that is being written; for error reports. */
+  last(): string[] {
+    const unfinished = this.#partialText()
+    return [...this.#kept.map(line => line.text), ...(unfinished === '' ? [] : [unfinished])]
+  }
+
+  #keepPartial(piece: Buffer): void {
+    if (piece.length === 0) return
+    const room = STDERR_LIMITS.lineBytes - this.#partialBytes
+    if (piece.length > room) this.#cut = true
+    if (room <= 0) return
+    // A copy: a view of a few bytes would hold the whole chunk until the line ends.
+    const taken = Buffer.from(piece.subarray(0, room))
+    this.#partial.push(taken)
+    this.#partialBytes += taken.length
+  }
+
+  #partialText(): string {
+    const whole = plainText(Buffer.concat(this.#partial).toString())
+    // The cut may fall into the middle of a character.
+    return this.#cut ? whole.replace(/\ufffd$/, '') + CUT : whole
+  }
+
+  #endLine(): void {
+    const text = this.#partialText()
+    this.#partial = []
+    this.#partialBytes = 0
+    this.#cut = false
+    if (text.trim() === '') return
+    this.#keep(text)
+    this.#write(text)
+  }
+
+  #keep(text: string): void {
+    const bytes = Buffer.byteLength(text)
+    this.#kept.push({ text, bytes })
+    this.#keptBytes += bytes
+    while (this.#kept.length > STDERR_LIMITS.keptLines || this.#keptBytes > STDERR_LIMITS.keptBytes) {
+      this.#keptBytes -= this.#kept.shift()?.bytes ?? 0
+    }
+  }
+
+  #write(text: string): void {
+    const nowMs = this.#clock.nowMs()
+    if (nowMs - this.#secondStartedMs >= SECOND_MS) {
+      this.#reportDropped()
+      this.#secondStartedMs = nowMs
+      this.#loggedThisSecond = 0
+    }
+    if (this.#loggedThisSecond < STDERR_LIMITS.linesPerSecond) {
+      this.#loggedThisSecond += 1
+      this.#log.info({ stderr: text }, 'server wrote to stderr')
+      return
+    }
+    this.#dropped += 1
+    const restMs = this.#secondStartedMs + SECOND_MS - nowMs
+    this.#report ??= this.#clock.after(restMs, () => this.#reportDropped())
+  }
+
+  #reportDropped(): void {
+    this.#report?.cancel()
+    this.#report = undefined
+    if (this.#dropped === 0) return
+    this.#log.warn({ dropped: this.#dropped }, 'server wrote more to stderr than is logged')
+    this.#dropped = 0
+  }
+}
