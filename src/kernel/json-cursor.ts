@@ -100,7 +100,7 @@ function skipString(text: Buffer, i: number): number {
     if (quote < 0) return text.length
     if (text[quote - 1] !== BACKSLASH) return quote + 1
     let run = quote - 1
-    while (run > i && text[run - 1] === BACKSLASH) run--
+    while (text[run - 1] === BACKSLASH) run--
     if ((quote - run) % 2 === 0) return quote + 1
     i = quote
   }

@@ -1,13 +1,8 @@
-import {
-  elementsOf,
-  type JsonText,
-  kindOf,
-  membersOf,
-  readJson,
-  repeatedKey,
-  stringOf,
-} from '../kernel/json-text.js'
+import { JsonCursor } from '../kernel/json-cursor.js'
+import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
+import { type JsonText, kindOf, memberOf, readJson, repeatedKey, stringOf } from '../kernel/json-text.js'
 import { isId, type Message } from './jsonrpc.js'
+import { LIMITS } from './limits.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =
@@ -29,7 +24,7 @@ export interface Malformed {
 }
 
 /** The members that we read; the others of a message are dropped. */
-const ENVELOPE: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
 /** The members of `params` that something is routed or correlated by. */
 const ROUTED: ReadonlySet<string> = new Set(['name', 'uri', 'cursor', '_meta', 'progressToken', 'requestId'])
 const ROUTED_META: ReadonlySet<string> = new Set(['progressToken'])
@@ -46,8 +41,19 @@ export function classify(bytes: Buffer): Classified {
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
     return { is: 'malformed', code: -32700, why: `Not JSON: ${why}`, id: undefined, answers: false }
   }
-  if (kindOf(text) !== 'array') return classifyObject(text)
-  const items = elementsOf(text).map(classifyObject)
+  return kindOf(text) === 'array' ? classifyArray(text) : classifyObject(text)
+}
+
+/** Counts before it keeps anything: an array of a million numbers must not become a million objects of ours. */
+function classifyArray(text: JsonText): Classified {
+  const items: Classified[] = []
+  const at = new JsonCursor(text, OPEN_ARRAY)
+  while (at.next()) {
+    if (items.length === LIMITS.batchMessages) {
+      return invalid(`A batch may hold ${LIMITS.batchMessages} messages`)
+    }
+    items.push(classifyObject(at.value))
+  }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }
 
@@ -56,7 +62,7 @@ function classifyObject(text: JsonText): Classified {
   const frame = frameOf(text)
   const message = messageOf(frame)
   if (typeof message !== 'string') return { is: 'message', message }
-  return { ...invalid(message), id: frame.id, answers: !frame.members.has('method') }
+  return { ...invalid(message), id: frame.id, answers: frame.method === undefined }
 }
 
 const invalid = (why: string): Malformed => ({
@@ -69,47 +75,66 @@ const invalid = (why: string): Malformed => ({
 
 /** The top level of one object; the first of repeated members stays, and makes it no message. */
 interface Frame {
-  readonly members: ReadonlyMap<string, JsonText>
-  readonly repeated: string | undefined
+  jsonrpc: JsonText | undefined
+  /** As it came, whatever it is. */
+  rawId: JsonText | undefined
+  method: JsonText | undefined
+  params: JsonText | undefined
+  result: JsonText | undefined
+  error: JsonText | undefined
+  repeated: string | undefined
+  isIdRepeated: boolean
   /** The id if there is exactly one and it is usable. */
-  readonly id: JsonText | undefined
+  id: JsonText | undefined
 }
 
 function frameOf(text: JsonText): Frame {
-  const members = new Map<string, JsonText>()
-  const repeated = new Set<string>()
-  for (const { key, value } of membersOf(text)) {
-    if (!ENVELOPE.has(key)) continue
-    if (members.has(key)) repeated.add(key)
-    else members.set(key, value)
+  const frame: Frame = {
+    jsonrpc: undefined,
+    rawId: undefined,
+    method: undefined,
+    params: undefined,
+    result: undefined,
+    error: undefined,
+    repeated: undefined,
+    isIdRepeated: false,
+    id: undefined,
   }
-  const id = members.get('id')
-  const isUsable = id !== undefined && !repeated.has('id') && isId(id)
-  const [first] = repeated
-  return { members, repeated: first, id: isUsable ? id : undefined }
+  const at = new JsonCursor(text, OPEN_OBJECT)
+  while (at.next()) {
+    for (const key of ENVELOPE) {
+      if (!at.keyIs(key)) continue
+      const slot = key === 'id' ? 'rawId' : key
+      if (frame[slot] === undefined) frame[slot] = at.value
+      else {
+        frame.repeated ??= key
+        frame.isIdRepeated ||= key === 'id'
+      }
+      break
+    }
+  }
+  const { rawId } = frame
+  if (rawId !== undefined && !frame.isIdRepeated && isId(rawId)) frame.id = rawId
+  return frame
 }
 
 /** The message that a frame is, or why it is none. */
 function messageOf(frame: Frame): Message | string {
-  const { members, repeated } = frame
-  if (repeated !== undefined) return `The member ${repeated} is repeated`
-  if (stringOf(members.get('jsonrpc')) !== '2.0') return 'The member jsonrpc must be "2.0"'
-  return members.has('method') ? askOf(frame) : answerOf(frame)
+  if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`
+  if (stringOf(frame.jsonrpc) !== '2.0') return 'The member jsonrpc must be "2.0"'
+  return frame.method === undefined ? answerOf(frame) : askOf(frame)
 }
 
-function askOf({ members, id }: Frame): Message | string {
-  const method = stringOf(members.get('method'))
-  const params = members.get('params')
+function askOf({ method: methodText, params, rawId, id }: Frame): Message | string {
+  const method = stringOf(methodText)
   if (method === undefined) return 'The member method must be a string'
-  if (members.has('id') && id === undefined) return 'The member id must be a string or an integer'
+  if (rawId !== undefined && id === undefined) return 'The member id must be a string or an integer'
   const problem = params === undefined ? undefined : problemOfParams(params)
   if (problem !== undefined) return problem
   return id === undefined ? { kind: 'notice', method, params } : { kind: 'request', id, method, params }
 }
 
-function answerOf({ members, id }: Frame): Message | string {
-  const result = members.get('result')
-  const error = members.get('error')
+function answerOf({ result, error, rawId, id }: Frame): Message | string {
   if (result !== undefined && error !== undefined) return 'A response must not have both result and error'
   if (result !== undefined) {
     return id === undefined
@@ -118,7 +143,6 @@ function answerOf({ members, id }: Frame): Message | string {
   }
   if (error === undefined) return 'A message must have a method, a result or an error'
   if (kindOf(error) !== 'object') return 'The member error must be an object'
-  const rawId = members.get('id')
   if (id === undefined && rawId !== undefined && kindOf(rawId) !== 'null') {
     return 'The id of an error must be a string, an integer or null'
   }
@@ -128,14 +152,10 @@ function answerOf({ members, id }: Frame): Message | string {
 /** Why `params` cannot be the params of a message; this protocol knows only named ones, in all revisions. */
 function problemOfParams(params: JsonText): string | undefined {
   if (kindOf(params) !== 'object') return 'The member params must be an object'
-  const routed = new Map<string, JsonText>()
-  for (const { key, value } of membersOf(params)) {
-    if (!ROUTED.has(key)) continue
-    if (routed.has(key)) return `The member params.${key} is repeated`
-    routed.set(key, value)
-  }
-  const meta = routed.get('_meta')
+  const repeated = repeatedKey(params, ROUTED)
+  if (repeated !== undefined) return `The member params.${repeated} is repeated`
+  const meta = memberOf(params, '_meta')
   if (meta === undefined || kindOf(meta) !== 'object') return undefined
-  const repeated = repeatedKey(meta, ROUTED_META)
-  return repeated === undefined ? undefined : `The member params._meta.${repeated} is repeated`
+  const twice = repeatedKey(meta, ROUTED_META)
+  return twice === undefined ? undefined : `The member params._meta.${twice} is repeated`
 }

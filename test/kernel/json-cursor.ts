@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { JsonCursor } from '../../src/kernel/json-cursor.js'
+import { OPEN_ARRAY, OPEN_OBJECT } from '../../src/kernel/json-scan.js'
+import { rawText, readJson } from '../../src/kernel/json-text.js'
+import { mutated, values } from '../support/json-documents.js'
+
+/** Whether a key can be decoded is not for the walk to find out: JSON.parse says no to bad escapes. */
+const isAnswered = (ask: () => unknown): boolean => {
+  try {
+    ask()
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown
+    return false
+  }
+}
+
+t.test('over bytes that are no JSON a walk ends and stays inside', async t => {
+  const property = fc.property(mutated(values), fc.constantFrom('', '{', '['), (bytes, before) => {
+    const text = rawText(before + bytes.toString('latin1'))
+    for (const open of [OPEN_OBJECT, OPEN_ARRAY] as const) {
+      const at = new JsonCursor(text, open)
+      let items = 0
+      while (at.next()) {
+        if (++items > text.length) return false
+        if (at.value.byteOffset + at.value.length > text.byteOffset + text.length) return false
+        isAnswered(() => at.keyIs('a'))
+      }
+      if (at.next()) return false
+    }
+    return true
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+})
+
+t.test('a walk tells where each item and the comma before it are', async t => {
+  const source = '{ "a" : 1 , "b\\"" :[ "]" ] , "c":"\\\\" }'
+  const text = readJson(Buffer.from(source))
+  const at = new JsonCursor(text, OPEN_OBJECT)
+  const seen: unknown[] = []
+  while (at.next()) {
+    seen.push([
+      source[at.comma],
+      source.slice(at.start, at.keyEnd),
+      source.slice(at.valueStart, at.end),
+      source[at.stop],
+    ])
+  }
+  t.same(seen, [
+    ['{', '"a"', '1', ','],
+    [',', '"b\\""', '[ "]" ]', ','],
+    [',', '"c"', '"\\\\"', '}'],
+  ])
+})
+
+t.test('strings end at the first quote that is not escaped', async t => {
+  for (let backslashes = 0; backslashes < 9; backslashes++) {
+    const first = `"${'\\\\'.repeat(backslashes)}"`
+    const second = `"${'\\\\'.repeat(backslashes)}\\" , ["`
+    const at = new JsonCursor(readJson(Buffer.from(`[${first},${second},3]`)), OPEN_ARRAY)
+    const seen: string[] = []
+    while (at.next()) seen.push(at.value.toString())
+    t.same(seen, [first, second, '3'])
+  }
+})
+
+t.test('a long run of backslashes or escaped quotes costs no more than its length', async t => {
+  const runs = ['\\\\'.repeat(1_000_000), '\\"'.repeat(1_000_000), `${'\\\\'.repeat(999_999)}\\"`]
+  for (const run of runs) {
+    const at = new JsonCursor(readJson(Buffer.from(`["${run}",1]`)), OPEN_ARRAY)
+    t.ok(at.next())
+    t.equal(at.end - at.start, run.length + 2)
+    t.ok(at.next())
+    t.notOk(at.next())
+  }
+})
+
+t.test('containers are passed over whatever is in their strings', async t => {
+  const inner = '{"a]}":["}",{"\\"]":[]}],"b":{}}'
+  const at = new JsonCursor(readJson(Buffer.from(`[${inner},${inner}]`)), OPEN_ARRAY)
+  t.ok(at.next())
+  t.equal(at.value.toString(), inner)
+  t.ok(at.next())
+  t.equal(at.value.toString(), inner)
+  t.notOk(at.next())
+})
+
+t.test('a walk over the other kind of container, or over none, finds nothing', async t => {
+  t.notOk(new JsonCursor(rawText('[1]'), OPEN_OBJECT).next())
+  t.notOk(new JsonCursor(rawText('{"a":1}'), OPEN_ARRAY).next())
+  for (const text of ['', '1', '"[1]"']) t.notOk(new JsonCursor(rawText(text), OPEN_ARRAY).next(), text)
+})

@@ -1,0 +1,473 @@
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/kernel/clock.js'
+import { type HttpServerOptions, listenHttp } from '../../src/transport/http-server.js'
+import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../src/wire/http.js'
+import { until } from '../support/processes.js'
+import { recordedLog } from '../support/recorded-channel.js'
+
+const LIMIT = 1000
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+}
+
+async function listening(t: Test, handler: HttpHandler, more: Partial<HttpServerOptions> = {}) {
+  const { log, lines } = recordedLog()
+  const listener = await listenHttp({
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    allowedOrigins: ['https://app.example'],
+    endpoints: new Map([['/mcp', handler]]),
+    other: () => Promise.resolve((_request, response) => void response.writeHead(404).end('not here')),
+    bodyLimitBytes: LIMIT,
+    log,
+    clock: systemClock,
+    ...more,
+    times: { drainMs: 50, ...more.times },
+  })
+  t.teardown(() => listener.close())
+  const open = (path: string, headers: Record<string, string>, method: string): ClientRequest =>
+    request({ host: '127.0.0.1', port: listener.port, path, headers, method, agent: false })
+  const ask = (path: string, headers: Record<string, string> = {}, body?: string, method = 'POST') =>
+    new Promise<Answer>((resolve, reject) => {
+      const sent = open(path, headers, method).on('error', reject)
+      sent.on('response', response => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+        response.on('error', reject)
+      })
+      sent.end(body)
+    })
+  return { listener, lines, ask, open }
+}
+
+/** A connection that speaks for itself; `text` is all that came back. */
+function raw(t: Test, port: number, ...first: (string | Buffer)[]) {
+  const socket: Socket = connect(port, '127.0.0.1')
+  const seen = { text: '', closed: false }
+  socket.on('data', chunk => {
+    seen.text += String(chunk)
+  })
+  socket.on('error', () => undefined)
+  socket.on('close', () => {
+    seen.closed = true
+  })
+  for (const piece of first) socket.write(piece)
+  t.teardown(() => socket.destroy())
+  return { socket, seen }
+}
+
+const echo: HttpHandler = (request, responder) =>
+  responder.send(200, { 'Content-Type': 'text/plain' }, request.body)
+
+t.test('an endpoint gets the whole request and answers it', async t => {
+  let seen: HttpRequest | undefined
+  const { ask } = await listening(t, (request, responder) => {
+    seen = request
+    responder.send(202, { 'X-Mine': 'yes' })
+  })
+  const answer = await ask('/mcp?a=1&a=%C3%A4?', { 'X-Odd': 'ö', 'Mcp-Session-Id': 's' }, '{"ä":1}')
+  t.match(answer, { status: 202, text: '', headers: { 'x-mine': 'yes', 'content-length': '0' } })
+  t.match(seen, {
+    method: 'POST',
+    path: '/mcp',
+    remoteAddress: '127.0.0.1',
+    headers: { 'mcp-session-id': 's' },
+  })
+  t.same(seen?.query.getAll('a'), ['1', 'ä?'])
+  t.equal(seen?.body.toString(), '{"ä":1}')
+})
+
+t.test('a header that came several times is joined, also one of which Node keeps the first', async t => {
+  const { listener } = await listening(t, (request, responder) =>
+    responder.send(200, {}, JSON.stringify([request.headers['x-a'], request.headers.authorization])),
+  )
+  const { seen } = raw(
+    t,
+    listener.port,
+    `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\nX-A: 1\r\nX-A: 2\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n`,
+  )
+  await until(() => seen.text.includes('["1, 2","a, b"]'), 'the answer')
+  t.pass()
+})
+
+t.test('what is no endpoint goes to the other handler, which is loaded once and only then', async t => {
+  let loaded = 0
+  const { ask } = await listening(t, echo, {
+    other: () => {
+      loaded += 1
+      if (loaded === 1) return Promise.reject(new Error('cannot load'))
+      return Promise.resolve(
+        (_request: IncomingMessage, response: ServerResponse) => void response.end('other'),
+      )
+    },
+  })
+  await ask('/mcp', {}, 'x')
+  t.equal(loaded, 0)
+  t.equal((await ask('/health')).status, 500)
+  t.equal((await ask('/health')).text, 'other')
+  t.equal((await ask('/mcp/', {}, 'x')).text, 'other', 'only the exact path is the endpoint')
+  t.equal(loaded, 2, 'a failure is tried again, a success is kept')
+})
+
+t.test('a rebound Host and a foreign Origin are refused everywhere, before anything else', async t => {
+  let handled = 0
+  const count = () => {
+    handled += 1
+  }
+  const { ask, listener } = await listening(t, count, { other: () => Promise.resolve(count) })
+  const long = 'x'.repeat(LIMIT * 2)
+  const refused = [
+    [{ Host: 'evil.example' }, 'Host not allowed: add it to "allowedHosts"'],
+    [{ Host: `evil.example:${listener.port}` }, 'Host not allowed: add it to "allowedHosts"'],
+    [{ Origin: 'http://evil.example' }, 'Origin not allowed: add it to "allowedOrigins"'],
+    [{ Origin: 'null' }, 'Origin not allowed: add it to "allowedOrigins"'],
+  ] as const
+  for (const [headers, message] of refused) {
+    for (const path of ['/mcp', '/other', '//evil.example/mcp']) {
+      for (const method of ['POST', 'GET', 'OPTIONS']) {
+        const answer = await ask(path, headers, method === 'POST' ? long : undefined, method)
+        t.equal(answer.status, 403)
+        t.same(JSON.parse(answer.text), { jsonrpc: '2.0', error: { code: -32600, message } })
+        t.equal(answer.headers['access-control-allow-origin'], undefined)
+      }
+    }
+  }
+  t.equal(handled, 0)
+})
+
+t.test('a request without Host, with two of them, or with a whole URL is refused', async t => {
+  const { listener } = await listening(t, echo)
+  const host = `Host: localhost:${listener.port}\r\n`
+  const rows = [
+    ['GET /mcp HTTP/1.0\r\n\r\n', 403],
+    ['GET /mcp HTTP/1.1\r\n\r\n', 400],
+    [`GET /mcp HTTP/1.1\r\n${host}Host: evil.example\r\n\r\n`, 403],
+    [`GET http://evil.example/mcp HTTP/1.1\r\n${host}\r\n`, 400],
+    [`OPTIONS * HTTP/1.1\r\n${host}\r\n`, 400],
+    [`GET /mcp HTTP/1.1\r\n${host}${'X-A: 1\r\n'.repeat(101)}\r\n`, 431],
+    [`GET /mcp HTTP/1.1\r\n${host}X-Long: ${'y'.repeat(17_000)}\r\n\r\n`, 431],
+    ['\u0016\u0003\u0001 TLS, perhaps\r\n\r\n', 400],
+    [`POST /mcp HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+  ] as const
+  for (const [i, [text, status]] of rows.entries()) {
+    const { seen } = raw(t, listener.port, text)
+    await until(() => seen.text.includes('\r\n\r\n'), `the answer to row ${i}`)
+    t.equal(Number(seen.text.split(' ')[1]), status, `row ${i}`)
+  }
+})
+
+t.test('a web page of an allowed origin may read answers, and is told what it may send', async t => {
+  const { ask } = await listening(t, echo)
+  for (const origin of ['http://localhost:6274', 'https://app.example']) {
+    const { headers } = await ask('/mcp', { Origin: origin }, 'x')
+    t.equal(headers['access-control-allow-origin'], origin)
+    t.equal(headers['access-control-expose-headers'], 'Mcp-Session-Id, MCP-Protocol-Version')
+    t.equal(headers.vary, 'Origin')
+    t.equal(headers['access-control-allow-credentials'], undefined)
+    const preflight = await ask(
+      '/mcp',
+      {
+        Origin: origin,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'content-type, Mcp-Param-Region,x-evil',
+      },
+      undefined,
+      'OPTIONS',
+    )
+    t.equal(preflight.status, 204)
+    t.equal(preflight.text, '')
+    t.equal(preflight.headers['access-control-allow-origin'], origin)
+    t.equal(preflight.headers['access-control-allow-methods'], 'GET, POST, DELETE')
+    t.equal(
+      preflight.headers['access-control-allow-headers'],
+      'content-type, accept, authorization, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, mcp-param-region',
+    )
+  }
+  t.equal((await ask('/mcp', {}, 'x')).headers['access-control-allow-origin'], undefined)
+  t.equal((await ask('/mcp', {}, '', 'OPTIONS')).status, 200, 'without an origin it is a method like others')
+})
+
+t.test('a body of just the limit is taken', async t => {
+  const { ask } = await listening(t, echo)
+  t.equal((await ask('/mcp', {}, 'x'.repeat(LIMIT))).text.length, LIMIT)
+  const chunked = await ask('/mcp', { 'Transfer-Encoding': 'chunked' }, 'x'.repeat(LIMIT))
+  t.equal(chunked.text.length, LIMIT)
+})
+
+t.test('a body that is too large is refused at once, and its sender is cut off', async t => {
+  let handled = 0
+  const { listener } = await listening(t, () => {
+    handled += 1
+  })
+  const megabyte = Buffer.alloc(1024 * 1024, 0x78)
+  const head = `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n`
+  const rows = [
+    ['announced', `${head}Content-Length: 1073741824\r\n\r\n`, ''],
+    ['asked for first', `${head}Content-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n`, ''],
+    ['counted', `${head}Transfer-Encoding: chunked\r\n\r\n`, `40000000\r\n${'x'.repeat(LIMIT + 1)}`],
+  ] as const
+  for (const [title, start, body] of rows) {
+    const { socket, seen } = raw(t, listener.port, start, body)
+    let more = title !== 'asked for first'
+    const flood = () => {
+      while (more && !seen.closed && socket.write(megabyte));
+    }
+    socket.on('drain', flood)
+    flood()
+    await until(() => seen.text.includes('\r\n\r\n'), `the answer when ${title}`)
+    t.match(seen.text, /^HTTP\/1\.1 413 /, title)
+    t.match(seen.text, /\r\nConnection: close\r\n/)
+    t.match(seen.text, '"message":"Request body is larger than 1000 bytes"')
+    await until(() => seen.closed, `the end of the connection when ${title}`)
+    more = false
+    t.ok(socket.bytesWritten < 64 * 1024 * 1024, 'most of the body was never read')
+  }
+  t.equal(handled, 0)
+  t.equal(listener.connections(), 0)
+})
+
+t.test('a client that asks before it sends is told to go on', async t => {
+  const { listener } = await listening(t, echo)
+  const head = `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\nContent-Length: 2\r\n`
+  const { socket, seen } = raw(t, listener.port, `${head}Expect: 100-continue\r\n\r\n`)
+  await until(() => seen.text.includes('100 Continue'), 'the go-ahead')
+  socket.write('{}')
+  await until(() => seen.text.endsWith('{}'), 'the answer')
+  t.match(seen.text, 'HTTP/1.1 200 OK')
+})
+
+t.test('a client that leaves within its body reaches no handler', async t => {
+  let handled = 0
+  const { listener } = await listening(t, () => {
+    handled += 1
+  })
+  const { socket } = raw(
+    t,
+    listener.port,
+    `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\nContent-Length: 10\r\n\r\nhalf`,
+  )
+  await until(() => listener.connections() === 1, 'the connection')
+  socket.end()
+  await until(() => listener.connections() === 0, 'its end')
+  t.equal(handled, 0)
+})
+
+t.test('slow heads and bodies are cut off, a slow stream is not', async t => {
+  let stream: HttpStream | undefined
+  const { listener } = await listening(
+    t,
+    (_request, responder) => {
+      stream = responder.stream(200, { 'Content-Type': 'text/event-stream' })
+    },
+    { times: { headersMs: 150, requestMs: 200, keepAliveMs: 200 } },
+  )
+  const host = `Host: localhost:${listener.port}\r\n`
+  const open = raw(t, listener.port, `GET /mcp HTTP/1.1\r\n${host}\r\n`)
+  await until(() => open.seen.text.includes('text/event-stream'), 'the head, before any event')
+  const slow = [
+    raw(t, listener.port, 'GET /mcp HTTP/1.1\r\nX-Slow: '),
+    raw(t, listener.port, `POST /mcp HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nx`),
+  ]
+  await until(() => slow.every(({ seen }) => seen.closed), 'the end of the slow ones')
+  for (const { seen } of slow) t.match(seen.text, /^HTTP\/1\.1 408 /)
+  t.equal(open.seen.closed, false)
+  t.equal(stream?.write('data: late\n\n'), true)
+  await until(() => open.seen.text.includes('data: late'), 'the late event')
+  stream?.end()
+  await until(() => open.seen.text.endsWith('0\r\n\r\n'), 'the end of the stream')
+  await until(() => open.seen.closed, 'the end of the idle connection')
+})
+
+t.test('a client that does not read its stream is seen, and can be cut off', async t => {
+  let stream: HttpStream | undefined
+  let gone = 0
+  const { listener } = await listening(t, (_request, responder) => {
+    stream = responder.stream(200, {})
+    responder.onGone(() => {
+      gone += 1
+    })
+  })
+  const { socket } = raw(t, listener.port)
+  socket.pause()
+  socket.write(`GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`)
+  await until(() => stream !== undefined, 'the stream')
+  const megabyte = Buffer.alloc(1024 * 1024)
+  let accepted = true
+  for (let i = 0; i < 32; i += 1) accepted = stream?.write(megabyte) ?? true
+  await new Promise(resolve => setTimeout(resolve, 50))
+  t.equal(accepted, false)
+  t.ok((stream?.queuedBytes ?? 0) > 8 * 1024 * 1024)
+  stream?.destroy()
+  await until(() => gone === 1, 'the news')
+  t.equal(stream?.write('x'), false, 'writing afterwards does nothing')
+  stream?.end()
+  stream?.destroy()
+  t.equal(gone, 1)
+})
+
+t.test('a handler learns that its client left, and not when the answer was complete', async t => {
+  const gone: string[] = []
+  const held: HttpResponder[] = []
+  const { ask, listener } = await listening(t, (request, responder) => {
+    responder.onGone(() => gone.push(request.path + request.query.toString()))
+    if (request.query.has('hold')) held.push(responder)
+    else responder.send(200, {}, 'done')
+  })
+  await ask('/mcp')
+  const { socket } = raw(
+    t,
+    listener.port,
+    `GET /mcp?hold=1 HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`,
+  )
+  await until(() => held.length === 1, 'the call')
+  socket.destroy()
+  await until(() => gone.length > 0, 'the news')
+  t.same(gone, ['/mcphold=1'])
+  held[0]?.onGone(() => gone.push('late'))
+  await until(() => gone.includes('late'), 'the news for one who asks late')
+  held[0]?.send(200, {}, 'too late')
+  held[0]?.stream(200, {}).end()
+})
+
+t.test('a handler that throws, answers twice or sets a bad header harms its own request at most', async t => {
+  const { ask, lines } = await listening(t, (request, responder) => {
+    if (request.query.has('throw')) throw new Error('secret')
+    if (request.query.has('late')) {
+      responder.stream(200, {})
+      throw new Error('secret')
+    }
+    responder.send(200, { 'X-Bad': 'a\r\nSet-Cookie: b', 'X-Good': 'c' }, 'first')
+    responder.send(500, {}, 'second')
+    responder.stream(500, {})
+  })
+  const failed = await ask('/mcp?throw')
+  t.equal(failed.status, 500)
+  t.match(failed.text, 'Internal error in the proxy')
+  t.notMatch(failed.text, 'secret')
+  await t.rejects(ask('/mcp?late'), 'cut off, so that half an answer is not taken for a whole one')
+  const answer = await ask('/mcp')
+  t.match(answer, { status: 200, text: 'first', headers: { 'x-good': 'c' } })
+  t.equal(answer.headers['set-cookie'], undefined)
+  t.ok(lines.filter(([level]) => level === 'error').length >= 4)
+})
+
+t.test('HEAD and statuses without a body carry none', async t => {
+  const { listener } = await listening(t, (request, responder) =>
+    responder.send(request.query.has('none') ? 204 : 200, {}, 'body'),
+  )
+  const host = `Host: localhost:${listener.port}\r\nConnection: close\r\n\r\n`
+  for (const line of ['HEAD /mcp HTTP/1.1', 'GET /mcp?none HTTP/1.1']) {
+    const { seen } = raw(t, listener.port, `${line}\r\n${host}`)
+    await until(() => seen.closed, 'the answer')
+    t.ok(seen.text.endsWith('\r\n\r\n'), line)
+  }
+})
+
+t.test('garbage in the middle of an answer cuts the connection and adds nothing to the answer', async t => {
+  let stream: HttpStream | undefined
+  const { listener } = await listening(t, (_request, responder) => {
+    stream = responder.stream(200, {})
+  })
+  const { socket, seen } = raw(
+    t,
+    listener.port,
+    `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`,
+  )
+  await until(() => seen.text.includes('\r\n\r\n'), 'the head')
+  socket.write('garbage \u0000\r\n\r\n')
+  await until(() => seen.closed, 'the end')
+  t.notMatch(seen.text, '400')
+  t.equal(stream?.write('x'), false)
+})
+
+t.test('upgrades pass the same guards, and none is granted when nobody takes them', async t => {
+  const upgrade = (_request: IncomingMessage, socket: { end(text: string): unknown }) => {
+    socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+  }
+  const ask = 'Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+  const { listener } = await listening(t, echo, { upgrade })
+  const own = `Host: localhost:${listener.port}\r\n`
+  const rows = [
+    [own, /^HTTP\/1\.1 101 /],
+    [`${own}Origin: http://localhost:1\r\n`, /^HTTP\/1\.1 101 /],
+    ['Host: evil.example\r\n', /^HTTP\/1\.1 403 /],
+    [`${own}Origin: http://evil.example\r\n`, /^HTTP\/1\.1 403 /],
+  ] as const
+  for (const [headers, answer] of rows) {
+    const { seen } = raw(t, listener.port, `GET /ws HTTP/1.1\r\n${headers}${ask}`)
+    await until(() => seen.closed, 'the answer')
+    t.match(seen.text, answer)
+  }
+  const plain = await listening(t, echo)
+  const { seen } = raw(
+    t,
+    plain.listener.port,
+    `GET /mcp HTTP/1.1\r\nHost: localhost:${plain.listener.port}\r\n${ask}`,
+  )
+  await until(() => seen.text.includes('\r\n\r\n'), 'a plain answer')
+  t.match(seen.text, /^HTTP\/1\.1 200 /)
+})
+
+t.test('an upgrade handler that throws loses its connection and nothing else', async t => {
+  const { listener, ask } = await listening(t, echo, {
+    upgrade: () => {
+      throw new Error('broken')
+    },
+  })
+  const { seen } = raw(
+    t,
+    listener.port,
+    `GET /ws HTTP/1.1\r\nHost: localhost:${listener.port}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+  )
+  await until(() => seen.closed, 'the end')
+  t.equal((await ask('/mcp', {}, 'x')).text, 'x')
+})
+
+t.test('a port that is taken, forbidden or elsewhere is told in words for the operator', async t => {
+  const { listener } = await listening(t, echo)
+  const { port } = listener
+  await t.rejects(listening(t, echo, { port }), {
+    name: 'Fault',
+    code: 'unavailable',
+    message: `port ${port} is already in use: choose another with --port, or 0 for any free one`,
+  })
+  await t.rejects(listening(t, echo, { host: '192.0.2.1' }), {
+    code: 'unavailable',
+    message: '192.0.2.1 is no address of this machine: choose another with --host',
+  })
+})
+
+t.test('close lets a short answer finish, cuts a stream off, and takes no new connection', async t => {
+  const responders: HttpResponder[] = []
+  const { listener, ask } = await listening(t, (_request, responder) => void responders.push(responder), {
+    times: { drainMs: 300 },
+  })
+  const short = ask('/mcp', { Connection: 'keep-alive' })
+  await until(() => responders.length === 1, 'the first call')
+  const { seen } = raw(t, listener.port, `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`)
+  await until(() => responders.length === 2, 'the second call')
+  responders[1]?.stream(200, {})
+  const idle = raw(t, listener.port)
+  await until(() => listener.connections() === 3, 'three connections')
+  const closed = listener.close()
+  t.equal(listener.close(), closed)
+  responders[0]?.send(200, {}, 'finished')
+  t.equal((await short).text, 'finished')
+  await closed
+  t.equal(listener.connections(), 0)
+  await until(() => seen.closed && idle.seen.closed, 'the end of all connections')
+  await t.rejects(ask('/mcp'), { code: 'ECONNREFUSED' })
+})

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { systemClock } from '../../src/kernel/clock.js'
+import { endGroup } from '../../src/transport/kill-ladder.js'
+import { signalGroup } from '../../src/transport/process-group.js'
+import { isRunning, until } from '../support/processes.js'
+
+const quick = { closeMs: 60, termMs: 60, graceMs: 300 }
+const skip = process.platform === 'win32' ? 'POSIX only' : false
+
+const start = (...args: string[]): ChildProcess =>
+  spawn(process.execPath, args, { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  const [chunk] = (await once(child.stdout ?? child, 'data')) as [Buffer]
+  return chunk.toString()
+}
+
+t.test(
+  'a child that follows the spec exits at the end of its stdin and gets no signal',
+  { skip },
+  async t => {
+    const child = start('-e', "process.stdin.resume(); console.log('ready')")
+    await firstLine(child)
+    t.equal(await endGroup(child, systemClock, { ...quick, closeMs: 5000 }), true)
+    t.equal(child.exitCode, 0)
+  },
+)
+
+t.test('a child that ignores its stdin is ended by SIGTERM', { skip }, async t => {
+  const child = start('-e', "setInterval(() => {}, 1000); console.log('ready')")
+  await firstLine(child)
+  t.equal(await endGroup(child, systemClock, { ...quick, termMs: 5000 }), true)
+  t.equal(child.signalCode, 'SIGTERM')
+})
+
+t.test('a child that ignores stdin and SIGTERM is killed together with its own child', { skip }, async t => {
+  const child = start(fileURLToPath(new URL('../fixtures/stubborn.mjs', import.meta.url)))
+  const pids = JSON.parse(await firstLine(child)) as number[]
+  t.equal(pids.length, 2)
+  t.same(pids.map(isRunning), [true, true])
+  const startMs = performance.now()
+  await endGroup(child, systemClock, quick)
+  t.ok(performance.now() - startMs >= 110, 'each rung had its time')
+  t.equal(child.signalCode, 'SIGKILL')
+  t.same(pids.map(isRunning), [false, false])
+})
+
+t.test('what a child left behind when it exited by itself is ended too', { skip }, async t => {
+  const inner = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('ready')"
+  const outer = `const c = require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(inner)}],
+    { stdio: ['ignore', 'pipe', 'ignore'] })
+    c.stdout.once('data', () => { console.log(c.pid); process.exit(0) })`
+  const child = start('-e', outer)
+  const [line] = await Promise.all([firstLine(child), once(child, 'exit')])
+  const grandchild = Number(line)
+  t.equal(isRunning(grandchild), true)
+  await endGroup(child, systemClock, { ...quick, graceMs: 60 })
+  await until(() => !isRunning(grandchild), 'the end of the grandchild')
+  t.equal(await endGroup(child, systemClock, quick), true, 'a second time finds nothing')
+})
+
+t.test('a child that never started, and numbers that are no group, do no harm', { skip }, async t => {
+  const child = spawn('/nonexistent/program', { detached: true })
+  child.on('error', () => undefined)
+  t.equal(await endGroup(child, systemClock, quick), true)
+  for (const number of [0, 1, -5, 1.5, Number.NaN]) t.equal(signalGroup(number, 0), false)
+})

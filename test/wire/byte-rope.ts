@@ -1,0 +1,47 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { ByteRope } from '../../src/wire/byte-rope.js'
+
+t.test('what goes in comes out, however it was cut', async t => {
+  const lengths = fc.array(fc.oneof(fc.nat(10), fc.nat(9000), fc.constantFrom(4095, 4096, 16_384)))
+  fc.assert(
+    fc.property(lengths, sizes => {
+      const rope = new ByteRope()
+      const pieces = sizes.map((size, i) => Buffer.alloc(size, i + 1))
+      for (const piece of pieces) rope.add(piece)
+      const whole = Buffer.concat(pieces)
+      return rope.size === whole.length && rope.take().equals(whole) && rope.size === 0
+    }),
+  )
+})
+
+t.test('bytes that came as one are not copied', async t => {
+  const rope = new ByteRope()
+  for (const piece of [Buffer.alloc(10), Buffer.alloc(10_000)]) {
+    rope.add(piece)
+    t.equal(rope.take(), piece)
+  }
+})
+
+t.test('what was taken does not change when the rope is used again', async t => {
+  const rope = new ByteRope()
+  const fill = (text: string) => {
+    for (const letter of text) rope.add(Buffer.from(letter))
+    return rope.take()
+  }
+  const first = fill('abc')
+  const second = fill('xyz')
+  t.equal(first.toString(), 'abc')
+  t.equal(second.toString(), 'xyz')
+})
+
+t.test('nothing is left after clearing', async t => {
+  const rope = new ByteRope()
+  rope.add(Buffer.from('a'))
+  rope.add(Buffer.from('b'))
+  rope.clear()
+  t.equal(rope.size, 0)
+  t.equal(rope.take().length, 0)
+  rope.add(Buffer.from('c'))
+  t.equal(rope.take().toString(), 'c')
+})

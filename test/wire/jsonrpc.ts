@@ -1,0 +1,104 @@
+import t from 'tap'
+import { type JsonText, readJson } from '../../src/kernel/json-text.js'
+import {
+  encodeNotice,
+  encodeRefusal,
+  encodeReply,
+  encodeRequest,
+  idKey,
+  isId,
+} from '../../src/wire/jsonrpc.js'
+
+const json = (text: string): JsonText => readJson(Buffer.from(text))
+
+t.test('frames have these members in this order and no other', async t => {
+  const params = json('{"name":"x"}')
+  const error = json('{"code":-32600,"message":"no"}')
+  const rows: [Buffer, string][] = [
+    [
+      encodeRequest(1, 'tools/call', params),
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}',
+    ],
+    [encodeRequest(0, 'ping', undefined), '{"jsonrpc":"2.0","id":0,"method":"ping"}'],
+    [encodeRequest('a"\n', 'ping', undefined), '{"jsonrpc":"2.0","id":"a\\"\\n","method":"ping"}'],
+    [
+      encodeNotice('notifications/x', params),
+      '{"jsonrpc":"2.0","method":"notifications/x","params":{"name":"x"}}',
+    ],
+    [encodeNotice('notifications/"é\n', undefined), '{"jsonrpc":"2.0","method":"notifications/\\"é\\n"}'],
+    [encodeReply(json('"1"'), json('{}')), '{"jsonrpc":"2.0","id":"1","result":{}}'],
+    [encodeRefusal(json('1'), error), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'],
+    [encodeRefusal(undefined, error), '{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}'],
+  ]
+  for (const [frame, text] of rows) t.equal(frame.toString(), text)
+})
+
+t.test('a frame is one line however its parts were laid out', async t => {
+  const pretty = json('{\r\n  "a": "b\\nc\u2028",\n  "n": 1.0\n}')
+  const frames = [
+    encodeRequest(1, 'm', pretty),
+    encodeNotice('m', pretty),
+    encodeReply(json('1'), pretty),
+    encodeRefusal(json('1'), pretty),
+    encodeRefusal(undefined, pretty),
+  ]
+  for (const frame of frames) {
+    t.notMatch(frame.toString(), /[\r\n]/)
+    t.match(frame.toString(), '"a": "b\\nc\u2028",   "n": 1.0')
+    t.ok(readJson(frame))
+  }
+})
+
+t.test('an id is echoed and numbers are carried byte for byte', async t => {
+  const id = '12345678901234567890'
+  const result = '{"big":98765432109876543210,"one":1.0,"huge":1e400,"s":"\\u0061\\/"}'
+  t.equal(encodeReply(json(id), json(result)).toString(), `{"jsonrpc":"2.0","id":${id},"result":${result}}`)
+})
+
+t.test('ids are equal by value and type, not by spelling', async t => {
+  const groups = [
+    ['"a"', '"\\u0061"'],
+    ['"1"', '"\\u0031"'],
+    ['1', '1.0', '1e0', '10e-1', '0.1e1', '0.01E+2'],
+    ['100', '1e2', '100.00'],
+    ['-1', '-1.0', '-10e-1'],
+    ['0', '-0', '0.0', '-0.0e5', '0e-7', '0e99999999999999999999'],
+    ['""'],
+    ['"0"'],
+    ['"-0"'],
+    ['"1.0"'],
+    ['"\\"1"'],
+    ['9007199254740991', '9007199254740991.0'],
+    ['9007199254740992', '9007199254740992e0'],
+    ['9007199254740993', '9.007199254740993e15'],
+    ['12345678901234567890', '1234567890123456789e1'],
+    ['12345678901234567891'],
+    ['999999999999999', '999999999999999.0'],
+    ['1000000000000000', '1e15'],
+    ['-1000000000000000', '-1e15'],
+    ['1e400', '10e399'],
+    ['1e401'],
+    ['1e99999999999999999998'],
+    ['1e99999999999999999999'],
+    ['"1e400"'],
+    ['"😀"', '"\\ud83d\\ude00"'],
+    ['"\\ud83d"'],
+  ]
+  const keys = groups.map(group => [...new Set(group.map(id => idKey(json(id))))])
+  keys.forEach((ofGroup, i) => t.equal(ofGroup.length, 1, `${groups[i]} have one key`))
+  t.equal(new Set(keys.flat()).size, groups.length, 'and no two groups share it')
+  for (const id of groups.flat()) t.ok(isId(json(id)), `${id} is an id`)
+})
+
+t.test('anything but a string or an integer is no id', async t => {
+  for (const text of ['null', 'true', '1.5', '1e-1', '-0.5', '0.1', '1e-99999999999999999999', '{}', '[1]']) {
+    t.notOk(isId(json(text)), text)
+  }
+})
+
+t.test('an id of millions of digits gets its key in linear time', async t => {
+  const zeros = '0'.repeat(1_000_000)
+  const [one, other] = [`1${zeros}1`, `1${zeros}2`]
+  t.not(idKey(json(one)), idKey(json(other)))
+  t.equal(idKey(json(`1${zeros}`)), idKey(json('1e1000000')))
+})
