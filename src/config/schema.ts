@@ -64,16 +64,20 @@ const override = z.object(
 )
 
 const NAME_MEND = 'Use 1 to 64 letters, digits, "_", "-" and "." for the new name.'
-const globsMend = 'Write a list of patterns, such as ["get_*"].'
+const globsMend = 'Write a list of patterns, each of 1 to 200 characters, such as ["get_*"].'
+const globs = () =>
+  z.array(z.string({ error: globsMend }).min(1, { error: globsMend }).max(200, { error: globsMend }), {
+    error: globsMend,
+  })
 
 const tools = z.object(
   {
-    allow: texts(globsMend)
+    allow: globs()
       .optional()
       .describe(
         'Patterns of the tools to show, by the server’s own names; * stands for anything. All if absent.',
       ),
-    deny: texts(globsMend).optional().describe('Patterns of the tools to hide; wins over allow.'),
+    deny: globs().optional().describe('Patterns of the tools to hide; wins over allow.'),
     rename: z
       .record(
         z.string(),

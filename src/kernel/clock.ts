@@ -7,7 +7,7 @@ export interface Timer extends Disposable {
 export interface Clock {
   /** Milliseconds since some fixed point; never jumps, unlike the wall clock. */
   nowMs(): number
-  /** Calls `work` once, `delayMs` from now; does not keep the process alive. */
+  /** Calls `work` once, `delayMs` from now, or never if that is infinite; does not keep the process alive. */
   after(delayMs: number, work: () => void): Timer
   /** Calls `work` every `periodMs` until cancelled; does not keep the process alive. */
   every(periodMs: number, work: () => void): Timer
@@ -15,10 +15,14 @@ export interface Clock {
 
 const timer = (cancel: () => void): Timer => ({ cancel, [Symbol.dispose]: cancel })
 
+const LONGEST_MS = 2 ** 31 - 1
+
 /** The clock of this machine. */
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   after(delayMs, work) {
+    // Node fires at once what is longer than it can count (timers, "setTimeout").
+    if (delayMs > LONGEST_MS) return timer(() => undefined)
     const handle = setTimeout(work, delayMs).unref()
     return timer(() => {
       clearTimeout(handle)

@@ -116,7 +116,7 @@ class NodeResponder implements HttpResponder {
       try {
         this.#response.setHeader(name, value)
       } catch (error) {
-        this.#log.error({ name, cause: error }, 'a header that is not valid was left out')
+        this.#log.error({ name, err: error }, 'a header that is not valid was left out')
       }
     }
   }

@@ -84,7 +84,7 @@ export class HttpFront {
     try {
       this.#dispatch(request, response)
     } catch (error) {
-      log.error({ cause: error }, 'a request could not be handled')
+      log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')
     }
   }
@@ -116,7 +116,7 @@ export class HttpFront {
     try {
       this.#options.upgrade?.(request, socket, head)
     } catch (error) {
-      this.#options.log.error({ cause: error }, 'a request could not be handled')
+      this.#options.log.error({ err: error }, 'a request could not be handled')
       socket.destroy()
     }
   }
@@ -161,7 +161,7 @@ export class HttpFront {
       handler(request, response)
     } catch (error) {
       this.#other = undefined
-      this.#options.log.error({ cause: error }, 'a request could not be handled')
+      this.#options.log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')
     }
   }
@@ -191,7 +191,7 @@ export class HttpFront {
         createResponder(response, log),
       )
     } catch (error) {
-      log.error({ cause: error }, 'a request could not be handled')
+      log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')
     }
   }

@@ -75,7 +75,7 @@ function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo
     server.once('error', onError)
     server.listen({ host: options.host, port: options.port }, () => {
       server.off('error', onError)
-      server.on('error', error => options.log.error({ cause: error }, 'the HTTP server reported an error'))
+      server.on('error', error => options.log.error({ err: error }, 'the HTTP server reported an error'))
       const address = server.address()
       if (address === null || typeof address === 'string') reject(new Fault('internal', 'no port'))
       else resolve(address)

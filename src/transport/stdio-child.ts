@@ -166,7 +166,7 @@ class StdioChild implements ChildChannel {
     // Windows: cross-spawn tells that a command was not found after `cmd` had been started for it.
     const neverRan = this.#child.pid === undefined || ('code' in error && error.code === 'ENOENT')
     if (neverRan) this.#settle(startFault(error, this.#options.cwd))
-    else this.#options.log.debug({ cause: error }, 'a signal or message did not reach the server')
+    else this.#options.log.debug({ err: error }, 'a signal or message did not reach the server')
   }
 
   #onData(chunk: Buffer): void {

@@ -355,6 +355,18 @@ for (const prefix of ['"1a"', '"a__b"', '"a_"', '""', '"a b"', `"${'a'.repeat(25
   ]
 }
 
+t.test('a pattern that no matcher takes costs its server, not the proxy', async t => {
+  for (const pattern of ['', 'x'.repeat(201)]) {
+    const file = { mcpServers: { a: { command: 'x', tools: { deny: [pattern] } }, b: { command: 'y' } } }
+    const { config, disabled } = parseConfig(JSON.stringify(file), 'f.json', {})
+    t.same(disabled, [{ name: 'a', why: 'invalid' }])
+    t.same(
+      config?.servers.map(({ name }) => name),
+      ['b'],
+    )
+  }
+})
+
 t.test('what is wrong with one server is told with its place, and costs only that server', async t => {
   for (const [entry, expected] of Object.entries(BAD_SERVERS)) {
     t.strictSame(told(one(entry)), expected, entry)
