@@ -1,5 +1,7 @@
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
 export interface ReplyStream {
+  /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
+  readonly canAsk: boolean
   /** Sends a notification or question that belongs to the request. */
   send(frame: Buffer): void
   /** Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. */

@@ -20,6 +20,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly #clock: Clock
   readonly hearsAmbient = true
   lastHeardMs: number
+  #isClosed = false
 
   constructor(channel: Channel, listener: ConversationListener, around: { log: Logger; clock: Clock }) {
     this.#channel = channel
@@ -35,6 +36,11 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   request(id: number, method: string, params: JsonText | undefined, sink: CallSink): void {
+    // A closed channel swallows what is sent on it, and the request would never end.
+    if (this.#isClosed) {
+      sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
+      return
+    }
     if (this.#channel.queuedBytes > BEHIND_BYTES) {
       sink.ended(failed(new Fault('overloaded', 'The server does not read its input; try again later')))
       return
@@ -92,6 +98,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   closed(fault: Fault | undefined): void {
+    this.#isClosed = true
     this.#inbox.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
   }
 }

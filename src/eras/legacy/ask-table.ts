@@ -86,7 +86,7 @@ export class AskTable {
     this.#open.set(key, open)
     ask.onWithdrawn = reason => this.#withdraw(key, reason)
     const frame = encodeRequest(minted, ask.method, withToken(ask.params, ask.wantsProgress ? id : undefined))
-    if (during !== undefined && !during.isOver) during.replies.send(frame)
+    if (during !== undefined && canAsk(during)) during.replies.send(frame)
     else
       this.#outlet.ask(frame, () => {
         if (!this.#open.delete(key)) return
@@ -101,7 +101,7 @@ export class AskTable {
     const members: [string, JsonText][] = [['requestId', open.id]]
     if (reason !== undefined) members.push(['reason', textOf(reason)])
     const frame = encodeNotice('notifications/cancelled', objectText(members))
-    if (open.during !== undefined && !open.during.isOver) open.during.replies.send(frame)
+    if (open.during !== undefined && canAsk(open.during)) open.during.replies.send(frame)
     else this.#outlet.tell(frame, 'notifications/cancelled')
   }
 
@@ -112,3 +112,5 @@ export class AskTable {
     return open
   }
 }
+
+const canAsk = ({ isOver, replies }: InboundCall): boolean => !isOver && replies.canAsk

@@ -13,7 +13,7 @@ export const BATCH_REVISION: LegacyRevision = '2025-03-26'
 export const batchRefusal = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
   if (items.length > LIMITS.batchMessages) return `A batch may hold ${LIMITS.batchMessages} messages`
   if (items.some(isInitialize)) return 'initialize must not be part of a batch'
-  if (!uplink.isOpen) return 'Not initialized'
+  if (!uplink.isKnown) return 'Not initialized'
   if (uplink.revision !== BATCH_REVISION) return `Batch not supported in ${uplink.revision}`
   return undefined
 }
@@ -22,31 +22,42 @@ const isInitialize = (item: Classified): boolean =>
   item.is === 'message' && item.message.kind === 'request' && item.message.method === 'initialize'
 
 /** Whether a member of a batch gets an answer: requests, and what is too broken to tell. */
-const isAnswered = (item: Classified): boolean =>
+export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
 
-/**
- * Runs the members of a batch, each for itself. What is said on the way goes to `way.related`; the answers are handed
- * over one by one as they come, and `way.done` follows the last one.
- */
-export const runBatch = (
-  items: readonly Classified[],
-  uplink: LegacyUplink,
-  way: { related(frame: Buffer): void; answered(frame: Buffer): void; done(): void },
-): void => {
+/** Where a batch's frames go: what is said on the way, the answers one by one, and that all are there. */
+export interface BatchWay {
+  readonly canAsk: boolean
+  related(frame: Buffer): void
+  answered(frame: Buffer): void
+  /** Follows the last answer; not called if no member is to be answered. */
+  done(): void
+}
+
+/** For messages that are not answered. */
+export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
+
+/** Runs the members of a batch, each for itself. */
+export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way: BatchWay): void => {
   let open = items.filter(isAnswered).length
   const ended = (frame: Buffer | undefined): void => {
     if (frame !== undefined) way.answered(frame)
     open -= 1
     if (open === 0) way.done()
   }
-  const silent: ReplyStream = { send: () => undefined, end: () => undefined }
-  if (open === 0) way.done()
+  const answered: ReplyStream = { canAsk: way.canAsk, send: frame => way.related(frame), end: ended }
   for (const item of items) {
-    const replies = isAnswered(item) ? { send: (frame: Buffer) => way.related(frame), end: ended } : silent
+    const replies = isAnswered(item) ? answered : SILENT
     if (item.is === 'message') uplink.receive(item.message, replies)
     else if (item.is === 'batch')
       replies.end(encodeRefusal(undefined, errorText(-32600, 'A batch may not hold a batch')))
     else replies.end(encodeRefusal(item.id, errorText(item.code, item.why)))
   }
+}
+
+/** Answers as one JSON array. */
+export const arrayOf = (frames: readonly Buffer[]): Buffer => {
+  const parts: Buffer[] = []
+  for (const [index, frame] of frames.entries()) parts.push(Buffer.from(index === 0 ? '[' : ','), frame)
+  return Buffer.concat([...parts, Buffer.from(']')])
 }

@@ -13,7 +13,7 @@ import type {
 } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { ServerFacts } from '../../model/peer.js'
-import type { LegacyRevision } from '../../model/revision.js'
+import { type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
 import { tokenOf, withToken } from './encode.js'
@@ -34,7 +34,8 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   readonly #asks = new Map<string, LegacyAsk>()
   #talk: Conversation | undefined
   #facts: ServerFacts | undefined
-  #revision: LegacyRevision = '2025-11-25'
+  #revision: LegacyRevision = NEWEST_LEGACY
+  #lost: Fault | undefined
 
   constructor(server: string, listener: DownlinkListener, log: Logger) {
     this.#server = server
@@ -47,8 +48,9 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     this.#talk = talk
   }
 
-  /** Ends the handshake: from here on the connection can be used. */
+  /** Ends the handshake: from here on the connection can be used. Throws the Fault that it was lost with meanwhile. */
   established(revision: LegacyRevision, facts: ServerFacts): void {
+    if (this.#lost !== undefined) throw this.#lost
     this.#revision = revision
     this.#facts = facts
   }
@@ -127,6 +129,11 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       return
     }
     const key = idKey(id)
+    if (this.#asks.has(key)) {
+      const error = errorText(RPC_CODES['invalid-request'], 'Request id already in use')
+      this.#conversation.refuse(id, error)
+      return
+    }
     const ask = new LegacyAsk(method, params, about instanceof LegacyCall ? about : undefined, {
       answer: outcome => {
         this.#asks.delete(key)
@@ -147,6 +154,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   }
 
   closed(fault: Fault): void {
+    this.#lost = fault
     for (const ask of [...this.#asks.values()]) ask.withdraw('the server is gone')
     this.#asks.clear()
     this.#listener.closed(fault)

@@ -11,6 +11,7 @@ import {
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 import type { LegacyRevision } from '../../model/revision.js'
+import { isId } from '../../wire/jsonrpc.js'
 import { TOKEN_PATH } from './methods.js'
 
 const EMPTY_OBJECT = rawText('{}')
@@ -30,14 +31,10 @@ export const withToken = (
   return withMember(params, '_meta', withoutMember(meta, 'progressToken'))
 }
 
-/** The token that a request's params carry, if it is a legal one: text or a number. */
+/** The token that a request's params carry, if it is a legal one: text or an integer (base, "Progress"). */
 export const tokenOf = (params: JsonText | undefined): JsonText | undefined => {
   const token = params === undefined ? undefined : at(params, ...TOKEN_PATH)
-  if (token === undefined) return undefined
-  const first = token[0]
-  const isText = first === 0x22
-  const isNumber = first === 0x2d || (first !== undefined && first >= 0x30 && first <= 0x39)
-  return isText || isNumber ? token : undefined
+  return token !== undefined && isId(token) ? token : undefined
 }
 
 /** `ServerCapabilities` for a client of `revision`: members that its schema lacks are not sent. */

@@ -1,14 +1,7 @@
 import type { Fault } from '../../kernel/faults.js'
-import {
-  type JsonText,
-  kindOf,
-  memberOf,
-  stringOf,
-  textOf,
-  valueOf,
-  withMember,
-} from '../../kernel/json-text.js'
+import { type JsonText, memberOf, textOf, valueOf, withMember } from '../../kernel/json-text.js'
 import { faultText, RPC_CODES } from '../../model/fault-table.js'
+import { textMember } from './decode.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */
 const RESOURCE_NOT_FOUND = -32002
@@ -34,9 +27,5 @@ export const repairError = (error: JsonText, server: string): JsonText => {
   return withMessage(error)
 }
 
-const withMessage = (error: JsonText): JsonText => {
-  const message = memberOf(error, 'message')
-  return message !== undefined && kindOf(message) === 'string' && stringOf(message) !== undefined
-    ? error
-    : withMember(error, 'message', textOf(''))
-}
+const withMessage = (error: JsonText): JsonText =>
+  textMember(error, 'message') === undefined ? withMember(error, 'message', textOf('')) : error

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.js'
+import { Deferred } from '../../kernel/deferred.js'
 import { Fault } from '../../kernel/faults.js'
 import {
   at,
@@ -30,6 +31,13 @@ export interface Agreement {
   readonly facts: ServerFacts
 }
 
+/** What the handshake may cost; `timeoutMs` is for each of its steps. */
+interface Limits {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
 const EMPTY = rawText('{}')
 
 /**
@@ -40,45 +48,58 @@ const EMPTY = rawText('{}')
 export const shakeHands = async (
   talk: Conversation,
   intro: Introduction,
-  limits: { readonly clock: Clock; readonly timeoutMs: number; readonly signal: AbortSignal },
+  limits: Limits,
 ): Promise<Agreement> => {
   let outcome = await ask(talk, intro, NEWEST_LEGACY, limits)
   const other = outcome.kind === 'error' ? otherRevision(outcome.error) : undefined
   if (other !== undefined) outcome = await ask(talk, intro, other, limits)
   const agreement = readAgreement(outcome)
   talk.agreed(agreement.revision)
-  await talk.notice('notifications/initialized', undefined)
+  await bounded(limits, () => talk.notice('notifications/initialized', undefined))
   return agreement
 }
 
-const ask = (
+const ask = async (
   talk: Conversation,
   intro: Introduction,
   version: LegacyRevision,
-  { clock, timeoutMs, signal }: { clock: Clock; timeoutMs: number; signal: AbortSignal },
-): Promise<Outcome> =>
-  new Promise((resolve, reject) => {
-    const id = talk.nextId()
-    const stop = (fault: Fault): void => {
-      timer.cancel()
-      signal.removeEventListener('abort', aborted)
-      talk.forget(id)
-      reject(fault)
-    }
-    const aborted = (): void => stop(new Fault('cancelled', 'The connection attempt was called off'))
-    const timer = clock.after(timeoutMs, () =>
-      stop(new Fault('timeout', `No answer to initialize within ${Math.round(timeoutMs / 1000)} s`)),
+  limits: Limits,
+): Promise<Outcome> => {
+  const id = talk.nextId()
+  try {
+    return await bounded(
+      limits,
+      () =>
+        new Promise<Outcome>(resolve =>
+          talk.request(id, 'initialize', initializeParams(intro, version), {
+            progress: () => undefined,
+            ended: resolve,
+          }),
+        ),
     )
-    signal.addEventListener('abort', aborted, { once: true })
-    talk.request(id, 'initialize', initializeParams(intro, version), {
-      progress: () => undefined,
-      ended: outcome => {
-        timer.cancel()
-        signal.removeEventListener('abort', aborted)
-        resolve(outcome)
-      },
-    })
-  })
+  } finally {
+    // No `notifications/cancelled`: a client must not cancel `initialize` (utilities/cancellation).
+    talk.forget(id)
+  }
+}
+
+/** One step of the handshake; rejects with a Fault when it takes too long or is called off. */
+const bounded = async <T>({ clock, timeoutMs, signal }: Limits, step: () => Promise<T>): Promise<T> => {
+  const stopped = new Deferred<never>()
+  const aborted = (): void => stopped.reject(new Fault('cancelled', 'The connection attempt was called off'))
+  signal.addEventListener('abort', aborted, { once: true })
+  const limit = clock.after(timeoutMs, () =>
+    stopped.reject(new Fault('timeout', `No answer to initialize within ${Math.round(timeoutMs / 1000)} s`)),
+  )
+  try {
+    // A signal that was aborted before tells nobody any more.
+    if (signal.aborted) aborted()
+    return await (signal.aborted ? stopped.promise : Promise.race([step(), stopped.promise]))
+  } finally {
+    limit.cancel()
+    signal.removeEventListener('abort', aborted)
+  }
+}
 
 const initializeParams = (intro: Introduction, version: LegacyRevision): JsonText =>
   objectText([

@@ -1,4 +1,3 @@
-import { backoffMs } from '../../kernel/backoff.js'
 import type { Clock, Timer } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json-text.js'
@@ -7,23 +6,25 @@ import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { Inbox } from '../../rpc/inbox.js'
-import { isVisibleAscii } from '../../wire/header-text.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
 import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../wire/jsonrpc.js'
-import { LIMITS } from '../../wire/limits.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
-import { type SseHandlers, SseReader } from '../../wire/sse-read.js'
+import { collect, HttpRemote, type RemoteAddress, statusFault } from './http-remote.js'
+import { newPlace, readStream, reopenMs, type StreamPlace, sleep } from './http-resume.js'
 
-const BOTH = 'application/json, text/event-stream'
+const POST_HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const RESUME_TRIES = 5
-const CLOSE_MS = 2000
-/** How long a stream may stay open after its request was answered or cancelled. */
+const RESUME = { firstMs: 1000, maxMs: 15_000 }
+const LISTEN = { firstMs: 1000, maxMs: 60_000 }
+/** How long an exchange may stay open after its request was answered or cancelled. */
 const LINGER_MS = 5000
 
-/** Where a stream stands, so that it can be taken up again after a break (transports, "Resumability and Redelivery"). */
-interface StreamPlace {
-  lastEventId: string | undefined
-  retryMs: number | undefined
+/** The HTTP side of one request, over as many connections as its answer takes. */
+interface Exchange {
+  readonly id: number
+  readonly sink: CallSink
+  readonly stop: AbortController
+  linger: Timer | undefined
 }
 
 /**
@@ -31,32 +32,29 @@ interface StreamPlace {
  * whose response, JSON or SSE, is its stream; what belongs to no request comes on one standalone GET stream.
  */
 export class HttpCaller implements Conversation {
-  readonly #http: HttpClient
-  readonly #url: string
-  readonly #fixed: Readonly<Record<string, string>>
+  readonly #remote: HttpRemote
   readonly #inbox: Inbox
   readonly #log: Logger
   readonly #clock: Clock
+  readonly #exchanges = new Map<number, Exchange>()
   readonly #all = new AbortController()
-  #session: string | undefined
-  #revision: string | undefined
   #isOver = false
   hearsAmbient = false
-  lastHeardMs: number
 
   constructor(
     http: HttpClient,
-    to: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
+    to: RemoteAddress,
     listener: ConversationListener,
     around: { readonly log: Logger; readonly clock: Clock },
   ) {
-    this.#http = http
-    this.#url = to.url
-    this.#fixed = to.headers
+    this.#remote = new HttpRemote(http, to, around.clock)
     this.#inbox = new Inbox(listener, around.log)
     this.#log = around.log
     this.#clock = around.clock
-    this.lastHeardMs = around.clock.nowMs()
+  }
+
+  get lastHeardMs(): number {
+    return this.#remote.lastHeardMs
   }
 
   nextId(): number {
@@ -69,19 +67,22 @@ export class HttpCaller implements Conversation {
       return
     }
     this.#inbox.pending.add(id, sink)
-    this.#exchange(id, encodeRequest(id, method, params), sink).catch((thrown: unknown) =>
-      this.#fail(id, Fault.from(thrown)),
-    )
+    const exchange: Exchange = { id, sink, stop: new AbortController(), linger: undefined }
+    this.#exchanges.set(id, exchange)
+    void this.#run(exchange, encodeRequest(id, method, params))
   }
 
   forget(id: number): void {
     this.#inbox.pending.drop(id)
+    const exchange = this.#exchanges.get(id)
+    if (exchange !== undefined) this.#endSoon(exchange)
   }
 
   async notice(method: string, params: JsonText | undefined): Promise<void> {
     await this.#post(encodeNotice(method, params))
     // The standalone stream exists only in an initialized session (transports, "Listening for Messages from the Server").
-    if (method === 'notifications/initialized') await this.#listen()
+    // Nobody waits for it: some servers send its headers only with their first event.
+    if (method === 'notifications/initialized' && !this.#isOver) void this.#listen()
   }
 
   reply(id: JsonText, result: JsonText): void {
@@ -93,8 +94,7 @@ export class HttpCaller implements Conversation {
   }
 
   agreed(revision: string): void {
-    // The header came with 2025-06-18; servers that predate it may refuse it (transports, "Protocol Version Header").
-    this.#revision = revision >= '2025-06-18' ? revision : undefined
+    this.#remote.agreed(revision)
   }
 
   pause(): void {
@@ -107,18 +107,9 @@ export class HttpCaller implements Conversation {
 
   async close(): Promise<void> {
     if (this.#isOver) return
-    const session = this.#session
     this.#over(new Fault('disconnected', 'The session with the server was closed'))
-    if (session === undefined) return
-    const limit = AbortSignal.timeout(CLOSE_MS)
     try {
-      const reply = await this.#http.send({
-        method: 'DELETE',
-        url: this.#url,
-        headers: this.#headers({}),
-        signal: limit,
-      })
-      reply.discard()
+      await this.#remote.end()
     } catch (thrown) {
       this.#log.debug({ err: thrown }, 'the server did not take the end of the session')
     }
@@ -126,172 +117,147 @@ export class HttpCaller implements Conversation {
 
   // ── one request and its stream ──
 
-  async #exchange(id: number, frame: Buffer, sink: CallSink): Promise<void> {
-    const reply = await this.#send('POST', { accept: BOTH, 'content-type': 'application/json' }, frame)
-    this.#learnSession(reply)
+  /** Never rejects: whatever goes wrong ends the request. */
+  async #run(exchange: Exchange, frame: Buffer): Promise<void> {
+    try {
+      await this.#exchange(exchange, frame)
+    } catch (thrown) {
+      this.#fail(exchange.id, Fault.from(thrown))
+    } finally {
+      exchange.linger?.cancel()
+      this.#exchanges.delete(exchange.id)
+    }
+  }
+
+  async #exchange(exchange: Exchange, frame: Buffer): Promise<void> {
+    const { id, sink, stop } = exchange
+    const { signal } = stop
+    const reply = await this.#remote.send({ method: 'POST', headers: POST_HEADERS, body: frame, signal })
+    this.#remote.learnSession(reply)
     const type = mediaTypeOf(reply.headers['content-type'])
-    if (reply.status >= 400 || (type !== 'application/json' && type !== 'text/event-stream')) {
-      await this.#refused(id, reply, type, sink)
-      return
-    }
-    if (type === 'application/json') {
+    if (reply.status < 400 && type === 'text/event-stream') {
+      await this.#follow(exchange, reply)
+    } else if (reply.status < 400 && type === 'application/json') {
       this.#inbox.take(await collect(reply), sink)
-      if (this.#inbox.pending.has(id))
-        this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
-      return
+      this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
+    } else {
+      await this.#refused(exchange, reply, type)
     }
-    await this.#follow(id, reply, sink)
   }
 
   /** Reads a request's SSE stream to its answer, over as many connections as that takes. */
-  async #follow(id: number, first: InboundReply, sink: CallSink): Promise<void> {
-    const place: StreamPlace = { lastEventId: undefined, retryMs: undefined }
+  async #follow(exchange: Exchange, first: InboundReply): Promise<void> {
+    const { id, stop } = exchange
+    const place = newPlace()
     const isOpen = (): boolean => this.#inbox.pending.has(id)
     let reply: InboundReply | undefined = first
     for (let tries = 0; ; tries += 1) {
-      const heard: boolean = reply === undefined ? false : await this.#read(reply, place, sink, isOpen)
+      if (reply !== undefined && (await this.#read(reply, place, exchange))) tries = 0
       if (!isOpen()) return
-      if (heard) tries = 0
       if (place.lastEventId === undefined || tries >= RESUME_TRIES) break
-      await this.#sleep(place.retryMs ?? backoffMs(tries, { firstMs: 1000, maxMs: 15_000 }))
-      reply = await this.#openStream(place)
+      await sleep(this.#clock, reopenMs(place, tries, RESUME), stop.signal)
+      if (!isOpen()) return
+      const opened = await this.#openStream(place, stop.signal)
+      if (typeof opened === 'number' && isFinal(opened)) break
+      reply = typeof opened === 'number' ? undefined : opened
     }
     this.#fail(id, new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 
-  /** Reads events until the stream ends; returns whether anything was heard. A break in the middle is an end. */
-  async #read(
-    reply: InboundReply,
-    place: StreamPlace,
-    about: CallSink | undefined,
-    isOpen: () => boolean,
-  ): Promise<boolean> {
-    const reader = new SseReader({ maxBytes: LIMITS.messageBytes })
-    let heard = false
-    let linger: Timer | undefined
-    const on: SseHandlers = {
-      onEvent: ({ data }) => {
-        heard = true
-        if (data.length > 0) this.#inbox.take(data, about)
+  /** Reads a stream to its end, the standalone one without `exchange`; resolves to whether any event came. */
+  #read(reply: InboundReply, place: StreamPlace, exchange: Exchange | undefined): Promise<boolean> {
+    return readStream(reply, place, {
+      message: data => this.#inbox.take(data, exchange?.sink),
+      read: () => {
+        this.#remote.heard()
+        if (exchange !== undefined && !this.#inbox.pending.has(exchange.id)) this.#endSoon(exchange)
       },
-      onSkipped: bytes =>
-        this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit'),
-    }
-    try {
-      for await (const chunk of reply.body) {
-        this.lastHeardMs = this.#clock.nowMs()
-        reader.push(chunk, on)
-        if (reader.lastEventId !== '') place.lastEventId = reader.lastEventId
-        place.retryMs = reader.retryMs ?? place.retryMs
-        if (!isOpen()) linger ??= this.#clock.after(LINGER_MS, () => reply.discard())
-      }
-    } catch (thrown) {
-      this.#log.debug({ err: thrown }, 'a stream of the server broke')
-    } finally {
-      linger?.cancel()
-      reply.discard()
-    }
-    return heard
+      skipped: bytes => {
+        this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
+        // On a request's own stream that was its answer: nothing else is that long.
+        const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
+        if (exchange !== undefined) this.#fail(exchange.id, fault)
+      },
+    })
+  }
+
+  /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
+  #endSoon(exchange: Exchange): void {
+    exchange.linger ??= this.#clock.after(LINGER_MS, () => exchange.stop.abort())
   }
 
   /** A status or content type that carries no answer, unless its body is a JSON-RPC message all the same. */
-  async #refused(id: number, reply: InboundReply, type: string, sink: CallSink): Promise<void> {
+  async #refused({ id, sink }: Exchange, reply: InboundReply, type: string): Promise<void> {
     const { status } = reply
-    if (status === 404 && this.#session !== undefined) {
+    if (status === 404 && this.#remote.hasSession) {
       reply.discard()
       this.#lost(id)
       return
     }
-    if (type === 'application/json' && status !== 401 && status !== 403) {
-      this.#inbox.take(await collect(reply), sink)
-      if (!this.#inbox.pending.has(id)) return
-    } else reply.discard()
+    // What a server says instead of letting us in may name tokens and accounts: it stays here.
+    const mayAnswer = type === 'application/json' && status !== 401 && status !== 403
+    if (mayAnswer) this.#inbox.take(await collect(reply), sink)
+    else reply.discard()
     this.#fail(id, statusFault(status))
   }
 
-  // ── the standalone stream ──
+  // ── streams ──
 
+  /** Keeps the standalone stream open for as long as the session lives, if the server has one. */
   async #listen(): Promise<void> {
-    const place: StreamPlace = { lastEventId: undefined, retryMs: undefined }
-    const reply = await this.#openStream(place)
-    if (reply === undefined) return
-    this.hearsAmbient = true
-    void this.#keepListening(reply, place)
-  }
-
-  async #keepListening(first: InboundReply, place: StreamPlace): Promise<void> {
-    let reply: InboundReply | undefined = first
+    const place = newPlace()
     for (let tries = 0; !this.#isOver; ) {
-      const heard: boolean =
-        reply === undefined ? false : await this.#read(reply, place, undefined, () => true)
+      const opened = await this.#openStream(place, this.#all.signal)
+      let heard = false
+      if (typeof opened === 'object') {
+        this.hearsAmbient = true
+        heard = await this.#read(opened, place, undefined)
+        this.hearsAmbient = false
+      } else if (isFinal(opened)) {
+        // 405: there is no such stream. A place that the server no longer knows is given up first.
+        if (place.lastEventId === undefined) return
+        place.lastEventId = undefined
+      }
       tries = heard ? 0 : tries + 1
-      if (this.#isOver) return
-      await this.#sleep(place.retryMs ?? backoffMs(tries, { firstMs: 1000, maxMs: 60_000 }))
-      if (this.#isOver) return
-      reply = await this.#openStream(place)
-      this.hearsAmbient = reply !== undefined
+      await sleep(this.#clock, reopenMs(place, tries, LISTEN), this.#all.signal)
     }
   }
 
-  /** Opens the standalone stream, or takes up a broken one at its place; undefined when the server cannot. */
-  async #openStream(place: StreamPlace): Promise<InboundReply | undefined> {
+  /** Opens the standalone stream, or takes up any stream at its place; the HTTP status if it cannot, 0 without one. */
+  async #openStream({ lastEventId }: StreamPlace, signal: AbortSignal): Promise<InboundReply | number> {
+    const headers = {
+      accept: 'text/event-stream',
+      ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+    }
     try {
-      const reply = await this.#send('GET', {
-        accept: 'text/event-stream',
-        ...(place.lastEventId !== undefined && { 'last-event-id': place.lastEventId }),
-      })
-      if (reply.status === 200 && mediaTypeOf(reply.headers['content-type']) === 'text/event-stream')
-        return reply
+      const reply = await this.#remote.send({ method: 'GET', headers, signal })
+      const type = mediaTypeOf(reply.headers['content-type'])
+      if (reply.status === 200 && type === 'text/event-stream') return reply
       reply.discard()
-      if (reply.status === 404 && this.#session !== undefined) this.#lost()
+      if (reply.status === 404 && this.#remote.hasSession) this.#lost()
+      return reply.status
     } catch (thrown) {
       this.#log.debug({ err: thrown }, 'could not open a stream')
+      return 0
     }
-    return undefined
   }
 
-  // ── HTTP ──
-
-  /** Posts what is not answered on the same exchange: notifications and answers. */
+  /** Posts what is not answered on the same exchange: notifications and answers. Never rejects. */
   async #post(frame: Buffer): Promise<void> {
     if (this.#isOver) return
+    const { signal } = this.#all
     try {
-      const reply = await this.#send('POST', { accept: BOTH, 'content-type': 'application/json' }, frame)
+      const reply = await this.#remote.send({ method: 'POST', headers: POST_HEADERS, body: frame, signal })
       reply.discard()
-      if (reply.status === 404 && this.#session !== undefined) this.#lost()
-      else if (reply.status >= 400)
-        this.#log.warn({ status: reply.status }, 'the server did not take a message')
+      const { status } = reply
+      if (status === 404 && this.#remote.hasSession) this.#lost()
+      else if (status >= 400) this.#log.warn({ status }, 'the server did not take a message')
     } catch (thrown) {
       this.#log.debug({ err: thrown }, 'could not send a message to the server')
     }
   }
 
-  #send(method: 'GET' | 'POST', more: Record<string, string>, body?: Buffer): Promise<InboundReply> {
-    return this.#http.send({
-      method,
-      url: this.#url,
-      headers: this.#headers(more),
-      ...(body !== undefined && { body }),
-      signal: this.#all.signal,
-    })
-  }
-
-  #headers(more: Record<string, string>): Record<string, string> {
-    return {
-      ...this.#fixed,
-      ...more,
-      ...(this.#session !== undefined && { 'mcp-session-id': this.#session }),
-      ...(this.#revision !== undefined && { 'mcp-protocol-version': this.#revision }),
-    }
-  }
-
-  #learnSession(reply: InboundReply): void {
-    const session = reply.headers['mcp-session-id']
-    if (this.#session !== undefined || session === undefined) return
-    if (!isVisibleAscii(session))
-      throw new Fault('unavailable', 'The server issued a session id that is not visible ASCII')
-    this.#session = session
-  }
+  // ── ends ──
 
   #fail(id: number, fault: Fault): void {
     this.#inbox.pending.drop(id)?.ended(failed(fault))
@@ -310,38 +276,10 @@ export class HttpCaller implements Conversation {
     this.hearsAmbient = false
     this.#inbox.close(why)
     this.#all.abort()
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      const timer = this.#clock.after(ms, () => done())
-      const done = (): void => {
-        timer.cancel()
-        this.#all.signal.removeEventListener('abort', done)
-        resolve()
-      }
-      this.#all.signal.addEventListener('abort', done, { once: true })
-    })
+    for (const { stop } of this.#exchanges.values()) stop.abort()
   }
 }
 
-const collect = async (reply: InboundReply): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of reply.body) {
-    bytes += chunk.length
-    if (bytes > LIMITS.messageBytes) {
-      reply.discard()
-      throw new Fault('too-large', `The server's answer is longer than ${LIMITS.messageBytes} bytes`)
-    }
-    chunks.push(chunk)
-  }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
-}
-
-const statusFault = (status: number): Fault =>
-  status === 401 || status === 403
-    ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
-    : new Fault('unavailable', `The server answered with HTTP status ${status}`, {
-        data: { httpStatus: status },
-      })
+/** Whether a status says "never" rather than "not now"; 0 is no status at all. */
+const isFinal = (status: number): boolean =>
+  status >= 200 && status < 500 && status !== 408 && status !== 425 && status !== 429

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.js'
+import type { JsonText } from '../../kernel/json-text.js'
 import { errorText } from '../../model/fault-table.js'
 import type { Principal } from '../../model/peer.js'
 import { isLegacyRevision } from '../../model/revision.js'
@@ -7,10 +8,10 @@ import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js
 import { encodeRefusal, type Message } from '../../wire/jsonrpc.js'
 import { LIMITS } from '../../wire/limits.js'
 import { accepts, mediaTypeOf } from '../../wire/media-type.js'
-import { batchRefusal, runBatch } from './batch.js'
+import { arrayOf, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
 import { tokenOf } from './encode.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
-import type { LiveStream, PostStream } from './http-streams.js'
+import type { LiveStream } from './http-streams.js'
 import type { UplinkOptions } from './uplink.js'
 
 const KEEP_ALIVE_MS = 15_000
@@ -20,7 +21,7 @@ const SWEEP_MS = 1000
 export interface HttpHostOptions extends UplinkOptions {
   readonly clock: Clock
   /** Whose request this is. */
-  principalOf(request: HttpRequest): Principal
+  readonly principalOf: (request: HttpRequest) => Principal
 }
 
 /** A face that must be closed when the proxy ends. */
@@ -79,7 +80,9 @@ class HttpFace {
         this.#delete(request, responder)
         return
       default:
-        refuse(responder, 405, -32600, 'Use POST, GET or DELETE', { allow: 'GET, POST, DELETE' })
+        refuse(responder, 405, 'Use POST, GET or DELETE', {
+          headers: { allow: 'GET, POST, DELETE' },
+        })
     }
   }
 
@@ -87,17 +90,16 @@ class HttpFace {
 
   #post(request: HttpRequest, responder: HttpResponder): void {
     if (mediaTypeOf(request.headers['content-type']) !== 'application/json') {
-      refuse(responder, 415, -32600, 'Content-Type must be application/json')
+      refuse(responder, 415, 'Content-Type must be application/json')
       return
     }
-    const { accept } = request.headers
-    if (!accepts(accept, 'application/json') && !accepts(accept, 'text/event-stream')) {
-      refuse(responder, 406, -32600, 'Accept must list application/json and text/event-stream')
+    if (!takesJson(request) && !takesStreams(request)) {
+      refuse(responder, 406, 'Accept must list application/json and text/event-stream')
       return
     }
     const classified = classify(request.body)
     if (classified.is === 'malformed' && !classified.answers) {
-      refuse(responder, 400, classified.code, classified.why)
+      refuse(responder, 400, classified.why, classified)
     } else if (classified.is === 'message' && isInitialize(classified.message)) {
       this.#initialize(classified.message, request, responder)
     } else {
@@ -114,14 +116,19 @@ class HttpFace {
       return
     }
     if (!this.#sessions.makeRoom()) {
-      refuse(responder, 503, -32603, 'Too many sessions; try again later', { 'retry-after': '5' })
+      refuse(responder, 503, 'Too many sessions; try again later', {
+        code: -32603,
+        headers: { 'retry-after': '5' },
+      })
       return
     }
     const session = new HttpSession(principalOf(request), this.#live, { clock, log, reception, identity })
-    const post = session.post(responder, 'json')
+    const post = session.post(responder, takesJson(request) ? 'json' : 'streams')
     session.uplink.receive(message, post)
     // Refused introductions leave no session behind; accepted ones count from now on, before their answer is ready.
-    if (session.uplink.isKnown) this.#sessions.add(session)
+    if (!session.uplink.isKnown) return
+    this.#sessions.add(session)
+    if (!takesJson(request)) post.startStream()
   }
 
   #inSession(classified: Classified, request: HttpRequest, responder: HttpResponder): void {
@@ -129,10 +136,10 @@ class HttpFace {
     if (session === undefined) return
     switch (classified.is) {
       case 'batch':
-        this.#batch(classified.items, session, responder)
+        this.#batch(classified.items, session, request, responder)
         return
       case 'malformed':
-        refuse(responder, 400, classified.code, classified.why)
+        refuse(responder, 400, classified.why, { code: classified.code })
         return
       case 'message':
         this.#message(classified.message, session, request, responder)
@@ -142,53 +149,44 @@ class HttpFace {
   #message(message: Message, session: HttpSession, request: HttpRequest, responder: HttpResponder): void {
     if (message.kind !== 'request') {
       responder.send(202, {})
-      session.uplink.receive(message, { send: () => undefined, end: () => undefined })
+      session.uplink.receive(message, SILENT)
       return
     }
-    const post = session.post(
-      responder,
-      accepts(request.headers.accept, 'text/event-stream') ? 'streams' : 'json',
-    )
+    const post = session.post(responder, takesStreams(request) ? 'streams' : 'json')
     if (this.#isStreamed(message, session, request)) post.startStream()
     session.uplink.receive(message, post)
   }
 
   /** Whether to answer as a stream from the start: when progress was asked for, or when a question is likely. */
   #isStreamed(message: Message & { kind: 'request' }, session: HttpSession, request: HttpRequest): boolean {
-    const { accept } = request.headers
-    if (!accepts(accept, 'application/json')) return true
-    if (!TALKATIVE.has(message.method) || !accepts(accept, 'text/event-stream')) return false
+    if (!takesJson(request)) return true
+    if (!TALKATIVE.has(message.method) || !takesStreams(request)) return false
     const { roots, sampling, elicitation } = session.uplink.capabilities
     const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
     return isInteractive || tokenOf(message.params) !== undefined
   }
 
-  #batch(items: readonly Classified[], session: HttpSession, responder: HttpResponder): void {
+  #batch(
+    items: readonly Classified[],
+    session: HttpSession,
+    request: HttpRequest,
+    responder: HttpResponder,
+  ): void {
     const refusal = batchRefusal(items, session.uplink)
     if (refusal !== undefined) {
-      refuse(responder, 400, -32600, refusal)
+      refuse(responder, 400, refusal)
       return
     }
-    let post: PostStream | undefined
-    const stream = (): PostStream => {
-      post ??= session.post(responder, 'streams')
-      return post
-    }
-    let isSilent = true
+    if (!items.some(isAnswered)) responder.send(202, {})
+    const isStreamed = takesStreams(request)
+    const post = items.some(isAnswered) ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
+    const answers: Buffer[] = []
     runBatch(items, session.uplink, {
-      related: frame => {
-        isSilent = false
-        stream().send(frame)
-      },
+      canAsk: isStreamed,
+      related: frame => post?.send(frame),
       // One event per answer: SDK clients drop an array inside an event.
-      answered: frame => {
-        isSilent = false
-        stream().send(frame)
-      },
-      done: () => {
-        if (isSilent) responder.send(202, {})
-        else stream().end(undefined)
-      },
+      answered: frame => (isStreamed ? post?.send(frame) : answers.push(frame)),
+      done: () => post?.end(answers.length > 0 ? arrayOf(answers) : undefined),
     })
   }
 
@@ -196,7 +194,7 @@ class HttpFace {
 
   #get(request: HttpRequest, responder: HttpResponder): void {
     if (request.headers.accept === undefined || !accepts(request.headers.accept, 'text/event-stream')) {
-      refuse(responder, 406, -32600, 'Accept must list text/event-stream')
+      refuse(responder, 406, 'Accept must list text/event-stream')
       return
     }
     const session = this.#session(request, responder)
@@ -204,7 +202,7 @@ class HttpFace {
     const last = request.headers['last-event-id']
     if (last === undefined) session.listen(responder)
     else if (last.length > LIMITS.handleBytes || !session.resume(last, responder)) {
-      refuse(responder, 400, -32600, 'Cannot resume after this event')
+      refuse(responder, 400, 'Cannot resume after this event')
     }
   }
 
@@ -219,18 +217,18 @@ class HttpFace {
   #session(request: HttpRequest, responder: HttpResponder): HttpSession | undefined {
     const id = request.headers['mcp-session-id']
     if (id === undefined) {
-      refuse(responder, 400, -32600, 'Mcp-Session-Id header is missing: send initialize first')
+      refuse(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
       return undefined
     }
     const session =
       id.length > LIMITS.handleBytes ? undefined : this.#sessions.find(id, this.#options.principalOf(request))
     if (session === undefined) {
-      refuse(responder, 404, -32600, 'Session not found: send initialize to start a new one')
+      refuse(responder, 404, 'Session not found: send initialize to start a new one')
       return undefined
     }
     const version = request.headers['mcp-protocol-version']
     if (version !== undefined && !isLegacyRevision(version)) {
-      refuse(responder, 400, -32600, 'Unsupported MCP-Protocol-Version')
+      refuse(responder, 400, 'Unsupported MCP-Protocol-Version')
       return undefined
     }
     return session
@@ -240,17 +238,24 @@ class HttpFace {
 const isInitialize = (message: Message): boolean =>
   message.kind === 'request' && message.method === 'initialize'
 
-/** An HTTP refusal; its body is a JSON-RPC error without id (transports, "Sending Messages to the Server", item 4). */
+const takesJson = ({ headers }: HttpRequest): boolean => accepts(headers.accept, 'application/json')
+
+const takesStreams = ({ headers }: HttpRequest): boolean => accepts(headers.accept, 'text/event-stream')
+
+/** What an HTTP refusal may say beside its words. */
+interface RefusalDetails {
+  readonly code?: number
+  readonly id?: JsonText | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An HTTP refusal; its body is a JSON-RPC error (transports, "Sending Messages to the Server", item 4). */
 const refuse = (
   responder: HttpResponder,
   status: number,
-  code: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
+  words: string,
+  { code = -32600, id, headers }: RefusalDetails = {},
 ): void => {
-  responder.send(
-    status,
-    { 'content-type': 'application/json', ...headers },
-    encodeRefusal(undefined, errorText(code, message)),
-  )
+  const body = encodeRefusal(id, errorText(code, words))
+  responder.send(status, { 'content-type': 'application/json', ...headers }, body)
 }

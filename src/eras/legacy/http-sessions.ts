@@ -14,6 +14,17 @@ const ORPHAN_MS = 10_000
 /** Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server"). */
 const PRIMED_SINCE = '2025-11-25'
 
+interface Waiting {
+  readonly frame: Buffer
+  readonly sinceMs: number
+  /** What kind of notification it is; undefined for a question. */
+  readonly method: string | undefined
+  /** Called if a question waited in vain. */
+  undeliverable(): void
+}
+
+const nothing = (): void => undefined
+
 /** One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet {
   readonly id = unguessableId()
@@ -23,8 +34,8 @@ export class HttpSession implements Outlet {
   readonly #clock: Clock
   readonly #streams = new Map<number, EventStream>()
   #standalone: EventStream | undefined
-  #queue: { readonly frame: Buffer; readonly method: string }[] = []
-  #questions: { readonly frame: Buffer; readonly undeliverable: () => void; readonly sinceMs: number }[] = []
+  /** Notifications and questions that wait for a standalone stream, in order. */
+  #waiting: Waiting[] = []
 
   constructor(
     principal: Principal,
@@ -49,7 +60,9 @@ export class HttpSession implements Outlet {
 
   /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
-    return new PostStream(responder, { 'mcp-session-id': this.id }, this.context, {
+    return new PostStream(responder, this.context, {
+      // A client that was refused must not keep the id of a session that does not exist.
+      headers: () => (this.uplink.isKnown ? { 'mcp-session-id': this.id } : {}),
       streaming: stream => {
         this.#streams.set(stream.number, stream)
         this.#forgetEnded()
@@ -81,19 +94,18 @@ export class HttpSession implements Outlet {
 
   close(reason: string): void {
     this.uplink.close(reason)
-    for (const question of this.#questions) question.undeliverable()
     for (const stream of this.#streams.values()) stream.end()
     this.#streams.clear()
-    this.#questions = []
-    this.#queue = []
+    this.#waiting = []
   }
 
-  /** Gives up on questions that waited too long for a stream. */
+  /** Lets go of what is too old: events to be replayed, and questions that found no stream. */
   expire(): void {
+    this.context.replay.expire()
     const sinceMs = this.#clock.nowMs() - ORPHAN_MS
-    const late = this.#questions.filter(question => question.sinceMs < sinceMs)
+    const late = this.#waiting.filter(isQuestion).filter(question => question.sinceMs <= sinceMs)
     if (late.length === 0) return
-    this.#questions = this.#questions.filter(question => question.sinceMs >= sinceMs)
+    this.#waiting = this.#waiting.filter(waiting => !late.includes(waiting))
     for (const question of late) question.undeliverable()
   }
 
@@ -104,15 +116,17 @@ export class HttpSession implements Outlet {
       this.#standalone.send(frame)
       return
     }
-    if (method.endsWith('/list_changed'))
-      this.#queue = this.#queue.filter(waiting => waiting.method !== method)
-    if (this.#queue.length >= QUEUE_MAX) this.#queue.shift()
-    this.#queue.push({ frame, method })
+    if (method.endsWith('/list_changed')) {
+      this.#waiting = this.#waiting.filter(waiting => waiting.method !== method)
+    }
+    const notices = this.#waiting.filter(waiting => !isQuestion(waiting))
+    if (notices.length >= QUEUE_MAX) this.#waiting = this.#waiting.filter(waiting => waiting !== notices[0])
+    this.#waiting.push({ frame, method, sinceMs: this.#clock.nowMs(), undeliverable: nothing })
   }
 
   ask(frame: Buffer, undeliverable: () => void): void {
     if (this.#standalone?.isAttached === true) this.#standalone.send(frame)
-    else this.#questions.push({ frame, undeliverable, sinceMs: this.#clock.nowMs() })
+    else this.#waiting.push({ frame, method: undefined, sinceMs: this.#clock.nowMs(), undeliverable })
   }
 
   nextAskId(): string {
@@ -120,10 +134,7 @@ export class HttpSession implements Outlet {
   }
 
   #flush(stream: EventStream): void {
-    const waiting = [...this.#queue, ...this.#questions]
-    this.#queue = []
-    this.#questions = []
-    for (const { frame } of waiting) stream.send(frame)
+    for (const { frame } of this.#waiting.splice(0)) stream.send(frame)
   }
 
   /** Ended streams that can no longer be replayed are forgotten with the rest of their events. */
@@ -134,6 +145,8 @@ export class HttpSession implements Outlet {
     }
   }
 }
+
+const isQuestion = ({ method }: Waiting): boolean => method === undefined
 
 /** Bounds of the sessions of one face. */
 export interface SessionLimits {
@@ -183,7 +196,7 @@ export class HttpSessions {
         oldest = session
     }
     if (oldest === undefined) return false
-    this.end(oldest, 'the session made room for another')
+    this.end(oldest, 'it made room for another')
     return true
   }
 
@@ -194,11 +207,14 @@ export class HttpSessions {
 
   /** Ends what nobody used for too long. */
   sweep(): void {
-    const sinceMs = this.#clock.nowMs() - this.#limits.idleMs
+    const nowMs = this.#clock.nowMs()
     for (const session of this.#byId.values()) {
       session.expire()
-      if (session.isIdle && session.lastUsedMs < sinceMs)
-        this.end(session, 'the session was idle for too long')
+      // The time without use begins when the last stream is gone, not with the request that opened it.
+      if (!session.isIdle) session.lastUsedMs = nowMs
+      else if (session.lastUsedMs < nowMs - this.#limits.idleMs) {
+        this.end(session, 'it was idle for too long')
+      }
     }
   }
 

@@ -29,7 +29,6 @@ export interface StreamContext {
 /** A stream that is connected to a client, or that may still become one. */
 export interface LiveStream {
   keepAlive(): void
-  drop(): void
 }
 
 /** One SSE stream of a session: numbered, recorded for replay, and possibly moved to another connection. */
@@ -58,7 +57,7 @@ export class EventStream implements LiveStream {
       if (this.#out === out) this.#detach()
     })
     if (isNew && this.#context.isPrimed()) {
-      out.write(sseEvent({ id: this.#context.replay.start(this.number), data: PRIMING, retryMs: RETRY_MS }))
+      out.write(sseEvent({ id: this.#context.replay.place(this.number), data: PRIMING, retryMs: RETRY_MS }))
     }
   }
 
@@ -68,13 +67,15 @@ export class EventStream implements LiveStream {
   }
 
   send(frame: Buffer): void {
+    if (this.#isEnded) return
     const id = this.#context.replay.record(this.number, frame)
     const out = this.#out
     if (out === undefined) return
-    if (out.queuedBytes > BEHIND_BYTES) this.drop()
+    if (out.queuedBytes > BEHIND_BYTES) this.#cutOff(out)
     else out.write(sseEvent({ id, event: 'message', data: frame }))
   }
 
+  /** Ends the stream; what is sent after is dropped. */
   end(): void {
     this.#isEnded = true
     this.#context.replay.end(this.number)
@@ -90,8 +91,8 @@ export class EventStream implements LiveStream {
     this.#out?.write(SSE_COMMENT)
   }
 
-  drop(): void {
-    this.#out?.destroy()
+  #cutOff(out: HttpStream): void {
+    out.destroy()
     this.#detach()
   }
 
@@ -103,6 +104,8 @@ export class EventStream implements LiveStream {
 
 /** What a POST's answer tells its session. */
 export interface PostStreamEvents {
+  /** The headers of the answer, asked for when it begins. */
+  headers(): Readonly<Record<string, string>>
   /** The answer became a numbered stream. */
   streaming(stream: EventStream): void
   /** Takes what is said about the request when its client accepts no event stream as the answer. */
@@ -115,20 +118,13 @@ export interface PostStreamEvents {
  */
 export class PostStream implements ReplyStream, LiveStream {
   readonly #responder: HttpResponder
-  readonly #headers: Readonly<Record<string, string>>
   readonly #context: StreamContext
   readonly #on: PostStreamEvents
   #events: EventStream | undefined
   #isGone = false
 
-  constructor(
-    responder: HttpResponder,
-    headers: Readonly<Record<string, string>>,
-    context: StreamContext,
-    on: PostStreamEvents,
-  ) {
+  constructor(responder: HttpResponder, context: StreamContext, on: PostStreamEvents) {
     this.#responder = responder
-    this.#headers = headers
     this.#context = context
     this.#on = on
     context.live.add(this)
@@ -144,9 +140,13 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#context.live.delete(this)
     const events = new EventStream(this.#context)
     this.#events = events
-    if (!this.#isGone) events.attach(this.#responder, this.#headers, true)
+    if (!this.#isGone) events.attach(this.#responder, this.#on.headers(), true)
     this.#on.streaming(events)
     return events
+  }
+
+  get canAsk(): boolean {
+    return this.#on.elsewhere === undefined
   }
 
   send(frame: Buffer): void {
@@ -162,19 +162,17 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (this.#isGone) {
       return
     } else if (frame !== undefined) {
-      this.#responder.send(200, { 'content-type': 'application/json', ...this.#headers }, frame)
+      this.#responder.send(200, { 'content-type': 'application/json', ...this.#on.headers() }, frame)
+    } else if (this.#on.elsewhere !== undefined) {
+      this.#responder.send(202, this.#on.headers())
     } else {
       // A cancelled request gets no answer: an event stream without events, closed (utilities/cancellation).
-      this.#responder.stream(200, { ...SSE_HEADERS, ...this.#headers }).end()
+      this.#responder.stream(200, { ...SSE_HEADERS, ...this.#on.headers() }).end()
     }
   }
 
   /** An answer that takes long becomes a stream, so that nothing between us and the client times out. */
   keepAlive(): void {
     if (this.#on.elsewhere === undefined) this.startStream().keepAlive()
-  }
-
-  drop(): void {
-    this.#context.live.delete(this)
   }
 }

@@ -1,3 +1,4 @@
+import type { Fault } from '../../kernel/faults.js'
 import { type JsonText, withMember } from '../../kernel/json-text.js'
 import type { Call, CancelReason, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
@@ -72,11 +73,20 @@ export class InboundCall implements Call {
 
   /** The client no longer waits: the mux is told, and no answer is sent (utilities/cancellation). */
   cancel(reason: CancelReason): void {
+    this.#callOff(reason, undefined)
+  }
+
+  /** The session ends though the client may still wait: the mux is told, and the client gets an error. */
+  abandon(reason: string, why: Fault): void {
+    this.#callOff(reason, encodeRefusal(this.#id, encodeFault(why)))
+  }
+
+  #callOff(reason: CancelReason, answer: Buffer | undefined): void {
     if (this.#over) return
     this.#over = true
     this.#session.forget(this.#key)
     this.onCancel?.(reason)
-    this.replies.end(undefined)
+    this.replies.end(answer)
   }
 
   #frame(outcome: Outcome): Buffer {

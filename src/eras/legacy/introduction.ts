@@ -48,18 +48,21 @@ export const readInitialize = (params: JsonText | undefined): Newcomer => {
   ) {
     throw new Fault('invalid-params', 'initialize: clientInfo must have a name and a version')
   }
-  return {
-    revision: isLegacyRevision(version) ? version : NEWEST_LEGACY,
-    capabilities: forRevision(decodeClientCapabilities(capabilities), version),
-    info,
-  }
+  const revision = isLegacyRevision(version) ? version : NEWEST_LEGACY
+  return { revision, capabilities: forRevision(decodeClientCapabilities(capabilities), revision), info }
 }
 
-/** Capabilities count only from the revision on that defines them; unknown versions are spoken to in our newest. */
-const forRevision = (capabilities: ClientCapabilities, version: string): ClientCapabilities =>
-  isLegacyRevision(version) && version < '2025-06-18'
-    ? { ...capabilities, elicitation: undefined }
-    : capabilities
+/** Capabilities count only from the revision on that defines them; before 2025-11-25 elicitation has forms only. */
+const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision): ClientCapabilities => {
+  if (revision >= '2025-11-25') return capabilities
+  const { sampling, elicitation } = capabilities
+  const hasForms = elicitation !== undefined && revision >= '2025-06-18'
+  return {
+    ...capabilities,
+    sampling: sampling && { ...sampling, tools: false },
+    elicitation: hasForms ? { form: true, url: false } : undefined,
+  }
+}
 
 /** The result of `initialize` for a client of `revision`; our identity has the members that its schema knows. */
 export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, identity: Identity): JsonText => {

@@ -5,11 +5,15 @@ import type { Outlet, ReplyStream } from '../../rpc/host.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { type Classified, classify, type Malformed } from '../../wire/classify.js'
 import { encodeRefusal } from '../../wire/jsonrpc.js'
-import { batchRefusal, runBatch } from './batch.js'
+import { LIMITS } from '../../wire/limits.js'
+import { arrayOf, batchRefusal, runBatch } from './batch.js'
 import { LegacyUplink, type UplinkOptions } from './uplink.js'
 
 /** From this revision on an error without id is part of the schema; older SDK clients reject the frame. */
 const IDLESS_ERRORS_SINCE = '2025-11-25'
+
+/** A client that lets more than this pile up is cut off; two answers of the largest size are still fine. */
+const BEHIND_BYTES = 2 * LIMITS.messageBytes
 
 /** One legacy client on a channel of its own: our stdin and stdout, a WebSocket, a socket. */
 export class PipeHost implements ChannelListener, Outlet, ReplyStream {
@@ -17,6 +21,7 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
   readonly #uplink: LegacyUplink
   readonly #options: UplinkOptions
   readonly #gone = new Deferred<void>()
+  readonly canAsk = true
   #asks = 0
 
   constructor(channel: Channel, principal: Principal, options: UplinkOptions) {
@@ -61,6 +66,8 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
   send(frame: Buffer): void {
     // A client that does not read is not read from, so that it cannot make us queue more and more answers.
     if (!this.#channel.send(frame)) this.#channel.pause()
+    // What servers say by themselves does not stop for that.
+    if (this.#channel.queuedBytes > BEHIND_BYTES) void this.close('the client does not read')
   }
 
   end(frame: Buffer | undefined): void {
@@ -101,6 +108,7 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
     }
     const answers: Buffer[] = []
     runBatch(items, this.#uplink, {
+      canAsk: true,
       related: frame => this.send(frame),
       answered: frame => answers.push(frame),
       done: () => {
@@ -115,12 +123,6 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
     if (id === undefined && !(this.#uplink.isOpen && this.#uplink.revision >= IDLESS_ERRORS_SINCE)) return
     this.send(encodeRefusal(id, errorText(code, why)))
   }
-}
-
-const arrayOf = (frames: readonly Buffer[]): Buffer => {
-  const parts: Buffer[] = []
-  for (const [index, frame] of frames.entries()) parts.push(Buffer.from(index === 0 ? '[' : ','), frame)
-  return Buffer.concat([...parts, Buffer.from(']')])
 }
 
 /** Serves the one client at the other end of a channel. */

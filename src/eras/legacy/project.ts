@@ -95,7 +95,8 @@ export const projectRequest = (
   const known = projectRequestMeta(revision, params)
   const strips = [
     ...(revision < '2025-06-18' && method === 'completion/complete' ? ['context'] : []),
-    ...(revision < '2025-11-25' && mayHold(known, '"task"') ? ['task'] : []),
+    // Nobody was told that we know tasks, so nobody asked for one (2025-11-25, utilities/tasks).
+    ...(mayHold(known, '"task"') ? ['task'] : []),
   ]
   return strips.length === 0 ? known : withoutMember(known, ...strips)
 }

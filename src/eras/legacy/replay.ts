@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.js'
+import { Fault } from '../../kernel/faults.js'
 
 /** Bounds of what one session keeps for clients that lost a stream. */
 export interface ReplayLimits {
@@ -17,6 +18,13 @@ interface Kept {
   readonly atMs: number
 }
 
+/** A stream that may still be taken up: open, or ended with events that are kept. */
+interface StreamState {
+  sent: number
+  kept: number
+  isEnded: boolean
+}
+
 /** An event that was sent, or would have been. */
 export interface ReplayEvent {
   readonly id: string
@@ -31,11 +39,11 @@ export interface ReplayEvent {
 export class Replay {
   readonly #clock: Clock
   readonly #limits: ReplayLimits
-  readonly #open = new Map<number, { sent: number; ended: boolean }>()
+  readonly #streams = new Map<number, StreamState>()
   #kept: Kept[] = []
   #first = 0
   #bytes = 0
-  #streams = 0
+  #last = 0
 
   constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS) {
     this.#clock = clock
@@ -44,35 +52,39 @@ export class Replay {
 
   /** A number for a new stream of this session. */
   open(): number {
-    this.#streams += 1
-    this.#open.set(this.#streams, { sent: 0, ended: false })
-    return this.#streams
+    this.#last += 1
+    this.#streams.set(this.#last, { sent: 0, kept: 0, isEnded: false })
+    return this.#last
   }
 
-  /** Keeps a frame and returns its event id. */
+  /** Keeps a frame of an open stream and returns its event id. */
   record(stream: number, frame: Buffer): string {
-    const state = this.#open.get(stream) ?? { sent: 0, ended: false }
+    const state = this.#streams.get(stream)
+    if (state === undefined) throw new Fault('internal', 'The stream has ended')
     state.sent += 1
+    state.kept += 1
     this.#kept.push({ stream, n: state.sent, frame, atMs: this.#clock.nowMs() })
     this.#bytes += frame.length
-    this.#trim()
+    this.expire()
     return `${stream}.${state.sent}`
   }
 
   /** No more events will come on a stream. */
   end(stream: number): void {
-    const state = this.#open.get(stream)
-    if (state !== undefined) state.ended = true
+    const state = this.#streams.get(stream)
+    if (state === undefined) return
+    state.isEnded = true
+    if (state.kept === 0) this.#streams.delete(stream)
   }
 
-  /** Whether events of a stream are still kept. */
+  /** Whether a stream can still be taken up, from some event on. */
   holds(stream: number): boolean {
-    return this.#open.has(stream)
+    return this.#streams.has(stream)
   }
 
-  /** An id at the very beginning of a stream, for its priming event (2025-11-25, transports, "Sending Messages"). */
-  start(stream: number): string {
-    return `${stream}.0`
+  /** The id of the newest event of a stream, for its priming event (2025-11-25, transports, "Sending Messages"). */
+  place(stream: number): string {
+    return `${stream}.${this.#streams.get(stream)?.sent ?? 0}`
   }
 
   /**
@@ -84,37 +96,38 @@ export class Replay {
     if (place === null) return undefined
     const stream = Number(place[1])
     const from = Number(place[2])
-    const sent = this.#open.get(stream)?.sent
+    this.expire()
+    const sent = this.#streams.get(stream)?.sent
     if (sent === undefined || from > sent) return undefined
-    this.#trim()
     const events = this.#kept.slice(this.#first).filter(kept => kept.stream === stream && kept.n > from)
     if (events.length !== sent - from) return undefined
     return { stream, events: events.map(({ n, frame }) => ({ id: `${stream}.${n}`, frame })) }
   }
 
-  #trim(): void {
+  /** Lets go of what is beyond the limits; told now and then, because age passes without any event. */
+  expire(): void {
     const oldestMs = this.#clock.nowMs() - this.#limits.ageMs
     for (;;) {
       const oldest = this.#kept[this.#first]
+      if (oldest === undefined) break
       const count = this.#kept.length - this.#first
-      if (oldest === undefined || count <= 1) break
-      if (count <= this.#limits.events && this.#bytes <= this.#limits.bytes && oldest.atMs >= oldestMs) break
-      this.#bytes -= oldest.frame.length
-      this.#first += 1
+      const isTooMuch = count > 1 && (count > this.#limits.events || this.#bytes > this.#limits.bytes)
+      if (!isTooMuch && oldest.atMs >= oldestMs) break
+      this.#drop(oldest)
     }
     // Dropped events leave the array in bulk: shifting each one would cost as much as the events that stay.
-    if (this.#first > 64 && this.#first * 2 > this.#kept.length) {
+    if (this.#first * 2 > this.#kept.length) {
       this.#kept = this.#kept.slice(this.#first)
       this.#first = 0
-      this.#forgetStreams()
     }
   }
 
-  /** Ended streams of which nothing is kept any more cannot be taken up again. */
-  #forgetStreams(): void {
-    const alive = new Set(this.#kept.map(kept => kept.stream))
-    for (const [stream, { ended }] of this.#open) {
-      if (ended && !alive.has(stream)) this.#open.delete(stream)
-    }
+  #drop({ stream, frame }: Kept): void {
+    this.#first += 1
+    this.#bytes -= frame.length
+    const state = this.#streams.get(stream)
+    if (state === undefined) return
+    state.kept -= 1
+    if (state.isEnded && state.kept === 0) this.#streams.delete(stream)
   }
 }

@@ -45,6 +45,7 @@ export class LegacyUplink implements Client {
   readonly #calls = new Map<string, InboundCall>()
   readonly #asks: AskTable
   #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
+  /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
   #waiting: (readonly [Message, ReplyStream])[] = []
 
   constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
@@ -75,7 +76,8 @@ export class LegacyUplink implements Client {
   receive(message: Message, replies: ReplyStream): void {
     if (this.#at === 'greeting') {
       if (this.#waiting.length < QUEUE_MAX) this.#waiting.push([message, replies])
-      else refuse(message, replies, 'overloaded', 'Too many messages before the answer to initialize')
+      else
+        refuse(message, replies, new Fault('overloaded', 'Too many messages before the answer to initialize'))
       return
     }
     switch (message.kind) {
@@ -108,15 +110,19 @@ export class LegacyUplink implements Client {
     this.#asks.put(ask, during instanceof InboundCall ? during : undefined)
   }
 
-  /** The session is over: questions are answered for the client, its calls are cancelled, the mux is told. */
+  /**
+   * The session is over: questions are answered for the client, its calls are cancelled, the mux is told. Whoever still
+   * waits for an answer gets an error, so that no client waits for its own timeout.
+   */
   close(reason: string): void {
     if (this.#at === 'closed') return
-    const wasKnown = this.#at !== 'new'
+    const wasKnown = this.isKnown
     this.#at = 'closed'
-    this.#waiting = []
     this.#asks.close(new Fault('disconnected', 'The client is gone'))
-    for (const call of [...this.#calls.values()]) call.cancel(reason)
+    const why = new Fault('disconnected', `The session is over: ${reason}`)
+    for (const call of [...this.#calls.values()]) call.abandon(reason, why)
     this.#calls.clear()
+    for (const [message, replies] of this.#waiting.splice(0)) refuse(message, replies, why)
     if (wasKnown) this.#options.reception.left(this)
   }
 
@@ -132,11 +138,11 @@ export class LegacyUplink implements Client {
     if (method === 'ping') {
       replies.end(encodeReply(id, EMPTY))
     } else if (method === 'initialize') {
-      this.#initialize(id, params, replies)
+      this.#initialize(message, replies)
     } else if (method === 'server/discover') {
       replies.end(encodeRefusal(id, modernRefusal(params)))
     } else if (this.#at !== 'open') {
-      refuse(message, replies, 'invalid-request', 'Not initialized')
+      refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
     } else {
       this.#call(id, method, params, replies)
     }
@@ -153,7 +159,8 @@ export class LegacyUplink implements Client {
     this.#options.reception.call(call)
   }
 
-  #initialize(id: JsonText, params: JsonText | undefined, replies: ReplyStream): void {
+  #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
+    const { id, params } = message
     if (this.#at !== 'new') {
       replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
       return
@@ -168,6 +175,7 @@ export class LegacyUplink implements Client {
       return
     }
     this.#at = 'greeting'
+    this.#waiting.push([message, replies])
     void this.#options.reception.welcome(this).then(welcome => this.#greet(id, welcome, replies))
   }
 
@@ -175,9 +183,7 @@ export class LegacyUplink implements Client {
     if (this.#at !== 'greeting') return
     this.#at = 'open'
     replies.end(encodeReply(id, writeInitialize(this.revision, welcome, this.#options.identity)))
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const [message, stream] of waiting) this.receive(message, stream)
+    for (const [message, stream] of this.#waiting.splice(0).slice(1)) this.receive(message, stream)
   }
 
   // ── notifications ──
@@ -214,15 +220,8 @@ export class LegacyUplink implements Client {
   }
 }
 
-const refuse = (
-  message: Message,
-  replies: ReplyStream,
-  code: 'invalid-request' | 'overloaded',
-  words: string,
-): void => {
-  replies.end(
-    message.kind === 'request' ? encodeRefusal(message.id, errorText(RPC_CODES[code], words)) : undefined,
-  )
+const refuse = (message: Message, replies: ReplyStream, why: Fault): void => {
+  replies.end(message.kind === 'request' ? encodeRefusal(message.id, encodeFault(why)) : undefined)
 }
 
 const modernRefusal = (params: JsonText | undefined): JsonText => {

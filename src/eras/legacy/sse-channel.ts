@@ -1,0 +1,287 @@
+import type { Clock } from '../../kernel/clock.js'
+import { Deferred } from '../../kernel/deferred.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Channel, ChannelListener } from '../../wire/channel.js'
+import { classify } from '../../wire/classify.js'
+import type { HttpClient, InboundReply } from '../../wire/http.js'
+import { LIMITS } from '../../wire/limits.js'
+import { mediaTypeOf } from '../../wire/media-type.js'
+import { type SseEvent, SseReader } from '../../wire/sse-read.js'
+import { type RemoteAddress, statusFault } from './http-remote.js'
+
+/** How long the next message of the handshake waits for the answer to the POST before it. */
+const TURN_MS = 10_000
+/** A POST without an answer costs us a connection, so it counts as this much, however short it is. */
+const POST_BYTES = 8 * 1024
+/** With more than this unanswered the server counts as behind. */
+const SLOW_BYTES = 1024 * 1024
+/** A server that leaves this many POSTs unanswered is given up. */
+const POSTS_MAX = 2048
+
+/** What it takes to open an HTTP+SSE session, beside where. */
+export interface SseChannelOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** From the request to the event that says where to POST. */
+  readonly connectTimeoutMs: number
+  /** Calls the opening off; means nothing once the channel is open. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Opens a session over HTTP+SSE (2024-11-05, basic/transports, "HTTP with SSE") at the URL of its event stream. Rejects
+ * with a Fault: `unauthorized`, `timeout`, `cancelled`, or `unavailable` when there is no such stream or when it wants
+ * messages to go to another origin.
+ */
+export const openSseChannel = async (
+  http: HttpClient,
+  to: RemoteAddress,
+  { clock, log, connectTimeoutMs, signal }: SseChannelOptions,
+): Promise<Channel> => {
+  const stop = new AbortController()
+  let why: Fault | undefined
+  const giveUp = (fault: Fault): void => {
+    why ??= fault
+    stop.abort()
+  }
+  const calledOff = (): void => giveUp(new Fault('cancelled', 'The connection attempt was called off'))
+  const limit = clock.after(connectTimeoutMs, () => giveUp(tooLate(connectTimeoutMs)))
+  signal.addEventListener('abort', calledOff, { once: true })
+  try {
+    if (signal.aborted) calledOff()
+    const headers = { ...to.headers, accept: 'text/event-stream' }
+    const reply = await http.send({ method: 'GET', url: to.url, headers, signal: stop.signal })
+    const channel = new SseChannel(eventsOf(reply), { http, to, clock, log, stop })
+    await channel.connect()
+    return channel
+  } catch (thrown) {
+    stop.abort()
+    throw why ?? Fault.from(thrown)
+  } finally {
+    limit.cancel()
+    signal.removeEventListener('abort', calledOff)
+  }
+}
+
+const tooLate = (limitMs: number): Fault =>
+  new Fault('timeout', `The server named no endpoint for messages within ${Math.round(limitMs / 1000)} s`)
+
+/** The body of an event stream. Throws a Fault for any other reply. */
+const eventsOf = (reply: InboundReply): AsyncIterator<Buffer> => {
+  const isStream = mediaTypeOf(reply.headers['content-type']) === 'text/event-stream'
+  if (reply.status === 200 && isStream) return reply.body[Symbol.asyncIterator]()
+  reply.discard()
+  if (reply.status >= 300) throw statusFault(reply.status)
+  throw new Fault('unavailable', 'The server answered with something that is no event stream')
+}
+
+/** What the channel works with. */
+interface SseLink {
+  readonly http: HttpClient
+  readonly to: RemoteAddress
+  readonly clock: Clock
+  readonly log: Logger
+  /** Ends the event stream and every POST under way. */
+  readonly stop: AbortController
+}
+
+class SseChannel implements Channel {
+  readonly #link: SseLink
+  readonly #chunks: AsyncIterator<Buffer>
+  readonly #reader = new SseReader({ maxBytes: LIMITS.messageBytes })
+  #listener: ChannelListener | undefined
+  #endpoint: string | undefined
+  /** Messages that came together with the endpoint. */
+  #held: Buffer[] = []
+  #gate: Deferred<void> | undefined
+  #isOver = false
+  #posts = 0
+  #queuedBytes = 0
+  #isBehind = false
+  /** What a message has to wait for: while the session is being initialized, the POST before it. */
+  #turn: Promise<void> = Promise.resolve()
+  #isInitialized = false
+
+  constructor(chunks: AsyncIterator<Buffer>, link: SseLink) {
+    this.#chunks = chunks
+    this.#link = link
+  }
+
+  /** Reads until the server has said where to POST. Rejects with a Fault. */
+  async connect(): Promise<void> {
+    while (this.#endpoint === undefined) {
+      const next = await this.#chunks.next()
+      if (next.done === true) throw new Fault('unavailable', 'The server ended the event stream at once')
+      this.#read(next.value)
+    }
+    this.#endpoint = endpointUrl(this.#endpoint, this.#link.to.url)
+  }
+
+  listen(listener: ChannelListener): void {
+    this.#listener = listener
+    if (this.#isOver) queueMicrotask(() => listener.closed(undefined))
+    else void this.#run()
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes
+  }
+
+  send(message: Buffer): boolean {
+    if (this.#isOver) return false
+    if (this.#posts >= POSTS_MAX) {
+      this.#settle(new Fault('disconnected', 'The server leaves our messages unanswered'))
+      return false
+    }
+    this.#queue(message, 1)
+    const turn = this.#turn.then(() => this.#post(message))
+    if (!this.#isInitialized) {
+      this.#turn = this.#atMost(turn)
+      this.#isInitialized = isInitialized(message)
+    }
+    this.#isBehind = this.#queuedBytes > SLOW_BYTES
+    return !this.#isBehind
+  }
+
+  pause(): void {
+    this.#gate ??= new Deferred()
+  }
+
+  resume(): void {
+    this.#gate?.resolve()
+    this.#gate = undefined
+  }
+
+  close(): Promise<void> {
+    this.#settle(undefined)
+    return Promise.resolve()
+  }
+
+  // ── the event stream ──
+
+  /** Reads the stream to its end. Never rejects. */
+  async #run(): Promise<void> {
+    // Whoever listens is still being made.
+    await Promise.resolve()
+    for (const message of this.#held.splice(0)) this.#deliver(message)
+    try {
+      for (;;) {
+        await this.#gate?.promise
+        const next = await this.#chunks.next()
+        if (next.done === true) break
+        this.#read(next.value)
+      }
+      this.#settle(new Fault('disconnected', 'The server ended the event stream'))
+    } catch (thrown) {
+      this.#settle(new Fault('disconnected', 'The event stream of the server broke', { cause: thrown }))
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    this.#reader.push(chunk, {
+      onEvent: event => this.#event(event),
+      onSkipped: bytes => {
+        if (!this.#isOver) this.#listener?.skipped(bytes)
+      },
+    })
+  }
+
+  #event({ event, data }: SseEvent): void {
+    if (event === 'endpoint') this.#endpoint ??= data.toString()
+    // Before the endpoint nothing was asked, and nothing can be answered. Empty data only teaches an id.
+    else if (event === 'message' && this.#endpoint !== undefined && data.length > 0) this.#deliver(data)
+  }
+
+  #deliver(message: Buffer): void {
+    if (this.#isOver) return
+    if (this.#listener === undefined) this.#held.push(message)
+    else this.#listener.message(message)
+  }
+
+  // ── POSTs ──
+
+  /** Sends one message; what is answered to it comes on the event stream. Never rejects. */
+  async #post(message: Buffer): Promise<void> {
+    const { http, to, stop } = this.#link
+    try {
+      const reply = await http.send({
+        method: 'POST',
+        url: this.#endpoint ?? to.url,
+        headers: { ...to.headers, 'content-type': 'application/json' },
+        body: message,
+        signal: stop.signal,
+      })
+      reply.discard()
+      if (reply.status < 200 || reply.status >= 300) this.#refused(reply.status)
+    } catch (thrown) {
+      this.#settle(new Fault('disconnected', 'A message could not be sent to the server', { cause: thrown }))
+    } finally {
+      this.#queue(message, -1)
+    }
+  }
+
+  /** The status does not come as an answer to the request, which would wait for ever; so nothing more is waited for. */
+  #refused(status: number): void {
+    if (this.#isOver) return
+    this.#link.log.warn({ status }, 'the server did not take a message; the session is given up')
+    this.#settle(postFault(status))
+  }
+
+  #queue(message: Buffer, by: 1 | -1): void {
+    this.#posts += by
+    this.#queuedBytes += by * Math.max(message.length, POST_BYTES)
+    if (!this.#isBehind || this.#queuedBytes > SLOW_BYTES || this.#isOver) return
+    this.#isBehind = false
+    this.#listener?.drained()
+  }
+
+  /** The end of a POST, or of the patience for it: some servers answer only when the message has been dealt with. */
+  #atMost(turn: Promise<void>): Promise<void> {
+    return new Promise(resolve => {
+      const limit = this.#link.clock.after(TURN_MS, resolve)
+      void turn.then(() => {
+        limit.cancel()
+        resolve()
+      })
+    })
+  }
+
+  #settle(fault: Fault | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#link.stop.abort()
+    this.resume()
+    this.#listener?.closed(fault)
+  }
+}
+
+/** Where to POST, by what the server said. Throws a Fault for another origin, which would get our credentials. */
+const endpointUrl = (said: string, base: string): string => {
+  if (!URL.canParse(said, base)) {
+    throw new Fault('unavailable', 'The server named an endpoint for messages that is no URL')
+  }
+  const url = new URL(said, base)
+  const { origin } = new URL(base)
+  if (url.origin === origin) return url.href
+  throw new Fault('unavailable', `The server wants messages to go to another origin, ${url.origin}; refused`)
+}
+
+/** Whether a message ends the handshake (basic/lifecycle, "Initialization"). */
+const isInitialized = (message: Buffer): boolean => {
+  const classified = classify(message)
+  return (
+    classified.is === 'message' &&
+    classified.message.kind === 'notice' &&
+    classified.message.method === 'notifications/initialized'
+  )
+}
+
+const postFault = (status: number): Fault => {
+  if (status === 401 || status === 403) return statusFault(status)
+  const words =
+    status === 404
+      ? 'The server no longer knows the session (HTTP status 404)'
+      : `The server did not take a message (HTTP status ${status})`
+  return new Fault('disconnected', words, { data: { httpStatus: status } })
+}

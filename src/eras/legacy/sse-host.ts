@@ -1,0 +1,147 @@
+import { readJson } from '../../kernel/json-text.js'
+import { errorText } from '../../model/fault-table.js'
+import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
+import { encodeRefusal } from '../../wire/jsonrpc.js'
+import { accepts, mediaTypeOf } from '../../wire/media-type.js'
+import type { HttpHostOptions } from './http-host.js'
+import { type PipeHost, servePipe } from './pipe-host.js'
+import { SseSession } from './sse-session.js'
+
+const KEEP_ALIVE_MS = 15_000
+const SWEEP_MS = 1000
+/** Sessions of one face; each has an open stream, so none can be forgotten to make room. */
+const SESSIONS_MAX = 1000
+
+/** What the face needs beside what the one over Streamable HTTP needs. */
+export interface SseHostOptions extends HttpHostOptions {
+  /** Where `messages` is served; clients are told this path. */
+  readonly messagesPath?: string
+}
+
+/** The two endpoints of a face that must be closed when the proxy ends. */
+export interface SseHost {
+  /** GET opens a session and its stream; usually at `/sse`. */
+  readonly stream: HttpHandler
+  /** POST takes one message of the client. */
+  readonly messages: HttpHandler
+  readonly sessions: number
+  close(): void
+}
+
+/** A session, and what serves it. */
+interface Served {
+  readonly session: SseSession
+  readonly pipe: PipeHost
+}
+
+/** The HTTP+SSE face of the revision 2024-11-05 (basic/transports, "HTTP with SSE"): one endpoint to listen, one to send. */
+export const createSseHost = (options: SseHostOptions): SseHost => {
+  const { clock } = options
+  const served = new Map<string, Served>()
+  const face = new SseFace(options, served)
+  const timers = [
+    clock.every(KEEP_ALIVE_MS, () => {
+      for (const { session } of [...served.values()]) session.keepAlive()
+    }),
+    clock.every(SWEEP_MS, () => {
+      for (const { session } of [...served.values()]) session.sweep()
+    }),
+  ]
+  return {
+    stream: (request, responder) => face.stream(request, responder),
+    messages: (request, responder) => face.message(request, responder),
+    get sessions() {
+      return served.size
+    },
+    close() {
+      for (const timer of timers) timer.cancel()
+      for (const { pipe } of [...served.values()]) void pipe.close('the proxy is shutting down')
+    },
+  }
+}
+
+class SseFace {
+  readonly #options: SseHostOptions
+  readonly #served: Map<string, Served>
+
+  constructor(options: SseHostOptions, served: Map<string, Served>) {
+    this.#options = options
+    this.#served = served
+  }
+
+  /** The session begins with its stream and ends with it. */
+  stream(request: HttpRequest, responder: HttpResponder): void {
+    if (request.method !== 'GET') {
+      refuse(responder, 405, 'Use GET', { allow: 'GET' })
+    } else if (!accepts(request.headers.accept, 'text/event-stream')) {
+      refuse(responder, 406, 'Accept must list text/event-stream')
+    } else if (this.#served.size >= SESSIONS_MAX) {
+      refuse(responder, 503, 'Too many sessions; try again later', { 'retry-after': '5' })
+    } else {
+      this.#open(request, responder)
+    }
+  }
+
+  #open(request: HttpRequest, responder: HttpResponder): void {
+    const { principalOf, messagesPath = '/messages', clock, log, reception, identity } = this.#options
+    const principal = principalOf(request)
+    const session = new SseSession(responder, messagesPath, { principal, clock, log })
+    const pipe = servePipe(session, principal, { reception, identity, log })
+    this.#served.set(session.id, { session, pipe })
+    void pipe.gone.then(() => this.#served.delete(session.id))
+  }
+
+  message(request: HttpRequest, responder: HttpResponder): void {
+    if (request.method !== 'POST') {
+      refuse(responder, 405, 'Use POST', { allow: 'POST' })
+      return
+    }
+    if (mediaTypeOf(request.headers['content-type']) !== 'application/json') {
+      refuse(responder, 415, 'Content-Type must be application/json')
+      return
+    }
+    const session = this.#session(request)
+    if (session === undefined) {
+      refuse(responder, 404, 'Session not found: open the event stream to start a new one')
+      return
+    }
+    const why = flawOf(request.body)
+    if (why !== undefined) {
+      refuse(responder, 400, `Not JSON: ${why}`)
+    } else if (!session.hasRoomFor(request.body)) {
+      refuse(responder, 429, 'Read the event stream before you send more', { 'retry-after': '1' })
+    } else {
+      responder.send(202, { 'content-type': 'text/plain' }, 'Accepted')
+      session.receive(request.body)
+    }
+  }
+
+  /** The session that a request names; another principal's is as unknown as none. */
+  #session(request: HttpRequest): SseSession | undefined {
+    const served = this.#served.get(request.query.get('sessionId') ?? '')
+    if (served?.session.principal !== this.#options.principalOf(request)) return undefined
+    return served.session
+  }
+}
+
+/** Why a body is no JSON at all; whether it is a message is for the session to judge, and to answer on its stream. */
+const flawOf = (body: Buffer): string | undefined => {
+  try {
+    readJson(body)
+    return undefined
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : 'it cannot be read'
+  }
+}
+
+/** An HTTP refusal; its body is a JSON-RPC error, as on the other faces. */
+const refuse = (
+  responder: HttpResponder,
+  status: number,
+  words: string,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  const code = status === 400 ? -32700 : -32600
+  const body = encodeRefusal(undefined, errorText(code, words))
+  responder.send(status, { 'content-type': 'application/json', ...headers }, body)
+}

@@ -1,0 +1,180 @@
+import type { Clock, Timer } from '../../kernel/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { unguessableId } from '../../kernel/ids.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Principal } from '../../model/peer.js'
+import type { Channel, ChannelListener } from '../../wire/channel.js'
+import type { HttpResponder, HttpStream } from '../../wire/http.js'
+import { LIMITS } from '../../wire/limits.js'
+import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
+
+/** With more than this on its way a client counts as behind, and its messages wait. */
+const SLOW_BYTES = 1024 * 1024
+/** A client that has more than this in front of it when another message comes is cut off. */
+const BEHIND_BYTES = 4 * 1024 * 1024
+/** So is one that took nothing for so long. */
+const STALLED_MS = 30_000
+/** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
+const SLOWEST_BYTES_PER_MS = 256
+/** How soon we notice that a client which was behind reads again. */
+const POLL_MS = 20
+/** Messages of a client that wait while it is behind; above either limit they are refused. */
+const HELD = { messages: 100, bytes: LIMITS.bodyBytes }
+
+const SSE_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const
+
+/** What a session needs beside its stream. */
+export interface SseSessionContext {
+  readonly principal: Principal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/**
+ * One session over HTTP+SSE (2024-11-05, basic/transports): what we send are events on its one stream, what the client
+ * sends are POSTs. It lives as long as the stream.
+ */
+export class SseSession implements Channel {
+  readonly id = unguessableId()
+  readonly principal: Principal
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #out: HttpStream
+  #listener: ChannelListener | undefined
+  #isPaused = false
+  #isOver = false
+  #held: Buffer[] = []
+  #heldBytes = 0
+  #poll: Timer | undefined
+  /** What was on its way when we last looked, and when the client last took anything (monotonic). */
+  #seenBytes = 0
+  #tookMs: number
+
+  /** Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session. */
+  constructor(responder: HttpResponder, messagesPath: string, { principal, clock, log }: SseSessionContext) {
+    this.principal = principal
+    this.#clock = clock
+    this.#log = log
+    this.#tookMs = clock.nowMs()
+    this.#out = responder.stream(200, SSE_HEADERS)
+    this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
+    responder.onGone(() => this.#settle(undefined))
+  }
+
+  listen(listener: ChannelListener): void {
+    this.#listener = listener
+  }
+
+  get queuedBytes(): number {
+    return this.#out.queuedBytes
+  }
+
+  send(message: Buffer): boolean {
+    if (this.#isOver) return false
+    this.#look()
+    if (this.#out.queuedBytes > BEHIND_BYTES) {
+      this.#cutOff()
+      return false
+    }
+    this.#out.write(sseEvent({ event: 'message', data: message }))
+    this.#seenBytes = this.#out.queuedBytes
+    if (this.#seenBytes <= SLOW_BYTES) return true
+    this.#awaitReader()
+    return false
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flush()
+  }
+
+  close(): Promise<void> {
+    this.#out.end()
+    this.#settle(undefined)
+    return Promise.resolve()
+  }
+
+  // ── what the face tells ──
+
+  /** Whether another message of the client can be taken now; if not, it may try again later. */
+  hasRoomFor(message: Buffer): boolean {
+    if (this.#held.length === 0) return true
+    return this.#held.length < HELD.messages && this.#heldBytes + message.length <= HELD.bytes
+  }
+
+  /** Takes a message of the client, for which there must be room. */
+  receive(message: Buffer): void {
+    if (!this.#isPaused) {
+      this.#listener?.message(message)
+      return
+    }
+    this.#held.push(message)
+    this.#heldBytes += message.length
+  }
+
+  /** Hands over what was held back, until the listener pauses again. */
+  #flush(): void {
+    while (!this.#isPaused && !this.#isOver) {
+      const message = this.#held.shift()
+      if (message === undefined) return
+      this.#heldBytes -= message.length
+      this.#listener?.message(message)
+    }
+  }
+
+  keepAlive(): void {
+    if (this.#isOver) return
+    this.#look()
+    this.#out.write(SSE_COMMENT)
+    this.#seenBytes = this.#out.queuedBytes
+  }
+
+  /** Cuts the client off if it has not read for too long. */
+  sweep(): void {
+    if (this.#isOver) return
+    this.#look()
+    const patienceMs = Math.max(STALLED_MS, this.#seenBytes / SLOWEST_BYTES_PER_MS)
+    if (this.#clock.nowMs() - this.#tookMs >= patienceMs) this.#cutOff()
+  }
+
+  /** Takes note of whether the client took anything since the last look. */
+  #look(): void {
+    const { queuedBytes } = this.#out
+    if (queuedBytes === 0 || queuedBytes < this.#seenBytes) this.#tookMs = this.#clock.nowMs()
+    this.#seenBytes = queuedBytes
+  }
+
+  /** Tells the listener once the client has read enough; a stream does not say so by itself. */
+  #awaitReader(): void {
+    this.#poll ??= this.#clock.after(POLL_MS, () => {
+      this.#poll = undefined
+      if (this.#out.queuedBytes > SLOW_BYTES) this.#awaitReader()
+      else this.#listener?.drained()
+    })
+  }
+
+  #cutOff(): void {
+    const { queuedBytes } = this.#out
+    const facts = { principal: this.principal, queuedBytes }
+    this.#log.warn(facts, 'cut off a client that does not read its event stream')
+    this.#settle(new Fault('disconnected', 'The client does not read its event stream'))
+    this.#out.destroy()
+  }
+
+  #settle(why: Fault | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#poll?.cancel()
+    this.#held = []
+    this.#heldBytes = 0
+    this.#listener?.closed(why)
+  }
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { Pending } from '../../src/rpc/pending.js'
+
+const sink = () => ({ progress: () => undefined, ended: () => undefined })
+
+t.test('ids count up from 1 and are never used twice, whatever is closed in between', async () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom('open', 'take', 'drop', 'drain')), steps => {
+      const pending = new Pending()
+      const ids: number[] = []
+      for (const step of steps) {
+        if (step === 'open') {
+          ids.push(pending.nextId())
+          pending.add(ids.at(-1) ?? 0, sink())
+        } else if (step === 'take') pending.take(textOf(ids.at(-1) ?? 1))
+        else if (step === 'drop') pending.drop(ids[0] ?? 1)
+        else pending.drain()
+      }
+      assert.deepEqual(
+        ids,
+        ids.map((_, index) => index + 1),
+      )
+    }),
+  )
+})
+
+t.test('an answer closes exactly the request that it names, once', async () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 60 }), (count, named) => {
+      const pending = new Pending()
+      const sinks = Array.from({ length: count }, sink)
+      for (const one of sinks) pending.add(pending.nextId(), one)
+      assert.equal(pending.take(textOf(named)), sinks[named - 1])
+      assert.equal(pending.take(textOf(named)), undefined)
+      assert.equal(pending.size, named <= count ? count - 1 : count)
+    }),
+  )
+})
+
+t.test('an id is matched by its number or its decimal string, and by nothing looser', async t => {
+  const pending = new Pending()
+  const one = sink()
+  pending.add(7, one)
+  for (const same of ['7', '"7"', '"\\u0037"']) t.equal(pending.find(rawText(same)), one, same)
+  const others = [
+    '7.0',
+    '"07"',
+    '7.5',
+    'null',
+    '7e0',
+    '-7',
+    '"7 "',
+    '"+7"',
+    '[7]',
+    '{"7":7}',
+    'true',
+    '""',
+    '0',
+  ]
+  for (const other of others) t.equal(pending.take(rawText(other)), undefined, other)
+  t.equal(pending.take(undefined), undefined)
+  t.equal(pending.size, 1)
+})
+
+t.test('draining hands over every open request once', async t => {
+  const pending = new Pending()
+  const sinks = [sink(), sink()]
+  for (const one of sinks) pending.add(pending.nextId(), one)
+  t.same(pending.drain(), sinks)
+  t.same(pending.drain(), [])
+  t.notOk(pending.has(1))
+})

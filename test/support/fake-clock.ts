@@ -1,0 +1,57 @@
+import type { Clock, Timer } from '../../src/kernel/clock.js'
+
+interface Due {
+  atMs: number
+  readonly periodMs: number | undefined
+  readonly work: () => void
+}
+
+/** A clock that stands still until it is told to go on. */
+export class FakeClock implements Clock {
+  #nowMs = 1_000_000
+  readonly #due = new Set<Due>()
+
+  /** Timers that are still to come. */
+  get pending(): number {
+    return this.#due.size
+  }
+
+  nowMs(): number {
+    return this.#nowMs
+  }
+
+  after(delayMs: number, work: () => void): Timer {
+    return this.#add({ atMs: this.#nowMs + delayMs, periodMs: undefined, work })
+  }
+
+  every(periodMs: number, work: () => void): Timer {
+    return this.#add({ atMs: this.#nowMs + periodMs, periodMs, work })
+  }
+
+  /** Lets time pass; timers run in the order in which they are due. */
+  advance(ms: number): void {
+    const endMs = this.#nowMs + ms
+    for (;;) {
+      const [next] = [...this.#due].filter(due => due.atMs <= endMs).sort((a, b) => a.atMs - b.atMs)
+      if (next === undefined) break
+      this.#nowMs = next.atMs
+      if (next.periodMs === undefined) this.#due.delete(next)
+      else next.atMs += next.periodMs
+      next.work()
+    }
+    this.#nowMs = endMs
+  }
+
+  #add(due: Due): Timer {
+    this.#due.add(due)
+    const cancel = (): void => {
+      this.#due.delete(due)
+    }
+    return { cancel, [Symbol.dispose]: cancel }
+  }
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+export const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(resolve => setImmediate(resolve))
+}

@@ -1,0 +1,251 @@
+import { setMaxListeners } from 'node:events'
+import { Fault } from '../../src/kernel/faults.js'
+import type {
+  HttpClient,
+  HttpRequest,
+  HttpResponder,
+  HttpStream,
+  InboundReply,
+  OutboundRequest,
+} from '../../src/wire/http.js'
+import { SseReader } from '../../src/wire/sse-read.js'
+import { type Heard, rpc } from './channel-pair.js'
+
+// ── server side ──
+
+/** A request as a client sends it; `body` is JSON-RPC unless it is text. */
+export const httpRequest = (
+  method: string,
+  headers: Record<string, string>,
+  body: string | object = '',
+  remoteAddress = '127.0.0.1',
+): HttpRequest => ({
+  method,
+  path: '/mcp',
+  query: new URLSearchParams(),
+  headers,
+  body: Buffer.from(typeof body === 'string' ? body : rpc(body)),
+  remoteAddress,
+})
+
+/** One event that a client read. */
+export interface SeenEvent {
+  readonly id: string | undefined
+  readonly text: string
+}
+
+/** The client's end of an answer: remembers status, headers and body, and can go away. */
+export class FakeResponder implements HttpResponder, HttpStream {
+  status = 0
+  headers: Readonly<Record<string, string>> = {}
+  body = ''
+  answers = 0
+  isStream = false
+  isEnded = false
+  isDestroyed = false
+  queuedBytes = 0
+  #gone: (() => void)[] = []
+
+  send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string = ''): void {
+    this.#begin(status, headers)
+    this.body = body.toString()
+    this.isEnded = true
+  }
+
+  stream(status: number, headers: Readonly<Record<string, string>>): HttpStream {
+    this.#begin(status, headers)
+    this.isStream = true
+    return this
+  }
+
+  onGone(then: () => void): void {
+    this.#gone.push(then)
+  }
+
+  write(chunk: Buffer | string): boolean {
+    if (!this.isEnded && !this.isDestroyed) this.body += chunk.toString()
+    return true
+  }
+
+  end(): void {
+    this.isEnded = true
+  }
+
+  destroy(): void {
+    this.isDestroyed = true
+    this.goAway()
+  }
+
+  /** The connection breaks. */
+  goAway(): void {
+    if (this.isEnded) return
+    this.isDestroyed = true
+    for (const then of this.#gone.splice(0)) then()
+  }
+
+  get json(): Heard {
+    return JSON.parse(this.body) as Heard
+  }
+
+  /** Events with data, in order. */
+  get events(): SeenEvent[] {
+    return this.allEvents.filter(({ text }) => text !== '')
+  }
+
+  get allEvents(): SeenEvent[] {
+    const seen: SeenEvent[] = []
+    new SseReader({ maxBytes: 1e8 }).push(Buffer.from(this.body), {
+      onEvent: ({ id, data }) => seen.push({ id, text: data.toString() }),
+      onSkipped: () => undefined,
+    })
+    return seen
+  }
+
+  get messages(): Heard[] {
+    return this.events.map(({ text }) => JSON.parse(text) as Heard)
+  }
+
+  #begin(status: number, headers: Readonly<Record<string, string>>): void {
+    this.answers += 1
+    if (this.answers > 1) throw new Error('a request was answered twice')
+    this.status = status
+    this.headers = headers
+  }
+}
+
+// ── client side ──
+
+/** A request that reached the played server, and the means to answer it. */
+export class FakeExchange {
+  readonly request: OutboundRequest
+  isDiscarded = false
+  readonly #answer: (reply: InboundReply) => void
+  readonly #fail: (fault: Error) => void
+  #chunks: (Buffer | Error | undefined)[] = []
+  #wake: () => void = () => undefined
+
+  constructor(
+    request: OutboundRequest,
+    settle: { resolve(reply: InboundReply): void; reject(e: Error): void },
+  ) {
+    this.request = request
+    this.#answer = reply => settle.resolve(reply)
+    this.#fail = error => settle.reject(error)
+    // One signal stands for all posts of a session, and nothing here takes its listener away again.
+    setMaxListeners(0, request.signal)
+    request.signal.addEventListener('abort', () => {
+      const fault = new Fault('cancelled', 'the request was cancelled')
+      this.#fail(fault)
+      this.#put(fault)
+    })
+  }
+
+  get method(): string {
+    return this.request.method
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    return this.request.headers
+  }
+
+  get message(): Heard {
+    return JSON.parse(this.request.body?.toString() ?? '{}') as Heard
+  }
+
+  /** A complete answer. */
+  reply(status: number, headers: Record<string, string> = {}, body = ''): void {
+    this.#open(status, headers)
+    if (body !== '') this.#put(Buffer.from(body))
+    this.#put(undefined)
+  }
+
+  /** A JSON-RPC answer to the request that was sent, as JSON. */
+  json(message: object, headers: Record<string, string> = {}, status = 200): void {
+    const body = rpc({ id: this.message.id, ...message })
+    this.reply(status, { 'content-type': 'application/json', ...headers }, body)
+  }
+
+  /** Begins an event stream. */
+  sse(headers: Record<string, string> = {}): void {
+    this.#open(200, { 'content-type': 'text/event-stream', ...headers })
+  }
+
+  event(message: object | string, id?: string): void {
+    const data = typeof message === 'string' ? message : rpc(message)
+    this.raw(`${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`)
+  }
+
+  raw(text: string): void {
+    this.#put(Buffer.from(text))
+  }
+
+  end(): void {
+    this.#put(undefined)
+  }
+
+  /** The connection breaks, before or after the headers. */
+  break(fault = new Fault('unavailable', 'connection reset')): void {
+    this.#fail(fault)
+    this.#put(fault)
+  }
+
+  #open(status: number, headers: Record<string, string>): void {
+    this.#answer({
+      status,
+      headers,
+      body: this.#body(),
+      discard: () => {
+        this.isDiscarded = true
+        this.#put(undefined)
+      },
+    })
+  }
+
+  async *#body(): AsyncGenerator<Buffer, void> {
+    for (;;) {
+      while (this.#chunks.length === 0) await new Promise<void>(resolve => (this.#wake = resolve))
+      const chunk = this.#chunks.shift()
+      if (chunk instanceof Error) throw chunk
+      if (chunk === undefined) return
+      yield chunk
+    }
+  }
+
+  #put(chunk: Buffer | Error | undefined): void {
+    this.#chunks.push(chunk)
+    this.#wake()
+  }
+}
+
+/** An HTTP client whose server is played by a test. */
+export class FakeHttp implements HttpClient {
+  readonly all: FakeExchange[] = []
+  /** Answers requests by itself, if set; true: done. */
+  onRequest: ((exchange: FakeExchange) => boolean) | undefined
+  #taken = 0
+
+  send(request: OutboundRequest): Promise<InboundReply> {
+    if (request.signal.aborted) return Promise.reject(new Fault('cancelled', 'the request was cancelled'))
+    return new Promise((resolve, reject) => {
+      const exchange = new FakeExchange(request, { resolve, reject })
+      if (this.onRequest?.(exchange) !== true) this.all.push(exchange)
+    })
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  /** The next request that waits for a test. */
+  next(): FakeExchange {
+    const exchange = this.all[this.#taken]
+    if (exchange === undefined) throw new Error('no request came')
+    this.#taken += 1
+    return exchange
+  }
+
+  /** How many requests came that `next` has not handed out. */
+  get waiting(): number {
+    return this.all.length - this.#taken
+  }
+}

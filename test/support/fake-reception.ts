@@ -1,0 +1,96 @@
+import { Deferred } from '../../src/kernel/deferred.js'
+import { type JsonText, textOf } from '../../src/kernel/json-text.js'
+import type { Ask, Call, CancelReason, Client, DownCall, Reception, Welcome } from '../../src/model/links.js'
+import type { Outcome } from '../../src/model/outcome.js'
+
+export const WELCOME: Welcome = {
+  capabilities: {
+    tools: true,
+    prompts: false,
+    resources: { subscribe: true },
+    completions: true,
+    logging: true,
+  },
+  instructions: 'be nice',
+}
+
+/** A mux that remembers what it was told and answers when a test says so. */
+export class FakeReception implements Reception {
+  readonly clients: Client[] = []
+  readonly calls: Call[] = []
+  readonly notices: string[] = []
+  readonly left_: Client[] = []
+  /** What calls were told when they were called off, in order. */
+  readonly cancels: string[] = []
+  /** Set to make newcomers wait. */
+  gate: Deferred<void> | undefined
+  /** Answers each call at once, if set. */
+  onCall: ((call: Call) => void) | undefined
+
+  async welcome(client: Client): Promise<Welcome> {
+    this.clients.push(client)
+    await this.gate?.promise
+    return WELCOME
+  }
+
+  call(call: Call): void {
+    this.calls.push(call)
+    call.onCancel = reason => this.cancels.push(`${call.method} ${reason}`)
+    this.onCall?.(call)
+  }
+
+  notice(_client: Client, method: string, _params: JsonText | undefined): void {
+    this.notices.push(method)
+  }
+
+  left(client: Client): void {
+    this.left_.push(client)
+  }
+
+  get client(): Client {
+    const client = this.clients.at(-1)
+    if (client === undefined) throw new Error('no client was welcomed')
+    return client
+  }
+
+  /** The newest call. */
+  get last(): Call {
+    const call = this.calls.at(-1)
+    if (call === undefined) throw new Error('no call came')
+    return call
+  }
+}
+
+/** A question of a server that remembers its answers. */
+export class FakeAsk implements Ask {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  readonly about: DownCall | undefined = undefined
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+  readonly outcomes: Outcome[] = []
+  readonly progresses: string[] = []
+
+  constructor(method = 'roots/list', params?: object, wantsProgress = false) {
+    this.method = method
+    this.params = params === undefined ? undefined : textOf(params)
+    this.wantsProgress = wantsProgress
+  }
+
+  answer(outcome: Outcome): void {
+    this.outcomes.push(outcome)
+  }
+
+  progress(params: JsonText): void {
+    this.progresses.push(params.toString())
+  }
+}
+
+/** An outcome in a form to compare: the text, or the code of the fault. */
+export const shown = (outcome: Outcome | undefined): string => {
+  if (outcome === undefined) return 'none'
+  if (outcome.kind === 'fault') return `${outcome.fault.code}: ${outcome.fault.message}`
+  return `${outcome.kind} ${(outcome.kind === 'result' ? outcome.result : outcome.error).toString()}`
+}
+
+export const IDENTITY = { name: 'proxy', version: '1', title: 'The proxy' }
