@@ -8,7 +8,6 @@ import type { Downlink } from '../model/links.js'
 import type { Dial } from '../peers/dial.js'
 import { childEnv } from '../transport/child-env.js'
 import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
-import { createHttpClient } from '../transport/http-client.js'
 import { spawnChild } from '../transport/stdio-child.js'
 import type { HttpClient } from '../wire/http.js'
 import { IDENTITY } from './identity.js'
@@ -46,7 +45,7 @@ export const createDialer = (
   }
 }
 
-const open = (server: ServerConfig, shared: Shared, options: LinkOptions): Promise<Downlink> => {
+const open = async (server: ServerConfig, shared: Shared, options: LinkOptions): Promise<Downlink> => {
   const { transport } = server
   switch (transport.kind) {
     case 'stdio': {
@@ -66,14 +65,12 @@ const open = (server: ServerConfig, shared: Shared, options: LinkOptions): Promi
       return openLegacyPipe(channel, options)
     }
     case 'http':
-      return openLegacyHttp(shared.http, { url: transport.url, headers: transport.headers }, options)
+      return openLegacyHttp(await shared.http(), { url: transport.url, headers: transport.headers }, options)
     case 'sse':
     case 'ws':
-      return Promise.reject(
-        new Fault(
-          'unavailable',
-          `servers of type "${transport.kind}" cannot be reached by this version; use "http"`,
-        ),
+      throw new Fault(
+        'unavailable',
+        `servers of type "${transport.kind}" cannot be reached by this version; use "http"`,
       )
   }
 }
@@ -81,20 +78,21 @@ const open = (server: ServerConfig, shared: Shared, options: LinkOptions): Promi
 /** Made when first needed: a proxy of remote servers needs no guard, one of children no HTTP client. */
 class Shared {
   #guard: DeathGuard | undefined
-  #http: HttpClient | undefined
+  #http: Promise<HttpClient> | undefined
 
   get guard(): DeathGuard {
     this.#guard ??= createDeathGuard()
     return this.#guard
   }
 
-  get http(): HttpClient {
-    this.#http ??= createHttpClient()
+  /** Loaded with the first remote server: a proxy of children starts faster without. */
+  http(): Promise<HttpClient> {
+    this.#http ??= import('../transport/http-client.js').then(({ createHttpClient }) => createHttpClient())
     return this.#http
   }
 
   async close(): Promise<void> {
     this.#guard?.close()
-    await this.#http?.close()
+    await (await this.#http)?.close()
   }
 }

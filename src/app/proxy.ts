@@ -7,7 +7,7 @@ import type { Reception } from '../model/links.js'
 import { Router } from '../mux/router.js'
 import type { ServerOptions } from '../peers/options.js'
 import { createDialer } from './dialer.js'
-import { type HttpFace, serveHttp } from './front-http.js'
+import type { HttpFace } from './front-http.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
 import { type ServerStatus, serverStatus } from './status.js'
 
@@ -61,6 +61,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   router.start()
   return {
     async listen(where = {}) {
+      const { serveHttp } = await import('./front-http.js')
       const face = await serveHttp({ ...config.listen, ...where }, around)
       faces.push(face)
       return face

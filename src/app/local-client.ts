@@ -1,0 +1,167 @@
+import { Fault } from '../kernel/faults.js'
+import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import type { Ask, Call, CancelReason, Client, Reception, Welcome } from '../model/links.js'
+import { LIST_METHODS } from '../model/listing.js'
+import { failed, type Outcome, type Settle } from '../model/outcome.js'
+import { NO_CAPABILITIES, type Principal } from '../model/peer.js'
+import { NEWEST_LEGACY } from '../model/revision.js'
+import { IDENTITY } from './identity.js'
+
+/** What a local client wants to hear beside the answers to its requests. */
+export interface LocalClientOptions {
+  /** The params of each progress notification; without it no progress is asked for. */
+  readonly onProgress?: ((params: JsonText) => void) | undefined
+  /** Log messages and changed lists. */
+  readonly onNotice?: ((method: string, params: JsonText | undefined) => void) | undefined
+}
+
+/** A client in this process: it asks, and can be asked nothing. */
+export interface LocalClient {
+  /** Resolves when the servers are there or were waited for long enough; requests are served from then on. */
+  readonly welcome: Promise<Welcome>
+  /** Sends a request once we are welcome. Never rejects. */
+  request(method: string, params?: JsonText): Promise<Outcome>
+  /** All items of a list, through all its pages; none if no server has such a list. Rejects with a Fault. */
+  list(method: keyof typeof LIST_METHODS): Promise<JsonText[]>
+  /** Cancels what is under way and leaves. */
+  close(): void
+}
+
+/** Introduces a client of this process to a proxy. */
+export const createLocalClient = (reception: Reception, options: LocalClientOptions = {}): LocalClient => {
+  const client = new Local(reception, options)
+  return {
+    welcome: client.welcome,
+    request: (method, params) => client.request(method, params),
+    list: method => client.list(method),
+    close: () => client.close(),
+  }
+}
+
+// Uplinks count their ids upwards from 1; ours must not meet theirs.
+let lastId = 0
+
+class Local implements Client {
+  readonly id: number
+  readonly principal: Principal = 'local'
+  readonly revision = NEWEST_LEGACY
+  readonly capabilities = NO_CAPABILITIES
+  readonly info: JsonText = textOf(IDENTITY)
+  readonly welcome: Promise<Welcome>
+  readonly options: LocalClientOptions
+  readonly #reception: Reception
+  readonly #calls = new Set<LocalCall>()
+  #isClosed = false
+
+  constructor(reception: Reception, options: LocalClientOptions) {
+    lastId -= 1
+    this.id = lastId
+    this.options = options
+    this.#reception = reception
+    this.welcome = reception.welcome(this)
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    this.options.onNotice?.(method, params)
+  }
+
+  ask(ask: Ask): void {
+    ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
+  }
+
+  async request(method: string, params: JsonText | undefined): Promise<Outcome> {
+    await this.welcome
+    if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
+    return new Promise(resolve => {
+      const call = new LocalCall(this, { method, params }, outcome => {
+        this.#calls.delete(call)
+        resolve(outcome)
+      })
+      this.#calls.add(call)
+      this.#reception.call(call)
+    })
+  }
+
+  async list(method: keyof typeof LIST_METHODS): Promise<JsonText[]> {
+    const { list, member } = LIST_METHODS[method]
+    const { capabilities } = await this.welcome
+    const capability = list === 'templates' ? 'resources' : list
+    if (capabilities[capability] === false || capabilities[capability] === undefined) return []
+    const items: JsonText[] = []
+    let cursor: string | undefined
+    do {
+      const page = resultOf(
+        await this.request(
+          method,
+          cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]]),
+        ),
+      )
+      const found = memberOf(page, member)
+      if (found !== undefined) items.push(...elementsOf(found))
+      cursor = stringOf(memberOf(page, 'nextCursor'))
+    } while (cursor !== undefined)
+    return items
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const call of [...this.#calls]) call.cancel('the client leaves')
+    this.#reception.left(this)
+  }
+}
+
+/** The result of an outcome; throws a Fault for anything else, a server's own error in its own words. */
+export const resultOf = (outcome: Outcome): JsonText => {
+  switch (outcome.kind) {
+    case 'result':
+      return outcome.result
+    case 'fault':
+      throw outcome.fault
+    case 'error': {
+      const words = stringOf(memberOf(outcome.error, 'message')) ?? outcome.error.toString('utf8')
+      throw new Fault('unavailable', `The server answered with an error: ${words}`)
+    }
+  }
+}
+
+class LocalCall implements Call {
+  readonly client: Local
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  onCancel: ((reason: CancelReason) => void) | undefined
+  #settle: Settle | undefined
+
+  constructor(
+    client: Local,
+    { method, params }: { readonly method: string; readonly params: JsonText | undefined },
+    settle: Settle,
+  ) {
+    this.client = client
+    this.method = method
+    this.params = params
+    this.wantsProgress = client.options.onProgress !== undefined
+    this.#settle = settle
+  }
+
+  progress(params: JsonText): void {
+    if (this.#settle !== undefined) this.client.options.onProgress?.(params)
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (this.#settle !== undefined) this.client.tell(method, params)
+  }
+
+  end(outcome: Outcome): void {
+    const settle = this.#settle
+    this.#settle = undefined
+    settle?.(outcome)
+  }
+
+  cancel(reason: string): void {
+    if (this.#settle === undefined) return
+    this.onCancel?.(reason)
+    this.end(failed(new Fault('cancelled', 'The client has left')))
+  }
+}

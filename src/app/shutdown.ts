@@ -1,0 +1,92 @@
+import { Deferred } from '../kernel/deferred.js'
+import { Fault } from '../kernel/faults.js'
+import type { Logger } from '../kernel/logger.js'
+
+/** Signals that end us, with the code that shells give to a program that died of them. */
+export const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+
+type Signal = keyof typeof SIGNAL_CODES
+
+const SIGNALS = Object.keys(SIGNAL_CODES) as Signal[]
+
+/** The exit code after an error that nobody foresaw, as Node has it. */
+const CRASHED = 1
+
+/** How long closing may take; the death guard ends what is left of the servers. Below the 5 s that hosts give us. */
+const CLOSE_LIMIT_MS = 4500
+
+/** What is ended, and how. */
+export interface ShutdownOptions {
+  /** Ends everything in order; never rejects. */
+  readonly close: () => Promise<void>
+  readonly log: Logger
+  /** The exit code after a first signal; a second signal ends the process at once with a code of its own. */
+  readonly codeOf: (signal: Signal) => number
+  readonly limitMs?: number
+  /** Ends the process at once. */
+  readonly exit?: (code: number) => void
+}
+
+/** The end of a program, prepared from its beginning. */
+export interface Shutdown {
+  /** Resolves with the exit code when something asked for the end and all is closed. */
+  readonly ended: Promise<number>
+  /** Ends in order, with this exit code unless the end has begun already. */
+  end(code: number): void
+}
+
+/**
+ * Ends the program in order on SIGHUP, SIGINT and SIGTERM, after errors that nobody caught, and on `end`. Keeps the
+ * process alive until then: our timers do not, and a server that is being restarted has nothing else that would.
+ */
+export const createShutdown = (options: ShutdownOptions): Shutdown => {
+  const { log, exit = (code: number) => process.exit(code) } = options
+  const ended = new Deferred<number>()
+  const hold = setInterval(() => undefined, 2 ** 30)
+  let code: number | undefined
+  const end = (wanted: number): void => {
+    if (code !== undefined) return
+    code = wanted
+    void closeWithin(options).then(() => {
+      clearInterval(hold)
+      ended.resolve(code ?? wanted)
+    })
+  }
+  const onSignal = (signal: Signal): void => {
+    if (code !== undefined) {
+      exit(SIGNAL_CODES[signal])
+      return
+    }
+    log.info({ signal }, 'closing')
+    end(options.codeOf(signal))
+  }
+  const onError = (thrown: unknown): void => {
+    log.error(
+      { err: thrown instanceof Error ? thrown : Fault.from(thrown) },
+      'an error that nobody foresaw; closing',
+    )
+    end(CRASHED)
+    code = CRASHED
+  }
+  for (const signal of SIGNALS) process.on(signal, onSignal)
+  process.on('uncaughtException', onError)
+  process.on('unhandledRejection', onError)
+  const release = (): void => {
+    for (const signal of SIGNALS) process.off(signal, onSignal)
+    process.off('uncaughtException', onError)
+    process.off('unhandledRejection', onError)
+  }
+  return { ended: ended.promise.finally(release), end }
+}
+
+const closeWithin = async ({ close, log, limitMs = CLOSE_LIMIT_MS }: ShutdownOptions): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>(resolve => {
+    timer = setTimeout(() => {
+      log.warn({ limitMs }, 'not everything closed in time')
+      resolve()
+    }, limitMs)
+  })
+  await Promise.race([close(), limit])
+  clearTimeout(timer)
+}

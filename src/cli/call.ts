@@ -1,0 +1,88 @@
+import type { Argv } from 'yargs'
+import { suggest } from '../config/suggest.js'
+import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import { readConfiguration } from './configuration.js'
+import { EXIT } from './exit-codes.js'
+import { inProcess, type Session } from './in-process.js'
+import { print, say } from './output.js'
+import { toolArguments } from './tool-arguments.js'
+import { isError, progressLine, showResult } from './tool-result.js'
+import { CliError, configOption, logLevelOption, textOption, type Verb } from './verb.js'
+
+const options = (cli: Argv) =>
+  cli
+    .positional('tool', { type: 'string', demandOption: true, describe: 'The name that clients see' })
+    .positional('pairs', {
+      type: 'string',
+      array: true,
+      default: [] as string[],
+      describe: 'Arguments as key=value; what the input schema does not call a string is read as JSON',
+    })
+    .options({
+      config: configOption,
+      args: textOption('Arguments as a JSON object; key=value wins over its members'),
+      json: { type: 'boolean', describe: 'The whole result as the server wrote it' },
+      'log-level': logLevelOption,
+    })
+    .example('mcp-proxy call github__search_issues query=bug limit=5 --config mcp.json', 'Calls one tool')
+    .example('mcp-proxy call files__read_file --args \'{"path":"README.md"}\' --json', 'Arguments as JSON')
+
+type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
+
+/** Calls one tool of a configuration and prints what it says. */
+export const call: Verb<Flags> = {
+  usage: 'call <tool> [pairs..]',
+  describe: 'Call a tool and print what it says; starts only the servers that could have it',
+  options,
+  async run(args) {
+    const { couldOwn } = await import('../app/prefixes.js')
+    const config = await readConfiguration(args.config)
+    const servers = couldOwn(config.servers, args.tool)
+    // When nobody could have it, all are asked, for the name that was meant.
+    const asked: ProxyConfig = servers.length === 0 ? config : { ...config, servers }
+    const onProgress = process.stderr.isTTY ? (params: JsonText) => say(progressLine(params)) : undefined
+    return await inProcess(asked, { level: args.logLevel ?? 'error', onProgress }, async session => {
+      const tool = await findTool(session, args.tool, servers)
+      const values = toolArguments(args.pairs, args.args, memberOf(tool, 'inputSchema'))
+      const result = await callTool(session, args.tool, values)
+      return {
+        code: isError(result) ? EXIT.negative : EXIT.ok,
+        show: () => (args.json === true ? print(result) : showResult(result)),
+      }
+    })
+  },
+}
+
+const nameOf = (tool: JsonText): string => stringOf(memberOf(tool, 'name')) ?? ''
+
+const findTool = async (
+  { client, status }: Session,
+  name: string,
+  candidates: readonly ServerConfig[],
+): Promise<JsonText> => {
+  const tools = await client.list('tools/list')
+  const found = tools.find(tool => nameOf(tool) === name)
+  if (found !== undefined) return found
+  const failed = status().filter(
+    server => server.state !== 'ready' && candidates.some(candidate => candidate.name === server.name),
+  )
+  if (failed.length > 0) {
+    const reasons = failed.map(server => `${server.name}: ${server.why ?? 'no answer in time'}`).join('; ')
+    throw new CliError(EXIT.failure, `no server that could be reached has a tool ${name} (${reasons})`)
+  }
+  const meant = suggest(name, tools.map(nameOf))
+  throw new CliError(
+    EXIT.usage,
+    `there is no tool ${name}${meant === undefined ? '; mcp-proxy list shows all' : `; did you mean ${meant}?`}`,
+  )
+}
+
+const callTool = async ({ client }: Session, name: string, values: JsonText): Promise<JsonText> => {
+  const { resultOf } = await import('../app/local-client.js')
+  const params = objectText([
+    ['name', textOf(name)],
+    ['arguments', values],
+  ])
+  return resultOf(await client.request('tools/call', params))
+}

@@ -1,0 +1,51 @@
+import type { Argv } from 'yargs'
+import { formatProblem } from '../config/problem.js'
+import { redactServer } from '../config/redact.js'
+import type { DisabledServer, ServerConfig } from '../config/types.js'
+import { configFile, loadFile } from './configuration.js'
+import { EXIT } from './exit-codes.js'
+import { print, say } from './output.js'
+import { stdoutLook, tableText } from './table.js'
+import { configOption, type Verb } from './verb.js'
+
+const options = (cli: Argv) =>
+  cli
+    .options({ config: configOption })
+    .example('mcp-proxy check --config mcp.json', 'What is wrong with the file, and what it amounts to')
+
+type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
+
+const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
+
+/** Checks a configuration without starting anything. */
+export const check: Verb<Flags> = {
+  usage: 'check',
+  describe: 'Check a configuration: what is wrong, where, and how to mend it; starts nothing',
+  options,
+  async run(args) {
+    const { prefixOf } = await import('../app/prefixes.js')
+    const { config, problems, disabled } = await loadFile(configFile(args.config))
+    for (const problem of problems) print(formatProblem(problem))
+    const rows = [
+      ...(config?.servers ?? []).map(server => rowOf(server, prefixOf(server))),
+      ...disabled.map(rowOfDisabled),
+    ]
+    if (rows.length > 0) print(tableText(HEADINGS, rows, stdoutLook()))
+    const errors = problems.filter(({ severity }) => severity === 'error').length
+    const warnings = problems.length - errors
+    say(
+      `${count(config?.servers.length ?? 0, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`,
+    )
+    return errors > 0 ? EXIT.negative : EXIT.ok
+  },
+}
+
+const rowOf = (server: ServerConfig, prefix: string | undefined): string[] => {
+  const { name, transport, sharing } = redactServer(server)
+  const reach = transport.kind === 'stdio' ? [transport.command, ...transport.args].join(' ') : transport.url
+  return [name, transport.kind, prefix ?? '(none)', sharing, reach]
+}
+
+const rowOfDisabled = ({ name, why }: DisabledServer): string[] => [name, `(${why})`, '', '', '']
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

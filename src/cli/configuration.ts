@@ -1,0 +1,42 @@
+import { formatProblem } from '../config/problem.js'
+import type { Loaded, ProxyConfig } from '../config/types.js'
+import { EXIT } from './exit-codes.js'
+import { say } from './output.js'
+import { CliError } from './verb.js'
+
+/** The file that is meant, by flag or by environment. Throws a CliError if none is named. */
+export const configFile = (flag: string | undefined): string => {
+  const file = flag ?? process.env['MCP_PROXY_CONFIG']
+  if (file !== undefined && file !== '') return file
+  throw new CliError(
+    EXIT.usage,
+    'no configuration is named: give --config FILE, or set MCP_PROXY_CONFIG (for one server, see mcp-proxy bridge --help)',
+  )
+}
+
+/** Reads a configuration with all that can be said about it. */
+export const loadFile = async (file: string): Promise<Loaded> => {
+  const { loadConfig } = await import('../config/load.js')
+  return await loadConfig(file, process.env)
+}
+
+/**
+ * The configuration to work with: problems are told and the good servers stay. Throws a CliError if the file is unusable
+ * or no server is left.
+ */
+export const readConfiguration = async (flag: string | undefined): Promise<ProxyConfig> => {
+  const file = configFile(flag)
+  const { config, problems, disabled } = await loadFile(file)
+  for (const problem of problems) say(formatProblem(problem))
+  if (config === undefined) {
+    throw new CliError(EXIT.configuration, `${file} cannot be used: mend what is named above and start again`)
+  }
+  if (config.servers.length > 0) return config
+  const unusable = disabled.map(({ name, why }) => `${name} (${why})`).join(', ')
+  throw new CliError(
+    EXIT.configuration,
+    unusable === ''
+      ? `${file} names no server: add one to "mcpServers"`
+      : `no server of ${file} is left: ${unusable}; mend or enable one of them`,
+  )
+}

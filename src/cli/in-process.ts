@@ -1,0 +1,102 @@
+import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
+import type { ServerStatus } from '../app/status.js'
+import type { LogLevel, ProxyConfig } from '../config/types.js'
+import { EXIT } from './exit-codes.js'
+import { say } from './output.js'
+
+/** A proxy in this process, for verbs that ask one thing and end. */
+export interface Session {
+  readonly client: LocalClient
+  /** How the servers are; one that failed and is being tried again counts as failed. */
+  readonly status: () => readonly ServerStatus[]
+}
+
+/** What came of the work. */
+export interface Finding {
+  readonly code: number
+  /** Prints it; not called when a signal ended the work. */
+  readonly show: () => void
+}
+
+/** More than any list has: one page is enough, and a server that is down is waited for once. */
+const PAGE_SIZE = 1_000_000
+const POLL_MS = 50
+/** Silence for so long is explained, and again after the longer time. */
+const FIRST_WORD_MS = 2000
+const NEXT_WORD_MS = 15_000
+
+/**
+ * Starts the servers, waits for each as long as its own time to connect, does `work`, shows and ends everything. Resolves with
+ * the exit code of `work` or of the signal that ended it; rejects with what `work` threw.
+ */
+export const inProcess = async (
+  config: ProxyConfig,
+  options: LocalClientOptions & { readonly level: LogLevel },
+  work: (session: Session) => Promise<Finding>,
+): Promise<number> => {
+  const [{ createProxy }, { createLogger }, { createLocalClient }, { createShutdown, SIGNAL_CODES }] =
+    await Promise.all([
+      import('../app/proxy.js'),
+      import('../app/logger.js'),
+      import('../app/local-client.js'),
+      import('../app/shutdown.js'),
+    ])
+  const log = await createLogger({ level: options.level, isTerminal: process.stderr.isTTY })
+  const startupWaitMs = Math.max(...config.servers.map(({ timeouts }) => timeouts.connectMs))
+  const listMs = Math.max(...config.servers.map(({ timeouts }) => timeouts.listMs))
+  const patient: ProxyConfig = { ...config, startupWaitMs, pageSize: PAGE_SIZE }
+  const proxy = createProxy(patient, { log, listWaitMs: listMs })
+  let isOver = false
+  const close = (): Promise<void> => {
+    isOver = true
+    return proxy.close()
+  }
+  const shutdown = createShutdown({ close, log, codeOf: signal => SIGNAL_CODES[signal] })
+  const client = createLocalClient(proxy.reception, options)
+  const starts = watchStarts(() => proxy.status())
+  let failure: { readonly thrown: unknown } | undefined
+  const done = async (): Promise<number> => {
+    try {
+      await client.welcome
+      starts.stop()
+      const { code, show } = await work({ client, status: () => starts.status() })
+      if (!isOver) show()
+      return code
+    } catch (thrown) {
+      failure = { thrown }
+      return EXIT.failure
+    }
+  }
+  void done().then(code => shutdown.end(code))
+  const code = await shutdown.ended
+  starts.stop()
+  if (failure !== undefined && code === EXIT.failure) throw failure.thrown
+  return code
+}
+
+/** Watches servers start, says which of them take long, and remembers why one failed although it is tried again. */
+const watchStarts = (current: () => readonly ServerStatus[]) => {
+  const whys = new Map<string, string>()
+  const startedMs = performance.now()
+  let nextWordMs = FIRST_WORD_MS
+  const look = (): void => {
+    const all = current()
+    for (const { name, why } of all) if (why !== undefined) whys.set(name, why)
+    const spentMs = performance.now() - startedMs
+    if (spentMs < nextWordMs) return
+    nextWordMs += NEXT_WORD_MS
+    const slow = all
+      .filter(({ name, state }) => state === 'starting' && !whys.has(name))
+      .map(({ name }) => name)
+    if (slow.length > 0) say(`still starting after ${Math.round(spentMs / 1000)} s: ${slow.join(', ')}`)
+  }
+  const timer = setInterval(look, POLL_MS)
+  return {
+    stop(): void {
+      look()
+      clearInterval(timer)
+    },
+    status: (): readonly ServerStatus[] =>
+      current().map(one => (one.state === 'ready' ? one : { ...one, why: one.why ?? whys.get(one.name) })),
+  }
+}

@@ -1,0 +1,61 @@
+import type { ListenConfig } from '../config/types.js'
+import { EXIT } from './exit-codes.js'
+import { say } from './output.js'
+import { CliError, textOption, textsOption } from './verb.js'
+
+/** Options of verbs that listen for HTTP. */
+export const listenOptions = {
+  host: textOption('The address to listen on'),
+  port: textOption('The port to listen on; 0 takes any free one'),
+  'allow-remote': {
+    type: 'boolean',
+    describe: 'Listen on an address that other machines can reach, although there is no authentication',
+  },
+  'allowed-host': textsOption('A name by which clients may call us, beside localhost; may be repeated'),
+} as const
+
+/** What those options hold. */
+export interface ListenFlags {
+  readonly host?: string | undefined
+  readonly port?: string | undefined
+  readonly allowRemote?: boolean | undefined
+  readonly allowedHost?: readonly string[] | undefined
+}
+
+const PORT_MAX = 65_535
+const WILDCARDS = ['0.0.0.0', '::', '']
+
+const isLoopback = (host: string): boolean =>
+  host.toLowerCase() === 'localhost' || host === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(host)
+
+/** Where to listen: flags win over the file. Throws a CliError for a bad port, or an address that needs `--allow-remote`. */
+export const resolveListen = (configured: ListenConfig, flags: ListenFlags): ListenConfig => {
+  const host = (flags.host ?? configured.host).replace(/^\[(.*)\]$/, '$1')
+  const port = flags.port === undefined ? configured.port : readPort(flags.port)
+  const allowedHosts = [...configured.allowedHosts, ...(flags.allowedHost ?? [])]
+  if (!isLoopback(host)) checkRemote(host, allowedHosts, flags.allowRemote === true)
+  return { ...configured, host, port, allowedHosts }
+}
+
+const readPort = (text: string): number => {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port <= PORT_MAX) return port
+  throw new CliError(EXIT.usage, `--port must be a number from 0 to ${PORT_MAX}, not "${text}"`)
+}
+
+const checkRemote = (host: string, allowedHosts: readonly string[], isAllowed: boolean): void => {
+  if (!isAllowed) {
+    throw new CliError(
+      EXIT.usage,
+      `${host} can be reached from other machines, and there is no authentication yet: whoever reaches the port can ` +
+        'use every server. Listen on 127.0.0.1, or add --allow-remote if something else guards the port, and name ' +
+        'the hosts that clients call in listen.allowedHosts or with --allowed-host.',
+    )
+  }
+  if (WILDCARDS.includes(host) && allowedHosts.length === 0) {
+    say(
+      `mcp-proxy: only requests to localhost will be answered on ${host}; name other hosts in listen.allowedHosts ` +
+        'or with --allowed-host',
+    )
+  }
+}

@@ -1,0 +1,39 @@
+/** Writes data to stdout; for programs as well as for people. */
+export const print = (text: string | Uint8Array): void => {
+  process.stdout.write(text)
+  process.stdout.write('\n')
+}
+
+/** Writes words for people to stderr; stdout may be the protocol. */
+export const say = (words: string): void => {
+  process.stderr.write(`${words}\n`)
+}
+
+/** Whoever reads our output may leave early, such as `head`: no reason to crash, and the rest goes nowhere. */
+export const tolerateClosedPipes = (): void => {
+  for (const stream of [process.stdout, process.stderr]) stream.off('error', ignore).on('error', ignore)
+}
+
+const ignore = (): void => undefined
+
+/** Resolves when all that was written is out of our hands; on some platforms pipes are asynchronous. */
+export const flush = async (): Promise<void> => {
+  await Promise.all([process.stdout, process.stderr].map(written))
+}
+
+const written = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise(resolve => {
+    if (!stream.writable) resolve()
+    else stream.write('', () => resolve())
+  })
+
+// Escape sequences (ECMA-48), and the format characters that reorder what a reader sees (Unicode UAX #9, table 4).
+const ESCAPE = String.raw`\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])`
+const REORDERING = String.raw`[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]`
+const NOT_LINES = new RegExp(String.raw`${ESCAPE}|(?![\n\t])\p{Cc}|${REORDERING}`, 'gu')
+
+/** Text of a server as a terminal may show it: lines and tabs stay, nothing can move the cursor or hide words. */
+export const harmless = (text: string): string => text.replace(NOT_LINES, '')
+
+/** Text of a server as one line. */
+export const oneLine = (text: string): string => harmless(text).replace(/\s+/g, ' ').trim()

@@ -1,0 +1,25 @@
+import { resolve } from 'node:path'
+import type { Argv } from 'yargs'
+import { configFile, readConfiguration } from './configuration.js'
+import { loadParts, serveStdio } from './faces.js'
+import { stdioSnippet } from './snippets.js'
+import { configOption, logLevelOption, type Verb } from './verb.js'
+
+const options = (cli: Argv) =>
+  cli
+    .options({ config: configOption, 'log-level': logLevelOption })
+    .example('mcp-proxy stdio --config mcp.json', 'All servers of the file, for the client that starts this')
+
+type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
+
+/** Serves all servers of a configuration as one to the client that started us. */
+export const stdio: Verb<Flags> = {
+  usage: 'stdio',
+  describe: 'Serve all servers of a configuration as one, on stdin and stdout',
+  options,
+  async run(args) {
+    const [config] = await Promise.all([readConfiguration(args.config), loadParts()])
+    const hint = stdioSnippet('mcp-proxy', ['stdio', '--config', resolve(configFile(args.config))])
+    return await serveStdio({ config, level: args.logLevel ?? config.logLevel }, hint)
+  },
+}

@@ -1,0 +1,71 @@
+import picocolors from 'picocolors'
+import { oneLine } from './output.js'
+
+/** How a table is drawn. */
+export interface Look {
+  /** Characters in a line of the terminal; undefined for a file or a pipe, where nothing is cut or coloured. */
+  readonly width: number | undefined
+  readonly hasColor: boolean
+}
+
+/** How tables look on our stdout; NO_COLOR and FORCE_COLOR count on terminals only (https://no-color.org). */
+export const stdoutLook = (): Look => {
+  const { isTTY, columns } = process.stdout
+  return isTTY
+    ? { width: columns, hasColor: picocolors.isColorSupported }
+    : { width: undefined, hasColor: false }
+}
+
+const GAP = '  '
+const ELLIPSIS = '…'
+/** The last column never gets narrower than this; lines wrap instead. */
+const LEAST_LAST = 16
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+
+const charWidth = (char: string): number => (/\p{Mn}|\p{Cf}/u.test(char) ? 0 : WIDE.test(char) ? 2 : 1)
+
+const textWidth = (text: string): number => {
+  let width = 0
+  for (const char of text) width += charWidth(char)
+  return width
+}
+
+const cut = (text: string, width: number): string => {
+  if (textWidth(text) <= width) return text
+  let kept = ''
+  let used = 0
+  for (const char of text) {
+    used += charWidth(char)
+    if (used > width - 1) break
+    kept += char
+  }
+  return kept + ELLIPSIS
+}
+
+const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - textWidth(text)))
+
+/** A table with a line of headings, its columns aligned; on a terminal the last column is cut to fit. */
+export const tableText = (
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  look: Look,
+): string => {
+  const lines = [headings, ...rows].map(row => row.map(oneLine))
+  const last = headings.length - 1
+  const widths = headings.map((_, column) => Math.max(...lines.map(row => textWidth(row[column] ?? ''))))
+  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0)
+  const room = look.width === undefined ? undefined : Math.max(LEAST_LAST, look.width - before)
+  const colors = picocolors.createColors(look.hasColor)
+  return lines
+    .map((row, index) => {
+      const cells = row.map((cell, column) => {
+        if (column < last) return pad(cell, widths[column] ?? 0)
+        return room === undefined ? cell : cut(cell, room)
+      })
+      const line = cells.join(GAP).trimEnd()
+      return index === 0 ? colors.bold(line) : line
+    })
+    .join('\n')
+}

@@ -1,0 +1,45 @@
+import type { ArgumentsCamelCase, Argv, Options } from 'yargs'
+import type { LogLevel } from '../config/types.js'
+
+/** One word after `mcp-proxy`, and what it does; its file imports at the top only what the help needs. */
+export interface Verb<T> {
+  /** As yargs reads it, such as `call <tool> [pairs..]`. */
+  readonly usage: string
+  readonly describe: string
+  readonly options: (cli: Argv) => Argv<T>
+  /** Does it; `command` is what stood after `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
+  run(args: ArgumentsCamelCase<T>, command: readonly string[] | undefined): Promise<number>
+}
+
+/** Ends a verb with a message for the person who called it. */
+export class CliError extends Error {
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.name = 'CliError'
+    this.code = code
+  }
+}
+
+/** An option with a text that may be given once. */
+export const textOption = (describe: string) =>
+  ({ type: 'string', requiresArg: true, describe }) as const satisfies Options
+
+/** An option with a text that may be given many times. */
+export const textsOption = (describe: string) =>
+  ({ type: 'string', array: true, requiresArg: true, describe }) as const satisfies Options
+
+/** `--config`. */
+export const configOption = textOption(
+  'The configuration file; without it, the one that MCP_PROXY_CONFIG names',
+)
+
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
+
+/** `--log-level`. */
+export const logLevelOption = {
+  choices: LEVELS,
+  requiresArg: true,
+  describe: 'How much is logged to stderr',
+} as const satisfies Options

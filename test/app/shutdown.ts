@@ -1,0 +1,49 @@
+import t from 'tap'
+import { createShutdown } from '../../src/app/shutdown.js'
+import { Deferred } from '../../src/kernel/deferred.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+
+const codeOf = () => 0
+
+t.test('a signal closes once, and then the code is known', async t => {
+  const before = process.listenerCount('SIGHUP')
+  const closing = new Deferred<void>()
+  const exits: number[] = []
+  let closes = 0
+  const close = () => {
+    closes += 1
+    return closing.promise
+  }
+  const shutdown = createShutdown({ close, log: silentLogger, codeOf, exit: code => exits.push(code) })
+  process.emit('SIGTERM', 'SIGTERM')
+  shutdown.end(7)
+  t.equal(closes, 1)
+  t.same(exits, [])
+  process.emit('SIGINT', 'SIGINT')
+  t.same(exits, [130], 'a second signal does not wait')
+  process.emit('SIGHUP', 'SIGHUP')
+  t.same(exits, [130, 129])
+  closing.resolve()
+  t.equal(await shutdown.ended, 0)
+  t.equal(process.listenerCount('SIGHUP'), before, 'we no longer listen for signals after the end')
+})
+
+t.test('an error that nobody caught closes all the same and ends with 1', async t => {
+  const logged: object[] = []
+  const log = { ...silentLogger, error: (facts: object) => void logged.push(facts) }
+  const shutdown = createShutdown({ close: () => Promise.resolve(), log, codeOf })
+  const own = process.listeners('uncaughtException').at(-1)
+  own?.(new Error('oops'), 'uncaughtException')
+  ;(own as ((thrown: unknown) => void) | undefined)?.('again')
+  t.equal(await shutdown.ended, 1)
+  t.match(logged, [{ err: { message: 'oops' } }, { err: { code: 'internal', cause: 'again' } }])
+})
+
+t.test('what does not close in time is left behind', async t => {
+  const warned: object[] = []
+  const log = { ...silentLogger, warn: (facts: object) => void warned.push(facts) }
+  const shutdown = createShutdown({ close: () => new Promise(() => undefined), log, codeOf, limitMs: 1 })
+  shutdown.end(4)
+  t.equal(await shutdown.ended, 4)
+  t.same(warned, [{ limitMs: 1 }])
+})

@@ -1,0 +1,82 @@
+import t from 'tap'
+import { tableText } from '../../src/cli/table.js'
+import { configFile, runHere, tiny } from '../support/cli.js'
+
+t.test('list shows what clients see, and why a server is not there', async t => {
+  const file = configFile(t, { one: tiny(), two: tiny('--die') })
+  const { code, out } = await runHere(t, 'list', '--config', file)
+  t.equal(code, 0)
+  t.match(
+    out,
+    /^Servers \(2\)\nNAME +STATE +REVISION +WHY\none +ready +2025-11-25\ntwo +failed +- +exited with code 3\n/,
+  )
+  t.match(out, /^Tools \(6\)\nNAME +DESCRIPTION\none__echo +Says its arguments as they came\n/m)
+  t.match(out, /^Prompts \(1\)\nNAME +DESCRIPTION\none__greet +A greeting\n/m)
+  t.match(out, /^Resources \(1\)\nURI +NAME\none\+memo:\/\/one +One\n/m)
+  t.notMatch(out, 'Resource templates', 'what there is none of is not mentioned')
+  t.notMatch(out, '\u001b', 'a pipe gets no colours')
+})
+
+t.test('list --json is one document that holds items as they came', async t => {
+  const file = configFile(t, { one: tiny(), two: tiny('--die') })
+  const { code, out } = await runHere(t, 'list', '--config', file, '--json')
+  t.equal(code, 0)
+  t.equal(out.split('\n').length, 2)
+  t.match(out, '"size":12345678901234567890')
+  t.match(JSON.parse(out), {
+    servers: [
+      { name: 'one', alias: 'one', state: 'ready', revision: '2025-11-25' },
+      { name: 'two', state: 'failed', why: 'exited with code 3' },
+    ],
+    tools: [{ name: 'one__echo', inputSchema: { properties: { n: { type: 'integer' } } } }],
+    prompts: [{ name: 'one__greet' }],
+    resources: [{ uri: 'one+memo://one' }],
+    templates: [],
+  })
+})
+
+t.test('list ends with 4 when no server could be reached, and 3 when none is configured', async t => {
+  const dead = await runHere(t, 'list', '--config', configFile(t, { two: tiny('--die') }))
+  t.match(dead, { code: 4, out: /exited with code 3/ })
+  const none = await runHere(t, 'list', '--config', configFile(t, {}))
+  t.match(none, { code: 3, out: '', err: /names no server: add one to "mcpServers"/ })
+  const off = await runHere(t, 'list', '--config', configFile(t, { a: { command: 'x', disabled: true } }))
+  t.match(off, { code: 3, err: /no server of .* is left: a \(disabled\); mend or enable/ })
+})
+
+t.test('bad servers are told and do not keep the good ones from working', async t => {
+  const file = configFile(t, { bad: { url: 'nonsense' }, one: tiny() })
+  t.match(await runHere(t, 'list', '--config', file), {
+    code: 0,
+    err: /error: mcpServers\.bad\.url/,
+    out: /^one +ready/m,
+  })
+})
+
+t.test('silence is explained after two seconds', async t => {
+  const file = configFile(t, { sleepy: tiny('--slow', '2300'), quick: tiny() })
+  t.match(await runHere(t, 'list', '--config', file), {
+    code: 0,
+    err: 'still starting after 2 s: sleepy\n',
+    out: /^sleepy +ready/m,
+  })
+})
+
+t.test('a table fits its terminal and cannot be steered by what it shows', async t => {
+  const rows = [
+    ['a', 'x'.repeat(50)],
+    ['bb', '\u001b[2Jtwo\nlines\u202e'],
+  ]
+  const narrow = tableText(['NAME', 'TEXT'], rows, { width: 30, hasColor: false })
+  t.same(narrow.split('\n'), ['NAME  TEXT', `a     ${'x'.repeat(23)}…`, 'bb    two lines'])
+  const wide = tableText(
+    ['NAME', 'TEXT'],
+    [
+      ['日本', 'y'],
+      ['a', 'z'],
+    ],
+    { width: undefined, hasColor: false },
+  )
+  t.same(wide.split('\n'), ['NAME  TEXT', '日本  y', 'a     z'])
+  t.match(tableText(['A'], [], { width: 80, hasColor: true }), '\u001b[1mA')
+})

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { runHere } from '../support/cli.js'
+
+const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+
+const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
+  ['', /name a command: serve, stdio, bridge, check, list or call/],
+  ['sevre', /Did you mean serve\?/],
+  ['nonsense', /Unknown argument: nonsense/],
+  ['serve --prot 1', /Unknown argument: prot\. Did you mean --port\?/],
+  ['serve --config', /Not enough arguments following: config/],
+  ['serve --config a --config b', /--config may be given once/],
+  ['serve --config a --log-level loud', /Choices: "debug", "info"/],
+  ['serve --config a extra', /Unknown argument: extra/],
+  ['serve -- node server.js', /only bridge takes a command after --/],
+  ['call', /call needs the name of a tool/],
+  ['bridge', /which server\? Write its command after --/],
+  ['bridge --', /which server\?/],
+  ['bridge http://localhost:1/mcp -- node', /a URL and a command are two servers/],
+  ['bridge ftp://localhost', /a whole http or https address/],
+  ['bridge nonsense', /a whole http or https address/],
+  ['bridge --to stdio --port 1 -- node', /need --to http/],
+  ['bridge --header a:b -- node', /--header is for a URL/],
+  ['bridge --env A=1 http://localhost:1/mcp', /--env is for a command/],
+  ['bridge --env A -- node', /--env needs KEY=VALUE/],
+  ['bridge --header nonsense http://localhost:1/mcp', /--header needs "Name: value"/],
+  ['bridge --port 65536 -- node', /--port must be a number from 0 to 65535, not "65536"/],
+  ['bridge --port 80x -- node', /--port must be a number/],
+  ['bridge --host 0.0.0.0 -- node', /no authentication yet.*--allow-remote.*listen\.allowedHosts/],
+]
+
+t.test('a wrong command line is told in a line, with a way to help, and ends with 2', async t => {
+  for (const [words, says] of USAGE) {
+    const { code, out, err } = await runHere(t, ...words.split(' ').filter(word => word !== ''))
+    t.equal(code, 2, words)
+    t.equal(out, '', 'nothing on stdout')
+    t.match(err, says, words)
+    t.match(err, /\nTry: mcp-proxy (serve |call |bridge )?--help\n$/)
+    t.ok(err.split('\n').length <= 5, 'it is short')
+  }
+})
+
+t.test('help and version go to stdout, and help explains the exit codes', async t => {
+  const help = await runHere(t, '--help')
+  t.match(help, { code: 0, err: '' })
+  for (const verb of ['serve', 'stdio', 'bridge', 'check', 'list', 'call'])
+    t.match(help.out, `mcp-proxy ${verb}`)
+  t.match(help.out, 'Exit codes:')
+  for (const line of [/\b1 +the tool answered/, /\b2 +the command line/, /\b3 +the conf/, /\b4 +no server/]) {
+    t.match(help.out, line)
+  }
+  t.same(await runHere(t, '--version'), { code: 0, out: `${version}\n`, err: '' })
+})
+
+t.test('every verb has help with an example', async t => {
+  for (const verb of ['serve', 'stdio', 'bridge', 'check', 'list', 'call']) {
+    const { code, out } = await runHere(t, verb, '--help')
+    t.equal(code, 0)
+    t.match(out, new RegExp(`Examples:\\n  mcp-proxy ${verb} `))
+    t.notMatch(out, /npx mcp-proxy/)
+  }
+})
+
+t.test('help after -- belongs to the command', async t => {
+  t.match(
+    (await runHere(t, 'bridge', '--to', 'stdio', '--port', '1', '--', 'node', '--help')).err,
+    /need --to http/,
+  )
+})
+
+t.test('without a configuration it is said how to name one', async t => {
+  const before = process.env.MCP_PROXY_CONFIG
+  t.teardown(() => {
+    if (before === undefined) delete process.env.MCP_PROXY_CONFIG
+    else process.env.MCP_PROXY_CONFIG = before
+  })
+  process.env.MCP_PROXY_CONFIG = ''
+  t.match(await runHere(t, 'list'), { code: 2, err: /--config FILE, or set MCP_PROXY_CONFIG/ })
+  process.env.MCP_PROXY_CONFIG = '/nowhere/mcp.json'
+  t.match(await runHere(t, 'list'), { code: 3, err: /^\/nowhere\/mcp\.json: error: there is no such file/ })
+  t.match((await runHere(t, 'list', '--config', '/elsewhere')).err, /^\/elsewhere: error/, 'the flag wins')
+})

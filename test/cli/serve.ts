@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import t from 'tap'
+import { resolveListen } from '../../src/cli/listening.js'
+import { DEFAULTS } from '../../src/config/defaults.js'
+import { BIN, configFile, INITIALIZE, runHere, startBin, tiny } from '../support/cli.js'
+import { isRunning, until } from '../support/processes.js'
+
+const post = (url: string, message: object, session?: string | null) =>
+  fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(session == null ? {} : { 'mcp-session-id': session }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+  })
+
+t.test('serve says where it listens, serves, and ends its servers with itself', async t => {
+  const file = configFile(t, { one: tiny() }, { listen: { port: 1 } })
+  const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
+  const line = await proxy.line(/./)
+  t.match(line, /^mcp-proxy listening on http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+  const url = line.split(' ').at(-1) ?? ''
+  t.equal((await fetch(new URL('/healthz', url))).status, 200)
+  const session = (await post(url, INITIALIZE)).headers.get('mcp-session-id')
+  const called = await post(
+    url,
+    { id: 2, method: 'tools/call', params: { name: 'one__facts', arguments: {} } },
+    session,
+  )
+  const { pid } = JSON.parse(/\{\\"argv.*?\}/.exec(await called.text())?.[0].replaceAll('\\"', '"') ?? '{}')
+  t.ok(isRunning(pid))
+  proxy.child.kill('SIGTERM')
+  t.equal(await proxy.exited, 0)
+  await until(() => !isRunning(pid), 'the end of the server')
+  t.equal(proxy.out, `${line}\n`, 'stdout holds nothing else')
+  t.match(proxy.err, `claude mcp add --transport http mcp-proxy ${url}`)
+  t.match(proxy.err, '"mcpServers": {')
+  t.match(proxy.err, '"type": "http"')
+  t.match(proxy.err, '"servers": {')
+  t.match(proxy.err, JSON.stringify(process.execPath), 'the path of node is absolute')
+  t.match(proxy.err, JSON.stringify(BIN), 'and that of the script')
+  t.notMatch(proxy.err, 'npx')
+})
+
+t.test('serve ends with 4 when the port is taken', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as { port: number }
+  const ran = await runHere(t, 'serve', '--config', configFile(t, { one: tiny() }), '--port', String(port))
+  t.match(ran, {
+    code: 4,
+    out: '',
+    err: new RegExp(`port ${port} is already in use: choose another with --port`),
+  })
+})
+
+t.test('an address in the file that others can reach needs --allow-remote, too', async t => {
+  const file = configFile(t, { one: tiny() }, { listen: { host: '192.0.2.1' } })
+  t.match(await runHere(t, 'serve', '--config', file), {
+    code: 2,
+    err: /192\.0\.2\.1 can be reached from other/,
+  })
+})
+
+t.test('which addresses are refused is a table', async t => {
+  const resolve = (host: string, allowRemote = false) => resolveListen(DEFAULTS.listen, { host, allowRemote })
+  for (const host of [
+    '127.0.0.1',
+    '127.1.2.3',
+    'localhost',
+    'LOCALHOST',
+    '::1',
+    '[::1]',
+    '::ffff:127.0.0.1',
+  ]) {
+    t.equal(resolve(host).host, host.replace(/[[\]]/g, ''))
+  }
+  for (const host of [
+    '0.0.0.0',
+    '::',
+    '',
+    '10.0.0.1',
+    'example.com',
+    '127.0.0.1.example.com',
+    'localhost.example',
+  ]) {
+    t.throws(() => resolve(host), { code: 2 }, host)
+  }
+  t.equal(resolve('10.0.0.1', true).host, '10.0.0.1')
+  const named = resolveListen({ ...DEFAULTS.listen, allowedHosts: ['a'] }, { allowedHost: ['b'], port: '0' })
+  t.same(named, { host: '127.0.0.1', port: 0, allowedHosts: ['a', 'b'], allowedOrigins: [] })
+})
