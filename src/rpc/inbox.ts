@@ -43,7 +43,7 @@ export class Inbox {
         return
       case 'malformed': {
         this.#log.warn({ why: classified.why }, 'dropped a malformed message of the server')
-        const sink = classified.answers ? this.pending.take(classified.id) : undefined
+        const sink = classified.asks ? undefined : this.pending.take(classified.id)
         sink?.ended(failed(new Fault('internal', `The server's answer is malformed: ${classified.why}`)))
       }
     }

@@ -17,9 +17,11 @@ export interface Malformed {
   readonly code: -32700 | -32600
   /** For the peer and the log; never repeats what the peer sent. */
   readonly why: string
-  /** The one usable id, to echo, or of the request whose answer is bad if `answers`. */
+  /** The one usable id, to echo, or of the request whose answer is bad unless it `asks`. */
   readonly id: JsonText | undefined
-  /** It has no `method`, so it was meant as an answer; whoever answers an answer may do so for ever. */
+  /** It has a `method`, so it was meant as a request or a notification. */
+  readonly asks: boolean
+  /** It has no `method` but a result or an error, so it was meant as an answer; whoever answers an answer may do so for ever. */
   readonly answers: boolean
 }
 
@@ -39,7 +41,14 @@ export function classify(bytes: Buffer): Classified {
     text = readJson(bytes)
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
-    return { is: 'malformed', code: -32700, why: `Not JSON: ${why}`, id: undefined, answers: false }
+    return {
+      is: 'malformed',
+      code: -32700,
+      why: `Not JSON: ${why}`,
+      id: undefined,
+      asks: false,
+      answers: false,
+    }
   }
   return kindOf(text) === 'array' ? classifyArray(text) : classifyObject(text)
 }
@@ -62,7 +71,9 @@ function classifyObject(text: JsonText): Classified {
   const frame = frameOf(text)
   const message = messageOf(frame)
   if (typeof message !== 'string') return { is: 'message', message }
-  return { ...invalid(message), id: frame.id, answers: frame.method === undefined }
+  const asks = frame.method !== undefined
+  const answers = !asks && (frame.result !== undefined || frame.error !== undefined)
+  return { ...invalid(message), id: frame.id, asks, answers }
 }
 
 const invalid = (why: string): Malformed => ({
@@ -70,6 +81,7 @@ const invalid = (why: string): Malformed => ({
   code: -32600,
   why,
   id: undefined,
+  asks: false,
   answers: false,
 })
 

@@ -134,10 +134,10 @@ t.test('what is no message says which error, whose, and whether it may be answer
     [answer('"method":"m","params":{"requestId":1,"requestId":2}'), -32600, undefined, false],
     // Answers.
     [answer('"id":7,"result":{},"error":{}'), -32600, '7', true],
-    [answer('"id":7'), -32600, '7', true],
-    [answer('"id":7,"params":{}'), -32600, '7', true],
-    ['{"jsonrpc":"2.0"}', -32600, undefined, true],
-    ['{}', -32600, undefined, true],
+    [answer('"id":7'), -32600, '7', false],
+    [answer('"id":7,"params":{}'), -32600, '7', false],
+    ['{"jsonrpc":"2.0"}', -32600, undefined, false],
+    ['{}', -32600, undefined, false],
     [answer('"id":null,"result":{}'), -32600, undefined, true],
     [answer('"result":{}'), -32600, undefined, true],
     [answer('"id":7.5,"result":{}'), -32600, undefined, true],
@@ -149,10 +149,23 @@ t.test('what is no message says which error, whose, and whether it may be answer
   ]
   for (const [text, code, id, answers] of rows) {
     const { why, ...rest } = classifyText(text) as { why: string }
-    t.strictSame(rest, { is: 'malformed', code, ...(id === undefined ? {} : { id }), answers }, text)
+    const asks = code === -32600 && text.includes('"method"')
+    t.strictSame(rest, { is: 'malformed', code, ...(id === undefined ? {} : { id }), asks, answers }, text)
     t.match(why, /^[A-Z]/, text)
   }
 })
+
+t.test(
+  'an array of more messages than a batch may hold is refused before anything is kept of it',
+  async t => {
+    const many = `[${'1,'.repeat(50)}1]`
+    t.match(classify(Buffer.from(many)), {
+      is: 'malformed',
+      code: -32600,
+      why: 'A batch may hold 50 messages',
+    })
+  },
+)
 
 t.test('a reason never repeats what the peer sent', async t => {
   const texts = [

@@ -3,7 +3,6 @@ import type { LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import type { Classified } from '../../wire/classify.js'
 import { encodeRefusal } from '../../wire/jsonrpc.js'
-import { LIMITS } from '../../wire/limits.js'
 import type { LegacyUplink } from './uplink.js'
 
 /** The only revision with JSON-RPC batches (2025-03-26, basic, "Batching"). */
@@ -11,7 +10,6 @@ export const BATCH_REVISION: LegacyRevision = '2025-03-26'
 
 /** Why an array may not be taken from this client; undefined if it may. */
 export const batchRefusal = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
-  if (items.length > LIMITS.batchMessages) return `A batch may hold ${LIMITS.batchMessages} messages`
   if (items.some(isInitialize)) return 'initialize must not be part of a batch'
   if (!uplink.isKnown) return 'Not initialized'
   if (uplink.revision !== BATCH_REVISION) return `Batch not supported in ${uplink.revision}`

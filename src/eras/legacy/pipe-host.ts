@@ -1,4 +1,6 @@
+import type { Clock } from '../../kernel/clock.js'
 import { Deferred } from '../../kernel/deferred.js'
+import type { JsonText } from '../../kernel/json-text.js'
 import { errorText } from '../../model/fault-table.js'
 import type { Principal } from '../../model/peer.js'
 import type { Outlet, ReplyStream } from '../../rpc/host.js'
@@ -15,16 +17,29 @@ const IDLESS_ERRORS_SINCE = '2025-11-25'
 /** A client that lets more than this pile up is cut off; two answers of the largest size are still fine. */
 const BEHIND_BYTES = 2 * LIMITS.messageBytes
 
+/**
+ * An answer does not follow on the heels of what was said about its request: SDK clients handle notifications a moment later
+ * than answers, and drop the progress of a request whose answer was in the same read.
+ */
+const SETTLE_MS = 2
+
+/** What a face on a channel needs beside what every uplink needs. */
+export interface PipeOptions extends UplinkOptions {
+  readonly clock: Clock
+}
+
 /** One legacy client on a channel of its own: our stdin and stdout, a WebSocket, a socket. */
 export class PipeHost implements ChannelListener, Outlet, ReplyStream {
   readonly #channel: Channel
   readonly #uplink: LegacyUplink
-  readonly #options: UplinkOptions
+  readonly #options: PipeOptions
   readonly #gone = new Deferred<void>()
   readonly canAsk = true
   #asks = 0
+  /** When something was last said about a request under way. */
+  #saidAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(channel: Channel, principal: Principal, options: UplinkOptions) {
+  constructor(channel: Channel, principal: Principal, options: PipeOptions) {
     this.#channel = channel
     this.#options = options
     this.#uplink = new LegacyUplink(principal, this, options)
@@ -64,22 +79,26 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
   // ── what the uplink says: there is only one way to the client ──
 
   send(frame: Buffer): void {
+    this.#saidAtMs = this.#options.clock.nowMs()
+    this.tell(frame)
+  }
+
+  end(frame: Buffer | undefined): void {
+    if (frame === undefined) return
+    const { clock } = this.#options
+    if (clock.nowMs() - this.#saidAtMs >= SETTLE_MS) this.tell(frame)
+    else clock.after(SETTLE_MS, () => this.tell(frame))
+  }
+
+  tell(frame: Buffer): void {
     // A client that does not read is not read from, so that it cannot make us queue more and more answers.
     if (!this.#channel.send(frame)) this.#channel.pause()
     // What servers say by themselves does not stop for that.
     if (this.#channel.queuedBytes > BEHIND_BYTES) void this.close('the client does not read')
   }
 
-  end(frame: Buffer | undefined): void {
-    if (frame !== undefined) this.send(frame)
-  }
-
-  tell(frame: Buffer): void {
-    this.send(frame)
-  }
-
   ask(frame: Buffer): void {
-    this.send(frame)
+    this.tell(frame)
   }
 
   nextAskId(): number {
@@ -103,7 +122,7 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
   #batch(items: readonly Classified[]): void {
     const refusal = batchRefusal(items, this.#uplink)
     if (refusal !== undefined) {
-      this.#malformed({ is: 'malformed', code: -32600, why: refusal, id: undefined, answers: false })
+      this.#refuse(-32600, refusal, undefined)
       return
     }
     const answers: Buffer[] = []
@@ -112,19 +131,27 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
       related: frame => this.send(frame),
       answered: frame => answers.push(frame),
       done: () => {
-        if (answers.length > 0) this.send(arrayOf(answers))
+        if (answers.length > 0) this.tell(arrayOf(answers))
       },
     })
   }
 
   #malformed({ code, why, id, answers }: Malformed): void {
+    if (answers) this.#dropped(why)
+    else this.#refuse(code, why, id)
+  }
+
+  #dropped(why: string): void {
     this.#options.log.warn({ client: this.#uplink.id, why }, 'dropped a malformed message of the client')
-    if (answers) return
+  }
+
+  #refuse(code: number, why: string, id: JsonText | undefined): void {
+    this.#dropped(why)
     if (id === undefined && !(this.#uplink.isOpen && this.#uplink.revision >= IDLESS_ERRORS_SINCE)) return
-    this.send(encodeRefusal(id, errorText(code, why)))
+    this.tell(encodeRefusal(id, errorText(code, why)))
   }
 }
 
 /** Serves the one client at the other end of a channel. */
-export const servePipe = (channel: Channel, principal: Principal, options: UplinkOptions): PipeHost =>
+export const servePipe = (channel: Channel, principal: Principal, options: PipeOptions): PipeHost =>
   new PipeHost(channel, principal, options)

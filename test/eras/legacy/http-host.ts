@@ -113,7 +113,7 @@ t.test('what is no request to this endpoint is refused by its HTTP status', asyn
     ['unreadable, no session', post('\xff'), 400, -32700],
     ['an empty batch', post('[]', session), 400, -32600],
     ['null id', post('{"jsonrpc":"2.0","id":null,"method":"ping"}', session), 400, -32600],
-    ['a bad answer', post('{"jsonrpc":"2.0","id":1}', session), 400, -32600],
+    ['a bad answer', post('{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', session), 400, -32600],
     ['no session', post({ id: 1, method: 'tools/list' }), 400, -32600],
     ['a notification without session', post({ method: 'notifications/x' }), 400, -32600],
     ['unknown session', post({ id: 1, method: 'ping' }, { 'mcp-session-id': 'gone' }), 404, -32600],

@@ -3,7 +3,7 @@ import { servePipe } from '../../../src/eras/legacy/pipe-host.js'
 import { rawText } from '../../../src/kernel/json-text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { FarEnd } from '../../support/channel-pair.js'
-import { settled } from '../../support/fake-clock.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeReception, IDENTITY } from '../../support/fake-reception.js'
 import { recordedLog } from '../../support/recorded-channel.js'
 
@@ -11,14 +11,15 @@ const start = async (version?: string) => {
   const client = new FarEnd()
   const reception = new FakeReception()
   const { log, lines } = recordedLog()
-  const host = servePipe(client.channel, 'local', { reception, identity: IDENTITY, log })
+  const clock = new FakeClock()
+  const host = servePipe(client.channel, 'local', { reception, identity: IDENTITY, log, clock })
   if (version !== undefined) {
     client.say(hello(version))
     await settled()
     client.say({ method: 'notifications/initialized' })
     client.take()
   }
-  return { client, reception, host, lines }
+  return { client, reception, host, lines, clock }
 }
 
 const hello = (protocolVersion: string) => ({
@@ -156,6 +157,7 @@ t.test(
       [
         ['a', -32600],
         [5, -32600],
+        [1, -32600],
       ],
     )
     client.say({ id: 0, method: 'ping' })
@@ -232,4 +234,17 @@ t.test('closing answers what is under way before the channel goes', async t => {
   t.match(client.take(), [{ id: 1, error: { code: -32603, message: 'The session is over: shutting down' } }])
   t.ok(client.isClosed)
   t.same(reception.cancels, ['tools/call shutting down'])
+})
+
+t.test('an answer comes a moment after what was said about its request', async t => {
+  const { client, reception, clock } = await start('2025-11-25')
+  client.say({ id: 1, method: 'tools/call', params: { _meta: { progressToken: 't' } } })
+  client.say({ id: 2, method: 'tools/call' })
+  const [noisy, quiet] = reception.calls
+  quiet?.end(EMPTY)
+  noisy?.progress(rawText('{"progress":1}'))
+  noisy?.end(EMPTY)
+  t.match(client.take(), [{ id: 2 }, { method: 'notifications/progress' }], 'no answer in the same read')
+  clock.advance(2)
+  t.match(client.take(), [{ id: 1, result: {} }])
 })

@@ -1,0 +1,124 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  ResourceUpdatedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import t, { type Test } from 'tap'
+import { rawServer, startProxy } from '../support/proxies.js'
+
+const BIN = fileURLToPath(new URL('../../bin/mcp-proxy.js', import.meta.url))
+const EVERYTHING = {
+  command: process.execPath,
+  args: [
+    fileURLToPath(
+      new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
+    ),
+    'stdio',
+  ],
+}
+const INFO = { name: 'test', version: '1' }
+
+/** The flows of an ordinary session, with the client of SDK v1 over whatever transport. */
+async function flows(t: Test, client: ClientV1): Promise<void> {
+  const updated: string[] = []
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+    updated.push(params.uri)
+  })
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///here', name: 'here' }] }))
+  client.setRequestHandler(CreateMessageRequestSchema, () => ({
+    role: 'assistant' as const,
+    content: { type: 'text' as const, text: 'a haiku' },
+    model: 'test',
+  }))
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'decline' as const }))
+  const { tools } = await client.listTools()
+  t.ok(tools.some(tool => tool.name === 'everything__echo') && tools.some(tool => tool.name === 'raw__echo'))
+  const echo = await client.callTool({ name: 'everything__echo', arguments: { message: 'hi' } })
+  t.match(echo.content, [{ text: 'Echo: hi' }])
+  const steps: number[] = []
+  await client.callTool(
+    { name: 'everything__trigger-long-running-operation', arguments: { duration: 0.2, steps: 4 } },
+    undefined,
+    { onprogress: ({ progress }) => steps.push(progress) },
+  )
+  t.same(steps, [1, 2, 3, 4])
+  const sampled = await client.callTool({
+    name: 'everything__trigger-sampling-request',
+    arguments: { prompt: 'x', maxTokens: 5 },
+  })
+  t.match(JSON.stringify(sampled), /a haiku/)
+  const elicited = await client.callTool({ name: 'everything__trigger-elicitation-request', arguments: {} })
+  t.match(JSON.stringify(elicited), /declined/i)
+  t.match(
+    JSON.stringify(await client.callTool({ name: 'everything__get-roots-list', arguments: {} })),
+    /file:\/\/\/here/,
+  )
+  const { resources } = await client.listResources()
+  const uri = resources.find(resource => resource.uri.startsWith('everything+'))?.uri ?? ''
+  t.equal((await client.readResource({ uri })).contents[0]?.uri, uri)
+  await client.subscribeResource({ uri: 'raw+file:///a' })
+  await client.callTool({ name: 'raw__touch', arguments: { uri: 'file:///a' } })
+  await client.unsubscribeResource({ uri: 'raw+file:///a' })
+  t.same(updated, ['raw+file:///a'])
+  const prompt = await client.getPrompt({ name: 'everything__args-prompt', arguments: { city: 'Ulm' } })
+  t.match(JSON.stringify(prompt), /Ulm/)
+  const completed = await client.complete({
+    ref: { type: 'ref/prompt', name: 'everything__completable-prompt' },
+    argument: { name: 'department', value: 'E' },
+  })
+  t.same(completed.completion.values, ['Engineering'])
+  await client.setLoggingLevel('error')
+  await client.ping()
+  await t.rejects(client.callTool({ name: 'everything__nope' }), { code: -32602 })
+}
+
+const capabilities = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
+
+t.test('the client of SDK v1 works over HTTP, and ends its session', async t => {
+  const proxy = startProxy(t, { everything: EVERYTHING, raw: rawServer() })
+  const face = await proxy.listen({ port: 0 })
+  const client = new ClientV1(INFO, { capabilities })
+  const transport = new HttpV1(new URL(face.url))
+  await client.connect(transport as never)
+  await flows(t, client)
+  t.equal(face.sessions, 1)
+  await transport.terminateSession()
+  t.equal(face.sessions, 0)
+  await client.close()
+})
+
+t.test('the client of SDK v1 works on stdio, and leaves nothing behind', async t => {
+  const file = join(mkdtempSync(join(tmpdir(), 'mcp-proxy-')), 'config.json')
+  writeFileSync(file, JSON.stringify({ mcpServers: { everything: EVERYTHING, raw: rawServer() } }))
+  const client = new ClientV1(INFO, { capabilities })
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [BIN, 'stdio', '--config', file],
+    stderr: 'ignore',
+  })
+  await client.connect(transport)
+  await flows(t, client)
+  await client.close()
+})
+
+t.test('the client of SDK v2 works over HTTP in its legacy mode', async t => {
+  const proxy = startProxy(t, { everything: EVERYTHING, raw: rawServer() })
+  const face = await proxy.listen({ port: 0 })
+  const client = new ClientV2(INFO, { capabilities })
+  await client.connect(new HttpV2(new URL(face.url)))
+  const { tools } = await client.listTools()
+  t.ok(tools.length > 20)
+  t.match(await client.callTool({ name: 'raw__echo', arguments: { a: 1 } }), {
+    content: [{ text: '{"a":1}' }],
+  })
+  await client.close()
+})
