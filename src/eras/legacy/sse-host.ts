@@ -86,7 +86,7 @@ class SseFace {
     const { principalOf, messagesPath = '/messages', clock, log, reception, identity } = this.#options
     const principal = principalOf(request)
     const session = new SseSession(responder, messagesPath, { principal, clock, log })
-    const pipe = servePipe(session, principal, { reception, identity, log })
+    const pipe = servePipe(session, principal, { reception, identity, log, clock })
     this.#served.set(session.id, { session, pipe })
     void pipe.gone.then(() => this.#served.delete(session.id))
   }
