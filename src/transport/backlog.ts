@@ -1,0 +1,91 @@
+import type { Clock, Timer } from '../kernel/clock.js'
+
+/** Bounds on what waits for a peer that does not read. */
+export interface BacklogLimits {
+  /** Above it `send` returns false. */
+  readonly softBytes: number
+  /** A peer that is further behind than this when the next message comes is cut off. */
+  readonly hardBytes: number
+  /** The time in which a peer has to read up to `hardBytes`; for a larger message it gets more, in proportion. */
+  readonly stallMs: number
+}
+
+/** The bounds of every connection that is not a child of ours. */
+export const BACKLOG_LIMITS: BacklogLimits = {
+  softBytes: 1024 * 1024,
+  hardBytes: 4 * 1024 * 1024,
+  stallMs: 30_000,
+}
+
+/** Whose backlog it is, and whom to tell. */
+export interface BacklogOptions {
+  readonly limits: BacklogLimits
+  readonly clock: Clock
+  /** Bytes that the operating system has not taken yet. */
+  readonly queuedBytes: () => number
+  readonly onDrained: () => void
+  /** The peer was behind for too long; comes once. */
+  readonly onStalled: () => void
+}
+
+/** Watches what waits for one peer: whether to slow down, when to go on, and when to give up. */
+export class Backlog {
+  readonly #options: BacklogOptions
+  /** Runs as long as the peer is behind. */
+  #patience: Timer | undefined
+  #behindSinceMs = 0
+  #peakBytes = 0
+
+  constructor(options: BacklogOptions) {
+    this.#options = options
+  }
+
+  get isBehind(): boolean {
+    return this.#patience !== undefined
+  }
+
+  /** Whether one more message may be queued, however large it is itself. */
+  get hasRoom(): boolean {
+    return this.#options.queuedBytes() <= this.#options.limits.hardBytes
+  }
+
+  /** A message was queued. False: the peer is behind. */
+  grew(): boolean {
+    const { clock, limits, queuedBytes } = this.#options
+    const bytes = queuedBytes()
+    if (this.#patience === undefined) {
+      if (bytes <= limits.softBytes) return true
+      this.#behindSinceMs = clock.nowMs()
+      this.#peakBytes = bytes
+      this.#wait()
+    }
+    this.#peakBytes = Math.max(this.#peakBytes, bytes)
+    return false
+  }
+
+  /** The operating system took something. */
+  shrank(): void {
+    if (this.#patience === undefined) return
+    if (this.#options.queuedBytes() > this.#options.limits.softBytes) return
+    this.end()
+    this.#options.onDrained()
+  }
+
+  /** Nothing will be told any more, unless the peer gets behind again. */
+  end(): void {
+    this.#patience?.cancel()
+    this.#patience = undefined
+  }
+
+  #wait(): void {
+    const { clock, limits, onStalled } = this.#options
+    const allowedMs = limits.stallMs * Math.max(1, this.#peakBytes / limits.hardBytes)
+    const restMs = this.#behindSinceMs + allowedMs - clock.nowMs()
+    // A message that came meanwhile may have bought time.
+    if (restMs > 0) this.#patience = clock.after(restMs, () => this.#wait())
+    else {
+      this.end()
+      onStalled()
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import type { Duplex } from 'node:stream'
+import type { Clock, Timer } from '../kernel/clock.js'
+import { Deferred } from '../kernel/deferred.js'
+import { Fault } from '../kernel/faults.js'
+import type { Logger } from '../kernel/logger.js'
+import type { Channel, ChannelListener } from '../wire/channel.js'
+import { LIMITS } from '../wire/limits.js'
+import { LineSplitter } from '../wire/ndjson.js'
+import { BACKLOG_LIMITS, Backlog, type BacklogLimits } from './backlog.js'
+import { LineWriter } from './line-writer.js'
+
+/** Bounds on one connection. */
+export interface LineLimits extends BacklogLimits {
+  /** A longer line is skipped and told as `skipped`. */
+  readonly lineBytes: number
+  /** How long `close` waits for a peer that does not read or does not leave. */
+  readonly closeMs: number
+}
+
+/** What holds when nothing else was said. */
+export const LINE_LIMITS: LineLimits = { ...BACKLOG_LIMITS, lineBytes: LIMITS.messageBytes, closeMs: 2000 }
+
+/** What a connection needs to know to be a channel. */
+export interface LineChannelOptions {
+  /** A client leaves when it wants to; a server that leaves is a fault. */
+  readonly peer: 'client' | 'server'
+  readonly limits: LineLimits
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** How the operating system says that the other side is gone. */
+const LEFT = new Set(['ECONNRESET', 'EPIPE'])
+
+const hasLeft = (error: Error | undefined): boolean =>
+  error === undefined || ('code' in error && typeof error.code === 'string' && LEFT.has(error.code))
+
+/**
+ * A connection that carries lines both ways, framed as on stdio (spec 2025-11-25, transports, "stdio"), as a
+ * channel. The words of its fault follow the name of the peer.
+ */
+export class LineChannel implements Channel {
+  readonly #stream: Duplex
+  readonly #options: LineChannelOptions
+  readonly #lines: LineSplitter
+  readonly #writer: LineWriter
+  readonly #backlog: Backlog
+  readonly #gone = new Deferred<void>()
+  #listener: ChannelListener | undefined
+  #isPaused = false
+  #error: Error | undefined
+  #terminator: Timer | undefined
+  #closing: Promise<void> | undefined
+  #over: { readonly fault: Fault | undefined } | undefined
+
+  /** Takes a stream that nobody has read from. */
+  constructor(stream: Duplex, options: LineChannelOptions) {
+    const { clock, limits } = options
+    this.#stream = stream
+    this.#options = options
+    this.#lines = new LineSplitter({ maxBytes: limits.lineBytes })
+    this.#writer = new LineWriter(stream)
+    this.#backlog = new Backlog({
+      limits,
+      clock,
+      queuedBytes: () => stream.writableLength,
+      onDrained: () => this.#listener?.drained(),
+      onStalled: this.#onBehind,
+    })
+    stream.on('error', error => {
+      this.#error = error
+    })
+    stream.on('close', () => this.#onClose())
+    stream.on('drain', () => this.#backlog.shrank())
+  }
+
+  get queuedBytes(): number {
+    return this.#writer.queuedBytes
+  }
+
+  listen(listener: ChannelListener): void {
+    this.#listener = listener
+    if (this.#over !== undefined) {
+      const { fault } = this.#over
+      setImmediate(() => listener.closed(fault))
+      return
+    }
+    this.#stream.on('data', this.#onData)
+    this.#stream.on('end', this.#onEnd)
+    if (!this.#isPaused) this.#stream.resume()
+  }
+
+  send(message: Buffer): boolean {
+    if (this.#isEnding || !this.#stream.writable) return false
+    if (!this.#backlog.hasRoom) {
+      // Not now: whoever sends does not expect the end of the channel in the middle of it.
+      setImmediate(this.#onBehind)
+      return false
+    }
+    this.#writer.send(message)
+    return this.#backlog.grew()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    // The end of the other side must be read.
+    if (!this.#isEnding) this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (this.#listener !== undefined) this.#stream.resume()
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = this.#gone.promise
+      this.#end()
+    }
+    return this.#closing
+  }
+
+  get #isEnding(): boolean {
+    return this.#over !== undefined || this.#closing !== undefined
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (!this.#isEnding) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
+  }
+
+  // A listener may close us between two lines of one chunk.
+  readonly #onLine = (line: Buffer): void => {
+    if (!this.#isEnding) this.#listener?.message(line)
+  }
+
+  readonly #onSkipped = (bytes: number): void => {
+    if (!this.#isEnding) this.#listener?.skipped(bytes)
+  }
+
+  readonly #onEnd = (): void => {
+    // The line that the end of the stream cut off, as on stdio.
+    if (!this.#isEnding) this.#lines.end(this.#onLine, this.#onSkipped)
+    this.#settle()
+    this.#end()
+  }
+
+  readonly #onBehind = (): void => {
+    if (this.#isEnding) return
+    const fault = new Fault('disconnected', 'does not read what it is sent')
+    this.#options.log.warn({ reason: fault.message }, 'a connection was cut off')
+    this.#settle(fault)
+    this.#stream.destroy()
+  }
+
+  #onClose(): void {
+    this.#terminator?.cancel()
+    this.#settle()
+    this.#gone.resolve()
+  }
+
+  /** Ends our side when all is written; a peer that does not end its own in time is cut off. */
+  #end(): void {
+    if (this.#stream.closed) return
+    const { clock, limits } = this.#options
+    this.#stream.resume()
+    this.#stream.end()
+    this.#terminator ??= clock.after(limits.closeMs, () => this.#stream.destroy())
+  }
+
+  #endFault(): Fault | undefined {
+    if (this.#closing !== undefined) return undefined
+    if (!hasLeft(this.#error)) {
+      return new Fault('disconnected', 'lost the connection', { cause: this.#error })
+    }
+    return this.#options.peer === 'client' ? undefined : new Fault('disconnected', 'closed the connection')
+  }
+
+  #settle(fault = this.#endFault()): void {
+    if (this.#over !== undefined) return
+    this.#over = { fault }
+    this.#backlog.end()
+    this.#listener?.closed(fault)
+  }
+}
