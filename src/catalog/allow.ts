@@ -14,8 +14,8 @@ export interface ToolFilter {
 
 /** Compiles the rules once. */
 export const createToolFilter = (rules: ToolRules): ToolFilter => {
-  const isListed = rules.allow === undefined ? () => true : picomatch([...rules.allow])
-  const isDenied = rules.deny.length === 0 ? () => false : picomatch([...rules.deny])
+  const isListed = rules.allow === undefined ? () => true : matcherOf(rules.allow)
+  const isDenied = matcherOf(rules.deny)
   const renames = new Map(Object.entries(rules.rename))
   const overrides = new Map(Object.entries(rules.override))
   return {
@@ -26,6 +26,17 @@ export const createToolFilter = (rules: ToolRules): ToolFilter => {
       return override === undefined ? tool : withOverride(tool, override)
     },
   }
+}
+
+/**
+ * Tool names are no paths: `*` matches every character, a dot in front and slashes too, because a rule that hides tools
+ * must hide them all. A name always matches itself, whatever its characters mean in a glob.
+ */
+const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {
+  if (globs.length === 0) return () => false
+  const names = new Set(globs)
+  const matches = picomatch([...globs], { dot: true, bash: true, windows: false })
+  return name => names.has(name) || matches(name)
 }
 
 const withOverride = (tool: JsonText, { title, description, annotations }: ToolOverride): JsonText => {

@@ -1,7 +1,7 @@
 import type { Welcome } from '../model/links.js'
 import type { Server } from '../peers/server.js'
 
-/** Instructions of one server may be so long; the rest is cut. */
+/** Instructions of one server may be so long, in UTF-16 units; the rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
 
 /**
@@ -37,7 +37,13 @@ const joinInstructions = (servers: readonly Server[], isAlone: boolean): string 
   const texts = servers.flatMap(server => {
     const text = server.facts?.instructions?.trim()
     if (text === undefined || text === '') return []
-    return [isAlone ? text : `## ${server.options.alias}\n${text.slice(0, INSTRUCTIONS_MAX)}`]
+    return [isAlone ? text : `## ${server.options.alias}\n${cutText(text)}`]
   })
   return texts.length === 0 ? undefined : texts.join('\n\n')
+}
+
+/** Not through the middle of a character: what is left of it would be no Unicode. */
+const cutText = (text: string): string => {
+  const isSplit = (text.codePointAt(INSTRUCTIONS_MAX - 1) ?? 0) > 0xffff
+  return text.slice(0, isSplit ? INSTRUCTIONS_MAX - 1 : INSTRUCTIONS_MAX)
 }

@@ -5,12 +5,12 @@ import type { Logger } from '../kernel/logger.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
-import { freshItems, isSame, type ListState, UNREAD } from './freshness.js'
+import { createSlice, isSame, looksSame, NOTHING, type Slice } from './freshness.js'
 import { type Merged, mergeParts } from './merge.js'
 import { AS_IT_IS, type Showing } from './options.js'
 import { cutPage } from './page.js'
 import { type Item, ServerView } from './snapshot.js'
-import { LIST_NAMES, LISTS, walkList } from './walk.js'
+import { LIST_NAMES, LISTS, type Walked, walkList } from './walk.js'
 
 /** How the catalogue behaves. */
 export interface CatalogOptions {
@@ -26,11 +26,17 @@ export interface CatalogOptions {
   readonly showingOf: (server: Server) => Showing
 }
 
+/** A page, and which version of the merged list it was cut from. */
+export interface Page {
+  readonly result: JsonText
+  readonly version: number
+}
+
 /** A server without a live channel for changes is asked again when a client asks and its list is older than this. */
 const STALE_MS = 30_000
 /** Changes that come in a burst are one change. */
 const MERGE_MS = 50
-/** How long the last known list of a server that is away stays. */
+/** How long the last known list of a server that is away, or does not answer, stays. */
 const AWAY_MS = 5 * 60_000
 
 /**
@@ -41,10 +47,9 @@ export class Catalog {
   readonly views: ReadonlyMap<Server, ServerView>
   readonly #viewsByOptions: ReadonlyMap<ServerOptions, ServerView>
   readonly #options: CatalogOptions
-  readonly #states = new Map<Server, Record<ListName, ListState>>()
+  readonly #slices = new Map<Server, Record<ListName, Slice>>()
   readonly #merged = new Map<ListName, Merged>()
-  readonly #reading = new Map<string, Promise<void>>()
-  readonly #due = new Map<string, Timer>()
+  readonly #versions = new Map<ListName, number>()
   readonly #away = new Map<Server, Timer>()
 
   constructor(servers: readonly Server[], options: CatalogOptions) {
@@ -57,7 +62,12 @@ export class Catalog {
     )
     this.#viewsByOptions = new Map([...this.views].map(([server, view]) => [server.options, view]))
     for (const server of servers) {
-      this.#states.set(server, { tools: UNREAD, prompts: UNREAD, resources: UNREAD, templates: UNREAD })
+      this.#slices.set(server, {
+        tools: createSlice(),
+        prompts: createSlice(),
+        resources: createSlice(),
+        templates: createSlice(),
+      })
     }
   }
 
@@ -68,80 +78,63 @@ export class Catalog {
     return view
   }
 
-  /** A page of a merged list as a result. Rejects with a Fault for a bad cursor, or if no server could be reached. */
-  async page(list: ListName, cursor: string | undefined): Promise<JsonText> {
-    const faults = this.#isFresh(list) ? [] : await this.refresh(list, this.#options.listWaitMs)
+  /** A page of a merged list. Rejects with a Fault for a bad cursor, or if no server could be reached. */
+  async page(list: ListName, cursor: string | undefined): Promise<Page> {
+    const faults = await this.#refresh(list, server => !this.#isFresh(server, list))
     const [fault] = faults
-    if (fault !== undefined && faults.length === this.#states.size && !this.#isKnown(list)) throw fault
-    return cutPage(list, this.merged(list), cursor, this.#options.pageSize)
+    if (fault !== undefined && faults.length === this.#slices.size && !this.#isKnown(list)) throw fault
+    const result = cutPage(list, this.merged(list), cursor, this.#options.pageSize)
+    return { result, version: this.version(list) }
+  }
+
+  /** Counts how often what clients see of a merged list has become something else. */
+  version(list: ListName): number {
+    return this.#versions.get(list) ?? 0
   }
 
   /** The merged list as it stands. */
   merged(list: ListName): Merged {
     const kept = this.#merged.get(list)
     if (kept !== undefined) return kept
-    const parts = [...this.#states].map(([server, states]) => ({
+    const parts = [...this.#slices].map(([server, slices]) => ({
       index: server.index,
       alias: server.options.alias,
-      items: freshItems(states[list]),
+      items: slices[list].known?.items ?? [],
     }))
     const merged = mergeParts(list, parts, this.#options.log)
     this.#merged.set(list, merged)
     return merged
   }
 
-  /** The item that clients know by this name or URI. */
-  find(list: ListName, exposed: string): Item | undefined {
+  /** The item that clients know by this name. */
+  find(list: 'tools' | 'prompts', exposed: string): Item | undefined {
     return this.merged(list).byExposed.get(exposed)
   }
 
-  /**
-   * Reads what is not fresh, from all servers at once, and waits for that at most `waitMs`. Resolves with why servers
-   * could not be read, as far as that is known by then; never rejects.
-   */
-  async refresh(list: ListName, waitMs: number): Promise<Fault[]> {
-    const faults: Fault[] = []
-    const reads = [...this.#states.keys()]
-      .filter(server => !this.#isServerFresh(server, list))
-      .map(server =>
-        this.read(server, list).catch((thrown: unknown) => {
-          faults.push(Fault.from(thrown))
-        }),
-      )
-    if (reads.length > 0) await withLimit(Promise.all(reads), waitMs, this.#options.clock)
-    return faults
+  /** Waits until a list was read from every server at least once, as far as that can be had in time. Never rejects. */
+  async readOnce(list: ListName): Promise<void> {
+    await this.#refresh(list, server => this.#slice(server, list)?.known === undefined)
   }
 
   /** Reads one server's list anew, once for all who ask at the same time. Rejects with a Fault if that fails. */
   read(server: Server, list: ListName): Promise<void> {
-    const key = `${server.index} ${list}`
-    let reading = this.#reading.get(key)
-    if (reading === undefined) {
-      reading = this.#read(server, list).finally(() => this.#reading.delete(key))
-      this.#reading.set(key, reading)
-    }
-    return reading
+    const slice = this.#slice(server, list)
+    if (slice === undefined) return Promise.resolve()
+    slice.reading ??= this.#read(server, list, slice).finally(() => {
+      slice.reading = undefined
+    })
+    return slice.reading
   }
 
   /** A server said that a list changed, or came back after an absence: read it soon, once for a burst. */
   changed(server: Server, list: ListName): void {
-    const key = `${server.index} ${list}`
-    if (this.#due.has(key)) return
-    const timer = this.#options.clock.after(MERGE_MS, () => {
-      this.#due.delete(key)
-      // One that is being read already may have been asked before the change: read again after it.
-      const current = this.#reading.get(key) ?? Promise.resolve()
-      void current
-        .catch(() => undefined)
-        .then(() => this.read(server, list))
-        .catch((thrown: unknown) =>
-          this.#options.log.warn(
-            { server: server.name, list, why: Fault.from(thrown).message },
-            'could not read a list',
-          ),
-        )
+    const slice = this.#slice(server, list)
+    if (slice === undefined) return
+    slice.isDue = true
+    slice.burst ??= this.#options.clock.after(MERGE_MS, () => {
+      slice.burst = undefined
+      void this.#readIfDue(server, list, slice)
     })
-    this.#due.set(key, timer)
   }
 
   /** A server can be asked again. */
@@ -149,7 +142,7 @@ export class Catalog {
     this.#away.get(server)?.cancel()
     this.#away.delete(server)
     for (const list of LIST_NAMES) {
-      if (this.#offers(server, list) && this.#reading.get(`${server.index} ${list}`) === undefined)
+      if (this.#offers(server, list) && this.#slice(server, list)?.reading === undefined)
         this.changed(server, list)
     }
   }
@@ -159,64 +152,100 @@ export class Catalog {
     if (this.#away.has(server)) return
     const timer = this.#options.clock.after(AWAY_MS, () => {
       this.#away.delete(server)
-      for (const list of LIST_NAMES) this.#put(server, list, [])
+      for (const list of LIST_NAMES) this.#drop(server, list)
     })
     this.#away.set(server, timer)
   }
 
   close(): void {
-    for (const timer of [...this.#due.values(), ...this.#away.values()]) timer.cancel()
-    this.#due.clear()
+    for (const timer of this.#away.values()) timer.cancel()
     this.#away.clear()
+    for (const slices of this.#slices.values()) for (const list of LIST_NAMES) slices[list].burst?.cancel()
   }
 
-  async #read(server: Server, list: ListName): Promise<void> {
+  /** Reads a list from some servers at once; resolves with why they could not be read, as far as known in time. */
+  async #refresh(list: ListName, isWanted: (server: Server) => boolean): Promise<Fault[]> {
+    const faults: Fault[] = []
+    const reads = [...this.#slices.keys()].filter(isWanted).map(server =>
+      this.read(server, list).catch((thrown: unknown) => {
+        faults.push(Fault.from(thrown))
+      }),
+    )
+    const { listWaitMs, clock } = this.#options
+    if (reads.length > 0) await withLimit(Promise.all(reads), listWaitMs, clock)
+    return faults
+  }
+
+  /** A reading under way may have been asked before the change: then it is followed by another one. */
+  async #readIfDue(server: Server, list: ListName, slice: Slice): Promise<void> {
+    try {
+      await slice.reading?.catch(() => undefined)
+      if (slice.isDue) await this.read(server, list)
+    } catch (thrown) {
+      const why = Fault.from(thrown).message
+      this.#options.log.warn({ server: server.name, list, why }, 'could not read a list')
+    }
+  }
+
+  async #read(server: Server, list: ListName, slice: Slice): Promise<void> {
     const { clock, log } = this.#options
-    const link = await server.anyLink()
-    if (!this.#offers(server, list)) {
-      this.#put(server, list, [])
-      return
+    slice.isDue = false
+    try {
+      const link = await server.anyLink()
+      // From here on a change may come before the list that holds it.
+      slice.isDue = false
+      const limit = { clock, timeoutMs: server.options.timeouts.listMs }
+      const walked = this.#offers(server, list) ? await walkList(link, list, limit) : NOTHING
+      const { isWhole, why, items } = walked
+      if (!isWhole) log.warn({ server: server.name, list, why, items: items.length }, 'a list is not whole')
+      this.#put(server, list, walked)
+    } catch (thrown) {
+      slice.isDue = true
+      if (slice.known !== undefined && clock.nowMs() - slice.known.readMs >= AWAY_MS) this.#drop(server, list)
+      throw namedFault(server, Fault.from(thrown))
     }
-    const walked = await walkList(link, list, { clock, pageMs: server.options.timeouts.listMs })
-    if (!walked.isWhole)
-      log.warn(
-        { server: server.name, list, why: walked.why, items: walked.items.length },
-        'a list is not whole',
-      )
-    this.#put(server, list, walked.items)
   }
 
-  #put(server: Server, list: ListName, raw: readonly JsonText[]): void {
-    const states = this.#states.get(server)
+  #put(server: Server, list: ListName, walked: Walked): void {
+    const slice = this.#slice(server, list)
     const view = this.views.get(server)
-    if (states === undefined || view === undefined) return
-    const before = states[list]
-    const nowMs = this.#options.clock.nowMs()
-    if (before.at === 'read' && isSame(before.raw, raw)) {
-      states[list] = { ...before, readMs: nowMs }
+    if (slice === undefined || view === undefined) return
+    const { known } = slice
+    const readMs = this.#options.clock.nowMs()
+    if (known !== undefined && isSame(known.walked.items, walked.items)) {
+      slice.known = { ...known, walked, readMs }
       return
     }
-    states[list] = { at: 'read', raw, items: view.show(list, raw), readMs: nowMs }
+    const items = view.show(list, walked.items)
+    slice.known = { walked, items, readMs }
+    if (looksSame(known?.items ?? [], items)) return
     this.#merged.delete(list)
-    // A first reading that found nothing changed nothing for anybody.
-    if (before.at === 'read' || raw.length > 0) this.#options.onChanged(list)
+    this.#versions.set(list, this.version(list) + 1)
+    this.#options.onChanged(list)
   }
 
-  #isFresh(list: ListName): boolean {
-    for (const server of this.#states.keys()) if (!this.#isServerFresh(server, list)) return false
-    return true
+  /** What a server had is not shown any more, until it can be read again. */
+  #drop(server: Server, list: ListName): void {
+    this.#put(server, list, NOTHING)
+    const slice = this.#slice(server, list)
+    if (slice !== undefined) slice.isDue = true
+  }
+
+  #slice(server: Server, list: ListName): Slice | undefined {
+    return this.#slices.get(server)?.[list]
   }
 
   #isKnown(list: ListName): boolean {
-    return [...this.#states.values()].some(states => states[list].at === 'read')
+    return [...this.#slices.values()].some(slices => slices[list].known !== undefined)
   }
 
-  #isServerFresh(server: Server, list: ListName): boolean {
-    const state = this.#states.get(server)?.[list] ?? UNREAD
-    if (state.at === 'unread') return false
+  #isFresh(server: Server, list: ListName): boolean {
+    const slice = this.#slice(server, list)
+    if (slice?.known === undefined || slice.isDue) return false
     const capability = server.facts?.capabilities[LISTS[list].capability]
-    if (server.hears() && (capability === undefined || capability.listChanged)) return true
-    return this.#options.clock.nowMs() - state.readMs < STALE_MS
+    const willTell = server.hears() && (capability === undefined || capability.listChanged)
+    if (willTell && slice.known.walked.isWhole) return true
+    return this.#options.clock.nowMs() - slice.known.readMs < STALE_MS
   }
 
   /** What a server did not announce is not asked for (basic/lifecycle, "Operation"). */
@@ -224,6 +253,15 @@ export class Catalog {
     return server.facts?.capabilities[LISTS[list].capability] !== undefined
   }
 }
+
+/** Whoever reads why a list cannot be had must learn which server it is about. */
+const namedFault = (server: Server, fault: Fault): Fault =>
+  fault.data?.['server'] !== undefined
+    ? fault
+    : new Fault(fault.code, `Server ${server.name}: ${fault.message}`, {
+        data: { ...fault.data, server: server.name },
+        cause: fault,
+      })
 
 const withLimit = async (work: Promise<unknown>, limitMs: number, clock: Clock): Promise<void> => {
   let timer: Timer | undefined

@@ -1,22 +1,43 @@
+import type { Timer } from '../kernel/clock.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Item } from './snapshot.js'
+import type { Walked } from './walk.js'
 
-/** What we know of one list of one server. */
-export type ListState =
-  | { readonly at: 'unread' }
-  | {
-      readonly at: 'read'
-      /** As the server sent them, to tell whether anything really changed. */
-      readonly raw: readonly JsonText[]
-      readonly items: readonly Item[]
-      readonly readMs: number
-    }
+/** What a server last said about one of its lists. */
+interface Reading {
+  readonly walked: Walked
+  readonly items: readonly Item[]
+  readonly readMs: number
+}
 
-export const UNREAD: ListState = { at: 'unread' }
+/** One list of one server: what we know of it, and what is being done to know it better. */
+export interface Slice {
+  known: Reading | undefined
+  /** Something happened after the last reading began: it does not count as fresh, whatever its age. */
+  isDue: boolean
+  reading: Promise<void> | undefined
+  /** Runs until a burst of changes is over. */
+  burst: Timer | undefined
+}
 
-/** The items that can be shown now. */
-export const freshItems = (state: ListState): readonly Item[] => (state.at === 'read' ? state.items : [])
+/** A list that was never read. */
+export const createSlice = (): Slice => ({
+  known: undefined,
+  isDue: false,
+  reading: undefined,
+  burst: undefined,
+})
 
-/** Whether a server's list is the same, byte for byte. */
+/** A list of a server that has none. */
+export const NOTHING: Walked = { items: [], isWhole: true }
+
+/** Whether a server sent the same list again, byte for byte. */
 export const isSame = (before: readonly JsonText[], after: readonly JsonText[]): boolean =>
   before.length === after.length && before.every((item, index) => after[index]?.equals(item) === true)
+
+/** Whether clients see the same list as before; what is hidden from them may have changed. */
+export const looksSame = (before: readonly Item[], after: readonly Item[]): boolean =>
+  isSame(
+    before.map(({ text }) => text),
+    after.map(({ text }) => text),
+  )

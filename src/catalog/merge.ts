@@ -16,8 +16,8 @@ export interface Part {
 export interface Merged {
   readonly parts: readonly Part[]
   readonly byExposed: ReadonlyMap<string, Item>
-  /** Pages that were cut before, by cursor; dropped with the list. */
-  readonly pages: Map<string, JsonText>
+  /** Pages that were cut before, by cursor (undefined: the first); dropped with the list. */
+  readonly pages: Map<string | undefined, JsonText>
 }
 
 /**
@@ -53,6 +53,6 @@ export const mergeParts = (list: ListName, parts: readonly Part[], log: Logger):
 
 const movedAside = (list: ListName, item: Item): Item | undefined => {
   if (list !== 'tools' && list !== 'prompts') return undefined
-  const exposed = exposedName(item.server.options.alias, item.own)
+  const exposed = exposedName(item.server.options.alias, item.exposed)
   return { ...item, exposed, text: rewriteItem(list, item.text, { name: exposed }) }
 }

@@ -24,6 +24,7 @@ export class Owners {
   readonly #findAlias: AliasFinder
   readonly #seen = new Map<string, Server>()
   readonly #rereadMs = new Map<string, number>()
+  readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
   constructor(catalog: Catalog, around: { readonly isAlone: boolean; readonly nowMs: () => number }) {
     this.#catalog = catalog
@@ -34,41 +35,28 @@ export class Owners {
     this.#findAlias = schemeAliases(prefixed.map(view => view.server.options.alias))
   }
 
-  /** The owner of a tool or prompt that is known at once; most calls need no more. */
-  known(list: 'tools' | 'prompts', exposed: string): Owned | undefined {
-    if (this.#isAlone) return this.#alone(exposed)
-    return this.#catalog.find(list, exposed)
-  }
-
-  /** As `known`, after asking the servers that could have it. Rejects with a Fault `invalid-params`. */
-  async named(list: 'tools' | 'prompts', exposed: string): Promise<Owned> {
-    const known = this.known(list, exposed)
-    if (known !== undefined) return known
-    await Promise.all(this.#couldName(exposed).map(server => this.#reread(server, list)))
-    const found = this.known(list, exposed)
-    if (found !== undefined) return found
-    throw new Fault(
-      'invalid-params',
-      `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`,
-    )
+  /**
+   * The owner of a tool or prompt: at once if it is known, which most are, else after asking the servers that could have
+   * it. Rejects with a Fault: `invalid-params`, or why the server that could have it does not answer.
+   */
+  named(list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
+    return this.#known(list, exposed) ?? this.#named(list, exposed)
   }
 
   /**
    * The owner of a URI: by its prefix, else the only server that lists it, else the longest template, else the server
-   * that showed it last, else the only one with resources. Throws a Fault that names the candidates if several could be.
+   * that showed it last, else the only one with resources. Rejects with a Fault that names the candidates if several
+   * could be.
    */
-  uri(exposed: string): Owned {
+  uri(exposed: string): Owned | Promise<Owned> {
     const alone = this.#isAlone ? this.#alone(exposed) : undefined
-    if (alone !== undefined) return alone
-    const split = splitUri(exposed, this.#findAlias)
-    const prefixed = split && this.#servers.find(server => server.options.alias === split.alias)
-    if (split !== undefined && prefixed !== undefined) return { server: prefixed, own: split.uri }
-    return { server: this.#unprefixed(exposed), own: exposed }
+    return alone ?? this.#prefixed(exposed) ?? this.#unprefixed(exposed)
   }
 
-  /** The owner of a template, as clients name it in a completion. */
-  template(exposed: string): Owned {
-    return this.#catalog.find('templates', exposed) ?? this.uri(exposed)
+  /** The owner of a template, as clients name it in a completion. Rejects as `uri` does. */
+  template(exposed: string): Owned | Promise<Owned> {
+    const alone = this.#isAlone ? this.#alone(exposed) : undefined
+    return alone ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(exposed)
   }
 
   /** Remembers that a server that keeps its URIs showed this one. */
@@ -86,6 +74,21 @@ export class Owners {
     return server && { server, own }
   }
 
+  #known(list: 'tools' | 'prompts', exposed: string): Owned | undefined {
+    return this.#isAlone ? this.#alone(exposed) : this.#catalog.find(list, exposed)
+  }
+
+  async #named(list: 'tools' | 'prompts', exposed: string): Promise<Owned> {
+    const reads = this.#couldName(exposed).map(server => this.#reread(server, list))
+    const failures = (await Promise.allSettled(reads)).flatMap(read =>
+      read.status === 'rejected' ? [Fault.from(read.reason)] : [],
+    )
+    const found = this.#known(list, exposed)
+    if (found !== undefined) return found
+    const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`
+    throw failures[0] ?? new Fault('invalid-params', words)
+  }
+
   #couldName(exposed: string): Server[] {
     return this.#servers.filter(server => {
       const view = this.#catalog.views.get(server)
@@ -97,12 +100,32 @@ export class Owners {
     const key = `${server.index} ${list}`
     const lastMs = this.#rereadMs.get(key)
     if (lastMs !== undefined && this.#nowMs() - lastMs < REREAD_MS) return
-    this.#rereadMs.set(key, this.#nowMs())
     await this.#catalog.read(server, list)
+    this.#rereadMs.set(key, this.#nowMs())
   }
 
-  #unprefixed(uri: string): Server {
-    const listing = this.#servers.filter(server => this.#ownUris(server).has(uri))
+  #prefixed(exposed: string): Owned | undefined {
+    const split = splitUri(exposed, this.#findAlias)
+    const server = split && this.#servers.find(({ options }) => options.alias === split.alias)
+    return split && server && { server, own: split.uri }
+  }
+
+  async #unprefixed(uri: string): Promise<Owned> {
+    await Promise.all([this.#catalog.readOnce('resources'), this.#catalog.readOnce('templates')])
+    return { server: this.#ownerOf(uri), own: uri }
+  }
+
+  async #unprefixedTemplate(template: string): Promise<Owned> {
+    await this.#catalog.readOnce('templates')
+    const owners = this.#servers.filter(server => this.#owns('templates', server).has(template))
+    const [first] = owners
+    if (first === undefined) return this.#unprefixed(template)
+    if (owners.length > 1) throw this.#ambiguous(template, owners)
+    return { server: first, own: template }
+  }
+
+  #ownerOf(uri: string): Server {
+    const listing = this.#servers.filter(server => this.#owns('resources', server).has(uri))
     const owners = listing.length > 0 ? listing : this.#byTemplate(uri)
     const [first] = owners
     if (first !== undefined && owners.length === 1) return first
@@ -111,15 +134,14 @@ export class Owners {
     const candidates =
       owners.length > 0 ? owners : this.#servers.filter(server => server.facts?.capabilities.resources)
     const [only] = candidates
-    if (only !== undefined && candidates.length === 1) return only
     if (only === undefined) throw new Fault('unknown-resource', 'Resource not found', { data: { uri } })
-    throw new Fault(
-      'invalid-params',
-      `Several servers could own this URI; name one of: ${this.#spellings(uri, candidates)}`,
-      {
-        data: { uri },
-      },
-    )
+    if (candidates.length > 1) throw this.#ambiguous(uri, candidates)
+    return only
+  }
+
+  #ambiguous(uri: string, candidates: readonly Server[]): Fault {
+    const words = `Several servers could own this URI; name one of: ${this.#spellings(uri, candidates)}`
+    return new Fault('invalid-params', words, { data: { uri } })
   }
 
   #spellings(uri: string, servers: readonly Server[]): string {
@@ -130,17 +152,17 @@ export class Owners {
     return shown.join(', ').slice(0, 512)
   }
 
-  #ownUris(server: Server): ReadonlySet<string> {
-    const part = this.#catalog.merged('resources').parts.find(({ index }) => index === server.index)
-    let uris = part && this.#uriSets.get(part)
-    if (part !== undefined && uris === undefined) {
+  /** What a server calls its resources or templates; collected once per reading of its list. */
+  #owns(list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
+    const part = this.#catalog.merged(list).parts.find(({ index }) => index === server.index)
+    if (part === undefined) return new Set()
+    let uris = this.#uriSets.get(part)
+    if (uris === undefined) {
       uris = new Set(part.items.map(item => item.own))
       this.#uriSets.set(part, uris)
     }
-    return uris ?? new Set()
+    return uris
   }
-
-  readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
   #byTemplate(uri: string): Server[] {
     let longest = -1

@@ -17,7 +17,7 @@ export const cutPage = (
   cursor: string | undefined,
   pageSize: number,
 ): JsonText => {
-  const kept = merged.pages.get(cursor ?? '')
+  const kept = merged.pages.get(cursor)
   if (kept !== undefined) return kept
   const place = cursor === undefined ? { part: 0, item: 0 } : placeAfter(merged, decode(cursor, list))
   const items: Item[] = []
@@ -41,7 +41,7 @@ export const cutPage = (
     [LISTS[list].member, arrayText(items.map(item => item.text))],
     ...(hasMore && last !== undefined ? [['nextCursor', textOf(encodeCursor(last))] as const] : []),
   ])
-  if (merged.pages.size < PAGES_KEPT) merged.pages.set(cursor ?? '', page)
+  if (merged.pages.size < PAGES_KEPT) merged.pages.set(cursor, page)
   return page
 }
 

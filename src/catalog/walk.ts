@@ -1,4 +1,3 @@
-import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import {
   elementsOf,
@@ -13,6 +12,7 @@ import type { Downlink } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import type { Outcome } from '../model/outcome.js'
 import type { ServerCapabilities } from '../model/peer.js'
+import { type AskLimit, askServer } from '../peers/ask-server.js'
 
 /** How each list is asked for, and which capability announces it. */
 export const LISTS = {
@@ -48,24 +48,25 @@ export interface Walked {
  * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
  * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page fails.
  */
-export const walkList = async (
-  link: Downlink,
-  list: ListName,
-  around: { readonly clock: Clock; readonly pageMs: number },
-): Promise<Walked> => {
+export const walkList = async (link: Downlink, list: ListName, pageLimit: AskLimit): Promise<Walked> => {
   const items: JsonText[] = []
   const seen = new Set<string>()
   let cursor: string | undefined
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const outcome = await ask(link, LISTS[list].method, cursor, around)
+    const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
+    const outcome = await askServer(link, LISTS[list].method, params, pageLimit)
     if (outcome.kind !== 'result') {
       const why = wordsOf(outcome)
       if (page > 0) return { items, isWhole: false, why: `page ${page + 1} failed: ${why}` }
       if (isUnknownMethod(outcome)) return { items, isWhole: true }
-      throw new Fault('unavailable', `${LISTS[list].method} failed: ${why}`)
+      const code = outcome.kind === 'fault' ? outcome.fault.code : 'unavailable'
+      throw new Fault(code, `${LISTS[list].method} failed: ${why}`)
     }
     const array = memberOf(outcome.result, LISTS[list].member)
-    if (array !== undefined && kindOf(array) === 'array') items.push(...elementsOf(array))
+    if (array !== undefined && kindOf(array) === 'array') {
+      // Not spread: a server may put more on one page than a call takes arguments.
+      for (const item of elementsOf(array)) items.push(item)
+    }
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
     if (cursor === undefined) return { items, isWhole: true }
     if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
@@ -74,33 +75,6 @@ export const walkList = async (
   }
   return { items, isWhole: false, why: `more than ${PAGES_MAX} pages` }
 }
-
-const ask = (
-  link: Downlink,
-  method: string,
-  cursor: string | undefined,
-  { clock, pageMs }: { readonly clock: Clock; readonly pageMs: number },
-): Promise<Outcome> =>
-  new Promise(resolve => {
-    const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
-    const timer = clock.after(pageMs, () => {
-      call.cancel('timed out')
-      resolve({
-        kind: 'fault',
-        fault: new Fault('timeout', `no answer within ${Math.round(pageMs / 1000)} s`),
-      })
-    })
-    const call = link.call(
-      { method, params, wantsProgress: false },
-      {
-        progress: () => undefined,
-        ended: outcome => {
-          timer.cancel()
-          resolve(outcome)
-        },
-      },
-    )
-  })
 
 const wordsOf = (outcome: Exclude<Outcome, { kind: 'result' }>): string =>
   outcome.kind === 'fault'

@@ -42,6 +42,11 @@ export class Asks {
     this.#isShared = around.isShared
   }
 
+  /** How many questions wait for an answer. */
+  get size(): number {
+    return [...this.#open.values()].reduce((sum, count) => sum + count, 0)
+  }
+
   asked(connection: Connection, ask: Ask): void {
     const count = this.#open.get(connection) ?? 0
     if (count >= ASKS_MAX) {
@@ -79,6 +84,15 @@ export class Asks {
     }
   }
 
+  /** A client is shown a URL elicitation, by a question or by an error that names it. */
+  remember(connection: Connection, client: Client, id: string): void {
+    if (this.#elicitations.size >= ELICITATIONS_MAX) {
+      const [oldest] = this.#elicitations.keys()
+      if (oldest !== undefined) this.#elicitations.delete(oldest)
+    }
+    this.#elicitations.set(elicitationKey(connection, id), client)
+  }
+
   /** A server says that a URL elicitation is complete: for the client that was shown it, and no other. */
   elicitationComplete(connection: Connection, params: JsonText | undefined): void {
     const id = params && stringOf(memberOf(params, 'elicitationId'))
@@ -101,7 +115,8 @@ export class Asks {
       this.#closeOne(connection)
       live?.answered(passed)
     })
-    this.#rememberElicitation(connection, ask, client)
+    const id = ask.params && stringOf(memberOf(ask.params, 'elicitationId'))
+    if (id !== undefined) this.remember(connection, client, id)
     live?.asking(passed)
     client.ask(passed, live?.call)
   }
@@ -125,16 +140,6 @@ export class Asks {
     return context === 'thisServer' || context === 'allServers'
       ? withoutMember(ask.params, 'includeContext')
       : ask.params
-  }
-
-  #rememberElicitation(connection: Connection, ask: Ask, client: Client): void {
-    const id = ask.params && stringOf(memberOf(ask.params, 'elicitationId'))
-    if (id === undefined) return
-    if (this.#elicitations.size >= ELICITATIONS_MAX) {
-      const [oldest] = this.#elicitations.keys()
-      if (oldest !== undefined) this.#elicitations.delete(oldest)
-    }
-    this.#elicitations.set(elicitationKey(connection, id), client)
   }
 }
 
@@ -206,7 +211,9 @@ const abilityFor = ({ method, params }: Ask): Ability => {
       ? 'elicitation.url'
       : 'elicitation.form'
   }
-  return params !== undefined && memberOf(params, 'tools') !== undefined ? 'sampling.tools' : 'sampling'
+  const wantsTools =
+    params !== undefined && ['tools', 'toolChoice'].some(key => memberOf(params, key) !== undefined)
+  return wantsTools ? 'sampling.tools' : 'sampling'
 }
 
 /** A question that the client did not offer to answer (client/elicitation, "Error Handling"; client/roots likewise). */

@@ -45,11 +45,11 @@ export class CallTable {
     return this.#byConnection.get(connection) ?? NONE
   }
 
-  /** The call that a transport's evidence names. */
-  about(connection: Connection, down: DownCall | undefined): LiveCall | undefined {
+  /** The call that a transport's evidence names; `another` if it names one that is over, or one of our own. */
+  about(connection: Connection, down: DownCall | undefined): LiveCall | 'another' | undefined {
     if (down === undefined) return undefined
     for (const call of this.on(connection)) if (call.down === down) return call
-    return undefined
+    return 'another'
   }
 
   close(): void {

@@ -58,9 +58,7 @@ export class LiveCall implements CallSink {
       return
     }
     this.connection.open().then(
-      opened => {
-        if (!this.#isOver) this.#send(opened)
-      },
+      opened => this.#send(opened),
       (thrown: unknown) => this.#finish(failed(Fault.from(thrown))),
     )
   }
@@ -112,8 +110,13 @@ export class LiveCall implements CallSink {
   }
 
   #send(link: Downlink): void {
+    if (this.#isOver) return
     this.#stillAlive()
-    this.#down = link.call(this.#request, this)
+    try {
+      this.#down = link.call(this.#request, this)
+    } catch (thrown) {
+      this.#finish(failed(Fault.from(thrown)))
+    }
   }
 
   #stillAlive(): void {
@@ -123,8 +126,8 @@ export class LiveCall implements CallSink {
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#down?.cancel(reason)
     this.#close()
+    this.#down?.cancel(reason)
   }
 
   #finish(outcome: Outcome): void {
@@ -144,17 +147,23 @@ export class LiveCall implements CallSink {
     this.#asks.clear()
   }
 
+  /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */
   #presented(outcome: Outcome): Outcome {
-    return outcome.kind === 'fault'
-      ? failed(this.#named(outcome.fault))
-      : this.#context.present(this, outcome)
+    if (outcome.kind === 'fault') return failed(this.#named(outcome.fault))
+    try {
+      return this.#context.present(this, outcome)
+    } catch (thrown) {
+      return failed(this.#named(Fault.from(thrown)))
+    }
   }
 
   /** Our own words about a server always say which one. */
   #named(fault: Fault): Fault {
     const { name } = this.connection.server
     if (fault.data?.['server'] !== undefined) return fault
-    const words = fault.message.includes(name) ? fault.message : `Server ${name}: ${fault.message}`
-    return new Fault(fault.code, words, { data: { ...fault.data, server: name }, cause: fault })
+    return new Fault(fault.code, `Server ${name}: ${fault.message}`, {
+      data: { ...fault.data, server: name },
+      cause: fault,
+    })
   }
 }

@@ -1,8 +1,10 @@
+import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client, DownCall } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
+import { askServer } from '../peers/ask-server.js'
 import type { Connection } from '../peers/connection.js'
 import type { CallTable } from './call-table.js'
 
@@ -16,14 +18,19 @@ const EMPTY = rawText('{}')
 /** Log messages of servers: each client's level, the level that each server is told, and whose a message is. */
 export class LogLevels {
   readonly #calls: CallTable
+  readonly #clock: Clock
   readonly #log: Logger
   /** Whether loggers keep their own names because there is only one server. */
   readonly #isAlone: boolean
   readonly #wanted = new Map<Client, number>()
   readonly #told = new WeakMap<Connection, number>()
 
-  constructor(calls: CallTable, around: { readonly log: Logger; readonly isAlone: boolean }) {
+  constructor(
+    calls: CallTable,
+    around: { readonly clock: Clock; readonly log: Logger; readonly isAlone: boolean },
+  ) {
     this.#calls = calls
+    this.#clock = around.clock
     this.#log = around.log
     this.#isAlone = around.isAlone
   }
@@ -60,22 +67,18 @@ export class LogLevels {
     }
     if (rank === undefined || this.#told.get(connection) === rank) return
     this.#told.set(connection, rank)
-    link.call(
-      { method: 'logging/setLevel', params: textOf({ level: LEVELS[rank] }), wantsProgress: false },
-      {
-        progress: () => undefined,
-        ended: outcome => {
-          if (outcome.kind !== 'result')
-            this.#log.warn({ server: connection.server.name }, 'the server did not take the log level')
-        },
-      },
-    )
+    const limit = { clock: this.#clock, timeoutMs: connection.server.timeouts.callMs }
+    void askServer(link, 'logging/setLevel', textOf({ level: LEVELS[rank] }), limit).then(outcome => {
+      if (outcome.kind !== 'result')
+        this.#log.warn({ server: connection.server.name }, 'the server did not take the log level')
+    })
   }
 
   /** Passes a log message on to the one client that it is for; without evidence of whose it is, to nobody. */
   relay(connection: Connection, params: JsonText | undefined, about: DownCall | undefined): void {
     if (params === undefined) return
-    const call = this.#calls.about(connection, about) ?? this.#onlyCall(connection)
+    const evidence = this.#calls.about(connection, about) ?? this.#onlyCall(connection)
+    const call = evidence === 'another' ? undefined : evidence
     const client = call?.call.client ?? onlyMember(connection)
     if (client === undefined || this.#rankOf(params) < (this.#wanted.get(client) ?? DEFAULT_RANK)) return
     const named = this.#named(connection, params)

@@ -26,8 +26,8 @@ interface Candidate<C> {
 
 /** What is known about where a question comes from. */
 export interface Evidence<C, L extends Candidate<C>> {
-  /** The request on whose stream it came. */
-  readonly about: L | undefined
+  /** The request on whose stream it came; `another` if that is none of a client that still waits. */
+  readonly about: L | 'another' | undefined
   /** The requests under way on its connection, oldest first. */
   readonly running: readonly L[]
   /** The only client that ever used the connection. */
@@ -52,8 +52,11 @@ export const originOf = <C extends { readonly capabilities: ClientCapabilities }
   ability: Ability,
 ): Origin<C, L> => {
   const can = (client: C): boolean => hasAbility(client.capabilities, ability)
-  if (about !== undefined) return can(about.call.client) ? { is: 'call', call: about } : { is: 'incapable' }
-  const candidates = running.filter(({ call }) => can(call.client))
+  if (about !== undefined && about !== 'another') {
+    return can(about.call.client) ? { is: 'call', call: about } : { is: 'incapable' }
+  }
+  const possible = about === 'another' ? [] : running
+  const candidates = possible.filter(({ call }) => can(call.client))
   const latest = candidates.at(-1)
   if (latest !== undefined) {
     const isOneClient = candidates.every(({ call }) => call.client === latest.call.client)
@@ -62,5 +65,5 @@ export const originOf = <C extends { readonly capabilities: ClientCapabilities }
   if (onlyClient !== undefined) {
     return can(onlyClient) ? { is: 'client', client: onlyClient } : { is: 'incapable' }
   }
-  return running.length > 0 ? { is: 'incapable' } : { is: 'none' }
+  return possible.length > 0 ? { is: 'incapable' } : { is: 'none' }
 }

@@ -2,7 +2,7 @@ import { joinWelcome } from '../catalog/capabilities.js'
 import { Catalog } from '../catalog/catalog.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
@@ -16,9 +16,10 @@ import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { Asks } from './asks.js'
 import { CallTable } from './call-table.js'
+import { ChangeNotices, type Guest } from './change-notices.js'
 import { Feeds } from './feeds.js'
 import { LogLevels } from './log-level.js'
-import { CHANGE_NOTICES, CHANGES, ROUTES } from './routes.js'
+import { CHANGES, ROUTES } from './routes.js'
 import { WayToOwner } from './way-owner.js'
 
 /** What the router is made of. */
@@ -37,7 +38,13 @@ export interface RouterOptions {
   readonly listWaitMs: number
 }
 
-const NOTICE_MS = 50
+/** How much is held for clients. */
+export interface Load {
+  readonly clients: number
+  readonly calls: number
+  readonly questions: number
+  readonly subscriptions: number
+}
 
 /** Who gets what, and the way back: clients above, servers below, and a table of routes in between. */
 export class Router implements Reception, ConnectionListener {
@@ -49,20 +56,30 @@ export class Router implements Reception, ConnectionListener {
   readonly #feeds: Feeds
   readonly #levels: LogLevels
   readonly #toOwner: WayToOwner
-  readonly #clients = new Map<Client, Welcome['capabilities'] | undefined>()
-  readonly #dueNotices = new Map<string, Timer>()
+  readonly #guests = new Map<Client, Guest>()
+  readonly #notices: ChangeNotices
 
   constructor(options: RouterOptions) {
     const { clock, log, isAlone } = options
     this.#options = options
     this.#calls = new CallTable(clock)
+    this.#notices = new ChangeNotices(clock, this.#guests)
     this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log })
-    this.catalog = new Catalog(this.pool.servers, { ...options, onChanged: list => this.#listChanged(list) })
+    this.catalog = new Catalog(this.pool.servers, {
+      ...options,
+      onChanged: list => this.#notices.changed(list, one => this.catalog.version(one)),
+    })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
     this.#asks = new Asks(this.#calls, { log, isShared: options.servers.length > 1 })
-    this.#feeds = new Feeds({ owners, log })
-    this.#levels = new LogLevels(this.#calls, { log, isAlone })
-    this.#toOwner = new WayToOwner(this.catalog, owners, this.#calls, () => clock.nowMs())
+    this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log })
+    this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
+    this.#toOwner = new WayToOwner({
+      catalog: this.catalog,
+      owners,
+      calls: this.#calls,
+      nowMs: () => clock.nowMs(),
+      urlShown: ({ call, connection }, id) => this.#asks.remember(connection, call.client, id),
+    })
   }
 
   /** Starts the servers that are wanted from the beginning. */
@@ -72,20 +89,33 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
+  /** Stops all servers; every call under way is ended. Never rejects. */
   async close(): Promise<void> {
+    await this.pool.close()
     this.catalog.close()
     this.#calls.close()
-    for (const timer of this.#dueNotices.values()) timer.cancel()
-    await this.pool.close()
+    this.#notices.close()
+  }
+
+  /** What is held for clients at the moment; all zero when none is there. */
+  get load(): Load {
+    return {
+      clients: this.#guests.size,
+      calls: this.#calls.size,
+      questions: this.#asks.size,
+      subscriptions: this.#feeds.size,
+    }
   }
 
   // ── what clients say ──
 
   async welcome(client: Client): Promise<Welcome> {
-    this.#clients.set(client, undefined)
+    const guest: Guest = { announced: undefined, seen: new Map() }
+    this.#guests.set(client, guest)
     const { clock, startupWaitMs, isAlone } = this.#options
+    // A server that we know already need not run for a client that may never use it.
     const starts = this.pool.servers
-      .filter(server => this.#isWorthStarting(server))
+      .filter(server => server.facts === undefined)
       .map(server => startFor(server, client))
     let timer: Disposable | undefined
     const limit = new Promise<void>(resolve => {
@@ -94,20 +124,20 @@ export class Router implements Reception, ConnectionListener {
     if (starts.length > 0) await Promise.race([Promise.all(starts), limit])
     timer?.[Symbol.dispose]()
     const welcome = joinWelcome(this.pool.servers, isAlone)
-    if (this.#clients.has(client)) this.#clients.set(client, welcome.capabilities)
+    guest.announced = welcome.capabilities
     return welcome
   }
 
   call(call: Call): void {
     const route = ROUTES.get(call.method)
-    const announced = this.#clients.get(call.client)
-    if (route === undefined || announced === undefined || !announced[route.needs]) {
+    const guest = this.#guests.get(call.client)
+    if (route === undefined || guest?.announced === undefined || !guest.announced[route.needs]) {
       call.end(failed(new Fault('unknown-method', `Method not found: ${call.method.slice(0, 128)}`)))
       return
     }
     switch (route.way) {
       case 'catalog':
-        void this.#page(call, route.list)
+        void this.#page(call, route.list, guest)
         return
       case 'owner':
         this.#toOwner.take(call, route.by)
@@ -131,7 +161,7 @@ export class Router implements Reception, ConnectionListener {
   }
 
   left(client: Client): void {
-    this.#clients.delete(client)
+    this.#guests.delete(client)
     this.#feeds.forget(client)
     this.#levels.forget(client)
     this.#asks.forget(client)
@@ -146,13 +176,13 @@ export class Router implements Reception, ConnectionListener {
     const server = this.pool.byName(connection.server.name)
     this.#levels.restore(connection)
     this.#feeds.renew(connection)
-    if (server !== undefined) this.catalog.cameBack(server)
+    // One more connection to a server that is there says nothing new about its lists.
+    if (server !== undefined && !isThere(server, connection)) this.catalog.cameBack(server)
   }
 
   lost(connection: Connection): void {
     const server = this.pool.byName(connection.server.name)
-    if (server !== undefined && ![...server.connections].some(({ link }) => link !== undefined))
-      this.catalog.wentAway(server)
+    if (server !== undefined && !isThere(server)) this.catalog.wentAway(server)
   }
 
   joined(connection: Connection): void {
@@ -183,12 +213,14 @@ export class Router implements Reception, ConnectionListener {
 
   // ── ways that are short ──
 
-  async #page(call: Call, list: ListName): Promise<void> {
+  async #page(call: Call, list: ListName, guest: Guest): Promise<void> {
     try {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      call.end(resulted(await this.catalog.page(list, cursor)))
+      const { result, version } = await this.catalog.page(list, cursor)
+      if (cursor === undefined) guest.seen.set(list, version)
+      call.end(resulted(result))
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
@@ -203,27 +235,14 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
-  /** Changes that come together are one notification: resources and their templates share theirs. */
-  #listChanged(list: ListName): void {
-    const notice = CHANGE_NOTICES[list]
-    if (this.#dueNotices.has(notice)) return
-    const timer = this.#options.clock.after(NOTICE_MS, () => {
-      this.#dueNotices.delete(notice)
-      for (const [client, announced] of this.#clients)
-        if (announced !== undefined) client.tell(notice, undefined)
-    })
-    this.#dueNotices.set(notice, timer)
-  }
-
   *#connections(): Iterable<Connection> {
     for (const server of this.pool.servers) yield* server.connections
   }
-
-  /** Servers that we know need not run for a client that may never use them. */
-  #isWorthStarting(server: Server): boolean {
-    return server.facts === undefined
-  }
 }
+
+/** Whether a server can be asked over any connection but this one. */
+const isThere = (server: Server, but?: Connection): boolean =>
+  [...server.connections].some(connection => connection !== but && connection.link !== undefined)
 
 /** Starts a server on behalf of a client, so that the client's own connection is the one that answers first. */
 const startFor = async (server: Server, client: Client): Promise<void> => {

@@ -4,9 +4,10 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Ask, Client, DownCall, Downlink, DownlinkListener } from '../model/links.js'
-import type { Dial } from './dial.js'
+import { failed } from '../model/outcome.js'
+import type { Dial, Greeting } from './dial.js'
 import type { ServerOptions } from './options.js'
-import { IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
+import { failuresSoFar, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
 import type { Share } from './sharing.js'
 
 const RESTART = { firstMs: 500, maxMs: 30_000 }
@@ -38,8 +39,15 @@ export interface ConnectionContext {
   readonly log: Logger
 }
 
+/** One try to reach the server, and the link that came of it. */
+interface Attempt {
+  readonly abort: AbortController
+  /** Set if the server was gone before we could use it. */
+  died: Fault | undefined
+}
+
 /** One connection to one server, shared by the clients of its key; it is opened on demand and reopened when lost. */
-export class Connection implements DownlinkListener {
+export class Connection {
   readonly server: ServerOptions
   readonly share: Share
   readonly clients = new Set<Client>()
@@ -47,8 +55,10 @@ export class Connection implements DownlinkListener {
   #state: ServerState = IDLE
   #link: Downlink | undefined
   #opening: Promise<Downlink> | undefined
-  #abort = new AbortController()
+  /** The current one: what an earlier one still has to say is not heard. */
+  #attempt: Attempt | undefined
   #restart: Timer | undefined
+  #isClosed = false
   #everClients = 0
   #firstClient: Client | undefined
   #idleSinceMs: number
@@ -106,92 +116,112 @@ export class Connection implements DownlinkListener {
   open(): Promise<Downlink> {
     if (this.link !== undefined) return Promise.resolve(this.link)
     if (this.#opening !== undefined) return this.#opening
+    if (this.#isClosed) return Promise.reject(this.#unreachable(stopped()))
     if (this.#state.at === 'backoff' && this.#context.clock.nowMs() < this.#state.untilMs) {
       return Promise.reject(this.#unreachable(this.#state.why))
     }
     return this.#start()
   }
 
-  /** Stops the server and stays closed until somebody opens it again. Never rejects. */
+  /** Stops the server for good; what is under way ends with a fault. Never rejects. */
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#step({ is: 'stop' })
     this.#restart?.cancel()
-    this.#abort.abort()
+    this.#attempt?.abort.abort()
+    this.#attempt = undefined
     const link = this.#link
-    const opening = this.#opening
     this.#link = undefined
-    await opening?.catch(() => undefined)
+    await this.#opening?.catch(() => undefined)
     await link?.close()
   }
 
-  // ── what the link tells ──
-
-  asked(ask: Ask): void {
-    this.#context.listener.asked(this, ask)
+  #start(): Promise<Downlink> {
+    this.#restart?.cancel()
+    this.#step({ is: 'start' })
+    const attempt: Attempt = { abort: new AbortController(), died: undefined }
+    this.#attempt = attempt
+    this.#opening = this.#dial(attempt)
+    return this.#opening
   }
 
-  noticed(method: string, params: JsonText | undefined, about: DownCall | undefined): void {
-    this.#context.listener.noticed(this, method, params, about)
+  async #dial(attempt: Attempt): Promise<Downlink> {
+    const { dial, log, listener } = this.#context
+    let link: Downlink | undefined
+    try {
+      link = await dial(this.server.name, this.#greeting(), this.#ears(attempt), attempt.abort.signal)
+      if (attempt !== this.#attempt) throw stopped()
+      if (attempt.died !== undefined) throw attempt.died
+    } catch (thrown) {
+      const why = Fault.from(thrown)
+      await link?.close()
+      this.#opening = undefined
+      if (attempt === this.#attempt) this.#lost(why)
+      throw this.#unreachable(why)
+    }
+    this.#opening = undefined
+    this.#link = link
+    this.#step({ is: 'ready' })
+    log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
+    listener.ready(this)
+    return link
   }
 
-  closed(why: Fault): void {
-    if (this.#state.at !== 'ready') return
+  #greeting(): Greeting {
+    const isOnes = this.server.sharing === 'session'
+    return {
+      capabilities: this.share.capabilities,
+      clientInfo: isOnes ? this.#firstClient?.info : undefined,
+    }
+  }
+
+  /** What the link of one attempt reports to. */
+  #ears(attempt: Attempt): DownlinkListener {
+    const { listener } = this.#context
+    return {
+      asked: ask => {
+        if (attempt === this.#attempt) listener.asked(this, ask)
+        else ask.answer(failed(new Fault('disconnected', 'The connection is closed')))
+      },
+      noticed: (method, params, about) => {
+        if (attempt === this.#attempt) listener.noticed(this, method, params, about)
+      },
+      closed: why => this.#closed(attempt, why),
+    }
+  }
+
+  #closed(attempt: Attempt, why: Fault): void {
+    attempt.died = why
+    if (attempt !== this.#attempt || this.#state.at !== 'ready') return
     this.#link = undefined
     this.#lost(why)
     this.#context.log.warn({ server: this.server.name, why: why.message }, 'lost a server')
     this.#context.listener.lost(this, why)
   }
 
-  #start(): Promise<Downlink> {
-    this.#restart?.cancel()
-    this.#step({ is: 'start' })
-    this.#abort = new AbortController()
-    const { dial } = this.#context
-    const greeting = {
-      capabilities: this.share.capabilities,
-      clientInfo: this.server.sharing === 'session' ? this.#firstClient?.info : undefined,
-    }
-    const opening = dial(this.server.name, greeting, this, this.#abort.signal).then(
-      link => this.#opened(link),
-      (thrown: unknown) => {
-        this.#opening = undefined
-        const why = Fault.from(thrown)
-        this.#lost(why)
-        throw this.#unreachable(why)
-      },
-    )
-    this.#opening = opening
-    return opening
-  }
-
-  async #opened(link: Downlink): Promise<Downlink> {
-    this.#opening = undefined
-    if (this.#state.at !== 'starting') {
-      await link.close()
-      throw this.#unreachable(new Fault('unavailable', 'it was stopped while it started'))
-    }
-    this.#link = link
-    this.#step({ is: 'ready' })
-    this.#context.log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
-    this.#context.listener.ready(this)
-    return link
-  }
-
   #lost(why: Fault): void {
-    const failures = this.#state.at === 'starting' || this.#state.at === 'ready' ? this.#state.failures : 0
-    const wasReady = this.#state.at === 'ready'
-    const waitMs = wasReady && failures < FREE_FAILURES ? 0 : backoffMs(failures, RESTART)
+    const { clock } = this.#context
+    const failures = failuresSoFar(this.#state, clock.nowMs())
+    const isFree = this.#state.at === 'ready' && failures < FREE_FAILURES
+    const waitMs = isFree ? 0 : backoffMs(failures, RESTART)
     this.#step({ is: 'lost', why, waitMs })
-    if (this.#state.at !== 'backoff') return
-    if (this.clients.size === 0 && this.server.start !== 'eager') return
-    this.#restart = this.#context.clock.after(waitMs, () => {
-      this.open().catch((thrown: unknown) =>
-        this.#context.log.warn(
-          { server: this.server.name, why: Fault.from(thrown).message },
-          'server did not come back',
-        ),
-      )
-    })
+    if (this.#isNeeded()) this.#restart = clock.after(waitMs, () => this.#comeBack())
+  }
+
+  /** Whether anybody would miss the server. */
+  #isNeeded(): boolean {
+    return this.clients.size > 0 || this.server.start === 'eager'
+  }
+
+  /** Timers may fire a moment early, so this does not ask `open` whether it is time. */
+  #comeBack(): void {
+    if (this.#state.at !== 'backoff' || !this.#isNeeded()) return
+    this.#start().catch((thrown: unknown) =>
+      this.#context.log.warn(
+        { server: this.server.name, why: Fault.from(thrown).message },
+        'server did not come back',
+      ),
+    )
   }
 
   #step(event: ServerEvent): void {
@@ -206,3 +236,5 @@ export class Connection implements DownlinkListener {
     )
   }
 }
+
+const stopped = (): Fault => new Fault('unavailable', 'it was stopped')

@@ -19,9 +19,17 @@ export type ServerEvent =
   | { readonly is: 'stop' }
 
 /** A connection that was up for so long starts counting failures anew. */
-export const STEADY_MS = 60_000
+const STEADY_MS = 60_000
 
+/** Nobody needs the server, or nobody did yet. */
 export const IDLE: ServerState = { at: 'idle' }
+
+/** How many failures in a row there were up to now. Pure. */
+export const failuresSoFar = (state: ServerState, nowMs: number): number => {
+  if (state.at === 'idle') return 0
+  const wasSteady = state.at === 'ready' && nowMs - state.sinceMs >= STEADY_MS
+  return wasSteady ? 0 : state.failures
+}
 
 /** The next state; an event that means nothing in a state leaves it as it is. Pure. */
 export const nextState = (state: ServerState, event: ServerEvent, nowMs: number): ServerState => {
@@ -34,8 +42,7 @@ export const nextState = (state: ServerState, event: ServerEvent, nowMs: number)
       return state.at === 'starting' ? { at: 'ready', sinceMs: nowMs, failures: state.failures } : state
     case 'lost': {
       if (state.at !== 'starting' && state.at !== 'ready') return state
-      const wasSteady = state.at === 'ready' && nowMs - state.sinceMs >= STEADY_MS
-      const failures = wasSteady ? 1 : state.failures + 1
+      const failures = failuresSoFar(state, nowMs) + 1
       return { at: 'backoff', failures, untilMs: nowMs + event.waitMs, why: event.why }
     }
     case 'stop':

@@ -10,7 +10,7 @@ export interface Share {
 
 /** The connection that belongs to no client: for lists before the first client came. */
 export const nobodysShare = (sharing: Sharing): Share => ({
-  key: sharing === 'principal' ? `local ${fingerprint(NO_CAPABILITIES)}` : '',
+  key: sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '',
   capabilities: NO_CAPABILITIES,
 })
 
@@ -24,13 +24,17 @@ export const shareOf = (sharing: Sharing, client: Client): Share => {
       return { key: `session ${client.id}`, capabilities: client.capabilities }
     case 'principal':
       return {
-        key: `${client.principal} ${fingerprint(client.capabilities)}`,
+        key: keyOf(client.principal, client.capabilities),
         capabilities: client.capabilities,
       }
     case 'all':
       return nobodysShare('all')
   }
 }
+
+/** The fingerprint stands first and holds no NUL, so no principal can be written such that it meets another one's key. */
+const keyOf = (principal: string, capabilities: ClientCapabilities): string =>
+  `${fingerprint(capabilities)}\0${principal}`
 
 const fingerprint = ({ roots, sampling, elicitation }: ClientCapabilities): string =>
   [

@@ -1,0 +1,38 @@
+import type { Clock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { Downlink } from '../model/links.js'
+import { failed, type Outcome } from '../model/outcome.js'
+
+/** How long a request of our own may take. */
+export interface AskLimit {
+  readonly clock: Clock
+  readonly timeoutMs: number
+}
+
+/**
+ * Sends a server a request on our own account, behind which no client waits with a timeout of its own. A server that
+ * does not answer in time is told that we gave up. Never rejects.
+ */
+export const askServer = (
+  link: Downlink,
+  method: string,
+  params: JsonText | undefined,
+  { clock, timeoutMs }: AskLimit,
+): Promise<Outcome> =>
+  new Promise(resolve => {
+    const timer = clock.after(timeoutMs, () => {
+      call?.cancel('timed out')
+      resolve(failed(new Fault('timeout', `no answer within ${Math.round(timeoutMs / 1000)} s`)))
+    })
+    const ended = (outcome: Outcome): void => {
+      timer.cancel()
+      resolve(outcome)
+    }
+    let call: ReturnType<Downlink['call']> | undefined
+    try {
+      call = link.call({ method, params, wantsProgress: false }, { progress: () => undefined, ended })
+    } catch (thrown) {
+      ended(failed(Fault.from(thrown)))
+    }
+  })

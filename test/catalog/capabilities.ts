@@ -1,0 +1,66 @@
+import t from 'tap'
+import { joinWelcome } from '../../src/catalog/capabilities.js'
+import type { ServerFacts } from '../../src/model/peer.js'
+import type { Server } from '../../src/peers/server.js'
+import { FakeServer, type Script } from '../support/mux.js'
+
+const servers = (...scripts: readonly (Script | undefined)[]): Server[] =>
+  scripts.map((script, index) => {
+    const alias = `s${index}`
+    const facts: ServerFacts | undefined = script && new FakeServer(alias, script).facts
+    return { options: { alias }, facts } as Server
+  })
+
+const joined = (...scripts: readonly (Script | undefined)[]) => joinWelcome(servers(...scripts), false)
+
+t.test('what any server can do, all of them together can', async t => {
+  t.same(
+    joined(
+      { tools: [], revision: '2024-11-05' },
+      { prompts: [], capabilities: { completions: true } },
+      { resources: [], capabilities: { logging: true } },
+    ).capabilities,
+    { tools: true, prompts: true, resources: { subscribe: true }, completions: true, logging: true },
+  )
+  const little = { resources: [], capabilities: { resources: { listChanged: false, subscribe: false } } }
+  t.same(joined(little).capabilities, {
+    tools: false,
+    prompts: false,
+    resources: { subscribe: false },
+    completions: false,
+    logging: false,
+  })
+  t.match(joined().capabilities, { tools: false, resources: undefined })
+})
+
+t.test(
+  'what a server that is still unknown may bring is announced, for it cannot be added later',
+  async t => {
+    t.same(joined({ tools: [] }, undefined).capabilities, {
+      tools: true,
+      prompts: true,
+      resources: { subscribe: true },
+      completions: false,
+      logging: false,
+    })
+  },
+)
+
+t.test('a server of 2024-11-05 can complete without saying so, if it has what can be completed', async t => {
+  t.equal(joined({ prompts: [], revision: '2024-11-05' }).capabilities.completions, true)
+  t.equal(joined({ templates: [], revision: '2024-11-05' }).capabilities.completions, true)
+  t.equal(joined({ tools: [], revision: '2024-11-05' }).capabilities.completions, false)
+  t.equal(joined({ prompts: [], revision: '2025-03-26' }).capabilities.completions, false)
+})
+
+t.test('instructions stand under the alias of their server, in order, cut to a bounded length', async t => {
+  t.equal(joined({}, undefined, { instructions: '  ' }).instructions, undefined)
+  t.equal(
+    joined({ instructions: ' one\n' }, {}, { instructions: 'two' }).instructions,
+    '## s0\none\n\n## s2\ntwo',
+  )
+  const long = joined({ instructions: `${'x'.repeat(8191)}😀` }).instructions ?? ''
+  t.equal(long.length, '## s0\n'.length + 8191, 'not through the middle of a character')
+  t.equal(joined({ instructions: `${'x'.repeat(8190)}😀y` }).instructions?.endsWith('x😀'), true)
+  t.equal(joinWelcome(servers({ instructions: 'x'.repeat(9000) }), true).instructions?.length, 9000)
+})

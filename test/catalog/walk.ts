@@ -1,0 +1,83 @@
+import t from 'tap'
+import { walkList } from '../../src/catalog/walk.js'
+import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { type Outcome, resulted } from '../../src/model/outcome.js'
+import { FakeClock } from '../support/fake-clock.js'
+import { FakeServer } from '../support/mux.js'
+
+/** Walks a server that answers each page as told; resolves with what was found and which cursors were sent. */
+const walk = async (answers: (page: number) => object | Outcome) => {
+  const server = new FakeServer('a', { tools: [] })
+  const cursors: unknown[] = []
+  server.answerTo = ({ params }) => {
+    cursors.push((params as { cursor?: unknown } | undefined)?.cursor)
+    const answer = answers(cursors.length)
+    return 'kind' in answer ? answer : resulted(textOf(answer))
+  }
+  const link = await server.dial(
+    { capabilities: {} as never, clientInfo: undefined },
+    {} as never,
+    new AbortController().signal,
+  )
+  const walked = await walkList(link, 'tools', { clock: new FakeClock(), timeoutMs: 1000 })
+  return { ...walked, items: walked.items.map(item => valueOf(item)), cursors }
+}
+
+const refusal = (code: number): Outcome => ({ kind: 'error', error: textOf({ code, message: 'sorry' }) })
+
+t.test('a list is followed to its end: cursors are opaque, an empty one counts, null is the end', async t => {
+  const pages: object[] = [
+    { tools: [1], nextCursor: '' },
+    { tools: [2, 3], nextCursor: ' x' },
+    { tools: [], nextCursor: '0' },
+    { tools: [4], nextCursor: null },
+  ]
+  const walked = await walk(page => pages[page - 1] ?? {})
+  t.same(walked, { items: [1, 2, 3, 4], isWhole: true, cursors: [undefined, '', ' x', '0'] })
+})
+
+t.test('a server that sends the same cursor again is read no further', async t => {
+  const walked = await walk(page => ({ tools: [page], nextCursor: page % 2 === 1 ? 'a' : 'b' }))
+  t.same(walked, {
+    items: [1, 2, 3],
+    isWhole: false,
+    why: 'a cursor came twice',
+    cursors: [undefined, 'a', 'b'],
+  })
+})
+
+t.test('a server that pages for ever is cut off', async t => {
+  const walked = await walk(page => ({ tools: [page], nextCursor: String(page) }))
+  t.equal(walked.items.length, 1000)
+  t.match(walked, { isWhole: false, why: 'more than 1000 pages' })
+})
+
+t.test('a page may hold more items than a function takes arguments', async t => {
+  const { items, isWhole } = await walk(() => ({ tools: new Array(200_000).fill(0) }))
+  t.equal(items.length, 200_000)
+  t.ok(isWhole)
+  const cut = await walk(page => ({ tools: new Array(100_001).fill(0), nextCursor: String(page) }))
+  t.match(cut, { isWhole: false, why: 'more than 100000 items' })
+})
+
+t.test('a later page that fails keeps the earlier ones; a first one fails the walk', async t => {
+  t.match(await walk(page => (page === 1 ? { tools: [1], nextCursor: 'c' } : refusal(-32603))), {
+    items: [1],
+    isWhole: false,
+    why: 'page 2 failed: sorry',
+  })
+  await t.rejects(
+    walk(() => refusal(-32603)),
+    { code: 'unavailable', message: 'tools/list failed: sorry' },
+  )
+  await t.rejects(
+    walk(() => ({ kind: 'error', error: textOf({ code: 1 }) })),
+    { message: /no reason given/ },
+  )
+})
+
+t.test('a server without the method has an empty list; a result without the member has one too', async t => {
+  t.match(await walk(() => refusal(-32601)), { items: [], isWhole: true })
+  t.match(await walk(() => ({ tools: 'none' })), { items: [], isWhole: true })
+  t.match(await walk(() => ({})), { items: [], isWhole: true })
+})

@@ -1,0 +1,266 @@
+import t from 'tap'
+import type { Welcome } from '../../src/model/links.js'
+import { settled } from '../support/fake-clock.js'
+import { type FakeClient, resource, tool, World } from '../support/mux.js'
+
+const TOOLS_CHANGED = 'notifications/tools/list_changed'
+const RESOURCES_CHANGED = 'notifications/resources/list_changed'
+
+/** Welcomes and tells whether that is over. */
+const greet = (world: World, client: FakeClient): { welcome: Welcome | undefined } => {
+  const greeted: { welcome: Welcome | undefined } = { welcome: undefined }
+  void world.router.welcome(client).then(welcome => {
+    greeted.welcome = welcome
+  })
+  return greeted
+}
+
+t.test('a newcomer waits for servers that start, but not longer than the start-up wait', async t => {
+  const world = new World({ a: { tools: [] }, slow: { prompts: [] } })
+  world.server('slow').dialling = 'hang'
+  const greeted = greet(world, world.newcomer())
+  await world.pass(4900)
+  t.equal(greeted.welcome, undefined)
+  await world.pass(200)
+  t.same(greeted.welcome?.capabilities, {
+    tools: true,
+    prompts: true,
+    resources: { subscribe: true },
+    completions: false,
+    logging: false,
+  })
+})
+
+t.test('when all servers are there, or known to be away, a newcomer waits for nothing', async t => {
+  const world = new World({
+    a: { tools: [] },
+    b: { resources: [], capabilities: { resources: { listChanged: true, subscribe: false } } },
+  })
+  const first = greet(world, world.newcomer())
+  await settled()
+  t.same(first.welcome?.capabilities, {
+    tools: true,
+    prompts: false,
+    resources: { subscribe: false },
+    completions: false,
+    logging: false,
+  })
+  world.server('a').dialling = 'refuse'
+  const refused = new World({ a: {} })
+  refused.server('a').dialling = 'refuse'
+  const second = greet(refused, refused.newcomer())
+  await settled()
+  t.same(second.welcome?.capabilities.tools, true, 'what an unknown server might bring is announced')
+})
+
+t.test('what was not announced does not exist, and stays so when a server brings it later', async t => {
+  const world = new World({ a: { tools: [] } })
+  const client = await world.client()
+  for (const method of [
+    'prompts/list',
+    'resources/read',
+    'logging/setLevel',
+    'completion/complete',
+    'nope',
+    'initialize',
+  ]) {
+    t.match(await client.get(method, { uri: 'a+x:y' }), {
+      code: -32601,
+      message: `Method not found: ${method}`,
+    })
+  }
+  t.match(await world.newcomer().get('tools/list'), { code: -32601 }, 'nothing exists before the welcome')
+  t.same(
+    world.server('a').links.flatMap(link => link.requests),
+    [],
+  )
+})
+
+t.test('a server of a failed start is listed once it is there, and clients hear of it', async t => {
+  const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
+  world.server('late').dialling = 'hang'
+  const client = world.newcomer()
+  const greeted = greet(world, client)
+  await world.pass(5000)
+  t.ok(greeted.welcome)
+  const call = client.call('tools/list')
+  await settled()
+  await world.pass(3000)
+  t.match(call.ended, { result: { tools: [{ name: 'a__x' }] } })
+  client.told.length = 0
+  world.server('late').admit()
+  await settled()
+  await world.pass(200, 10)
+  t.same(client.told, [[TOOLS_CHANGED, undefined]])
+  t.same(await client.list('tools/list'), ['a__x', 'late__y'])
+})
+
+t.test('a client that just listed is not told that the list changed', async t => {
+  const world = new World({ a: { tools: [tool('x')], resources: [resource('x:1')] } })
+  const client = await world.client()
+  await client.list('tools/list')
+  await world.pass(500, 10)
+  t.same(client.heard(TOOLS_CHANGED), [])
+  t.equal(world.server('a').got('tools/list').length, 1, 'and the server was not asked twice')
+})
+
+t.test(
+  'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
+  async t => {
+    const world = new World({ a: { tools: [tool('x')], prompts: [] }, b: { tools: [tool('y')] } })
+    const clients = [await world.client(), await world.client({ principal: 'other' })]
+    for (const client of clients) await client.list('tools/list')
+    await world.pass(500, 10)
+    for (const client of clients) client.told.length = 0
+    const burst = async () => {
+      for (let time = 0; time < 20; time += 1) {
+        world.server('a').link.notice(TOOLS_CHANGED)
+        await world.pass(5)
+      }
+      await world.pass(500, 10)
+    }
+    const before = world.server('a').got('tools/list').length
+    await burst()
+    t.same(
+      clients.flatMap(client => client.told),
+      [],
+    )
+    t.ok(world.server('a').got('tools/list').length - before <= 3, 'nor is the server asked for each')
+    world.server('a').lists.tools = [tool('x'), tool('new')]
+    await burst()
+    t.same(
+      clients.map(client => client.told),
+      [[[TOOLS_CHANGED, undefined]], [[TOOLS_CHANGED, undefined]]],
+    )
+    t.same(await clients[0]?.list('tools/list'), ['a__x', 'a__new', 'b__y'])
+    t.equal(world.server('b').got('tools/list').length, 1)
+  },
+)
+
+t.test('a change that clients cannot see is none for them', async t => {
+  const world = new World({
+    a: {
+      tools: [tool('x'), tool('secret')],
+      showing: { tools: { allow: ['x'], deny: [], rename: {}, override: {} } },
+    },
+  })
+  const client = await world.client()
+  await client.list('tools/list')
+  world.server('a').lists.tools = [tool('x'), tool('secret', { description: 'new' })]
+  world.server('a').link.notice(TOOLS_CHANGED)
+  await world.pass(500, 10)
+  t.equal(world.server('a').got('tools/list').length, 2)
+  t.same(client.told, [])
+})
+
+t.test('clients are told of changes of what was announced to them, and of nothing else', async t => {
+  const world = new World({
+    a: { tools: [tool('x')] },
+    b: { resources: [resource('x:1')], options: { sharing: 'session' } },
+  })
+  world.server('b').dialling = 'refuse'
+  const early = await world.client()
+  t.ok(early)
+  const lone = new World({ a: { tools: [] } })
+  const client = await lone.client()
+  // The server turns out to have resources when it comes back: this client was told that there are none.
+  Object.assign(lone.server('a').script, { resources: [] })
+  lone.server('a').lists.resources = [resource('x:1')]
+  lone.server('a').link.drop()
+  await lone.pass(500, 10)
+  t.same(client.told, [])
+  t.match(await client.get('resources/list'), { code: -32601 })
+  const newcomer = await lone.client()
+  t.same(await newcomer.list('resources/list', 'uri'), ['a+x:1'])
+})
+
+t.test('resources and their templates change in one notice', async t => {
+  const world = new World({ a: { resources: [], templates: [] } })
+  const client = await world.client()
+  await client.get('resources/list')
+  await client.get('resources/templates/list')
+  await world.pass(500, 10)
+  client.told.length = 0
+  world.server('a').lists.resources = [resource('x:1')]
+  world.server('a').lists.templates = [{ uriTemplate: 'x:{n}', name: 'n' }]
+  world.server('a').link.notice(RESOURCES_CHANGED)
+  await world.pass(500, 10)
+  t.same(client.told, [[RESOURCES_CHANGED, undefined]])
+})
+
+t.test('a cursor that is no text is -32602', async t => {
+  const world = new World({ a: { tools: [] } })
+  const client = await world.client()
+  for (const cursor of [7, null, {}, '', 'bogus']) {
+    t.match(await client.get('tools/list', { cursor }), { code: -32602, message: 'Invalid cursor' })
+  }
+})
+
+t.test('a notification that nobody knows is dropped', async t => {
+  const world = new World({ a: { tools: [] } })
+  const client = await world.client()
+  world.server('a').link.notice('notifications/other', { a: 1 })
+  t.same(client.told, [])
+})
+
+t.test('eager servers start at once, lazy ones when somebody needs them', async t => {
+  const world = new World({ eager: { tools: [], options: { start: 'eager' } }, lazy: { tools: [] } })
+  world.router.start()
+  await settled()
+  t.equal(world.server('eager').links.length, 1)
+  t.equal(world.server('lazy').links.length, 0)
+  world.server('eager').dialling = 'refuse'
+})
+
+t.test('a server with a connection for each client is listed once, not once for each', async t => {
+  const world = new World({ a: { tools: [tool('x')], options: { sharing: 'session' } } })
+  const clients = [await world.client(), await world.client(), await world.client()]
+  await clients[0]?.list('tools/list')
+  for (const client of clients) client.call('tools/call', { name: 'a__x' })
+  await settled()
+  await world.pass(500, 10)
+  t.equal(world.server('a').links.length, 3)
+  t.equal(world.server('a').got('tools/list').length, 1)
+  clients[1]?.leave()
+  await settled()
+  t.same(
+    world.server('a').links.map(link => link.isClosed),
+    [false, true, false],
+    'each ends with its client',
+  )
+})
+
+t.test('nothing is kept of a thousand clients that came, did everything, and left', async t => {
+  const world = new World({
+    shared: { tools: [tool('x')], resources: [resource('x:1')], capabilities: { logging: true } },
+    own: { tools: [tool('x')], options: { sharing: 'session' } },
+  })
+  const { servers } = world.router.pool
+  for (let index = 0; index < 1000; index += 1) {
+    const client = world.newcomer()
+    await world.router.welcome(client)
+    client.call('tools/list')
+    client.call('logging/setLevel', { level: 'debug' })
+    client.call('resources/subscribe', { uri: 'shared+x:1' })
+    client.call('tools/call', { name: 'own__x' })
+    client.call('tools/call', { name: 'shared__x' })
+    if (index % 10 === 0) await settled()
+    for (const server of world.servers)
+      server.links.at(-1)?.ask('elicitation/create', { mode: 'url', elicitationId: `${index}` })
+    client.leave()
+  }
+  await settled()
+  t.same(world.router.load, { clients: 0, calls: 0, questions: 0, subscriptions: 0 })
+  for (const server of servers) {
+    for (const connection of server.connections) t.equal(connection.clients.size, 0, server.name)
+  }
+  t.ok([...(servers[1]?.connections ?? [])].length <= 1, 'at most a spare connection is left')
+  t.ok(world.server('own').links.filter(link => !link.isClosed).length <= 1)
+  await world.pass(20 * 60_000, 60_000)
+  t.equal(
+    [...world.server('own').links, ...world.server('shared').links].filter(link => !link.isClosed).length,
+    0,
+  )
+  await world.router.close()
+  t.equal(world.clock.pending, 0)
+})

@@ -1,0 +1,325 @@
+import t from 'tap'
+import { Fault } from '../../src/kernel/faults.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import type { DownlinkListener } from '../../src/model/links.js'
+import { Connection, type ConnectionListener } from '../../src/peers/connection.js'
+import { Server } from '../../src/peers/server.js'
+import { shareOf } from '../../src/peers/sharing.js'
+import { FakeClock, settled } from '../support/fake-clock.js'
+import { FakeClient, FakeServer, type Script, tool, World } from '../support/mux.js'
+
+const nobody = new World({}).router
+
+/** A connection to a scripted server, and what it reported. */
+const create = (script: Script = {}) => {
+  const server = new FakeServer('a', { tools: [], ...script })
+  const clock = new FakeClock()
+  const client = new FakeClient(nobody)
+  const heard: string[] = []
+  const listener: ConnectionListener = {
+    ready: () => heard.push('ready'),
+    lost: (_connection, why) => heard.push(`lost: ${why.message}`),
+    joined: () => heard.push('joined'),
+    asked: (_connection, ask) => heard.push(`asked ${ask.method}`),
+    noticed: (_connection, method) => heard.push(method),
+  }
+  const connection = new Connection(server.options, shareOf(server.options.sharing, client), {
+    dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
+    listener,
+    clock,
+    log: silentLogger,
+  })
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms)
+    await settled()
+  }
+  return { server, clock, client, heard, connection, pass }
+}
+
+/** How an attempt to open ended. */
+const opened = async (connection: Connection): Promise<string> => {
+  try {
+    await connection.open()
+    return 'open'
+  } catch (thrown) {
+    const fault = Fault.from(thrown)
+    return `${fault.code}: ${fault.message}`
+  }
+}
+
+t.test('all who need a server at the same time share one start', async t => {
+  const { server, connection, heard } = create()
+  server.dialling = 'hang'
+  const links = [connection.open(), connection.open(), connection.open()]
+  t.equal(connection.link, undefined)
+  server.admit()
+  const [first, ...others] = await Promise.all(links)
+  t.same(others, [first, first])
+  t.equal(await connection.open(), first)
+  t.equal(server.greetings.length, 1)
+  t.same(heard, ['ready'])
+})
+
+t.test('a server that cannot be reached fails at once until it is time for the next try', async t => {
+  const { server, connection, pass } = create()
+  server.dialling = 'refuse'
+  const words = 'unavailable: Server a is not reachable: connection refused'
+  t.equal(await opened(connection), words)
+  t.equal(await opened(connection), words)
+  t.equal(server.greetings.length, 1)
+  await pass(700)
+  t.equal(await opened(connection), words)
+  t.equal(server.greetings.length, 2, 'after the first wait of about 500 ms')
+  await pass(700)
+  t.equal(server.greetings.length, 2, 'nobody uses it, so it is not tried by itself')
+  t.equal(await opened(connection), words)
+  t.equal(server.greetings.length, 2, 'the second wait is longer')
+  server.dialling = 'open'
+  await pass(2000)
+  t.equal(await opened(connection), 'open')
+})
+
+t.test(
+  'a lost server comes back at once the first time, then after growing waits, as long as somebody uses it',
+  async t => {
+    const { server, connection, client, heard, pass } = create()
+    connection.join(client)
+    await connection.open()
+    server.link.drop()
+    t.equal(connection.link, undefined)
+    await pass(1)
+    t.same(heard, ['joined', 'ready', 'lost: the connection broke', 'ready'])
+    server.link.drop()
+    await pass(100)
+    t.equal(server.links.length, 2)
+    await pass(2000)
+    t.equal(server.links.length, 3)
+    server.dialling = 'refuse'
+    server.link.drop()
+    await pass(60_000)
+    const tries = server.greetings.length
+    await pass(40_000)
+    t.equal(server.greetings.length, tries + 1, 'it is tried at least every half minute')
+    connection.leave(client)
+    await pass(40_000)
+    await pass(40_000)
+    t.equal(server.greetings.length, tries + 1, 'nobody uses it any more')
+    connection.join(client)
+    t.match(await opened(connection), /connection refused/)
+    t.equal(server.greetings.length, tries + 2)
+  },
+)
+
+t.test('a server that worked for a minute is mended at once, however it began', async t => {
+  const { server, connection, client, pass } = create()
+  connection.join(client)
+  server.dialling = 'refuse'
+  await opened(connection)
+  server.dialling = 'open'
+  await pass(1000)
+  t.equal(server.links.length, 1)
+  await pass(60_000)
+  server.link.drop()
+  await pass(1)
+  t.equal(server.links.length, 2)
+})
+
+t.test('a timer that fires a moment early does not stop a server from coming back', async t => {
+  const { server, connection, client, clock } = create()
+  connection.join(client)
+  await connection.open()
+  let ahead = 0
+  const now = clock.nowMs.bind(clock)
+  clock.nowMs = () => now() - ahead
+  server.link.drop()
+  ahead = 0.5
+  clock.advance(1)
+  await settled()
+  t.equal(server.links.length, 2)
+})
+
+t.test('a server that is gone before we could use it is not taken for one that is there', async t => {
+  const { server, connection, heard, pass } = create()
+  const dial = server.dial.bind(server)
+  server.dial = async (...args) => {
+    const link = await dial(...args)
+    server.link.drop(new Fault('disconnected', 'it crashed'))
+    return link
+  }
+  t.equal(await opened(connection), 'unavailable: Server a is not reachable: it crashed')
+  t.equal(connection.state.at, 'backoff')
+  t.same(heard, [])
+  server.dial = dial
+  await pass(1000)
+  t.equal(await opened(connection), 'open')
+})
+
+t.test('what an earlier connection still has to say does not disturb the next', async t => {
+  const { server, connection, client, heard, pass } = create()
+  connection.join(client)
+  const ears: DownlinkListener[] = []
+  const dial = server.dial.bind(server)
+  server.dial = (greeting, listener, signal) => {
+    ears.push(listener)
+    if (ears.length === 1) return Promise.reject(new Fault('timeout', 'no answer to initialize'))
+    return dial(greeting, listener, signal)
+  }
+  t.match(await opened(connection), /^timeout: Server a is not reachable/)
+  await pass(1000)
+  t.ok(connection.link)
+  heard.length = 0
+  ears[0]?.closed(new Fault('disconnected', 'its process is gone at last'))
+  ears[0]?.noticed('notifications/late', undefined, undefined)
+  t.ok(connection.link, 'the connection that works is kept')
+  t.same(heard, [])
+  ears[1]?.noticed('notifications/now', undefined, undefined)
+  t.same(heard, ['notifications/now'])
+})
+
+t.test('a server may ask before its start is over', async t => {
+  const { server, connection, heard } = create()
+  const dial = server.dial.bind(server)
+  server.dial = async (...args) => {
+    const link = await dial(...args)
+    server.link.ask('roots/list')
+    return link
+  }
+  await connection.open()
+  t.same(heard, ['asked roots/list', 'ready'])
+})
+
+t.test('closing in the middle of a start calls it off, and nothing of it is left', async t => {
+  const { server, connection, client, heard, pass, clock } = create()
+  connection.join(client)
+  server.dialling = 'hang'
+  const attempt = opened(connection)
+  await connection.close()
+  t.match(await attempt, /^unavailable: Server a is not reachable/)
+  await pass(60_000)
+  t.equal(server.links.length, 0)
+  t.match(await opened(connection), /it was stopped/)
+  t.equal(server.greetings.length, 1)
+  t.same(heard, ['joined'])
+  t.equal(clock.pending, 0)
+})
+
+t.test('a start that ends although it was called off is undone', async t => {
+  const { server, connection, heard } = create()
+  let admit = (): void => undefined
+  const dial = server.dial.bind(server)
+  server.dial = async (greeting, ears) => {
+    await new Promise<void>(resolve => {
+      admit = resolve
+    })
+    return dial(greeting, ears, new AbortController().signal)
+  }
+  const attempt = opened(connection)
+  await settled()
+  const closing = connection.close()
+  admit()
+  await closing
+  t.ok(server.link.isClosed)
+  t.match(await attempt, /it was stopped/)
+  t.same(heard, [])
+})
+
+t.test('a connection that was closed reports nothing more and refuses questions', async t => {
+  const { server, connection, client, heard } = create()
+  connection.join(client)
+  await connection.open()
+  const { link } = server
+  heard.length = 0
+  await connection.close()
+  t.ok(link.isClosed)
+  t.match(link.ask('roots/list').answered, { code: -32603 })
+  link.notice('notifications/late')
+  t.same(heard, [])
+  t.equal(connection.state.at, 'idle')
+})
+
+t.test('a dialler that throws is a server that cannot be reached', async t => {
+  const { server, connection, pass } = create()
+  const dial = server.dial.bind(server)
+  server.dial = () => {
+    throw new Error('secret path')
+  }
+  t.equal(await opened(connection), 'unavailable: Server a is not reachable: Internal error in the proxy')
+  server.dial = dial
+  await pass(1000)
+  t.equal(await opened(connection), 'open')
+})
+
+t.test('a server learns who its client is only where the connection is that client’s alone', async t => {
+  for (const [sharing, isTold] of [
+    ['session', true],
+    ['principal', false],
+    ['all', false],
+  ] as const) {
+    const { server, connection, client } = create({ options: { sharing } })
+    connection.join(client)
+    await connection.open()
+    t.equal(server.greetings[0]?.clientInfo, isTold ? client.info : undefined, sharing)
+  }
+})
+
+t.test(
+  'connections without users end after a while; those that nobody ever used, as soon as others are there',
+  async t => {
+    const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
+    const clock = new FakeClock()
+    const silent: ConnectionListener = { ready() {}, lost() {}, joined() {}, asked() {}, noticed() {} }
+    const peer = new Server(server.options, 0, {
+      dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
+      listener: silent,
+      clock,
+      log: silentLogger,
+    })
+    t.equal(peer.facts, undefined)
+    t.equal(peer.hears(), false)
+    await peer.anyLink()
+    t.ok(peer.hears())
+    t.match(peer.facts, { revision: '2025-11-25' })
+    peer.sweep(clock.nowMs())
+    t.equal([...peer.connections].length, 1, 'the only one stays for a while')
+
+    const client = new FakeClient(nobody)
+    const own = peer.connectionFor(client)
+    t.equal(peer.connectionFor(client), own)
+    await own.open()
+    t.equal(await peer.anyLink(), server.links[0])
+    peer.sweep(clock.nowMs())
+    t.same([...peer.connections], [own])
+    t.equal(await peer.anyLink(), own.link)
+
+    const { link } = own
+    peer.release(client)
+    await settled()
+    t.same([...peer.connections], [])
+    t.ok((link as { isClosed?: boolean } | undefined)?.isClosed)
+
+    await peer.anyLink()
+    clock.advance(15 * 60_000 + 1)
+    peer.sweep(clock.nowMs())
+    t.same([...peer.connections], [])
+
+    await peer.close()
+    t.throws(() => peer.connectionFor(client), { code: 'unavailable' })
+    t.throws(() => peer.anyLink(), { code: 'unavailable' })
+  },
+)
+
+t.test(
+  'a shared connection outlives its clients for a quarter of an hour, an eager one for ever',
+  async t => {
+    for (const start of ['lazy', 'eager'] as const) {
+      const world = new World({ a: { tools: [tool('x')], options: { start } } })
+      const client = await world.client()
+      client.leave()
+      await world.pass(14 * 60_000)
+      t.notOk(world.server('a').link.isClosed)
+      await world.pass(2 * 60_000)
+      t.equal(world.server('a').link.isClosed, start === 'lazy', start)
+      await world.router.close()
+    }
+  },
+)

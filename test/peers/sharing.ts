@@ -1,0 +1,57 @@
+import t from 'tap'
+import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
+import { nobodysShare, shareOf } from '../../src/peers/sharing.js'
+import { ALL_ABILITIES, FakeClient, World } from '../support/mux.js'
+
+const { router } = new World({})
+const client = (principal: string, more: Partial<ClientCapabilities> = {}): FakeClient =>
+  new FakeClient(router, { principal, capabilities: { ...NO_CAPABILITIES, ...more } })
+const sampling = { tools: false, context: false }
+
+t.teardown(() => router.close())
+
+t.test(
+  'one principal shares with itself what can be asked in the same way, and with nobody else',
+  async t => {
+    const keys = [
+      client('ann'),
+      client('bob'),
+      client('ann', { roots: { listChanged: false } }),
+      client('ann', { roots: { listChanged: true } }),
+      client('ann', { sampling }),
+      client('ann', { sampling: { ...sampling, tools: true } }),
+      client('ann', { sampling: { ...sampling, context: true } }),
+      client('ann', { elicitation: { form: true, url: false } }),
+      client('ann', { elicitation: { form: false, url: true } }),
+      client('ann', { elicitation: { form: false, url: false } }),
+      client('ann', ALL_ABILITIES),
+      client('roots'),
+      client('ann', { roots: { listChanged: false }, sampling }),
+      client('ann roots', { sampling }),
+      client('roots sampling', {}),
+      client('ann roots sampling'),
+      client('ann sampling'),
+      client('sampling', { roots: { listChanged: false } }),
+      client('', ALL_ABILITIES),
+    ].map(one => shareOf('principal', one).key)
+    t.equal(new Set(keys).size, keys.length, 'no two keys meet, whatever principals are called')
+    t.equal(shareOf('principal', client('ann', { sampling })).key, keys[4])
+    t.same(shareOf('principal', client('ann', ALL_ABILITIES)).capabilities, ALL_ABILITIES)
+  },
+)
+
+t.test('sessions share with nobody; all share with all and can be asked nothing', async t => {
+  const [one, two] = [client('ann', ALL_ABILITIES), client('ann', ALL_ABILITIES)]
+  t.not(shareOf('session', one).key, shareOf('session', two).key)
+  t.equal(shareOf('session', one).key, shareOf('session', one).key)
+  t.same(shareOf('session', one).capabilities, ALL_ABILITIES)
+  t.same(shareOf('all', one), shareOf('all', client('bob')))
+  t.same(shareOf('all', one).capabilities, NO_CAPABILITIES)
+})
+
+t.test('what nobody uses yet is later used by whom it fits', async t => {
+  t.same(nobodysShare('principal'), shareOf('principal', client('local')))
+  t.same(nobodysShare('all'), shareOf('all', client('local')))
+  t.not(nobodysShare('session').key, shareOf('session', client('local')).key)
+  t.same(nobodysShare('session').capabilities, NO_CAPABILITIES)
+})
