@@ -6,16 +6,20 @@ export interface BacklogLimits {
   readonly softBytes: number
   /** A peer that is further behind than this when the next message comes is cut off. */
   readonly hardBytes: number
-  /** The time in which a peer has to read up to `hardBytes`; for a larger message it gets more, in proportion. */
+  /** The time in which a peer has to read up to 4 MiB; for more it gets more, in proportion. */
   readonly stallMs: number
 }
 
 /** The bounds of every connection that is not a child of ours. */
 export const BACKLOG_LIMITS: BacklogLimits = {
   softBytes: 1024 * 1024,
-  hardBytes: 4 * 1024 * 1024,
+  // Several large answers at once pile up for a moment in front of readers that are quick.
+  hardBytes: 32 * 1024 * 1024,
   stallMs: 30_000,
 }
+
+/** What even a slow connection carries within `stallMs`. */
+const STALL_BYTES = 4 * 1024 * 1024
 
 /** Whose backlog it is, and whom to tell. */
 export interface BacklogOptions {
@@ -79,7 +83,7 @@ export class Backlog {
 
   #wait(): void {
     const { clock, limits, onStalled } = this.#options
-    const allowedMs = limits.stallMs * Math.max(1, this.#peakBytes / limits.hardBytes)
+    const allowedMs = limits.stallMs * Math.max(1, this.#peakBytes / STALL_BYTES)
     const restMs = this.#behindSinceMs + allowedMs - clock.nowMs()
     // A message that came meanwhile may have bought time.
     if (restMs > 0) this.#patience = clock.after(restMs, () => this.#wait())

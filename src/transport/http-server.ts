@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../kernel/faults.js'
@@ -83,6 +83,22 @@ function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo
   })
 }
 
+/**
+ * A request that offers another protocol, as `curl --http2` does with h2c, is served as if it had not (RFC 9110 §7.8): put back
+ * in front of the parser without the offer. Node has no other way once there is a listener for upgrades.
+ */
+function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const lines = [`${request.method ?? ''} ${request.url ?? ''} HTTP/${request.httpVersion}`]
+  const { rawHeaders } = request
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    if (/^(upgrade|connection|http2-settings)$/i.test(name)) continue
+    lines.push(`${name}: ${rawHeaders[at + 1] ?? ''}`)
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
+  server.emit('connection', socket)
+}
+
 function createNodeServer(options: HttpServerOptions, front: HttpFront, times: HttpTimes): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -100,7 +116,12 @@ function createNodeServer(options: HttpServerOptions, front: HttpFront, times: H
     front.isAnswering(socket) ? socket.destroy() : refuseGarbage(error, socket),
   )
   server.on('drop', () => options.log.warn({ limit: MAX_CONNECTIONS }, 'a connection was refused: too many'))
-  if (options.upgrade !== undefined) server.on('upgrade', front.onUpgrade)
+  if (options.upgrade !== undefined) {
+    server.on('upgrade', (request, socket, head) => {
+      if (request.headers.upgrade?.toLowerCase() === 'websocket') front.onUpgrade(request, socket, head)
+      else serveWithoutUpgrade(server, request, socket, head)
+    })
+  }
   return server
 }
 

@@ -421,6 +421,19 @@ t.test('upgrades pass the same guards, and none is granted when nobody takes the
   t.match(seen.text, /^HTTP\/1\.1 200 /)
 })
 
+t.test('a request that offers HTTP/2 on the way is served as if it had not', async t => {
+  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => socket.destroy() })
+  const body = '{"a":1}'
+  const { seen } = raw(
+    t,
+    listener.port,
+    `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n` +
+      `HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  await until(() => seen.text.includes(body), 'the answer')
+  t.match(seen.text, /^HTTP\/1\.1 200 /)
+})
+
 t.test('an upgrade handler that throws loses its connection and nothing else', async t => {
   const { listener, ask } = await listening(t, echo, {
     upgrade: () => {
@@ -430,7 +443,7 @@ t.test('an upgrade handler that throws loses its connection and nothing else', a
   const { seen } = raw(
     t,
     listener.port,
-    `GET /ws HTTP/1.1\r\nHost: localhost:${listener.port}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+    `GET /ws HTTP/1.1\r\nHost: localhost:${listener.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
   )
   await until(() => seen.closed, 'the end')
   t.equal((await ask('/mcp', {}, 'x')).text, 'x')

@@ -344,7 +344,7 @@ t.test('a slow reader is told to its sender, cut off in the end, and troubles no
 
   slow.ws.pause()
   await fill()
-  while (toSlow.queuedBytes <= 4 * 1024 * 1024) t.equal(toSlow.send(message), false)
+  while (toSlow.queuedBytes <= 32 * 1024 * 1024) t.equal(toSlow.send(message), false)
   const queued = toSlow.queuedBytes
   t.equal(toSlow.send(message), false)
   t.equal(toSlow.queuedBytes, queued, 'nothing more is queued')

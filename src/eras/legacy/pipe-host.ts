@@ -7,15 +7,14 @@ import type { Outlet, ReplyStream } from '../../rpc/host.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { type Classified, classify, type Malformed } from '../../wire/classify.js'
 import { encodeRefusal } from '../../wire/jsonrpc.js'
-import { LIMITS } from '../../wire/limits.js'
 import { arrayOf, batchRefusal, runBatch } from './batch.js'
 import { LegacyUplink, type UplinkOptions } from './uplink.js'
 
 /** From this revision on an error without id is part of the schema; older SDK clients reject the frame. */
 const IDLESS_ERRORS_SINCE = '2025-11-25'
 
-/** A client that lets more than this pile up is cut off; two answers of the largest size are still fine. */
-const BEHIND_BYTES = 2 * LIMITS.messageBytes
+/** A client that is further behind than this when the next message comes is cut off; the message itself may be larger. */
+const BEHIND_BYTES = 32 * 1024 * 1024
 
 /**
  * An answer does not follow on the heels of what was said about its request: SDK clients handle notifications a moment later
@@ -91,10 +90,10 @@ export class PipeHost implements ChannelListener, Outlet, ReplyStream {
   }
 
   tell(frame: Buffer): void {
-    // A client that does not read is not read from, so that it cannot make us queue more and more answers.
-    if (!this.#channel.send(frame)) this.#channel.pause()
-    // What servers say by themselves does not stop for that.
     if (this.#channel.queuedBytes > BEHIND_BYTES) void this.close('the client does not read')
+    // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say
+    // by themselves does not stop for that.
+    else if (!this.#channel.send(frame)) this.#channel.pause()
   }
 
   ask(frame: Buffer): void {

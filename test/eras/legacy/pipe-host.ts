@@ -206,7 +206,7 @@ t.test('a client that does not read is not read from until it does', async t => 
 t.test('a client that lets too much pile up is cut off', async t => {
   const { client, reception, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })
-  client.channel.queuedBytes = 128 * 1024 * 1024
+  client.channel.queuedBytes = 32 * 1024 * 1024
   reception.client.tell('notifications/tools/list_changed', undefined)
   t.notOk(client.isClosed)
   client.channel.queuedBytes += 1
