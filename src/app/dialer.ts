@@ -1,5 +1,11 @@
 import type { ServerConfig } from '../config/types.js'
-import { type LinkOptions, openLegacyHttp, openLegacyPipe } from '../eras/index.js'
+import {
+  type LinkOptions,
+  openLegacyHttp,
+  openLegacyPipe,
+  openLegacySse,
+  openLegacyUrl,
+} from '../eras/index.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json-text.js'
@@ -11,6 +17,9 @@ import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
 import { spawnChild } from '../transport/stdio-child.js'
 import type { HttpClient } from '../wire/http.js'
 import { IDENTITY } from './identity.js'
+
+/** To reach a server that runs elsewhere; its handshake has the server's own limit. */
+const CONNECT_MS = 10_000
 
 /** Opens connections to configured servers, and owns what all of them share. */
 export interface Dialer {
@@ -47,6 +56,7 @@ export const createDialer = (
 
 const open = async (server: ServerConfig, shared: Shared, options: LinkOptions): Promise<Downlink> => {
   const { transport } = server
+  const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
   switch (transport.kind) {
     case 'stdio': {
       const { unsetEnv } = transport
@@ -65,13 +75,19 @@ const open = async (server: ServerConfig, shared: Shared, options: LinkOptions):
       return openLegacyPipe(channel, options)
     }
     case 'http':
-      return openLegacyHttp(await shared.http(), { url: transport.url, headers: transport.headers }, options)
+      return openLegacyHttp(await shared.http(), transport, options)
     case 'sse':
-    case 'ws':
-      throw new Fault(
-        'unavailable',
-        `servers of type "${transport.kind}" cannot be reached by this version; use "http"`,
-      )
+      return openLegacySse(await shared.http(), transport, options)
+    case 'auto':
+      return openLegacyUrl(await shared.http(), transport, options)
+    case 'ws': {
+      const { connectWs } = await import('../transport/ws-client.js')
+      return openLegacyPipe(await connectWs({ ...transport, ...options, connectTimeoutMs }), options)
+    }
+    case 'socket': {
+      const { connectSocket } = await import('../transport/socket-client.js')
+      return openLegacyPipe(await connectSocket({ ...transport, ...options, connectTimeoutMs }), options)
+    }
   }
 }
 

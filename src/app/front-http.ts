@@ -1,56 +1,111 @@
 import type { ListenConfig } from '../config/types.js'
-import { createHttpHost } from '../eras/index.js'
+import { createHttpHost, createSseHost } from '../eras/index.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { listenHttp } from '../transport/http-server.js'
-import type { HttpRequest } from '../wire/http.js'
 import { LIMITS } from '../wire/limits.js'
 import { IDENTITY } from './identity.js'
+import { PipeHosts } from './pipe-hosts.js'
 
-/** The face over HTTP. */
+/** The faces on one HTTP port. */
 export interface HttpFace {
-  /** The MCP endpoint, ready to be pasted into a client. */
+  /** The MCP endpoint over Streamable HTTP, ready to be pasted into a client. */
   readonly url: string
+  /** The endpoint over HTTP+SSE for older clients, if it is served. */
+  readonly sseUrl: string | undefined
+  /** The endpoint over WebSocket, if it is served. */
+  readonly wsUrl: string | undefined
   readonly host: string
   readonly port: number
+  /** Sessions of all faces together. */
   readonly sessions: number
   close(): Promise<void>
 }
 
 const MCP_PATH = '/mcp'
+const SSE_PATH = '/sse'
+const MESSAGES_PATH = '/messages'
+const WS_PATH = '/ws'
 
-/** Serves Streamable HTTP at `/mcp`, and `/healthz`. Rejects with a Fault `unavailable` if it cannot listen. */
-export const serveHttp = async (
-  listen: ListenConfig,
-  around: { readonly reception: Reception; readonly clock: Clock; readonly log: Logger },
-): Promise<HttpFace> => {
-  const host = createHttpHost({ ...around, identity: IDENTITY, principalOf })
+/** What every face reports to. */
+export interface FaceContext {
+  readonly reception: Reception
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/**
+ * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz`, on one port.
+ * Rejects with a Fault `unavailable` if it cannot listen.
+ */
+export const serveHttp = async (listen: ListenConfig, around: FaceContext): Promise<HttpFace> => {
+  const http = createHttpHost({ ...around, identity: IDENTITY, principalOf })
+  const sse = listen.sse
+    ? createSseHost({ ...around, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
+    : undefined
+  const ws = listen.ws ? await serveWs(around) : undefined
   const listener = await listenHttp({
     ...listen,
-    endpoints: new Map([[MCP_PATH, host.handle]]),
+    endpoints: new Map([
+      [MCP_PATH, http.handle],
+      ...(sse === undefined
+        ? []
+        : ([
+            [SSE_PATH, sse.stream],
+            [MESSAGES_PATH, sse.messages],
+          ] as const)),
+    ]),
+    ...(ws !== undefined && { upgrade: ws.upgrade }),
     other: async () => (await import('./http-pages.js')).createPages(),
     bodyLimitBytes: LIMITS.bodyBytes,
     log: around.log,
     clock: around.clock,
   })
+  const at = `${urlHost(listener.host)}:${listener.port}`
   return {
-    url: `http://${urlHost(listener.host)}:${listener.port}${MCP_PATH}`,
+    url: `http://${at}${MCP_PATH}`,
+    sseUrl: sse && `http://${at}${SSE_PATH}`,
+    wsUrl: ws && `ws://${at}${WS_PATH}`,
     host: listener.host,
     port: listener.port,
     get sessions() {
-      return host.sessions
+      return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
     async close() {
-      host.close()
+      http.close()
+      sse?.close()
+      await ws?.close()
       await listener.close()
     },
   }
 }
 
+/** Clients over WebSocket, each on a channel of its own. */
+const serveWs = async (around: FaceContext) => {
+  const { createWsServer } = await import('../transport/ws-server.js')
+  const hosts = new PipeHosts(around)
+  const server = createWsServer({
+    paths: [WS_PATH],
+    onChannel: (channel, request) => hosts.serve(channel, principalOf(request)),
+    log: around.log,
+    clock: around.clock,
+  })
+  return {
+    upgrade: server.upgrade,
+    get sessions() {
+      return hosts.size
+    },
+    async close() {
+      await hosts.close()
+      await server.close()
+    },
+  }
+}
+
 /** Everybody on this machine is one principal; everybody else, without authentication, is another that shares nothing. */
-const principalOf = ({ remoteAddress }: HttpRequest): Principal =>
+const principalOf = ({ remoteAddress }: { readonly remoteAddress: string }): Principal =>
   remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress) ? 'local' : `anonymous ${remoteAddress}`
 
 /** An address as it stands in a URL a person can open: wildcards are reached by loopback. */

@@ -8,6 +8,7 @@ import { Router } from '../mux/router.js'
 import type { ServerOptions } from '../peers/options.js'
 import { createDialer } from './dialer.js'
 import type { HttpFace } from './front-http.js'
+import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
 import { type ServerStatus, serverStatus } from './status.js'
 
@@ -23,8 +24,10 @@ export interface ProxyOptions {
 
 /** Many MCP servers that look like one, behind any number of faces. */
 export interface Proxy {
-  /** Serves Streamable HTTP. Rejects with a Fault `unavailable` if the port cannot be had. */
+  /** Serves HTTP with all faces that the configuration leaves on. Rejects with a Fault `unavailable` if the port cannot be had. */
   listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpFace>
+  /** Serves a unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot be had. */
+  listenSocket(path: string): Promise<SocketFace>
   /** Serves one client on our own stdin and stdout, or on the given streams. */
   serveStdio(): StdioFace
   /** For clients in this process. */
@@ -63,6 +66,12 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     async listen(where = {}) {
       const { serveHttp } = await import('./front-http.js')
       const face = await serveHttp({ ...config.listen, ...where }, around)
+      faces.push(face)
+      return face
+    },
+    async listenSocket(path) {
+      const { serveSocket } = await import('./front-socket.js')
+      const face = await serveSocket(path, around)
       faces.push(face)
       return face
     },

@@ -223,7 +223,7 @@ t.test('strangers are refused before anything is opened', async t => {
     ['/ws/', {}, 404],
     ['/ws', { 'Sec-WebSocket-Key': 'short' }, 400],
     ['/ws', { 'Sec-WebSocket-Version': '7' }, 400],
-    ['/ws', { Upgrade: 'h2c' }, 400],
+    ['/ws', { Upgrade: 'h2c' }, 404],
   ]
   for (const [path, headers, status] of rows) {
     t.equal(await statusOf(port, path, headers), status, `${path} ${JSON.stringify(headers)}`)
