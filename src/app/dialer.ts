@@ -21,6 +21,9 @@ import { IDENTITY } from './identity.js'
 /** To reach a server that runs elsewhere; its handshake has the server's own limit. */
 const CONNECT_MS = 10_000
 
+/** A server that is silent for so long, and owes nothing, is asked for a sign of life. */
+const PING_MS = 30_000
+
 /** Opens connections to configured servers, and owns what all of them share. */
 export interface Dialer {
   readonly dial: Dial
@@ -45,6 +48,7 @@ export const createDialer = (
         capabilities: greeting.capabilities,
         clientInfo: greeting.clientInfo ?? textOf(IDENTITY),
         timeoutMs: server.timeouts.connectMs,
+        pingMs: PING_MS,
         clock: around.clock,
         log: around.log.child({ server: name }),
       }

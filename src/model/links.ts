@@ -63,6 +63,8 @@ export interface Reception {
   call(call: Call): void
   /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
   notice(client: Client, method: string, params: JsonText | undefined): void
+  /** The client has been away for a while and may come back: what runs for it alone need not go on meanwhile. */
+  rests(client: Client): void
   /** The client is gone; its calls were cancelled before. */
   left(client: Client): void
 }

@@ -122,6 +122,11 @@ export class Feeds {
     }
   }
 
+  /** Whether a client is subscribed to anything. */
+  has(client: Client): boolean {
+    return (this.#byClient.get(client)?.size ?? 0) > 0
+  }
+
   /** The client is gone: its subscriptions end. */
   forget(client: Client): void {
     for (const subscription of this.#byClient.get(client)?.values() ?? []) this.#leave(subscription)

@@ -160,6 +160,12 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
+  /** A server that runs for this client alone is stopped, unless it is to report changes; it starts again on demand. */
+  rests(client: Client): void {
+    if (this.#feeds.has(client)) return
+    for (const server of this.pool.servers) if (server.options.sharing === 'session') server.release(client)
+  }
+
   left(client: Client): void {
     this.#guests.delete(client)
     this.#feeds.forget(client)

@@ -33,6 +33,8 @@ export interface Conversation {
   /** Whether notifications that belong to no request can reach us. */
   readonly hearsAmbient: boolean
   readonly lastHeardMs: number
+  /** Whether requests of ours wait for an answer. */
+  readonly isBusy: boolean
   pause(): void
   resume(): void
   close(): Promise<void>

@@ -31,6 +31,10 @@ export class PipeCaller implements Conversation, ChannelListener {
     channel.listen(this)
   }
 
+  get isBusy(): boolean {
+    return this.#inbox.pending.size > 0
+  }
+
   nextId(): number {
     return this.#inbox.pending.nextId()
   }

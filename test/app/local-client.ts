@@ -23,6 +23,7 @@ const reception = (answer: (call: Call) => void) => {
       answer(call)
     },
     notice: () => undefined,
+    rests: () => undefined,
     left: () => {
       seen.left += 1
     },

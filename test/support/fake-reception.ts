@@ -19,7 +19,8 @@ export class FakeReception implements Reception {
   readonly clients: Client[] = []
   readonly calls: Call[] = []
   readonly notices: string[] = []
-  readonly left_: Client[] = []
+  readonly rested: Client[] = []
+  readonly gone: Client[] = []
   /** What calls were told when they were called off, in order. */
   readonly cancels: string[] = []
   /** Set to make newcomers wait. */
@@ -43,8 +44,12 @@ export class FakeReception implements Reception {
     this.notices.push(method)
   }
 
+  rests(client: Client): void {
+    this.rested.push(client)
+  }
+
   left(client: Client): void {
-    this.left_.push(client)
+    this.gone.push(client)
   }
 
   get client(): Client {

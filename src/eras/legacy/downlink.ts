@@ -18,6 +18,7 @@ import type { Conversation, ConversationListener } from '../../rpc/conversation.
 import { idKey, isId } from '../../wire/jsonrpc.js'
 import { tokenOf, withToken } from './encode.js'
 import { encodeFault, repairError } from './errors.js'
+import type { Heartbeat } from './heartbeat.js'
 import { EMPTY_RESULTS, SERVER_ASKS } from './methods.js'
 import { projectRequest } from './project.js'
 
@@ -34,6 +35,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   readonly #asks = new Map<string, LegacyAsk>()
   #talk: Conversation | undefined
   #facts: ServerFacts | undefined
+  #heartbeat: Heartbeat | undefined
   #revision: LegacyRevision = NEWEST_LEGACY
   #lost: Fault | undefined
 
@@ -49,7 +51,8 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   }
 
   /** Ends the handshake: from here on the connection can be used. Throws the Fault that it was lost with meanwhile. */
-  established(revision: LegacyRevision, facts: ServerFacts): void {
+  established(revision: LegacyRevision, facts: ServerFacts, heartbeat: Heartbeat | undefined): void {
+    this.#heartbeat = heartbeat
     if (this.#lost !== undefined) throw this.#lost
     this.#revision = revision
     this.#facts = facts
@@ -93,6 +96,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   }
 
   close(): Promise<void> {
+    this.#heartbeat?.stop()
     return this.#conversation.close()
   }
 
@@ -155,6 +159,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
 
   closed(fault: Fault): void {
     this.#lost = fault
+    this.#heartbeat?.stop()
     for (const ask of [...this.#asks.values()]) ask.withdraw('the server is gone')
     this.#asks.clear()
     this.#listener.closed(fault)

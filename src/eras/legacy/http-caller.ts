@@ -57,6 +57,10 @@ export class HttpCaller implements Conversation {
     return this.#remote.lastHeardMs
   }
 
+  get isBusy(): boolean {
+    return this.#inbox.pending.size > 0
+  }
+
   nextId(): number {
     return this.#inbox.pending.nextId()
   }

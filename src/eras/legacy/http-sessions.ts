@@ -34,6 +34,7 @@ export class HttpSession implements Outlet {
   readonly #clock: Clock
   readonly #streams = new Map<number, EventStream>()
   #standalone: EventStream | undefined
+  #isResting = false
   /** Notifications and questions that wait for a standalone stream, in order. */
   #waiting: Waiting[] = []
 
@@ -56,6 +57,19 @@ export class HttpSession implements Outlet {
   /** Whether nobody is connected and nothing is under way: such a session may be forgotten when room is needed. */
   get isIdle(): boolean {
     return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
+  }
+
+  /** A request of the client came. */
+  used(): void {
+    this.lastUsedMs = this.#clock.nowMs()
+    this.#isResting = false
+  }
+
+  /** The client seems to be away. */
+  rest(): void {
+    if (this.#isResting) return
+    this.#isResting = true
+    this.uplink.rest()
   }
 
   /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
@@ -148,6 +162,9 @@ export class HttpSession implements Outlet {
 
 const isQuestion = ({ method }: Waiting): boolean => method === undefined
 
+/** A client that has no stream open and asks for nothing for so long is taken to be away. */
+const REST_MS = 5 * 60_000
+
 /** Bounds of the sessions of one face. */
 export interface SessionLimits {
   /** All sessions; at the limit the one that is idle for longest goes, and with none idle new clients get 503. */
@@ -178,7 +195,7 @@ export class HttpSessions {
   find(id: string, principal: Principal): HttpSession | undefined {
     const session = this.#byId.get(id)
     if (session?.uplink.principal !== principal) return undefined
-    session.lastUsedMs = this.#clock.nowMs()
+    session.used()
     return session
   }
 
@@ -212,7 +229,8 @@ export class HttpSessions {
       session.expire()
       // The time without use begins when the last stream is gone, not with the request that opened it.
       if (!session.isIdle) session.lastUsedMs = nowMs
-      else if (session.lastUsedMs < nowMs - this.#limits.idleMs) {
+      else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
+      if (session.lastUsedMs < nowMs - this.#limits.idleMs) {
         this.end(session, 'it was idle for too long')
       }
     }

@@ -9,6 +9,7 @@ import type { Channel } from '../../wire/channel.js'
 import type { HttpClient } from '../../wire/http.js'
 import { LegacyDownlink } from './downlink.js'
 import { type Introduction, shakeHands } from './handshake.js'
+import { Heartbeat } from './heartbeat.js'
 import { HttpCaller } from './http-caller.js'
 import type { RemoteAddress } from './http-remote.js'
 import { openSseChannel } from './sse-channel.js'
@@ -24,6 +25,8 @@ export interface LinkOptions extends Introduction {
   readonly server: string
   readonly listener: DownlinkListener
   readonly timeoutMs: number
+  /** How long a server may be silent before it is pinged; `Infinity` never pings. */
+  readonly pingMs: number
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly log: Logger
@@ -129,11 +132,14 @@ const open = async (
   const link = new LegacyDownlink(options.server, options.listener, options.log)
   const talk = start(link)
   link.attach(talk)
+  let heartbeat: Heartbeat | undefined
   try {
     const { revision, facts } = await shakeHands(talk, options, options)
-    link.established(revision, facts)
+    if (options.pingMs !== Number.POSITIVE_INFINITY) heartbeat = new Heartbeat(talk, options)
+    link.established(revision, facts, heartbeat)
     return link
   } catch (thrown) {
+    heartbeat?.stop()
     void talk.close()
     throw thrown
   }

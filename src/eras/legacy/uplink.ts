@@ -126,6 +126,11 @@ export class LegacyUplink implements Client {
     if (wasKnown) this.#options.reception.left(this)
   }
 
+  /** The client has been silent and out of reach for a while. */
+  rest(): void {
+    if (this.#at === 'open') this.#options.reception.rests(this)
+  }
+
   /** Called by an ended call: its id may be used again. */
   forget(key: string): void {
     this.#calls.delete(key)

@@ -29,6 +29,7 @@ const start = () => {
         closed: fault => heard.push(`closed ${fault.code}`),
       },
       timeoutMs: 60_000,
+      pingMs: Number.POSITIVE_INFINITY,
       signal: stop.signal,
       clock,
       log,

@@ -35,6 +35,7 @@ const start = () => {
           closed: fault => heard.push(`closed ${fault.code}`),
         },
         timeoutMs: PATIENT_MS,
+        pingMs: Number.POSITIVE_INFINITY,
         signal: new AbortController().signal,
         clock,
         log,

@@ -34,6 +34,7 @@ function start(open = openLegacyUrl) {
       capabilities: { ...NO_CAPABILITIES, roots: { listChanged: true } },
       clientInfo: textOf({ name: 'proxy', version: '1' }),
       timeoutMs: 60_000,
+      pingMs: Number.POSITIVE_INFINITY,
       signal: stop.signal,
       clock,
       log,

@@ -214,7 +214,7 @@ t.test('a client that lets too much pile up is cut off', async t => {
   t.ok(client.isClosed)
   await host.gone
   t.same(reception.cancels, ['tools/call the client does not read'])
-  t.equal(reception.left_.length, 1)
+  t.equal(reception.gone.length, 1)
 })
 
 t.test('a client that hangs up ends its session', async t => {
@@ -223,7 +223,7 @@ t.test('a client that hangs up ends its session', async t => {
   client.hangUp()
   await host.gone
   t.same(reception.cancels, ['tools/call the client closed the connection'])
-  t.equal(reception.left_.length, 1)
+  t.equal(reception.gone.length, 1)
 })
 
 t.test('closing answers what is under way before the channel goes', async t => {

@@ -27,22 +27,13 @@ const INITIALIZE = {
   },
 }
 
-class CountingReception extends FakeReception {
-  /** How many clients left. */
-  gone = 0
-
-  override left(): void {
-    this.gone += 1
-  }
-}
-
 /** What was said after the endpoint. */
 const said = (stream: FakeResponder): Heard[] =>
   stream.events.slice(1).map(({ text }) => JSON.parse(text) as Heard)
 
 /** A host whose principals are the addresses of its clients. */
 function start() {
-  const reception = new CountingReception()
+  const reception = new FakeReception()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const host = createSseHost({
@@ -183,7 +174,7 @@ t.test(
     stream.goAway()
     await settled()
     t.equal(reception.cancels.length, 1)
-    t.equal(reception.gone, 1)
+    t.equal(reception.gone.length, 1)
     t.equal(host.sessions, 0)
     t.equal(post(stream, { id: 2, method: 'ping' }).status, 404)
   },
@@ -227,7 +218,7 @@ t.test('a client with more than 4 MiB in front of it is cut off when another mes
   t.equal(said(stream).length, before + 1)
   t.same(warnings(lines), ['cut off a client that does not read its event stream'])
   await settled()
-  t.same([host.sessions, reception.gone], [0, 1])
+  t.same([host.sessions, reception.gone.length], [0, 1])
 })
 
 t.test('a client that takes nothing for 30 s is cut off, one that takes a little is not', async t => {
@@ -363,7 +354,7 @@ t.test('closing ends every stream after the answers that are still due, and leav
 
 /** The face over real sockets, and clients of the TypeScript SDK. */
 async function overSockets(t: Test) {
-  const reception = new CountingReception()
+  const reception = new FakeReception()
   const around = { log: silentLogger, clock: systemClock }
   const host = createSseHost({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
   const listener = await listenHttp({
@@ -428,6 +419,6 @@ t.test('the session of an SDK client is over when it leaves, and others go on', 
   t.equal(host.sessions, 2)
   await one.close()
   await until(() => host.sessions === 1, 'the end of the session')
-  t.equal(reception.gone, 1)
+  t.equal(reception.gone.length, 1)
   await other.ping()
 })

@@ -470,7 +470,7 @@ t.test('the end of a session answers questions, cancels calls and is told, each 
     'disconnected: The client is gone',
     'disconnected: The client is gone',
   ])
-  t.same(reception.left_, [uplink])
+  t.same(reception.gone, [uplink])
   t.same(
     take().map(line => [parsed(line).id, parsed(line).error?.code, parsed(line).error?.message]),
     [
@@ -501,13 +501,13 @@ t.test('a session that ends before it was greeted answers initialize and what wa
   reception.gate.resolve()
   await settled()
   t.same(take(), [])
-  t.same(reception.left_, [uplink])
+  t.same(reception.gone, [uplink])
 })
 
 t.test('a client that never introduced itself leaves without a word to the mux', async t => {
   const { uplink, reception } = start()
   uplink.close('hung up')
-  t.same(reception.left_, [])
+  t.same(reception.gone, [])
 })
 
 t.test('notices of the client reach the mux, ours reach the client, from the greeting on', async t => {

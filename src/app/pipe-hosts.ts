@@ -1,0 +1,33 @@
+import { servePipe } from '../eras/index.js'
+import type { Clock } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import type { Reception } from '../model/links.js'
+import type { Principal } from '../model/peer.js'
+import type { Channel } from '../wire/channel.js'
+import { IDENTITY } from './identity.js'
+
+/** The clients of one face that each have a channel of their own: WebSockets, sockets. */
+export class PipeHosts {
+  readonly #around: { readonly reception: Reception; readonly clock: Clock; readonly log: Logger }
+  readonly #open = new Set<ReturnType<typeof servePipe>>()
+
+  constructor(around: { readonly reception: Reception; readonly clock: Clock; readonly log: Logger }) {
+    this.#around = around
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Serves a new client until it is gone. */
+  serve(channel: Channel, principal: Principal): void {
+    const host = servePipe(channel, principal, { ...this.#around, identity: IDENTITY })
+    this.#open.add(host)
+    void host.gone.then(() => this.#open.delete(host))
+  }
+
+  /** Ends all sessions. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#open].map(host => host.close('the proxy is shutting down')))
+  }
+}
