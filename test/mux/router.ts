@@ -230,6 +230,26 @@ t.test('a server with a connection for each client is listed once, not once for 
   )
 })
 
+t.test('what runs for an absent client alone is stopped, and starts again when it comes back', async t => {
+  const world = new World({
+    own: { tools: [tool('x')], resources: [resource('x:1')], options: { sharing: 'session' } },
+    shared: { tools: [tool('x')] },
+  })
+  const [absent, watching] = [await world.client(), await world.client()]
+  for (const client of [absent, watching]) client.call('tools/call', { name: 'own__x' })
+  watching.call('resources/subscribe', { uri: 'own+x:1' })
+  await settled()
+  const closed = () => world.server('own').links.map(link => link.isClosed)
+  world.router.rests(absent)
+  world.router.rests(watching)
+  await settled()
+  t.same(closed(), [true, false], 'a subscription goes on')
+  t.equal(world.server('shared').links[0]?.isClosed, false)
+  absent.call('tools/call', { name: 'own__x' })
+  await settled()
+  t.same(closed(), [true, false, false])
+})
+
 t.test('nothing is kept of a thousand clients that came, did everything, and left', async t => {
   const world = new World({
     shared: { tools: [tool('x')], resources: [resource('x:1')], capabilities: { logging: true } },

@@ -302,6 +302,22 @@ t.test('a session that nobody uses ends, one with an open stream or a call does 
   t.equal(table.size, 1, 'the call still runs')
 })
 
+t.test('a client without an open stream that asks for nothing is taken to be away, once', async t => {
+  const clock = new FakeClock()
+  const { table, add, reception } = sessions(clock, { sessions: 10, idleMs: 3_600_000 })
+  const [session, listening] = [await add(), await add()]
+  listening?.listen(new FakeResponder())
+  for (let minute = 0; minute < 10; minute += 1) {
+    clock.advance(60_000)
+    table.sweep()
+  }
+  t.same(reception.rested, [session?.uplink])
+  table.find(session?.id ?? '', 'local')
+  clock.advance(301_000)
+  table.sweep()
+  t.equal(reception.rested.length, 2, 'it came back and went away again')
+})
+
 t.test('with a thousand busy sessions a newcomer hears 503', async t => {
   const { open, post, host } = start()
   for (let i = 0; i < 1000; i += 1) {
