@@ -1,4 +1,4 @@
-import { type DestinationStream, pino, stdSerializers } from 'pino'
+import { type DestinationStream, type LoggerOptions, pino, stdSerializers } from 'pino'
 import type { Logger } from '../kernel/logger.js'
 
 /** How much is logged. */
@@ -25,15 +25,13 @@ export const createLogger = async (options: {
   readonly isTerminal: boolean
 }): Promise<Logger> => {
   const { stream } = options.isTerminal ? await prettyStream() : plainStream()
-  return pino<never>(
-    {
-      level: options.level,
-      base: null,
-      redact: { paths: SECRET_FACTS, censor: '[redacted]' },
-      serializers: { err: stdSerializers.err },
-    },
-    stream,
-  )
+  const settings: LoggerOptions = {
+    level: options.level,
+    base: null,
+    redact: { paths: SECRET_FACTS, censor: '[redacted]' },
+    serializers: { err: stdSerializers.err },
+  }
+  return pino(settings, stream)
 }
 
 const nothing = (): void => undefined

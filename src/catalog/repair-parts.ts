@@ -82,7 +82,7 @@ const isAudience = (value: unknown): boolean =>
 const isPriority = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= 1
 
 /** `Annotations` of resources and content blocks, without what breaks their rules. */
-export const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
+const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
   const audience = keepIf(annotations, 'audience', note, isAudience)
   const priority = keepIf(audience, 'priority', note, isPriority)
   return keepIf(priority, 'lastModified', note, isMoment)

@@ -15,7 +15,7 @@ import { withReadableContent } from '../model/content.js'
 import type { Revision } from '../model/revision.js'
 import { repairBlock, repairContents, repairMessages } from './repair-content.js'
 
-export { type Repaired, repairItem } from './repair-items.js'
+export { repairItem } from './repair-items.js'
 
 /** `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion Results"). */
 const COMPLETION_VALUES = 100

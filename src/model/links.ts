@@ -1,6 +1,6 @@
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
-import type { Outcome, Settle } from './outcome.js'
+import type { Settle } from './outcome.js'
 import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'
 import type { Revision } from './revision.js'
 

@@ -5,7 +5,7 @@ import { Fault } from '../kernel/faults.js'
 import { type FrontOptions, HttpFront } from './http-front.js'
 
 /** Times of the server; none of them ends an answer that is being written, such as an SSE stream. */
-export interface HttpTimes {
+interface HttpTimes {
   /** For the head of a request. */
   readonly headersMs: number
   /** For a whole request, head and body. */

@@ -3,7 +3,7 @@ import type { Logger } from '../kernel/logger.js'
 import { plainText } from './plain-text.js'
 
 /** Bounds on what a child's stderr may cost us; all of it is read, in any case. */
-export const STDERR_LIMITS = {
+const STDERR_LIMITS = {
   /** The rest of a longer line is thrown away. */
   lineBytes: 8 * 1024,
   /** Above it lines are counted, and one line says how many were dropped. */

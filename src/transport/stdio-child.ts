@@ -13,7 +13,7 @@ import { LineWriter } from './line-writer.js'
 import { StderrLines } from './stderr-lines.js'
 
 /** Bounds on one child. */
-export interface ChildLimits extends LadderTimes {
+interface ChildLimits extends LadderTimes {
   /** A longer line is skipped and told as `skipped`. */
   readonly lineBytes: number
   /** How long we wait for the rest after one sign of the end: a grandchild may hold the pipe of a dead child. */

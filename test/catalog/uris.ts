@@ -57,7 +57,7 @@ t.test('a URI of nobody is not taken apart', async t => {
   }
 })
 
-t.test('every URI of every server comes back as it was', async t => {
+t.test('every URI of every server comes back as it was', async _t => {
   const alias = fc.string({ maxLength: 30 }).map(key => aliasOf(key, undefined))
   const uri = fc.oneof(
     fc.string({ unit: 'binary' }),

@@ -38,7 +38,11 @@ const start = args =>
 const runSuite = (url, selection, expected) =>
   new Promise(resolve => {
     const hook = ['--import', join(here, 'on-node-20.mjs')]
-    const suite = spawn(process.execPath, [...hook, SUITE, 'server', '--url', url, ...selection, ...expected], { cwd: root })
+    const suite = spawn(
+      process.execPath,
+      [...hook, SUITE, 'server', '--url', url, ...selection, ...expected],
+      { cwd: root },
+    )
     let output = ''
     suite.stdout.on('data', chunk => (output += chunk))
     suite.stderr.on('data', chunk => (output += chunk))
@@ -70,7 +74,9 @@ for (const revision of revisions.length > 0 ? revisions : ['2025-11-25', '2025-0
     const total = [...scores.values()].reduce((sum, score) => sum + score.passed, 0)
     const failed = [...scores.values()].reduce((sum, score) => sum + score.failed, 0)
     if (scores.size === 0) throw new Error(`the suite ran no scenario:\n${output}`)
-    console.log(`${revision} ${name}: ${scores.size} scenarios, ${total} checks passed, ${failed} failed (exit ${code})`)
+    console.log(
+      `${revision} ${name}: ${scores.size} scenarios, ${total} checks passed, ${failed} failed (exit ${code})`,
+    )
     results.push({ scores, code, output })
   }
   const [direct, proxied] = results

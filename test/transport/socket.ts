@@ -233,13 +233,13 @@ t.test(
     const message = Buffer.alloc(9000, 0x20)
 
     slow.socket.pause()
-    let sent = 0
+    let _sent = 0
     const fill = async () => {
       while (toSlow.send(message)) {
-        sent += 1
+        _sent += 1
         await new Promise(resolve => setImmediate(resolve))
       }
-      sent += 1
+      _sent += 1
     }
     await fill()
     t.ok(toSlow.queuedBytes > limits.softBytes)

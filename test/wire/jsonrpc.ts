@@ -85,7 +85,7 @@ t.test('ids are equal by value and type, not by spelling', async t => {
     ['"\\ud83d"'],
   ]
   const keys = groups.map(group => [...new Set(group.map(id => idKey(json(id))))])
-  keys.forEach((ofGroup, i) => t.equal(ofGroup.length, 1, `${groups[i]} have one key`))
+  for (const [i, ofGroup] of keys.entries()) t.equal(ofGroup.length, 1, `${groups[i]} have one key`)
   t.equal(new Set(keys.flat()).size, groups.length, 'and no two groups share it')
   for (const id of groups.flat()) t.ok(isId(json(id)), `${id} is an id`)
 })

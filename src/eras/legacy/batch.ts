@@ -6,7 +6,7 @@ import { encodeRefusal } from '../../wire/jsonrpc.js'
 import type { LegacyUplink } from './uplink.js'
 
 /** The only revision with JSON-RPC batches (2025-03-26, basic, "Batching"). */
-export const BATCH_REVISION: LegacyRevision = '2025-03-26'
+const BATCH_REVISION: LegacyRevision = '2025-03-26'
 
 /** Why an array may not be taken from this client; undefined if it may. */
 export const batchRefusal = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {

@@ -174,7 +174,7 @@ export interface SessionLimits {
 }
 
 /** The defaults. */
-export const SESSION_LIMITS: SessionLimits = { sessions: 1000, idleMs: 24 * 3_600_000 }
+const SESSION_LIMITS: SessionLimits = { sessions: 1000, idleMs: 24 * 3_600_000 }
 
 /** The sessions of one HTTP face, by their unguessable ids, each bound to its principal. */
 export class HttpSessions {

@@ -9,7 +9,7 @@ export interface ReplayLimits {
 }
 
 /** The defaults: enough for a short break, little enough for thousands of sessions. */
-export const REPLAY_LIMITS: ReplayLimits = { events: 500, bytes: 1024 * 1024, ageMs: 5 * 60_000 }
+const REPLAY_LIMITS: ReplayLimits = { events: 500, bytes: 1024 * 1024, ageMs: 5 * 60_000 }
 
 interface Kept {
   readonly stream: number

@@ -510,9 +510,8 @@ t.test('servers of SDK v1 are initialized, called many times at once, and left',
   const { down, call, lost } = await link(t, `${base}/sse`)
   t.match(down.facts.info.toString(), /"name":"sdk"/)
   const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => call({ name: `tool${i}` })))
-  outcomes.forEach((outcome, i) =>
-    t.ok(outcome.kind === 'result' && outcome.result.toString().includes(`did tool${i} éé`)),
-  )
+  for (const [i, outcome] of outcomes.entries())
+    t.ok(outcome.kind === 'result' && outcome.result.toString().includes(`did tool${i} éé`))
   t.same([...keys], ['k'])
   await down.close()
   t.match(lost, [/^disconnected/])
