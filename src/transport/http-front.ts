@@ -50,11 +50,8 @@ const MAX_RAW_HEADERS = 200
 
 const nothing = (): void => undefined
 
-function headersOf(request: IncomingMessage): HttpHeaders {
-  return Object.fromEntries(
-    Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
-  )
-}
+/** Node has them in lower case and joined by ", " already; only `set-cookie`, which no client sends, would be a list. */
+const headersOf = (request: IncomingMessage): HttpHeaders => request.headers as HttpHeaders
 
 /** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
 export class HttpFront {

@@ -11,6 +11,22 @@ export function mediaTypeOf(contentType: string | undefined): string {
  */
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
+  // Clients send the same few headers with every request: reading one costs as much as a whole small message.
+  const key = `${type} ${accept}`
+  let isAccepted = known.get(key)
+  if (isAccepted === undefined) {
+    isAccepted = isAcceptedBy(accept, type)
+    if (known.size >= KNOWN_MAX) known.clear()
+    if (key.length <= KNOWN_CHARS) known.set(key, isAccepted)
+  }
+  return isAccepted
+}
+
+const KNOWN_MAX = 100
+const KNOWN_CHARS = 256
+const known = new Map<string, boolean>()
+
+function isAcceptedBy(accept: string, type: string): boolean {
   const ranges = withoutQuotes(accept).split(',')
   const group = `${type.slice(0, type.indexOf('/'))}/*`
   for (const wanted of [type, group, '*/*']) {
