@@ -50,8 +50,14 @@ const MAX_RAW_HEADERS = 200
 
 const nothing = (): void => undefined
 
-/** Node has them in lower case and joined by ", " already; only `set-cookie`, which no client sends, would be a list. */
-const headersOf = (request: IncomingMessage): HttpHeaders => request.headers as HttpHeaders
+/** All values of each header. Node keeps only the first of some that come twice; who sends two may mean the second. */
+function headersOf(request: IncomingMessage): HttpHeaders {
+  const { headers, rawHeaders } = request
+  if (Object.keys(headers).length * 2 === rawHeaders.length) return headers as HttpHeaders
+  return Object.fromEntries(
+    Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
+  )
+}
 
 /** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
 export class HttpFront {
