@@ -2,25 +2,39 @@ import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { DEFAULTS } from '../config/defaults.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
-import { bridgedName, commandTransport, urlTransport } from './bridged.js'
+import type { Way } from './addresses.js'
+import { bridgedName, commandTransport, FROM, urlTransport } from './bridged.js'
 import { EXIT } from './exit-codes.js'
-import { serveHttp, serveStdio } from './faces.js'
+import { serveNetwork, serveStdio } from './faces.js'
 import { listenOptions, resolveListen } from './listening.js'
 import { stdioSnippet } from './snippets.js'
 import { CliError, logLevelOption, textsOption, type Verb } from './verb.js'
+
+const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (Way | 'stdio')[]
 
 const options = (cli: Argv) =>
   cli
     .usage(
       '$0 bridge [options] -- COMMAND [ARG…]\n$0 bridge [options] URL\n\nPut one server behind another transport, as it is.',
     )
-    .positional('url', { type: 'string', describe: 'The address of a remote server (Streamable HTTP)' })
+    .positional('url', {
+      type: 'string',
+      describe: 'The address of a server: http(s), ws(s), unix:///PATH or pipe:///NAME',
+    })
     .options({
       to: {
-        choices: ['http', 'stdio'],
+        choices: TO,
         default: 'http',
         requiresArg: true,
-        describe: 'Where clients find the server: over HTTP, or on our stdin and stdout',
+        describe:
+          'Where clients find the server. http, sse and ws share one port and say which URL is told first; unix needs --socket; ' +
+          'stdio is our stdin and stdout',
+      } as const,
+      from: {
+        choices: FROM,
+        requiresArg: true,
+        describe:
+          'For a URL: how to speak to it. Without it, Streamable HTTP and then HTTP+SSE for http addresses',
       } as const,
       ...listenOptions,
       header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
@@ -32,6 +46,8 @@ const options = (cli: Argv) =>
       'mcp-proxy bridge --port 0 -- node server.js --verbose',
       'What follows -- is the command, untouched',
     )
+    .example('mcp-proxy bridge --to ws -- npx -y some-server', 'A local server over WebSocket')
+    .example('mcp-proxy bridge --from sse http://localhost:3001/sse', 'An old server for newer clients')
     .example(
       'mcp-proxy bridge --to stdio https://example.com/mcp',
       'A remote server for a client that knows stdio',
@@ -54,7 +70,7 @@ export const bridge: Verb<Flags> = {
   async run(args, command) {
     checkCombination(args, command)
     const transport =
-      command === undefined ? urlTransport(args.url ?? '', args.header) : commandTransport(command, args.env)
+      command === undefined ? urlTransport(args.url ?? '', args) : commandTransport(command, args.env)
     const name = bridgedName(transport)
     const server: ServerConfig = {
       name,
@@ -68,25 +84,34 @@ export const bridge: Verb<Flags> = {
     }
     const config: ProxyConfig = {
       servers: [server],
-      listen: args.to === 'http' ? resolveListen(DEFAULTS.listen, args) : DEFAULTS.listen,
+      listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
       pageSize: DEFAULTS.pageSize,
       startupWaitMs: STARTUP_WAIT_MS,
       logLevel: DEFAULTS.logLevel,
     }
     const served = { config, level: args.logLevel ?? DEFAULTS.logLevel, isAlone: true }
-    if (args.to === 'http') return await serveHttp(served, { name })
-    return await serveStdio(served, stdioSnippet(name, bridgeArgs(args, command)))
+    if (args.to === 'stdio') return await serveStdio(served, stdioSnippet(name, bridgeArgs(args, command)))
+    return await serveNetwork(served, { name, first: args.to })
   },
 }
 
+const hasPort = (to: BridgeFlags['to']): boolean => to === 'http' || to === 'sse' || to === 'ws'
+
 /** Throws a CliError for what of a command line contradicts itself. */
 const checkCombination = (args: BridgeFlags, command: readonly string[] | undefined): void => {
-  const wrong = command === undefined ? wrongWithUrl(args) : wrongWithCommand(args, command)
+  const wrong =
+    (command === undefined ? wrongWithUrl(args) : wrongWithCommand(args, command)) ?? wrongWithFace(args)
   if (wrong !== undefined) throw new CliError(EXIT.usage, wrong)
-  const onlyHttp = args.host ?? args.port ?? args.allowRemote ?? args.allowedHost
-  if (args.to === 'stdio' && onlyHttp !== undefined) {
-    throw new CliError(EXIT.usage, '--host, --port and the like need --to http: stdio has no address')
+}
+
+const wrongWithFace = (args: BridgeFlags): string | undefined => {
+  const onlyPort = args.host ?? args.port ?? args.allowRemote ?? args.allowedHost
+  if (!hasPort(args.to) && onlyPort !== undefined) {
+    return `--host, --port and the like need --to http, sse or ws: ${args.to === 'stdio' ? 'stdio' : 'a socket'} has no port`
   }
+  if (args.to === 'unix' && args.socket === undefined) return '--to unix needs --socket PATH'
+  if (args.to === 'stdio' && args.socket !== undefined) return '--socket is for --to unix, http, sse or ws'
+  return undefined
 }
 
 const WHICH =
@@ -97,15 +122,20 @@ const wrongWithUrl = ({ url, env }: BridgeFlags): string | undefined => {
   return env === undefined ? undefined : '--env is for a command; a URL gets --header'
 }
 
-const wrongWithCommand = ({ url, header }: BridgeFlags, [program]: readonly string[]): string | undefined => {
+const wrongWithCommand = (
+  { url, header, from }: BridgeFlags,
+  [program]: readonly string[],
+): string | undefined => {
   if (url !== undefined) return 'a URL and a command are two servers: give one of them'
   if (program === undefined || program === '') return WHICH
+  if (from !== undefined) return '--from is for a URL; a command is spoken to over its stdin and stdout'
   return header === undefined ? undefined : '--header is for a URL; a command gets --env'
 }
 
 type BridgeFlags = Parameters<typeof resolveListen>[1] & {
-  readonly to: string
+  readonly to: (typeof TO)[number]
   readonly url?: string | undefined
+  readonly from?: (typeof FROM)[number] | undefined
   readonly header?: readonly string[] | undefined
   readonly env?: readonly string[] | undefined
 }
@@ -114,6 +144,7 @@ const bridgeArgs = (args: BridgeFlags, command: readonly string[] | undefined): 
   'bridge',
   '--to',
   'stdio',
+  ...(args.from === undefined ? [] : ['--from', args.from]),
   ...(args.header ?? []).flatMap(header => ['--header', header]),
   ...(args.env ?? []).flatMap(pair => ['--env', pair]),
   ...(args.url === undefined ? [] : [args.url]),

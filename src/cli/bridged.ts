@@ -1,5 +1,6 @@
-import { basename } from 'node:path'
-import type { StdioTransport, UrlTransport } from '../config/types.js'
+import { resolve } from 'node:path'
+import { readAddress } from '../config/address.js'
+import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../config/types.js'
 import { EXIT } from './exit-codes.js'
 import { CliError } from './verb.js'
 
@@ -21,15 +22,40 @@ export const commandTransport = (
   return { kind: 'stdio', command, args, env, unsetEnv: [], cwd: process.cwd() }
 }
 
-/** The transport of a remote server. Throws a CliError for a bad URL or `--header`; neither is repeated in it. */
-export const urlTransport = (url: string, headers: readonly string[] = []): UrlTransport => {
-  if (!URL.canParse(url) || !['http:', 'https:'].includes(new URL(url).protocol)) {
-    throw new CliError(
-      EXIT.usage,
-      'the URL must be a whole http or https address, such as https://example.com/mcp; a command stands after --',
-    )
+/** What `--from` may say; "auto" leaves it to the address, and asks an http address for the newer transport first. */
+export const FROM = ['auto', 'http', 'sse', 'ws'] as const
+
+/** What is said about a URL beside it. */
+export interface UrlFlags {
+  readonly header?: readonly string[] | undefined
+  readonly from?: (typeof FROM)[number] | undefined
+}
+
+/** The transport of a server that runs already. Throws a CliError for a bad URL or flag; neither is repeated in it. */
+export const urlTransport = (
+  url: string,
+  { header, from = 'auto' }: UrlFlags = {},
+): UrlTransport | SocketTransport => {
+  const pinned = from === 'auto' ? undefined : from
+  const address = readAddress(url, pinned)
+  if (address.is === 'wrong')
+    throw new CliError(EXIT.usage, pinned === undefined ? NO_URL : NO_URL_OF[pinned])
+  if (address.is === 'url') {
+    return { kind: address.kind, url, headers: Object.fromEntries((header ?? []).map(readHeader)) }
   }
-  return { kind: 'http', url, headers: Object.fromEntries(headers.map(readHeader)) }
+  if (header !== undefined)
+    throw new CliError(EXIT.usage, '--header is for http and ws: a socket has no headers')
+  return { kind: 'socket', path: address.path }
+}
+
+const NO_URL =
+  'the URL must be a whole address that begins with http://, https://, ws://, wss://, unix:/ or pipe:///, ' +
+  'such as https://example.com/mcp; a command stands after --'
+const NO_HTTP = 'needs a whole http or https address, such as https://example.com/mcp'
+const NO_URL_OF: Readonly<Record<Exclude<(typeof FROM)[number], 'auto'>, string>> = {
+  http: `--from http ${NO_HTTP}`,
+  sse: `--from sse ${NO_HTTP}`,
+  ws: '--from ws needs a whole ws or wss address, such as wss://example.com/mcp',
 }
 
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/
@@ -47,15 +73,38 @@ const RUNNERS =
 const RUNNER_WORDS = new Set(['run', 'exec', 'dlx', 'x', 'tool'])
 const FALLBACK = 'server'
 
+/** Names of files that say nothing, because every program has one. */
+const COMMON_FILES = /^(?:index|main|__main__|mod|cli|app|start|run)$/i
+/** Folders that say as little. */
+const COMMON_FOLDERS = /^(?:dist|build|out|lib|src|bin|esm|cjs|target|release|debug|node_modules)$/i
+
 /** A name for logs, errors and snippets, after what is started or reached. */
-export const bridgedName = (transport: StdioTransport | UrlTransport): string => {
+export const bridgedName = (transport: ServerTransport): string => {
+  if (transport.kind === 'socket') return plain(stemOf(transport.path))
   if (transport.kind !== 'stdio') return plain(new URL(transport.url).hostname)
-  const words = [transport.command, ...transport.args].map(word => basename(word).replace(/\.\w{1,4}$/, ''))
-  const meant = words.find(
+  const { args, command } = transport
+  const meant = [command, ...args].find(
     (word, index) =>
-      !RUNNERS.test(word) && !RUNNER_WORDS.has(word) && !(transport.args[index - 1] ?? '').startsWith('-'),
+      !RUNNERS.test(stemOf(word)) &&
+      !RUNNER_WORDS.has(word) &&
+      // A flag, or the value of one that may be a secret, as in `docker run -e TOKEN=…`.
+      !(index > 0 && /^-|=/.test(word)),
   )
-  return plain(meant ?? FALLBACK)
+  return plain(meant === undefined ? FALLBACK : wordName(meant, transport.cwd ?? ''))
+}
+
+/** The last part of a path or package name, without what is only its version or the kind of its file. */
+const stemOf = (word: string): string =>
+  (word.split(/[/\\]/).at(-1) ?? '').replace(/(?!^)@[^@]*$/, '').replace(/\.[a-z]\w{0,4}$/i, '')
+
+const wordName = (word: string, folder: string): string => {
+  const stem = stemOf(word)
+  const isFolder = /^\.{0,2}$/.test(stem)
+  if (!isFolder && (stem === word || !COMMON_FILES.test(stem))) return stem
+  // What stands above it, up to the first folder that has a name of its own.
+  const parts = resolve(folder, word).split(/[/\\]/)
+  const folders = isFolder ? parts : parts.slice(0, -1)
+  return folders.findLast(name => name !== '' && !COMMON_FOLDERS.test(name)) ?? FALLBACK
 }
 
 const plain = (text: string): string =>

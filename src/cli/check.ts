@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs'
 import { formatProblem } from '../config/problem.js'
 import { redactServer } from '../config/redact.js'
-import type { DisabledServer, ServerConfig } from '../config/types.js'
+import type { DisabledServer, ServerConfig, ServerTransport } from '../config/types.js'
 import { configFile, loadFile } from './configuration.js'
 import { EXIT } from './exit-codes.js'
 import { print, say } from './output.js'
@@ -42,8 +42,12 @@ export const check: Verb<Flags> = {
 
 const rowOf = (server: ServerConfig, prefix: string | undefined): string[] => {
   const { name, transport, sharing } = redactServer(server)
-  const reach = transport.kind === 'stdio' ? [transport.command, ...transport.args].join(' ') : transport.url
-  return [name, transport.kind, prefix ?? '(none)', sharing, reach]
+  return [name, transport.kind, prefix ?? '(none)', sharing, reachOf(transport)]
+}
+
+const reachOf = (transport: ServerTransport): string => {
+  if (transport.kind === 'stdio') return [transport.command, ...transport.args].join(' ')
+  return transport.kind === 'socket' ? transport.path : transport.url
 }
 
 const rowOfDisabled = ({ name, why }: DisabledServer): string[] => [name, `(${why})`, '', '', '']

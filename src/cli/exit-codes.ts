@@ -13,5 +13,5 @@ export const EXIT_TABLE = `Exit codes:
   1    the tool answered with an error (call), errors were found (check), or mcp-proxy itself crashed
   2    the command line is wrong
   3    the configuration cannot be used
-  4    no server could be reached, the call failed, or the port could not be had
+  4    no server could be reached, the call failed, or the port or socket could not be had
   129  SIGHUP, 130 SIGINT, 143 SIGTERM: list and call, and any verb at the second signal`

@@ -1,7 +1,8 @@
 import type { LogLevel, ProxyConfig } from '../config/types.js'
+import { addressesOf, listeningLines, type Way } from './addresses.js'
 import { EXIT } from './exit-codes.js'
 import { print, say } from './output.js'
-import { httpSnippets } from './snippets.js'
+import { addressSnippets } from './snippets.js'
 
 /** What a face is put in front of. */
 export interface Served {
@@ -10,16 +11,29 @@ export interface Served {
   readonly isAlone?: boolean
 }
 
-/** Serves over HTTP until a signal comes. The first line on stdout says where; the words for people go to stderr. */
-export const serveHttp = async (
-  served: Served,
-  names: { readonly name: string; readonly more?: string },
-): Promise<number> => {
+/** What people and programs are told about it. */
+export interface Announced {
+  /** What snippets call us. */
+  readonly name: string
+  /** Another snippet. */
+  readonly more?: string
+  /** The way whose address is told first; Streamable HTTP if absent. */
+  readonly first?: Way
+}
+
+/**
+ * Serves wherever the configuration says, until a signal comes. Lines on stdout say where; the words for people go to
+ * stderr.
+ */
+export const serveNetwork = async (served: Served, { name, more, first }: Announced): Promise<number> => {
+  const { http, socket } = served.config.listen
   const { proxy, shutdown } = await start(served)
   try {
-    const { url } = await proxy.listen()
-    print(`mcp-proxy listening on ${url}`)
-    say(`\n${httpSnippets(names.name, url)}\n${names.more === undefined ? '' : `\n${names.more}\n`}`)
+    const face = http ? await proxy.listen() : undefined
+    const socketFace = socket === undefined ? undefined : await proxy.listenSocket(socket)
+    const addresses = addressesOf(face, socketFace?.path, first)
+    print(listeningLines(addresses))
+    say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended

@@ -1,12 +1,15 @@
+import { resolve } from 'node:path'
 import type { ListenConfig } from '../config/types.js'
+import { isNamedPipe, socketPathOf } from '../kernel/socket-path.js'
 import { EXIT } from './exit-codes.js'
 import { say } from './output.js'
 import { CliError, textOption, textsOption } from './verb.js'
 
-/** Options of verbs that listen for HTTP. */
+/** Options of verbs that listen. */
 export const listenOptions = {
   host: textOption('The address to listen on'),
   port: textOption('The port to listen on; 0 takes any free one'),
+  socket: textOption('A unix domain socket or named pipe to listen on: a path, unix:///PATH or pipe:///NAME'),
   'allow-remote': {
     type: 'boolean',
     describe: 'Listen on an address that other machines can reach, although there is no authentication',
@@ -18,6 +21,7 @@ export const listenOptions = {
 export interface ListenFlags {
   readonly host?: string | undefined
   readonly port?: string | undefined
+  readonly socket?: string | undefined
   readonly allowRemote?: boolean | undefined
   readonly allowedHost?: readonly string[] | undefined
 }
@@ -28,13 +32,27 @@ const WILDCARDS = ['0.0.0.0', '::', '']
 const isLoopback = (host: string): boolean =>
   host.toLowerCase() === 'localhost' || host === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(host)
 
-/** Where to listen: flags win over the file. Throws a CliError for a bad port, or an address that needs `--allow-remote`. */
+/**
+ * Where to listen: flags win over the file, and `--host` or `--port` wants HTTP. Throws a CliError for a bad port or socket, or
+ * an address that needs `--allow-remote`.
+ */
 export const resolveListen = (configured: ListenConfig, flags: ListenFlags): ListenConfig => {
   const host = (flags.host ?? configured.host).replace(/^\[(.*)\]$/, '$1')
   const port = flags.port === undefined ? configured.port : readPort(flags.port)
   const allowedHosts = [...configured.allowedHosts, ...(flags.allowedHost ?? [])]
-  if (!isLoopback(host)) checkRemote(host, allowedHosts, flags.allowRemote === true)
-  return { ...configured, host, port, allowedHosts }
+  const http = configured.http || flags.host !== undefined || flags.port !== undefined
+  const socket = flags.socket === undefined ? configured.socket : readSocket(flags.socket)
+  if (http && !isLoopback(host)) checkRemote(host, allowedHosts, flags.allowRemote === true)
+  return { ...configured, http, host, port, allowedHosts, socket }
+}
+
+const readSocket = (text: string): string => {
+  const path = socketPathOf(text)
+  if (path !== undefined) return path
+  if (text === '' || /^(?:unix|pipe):/i.test(text)) {
+    throw new CliError(EXIT.usage, '--socket must be a path, unix:///PATH or pipe:///NAME')
+  }
+  return isNamedPipe(text) ? text : resolve(text)
 }
 
 const readPort = (text: string): number => {

@@ -78,7 +78,7 @@ const wordsOf = (message: string): string => {
   return meant === undefined ? message : `${message}. Did you mean --${meant}?`
 }
 
-const SINGLE = ['config', 'host', 'port', 'allow-remote', 'to', 'args', 'json', 'log-level']
+const SINGLE = ['config', 'host', 'port', 'socket', 'allow-remote', 'from', 'to', 'args', 'json', 'log-level']
 const FLAGS = [...SINGLE, 'allowed-host', 'header', 'env']
 
 /** The parser makes a list of what is given twice; only some flags are lists. */

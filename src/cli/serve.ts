@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { configFile, readConfiguration } from './configuration.js'
-import { serveHttp } from './faces.js'
+import { EXIT } from './exit-codes.js'
+import { serveNetwork } from './faces.js'
 import { listenOptions, resolveListen } from './listening.js'
 import { stdioSnippet } from './snippets.js'
-import { configOption, logLevelOption, type Verb } from './verb.js'
+import { CliError, configOption, logLevelOption, type Verb } from './verb.js'
 
 const options = (cli: Argv) =>
   cli
@@ -14,19 +15,28 @@ const options = (cli: Argv) =>
       'mcp-proxy serve --config mcp.json --port 0',
       'On any free port; the first line of stdout names it',
     )
+    .example(
+      'mcp-proxy serve --config mcp.json --socket ./mcp.sock',
+      'On a unix domain socket as well, for programs of this user',
+    )
 
 type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 
-/** Serves all servers of a configuration as one, over HTTP. */
+const NOWHERE =
+  'the configuration leaves nothing to listen on: mend "listen", or give --port NUMBER or --socket PATH'
+
+/** Serves all servers of a configuration as one, over HTTP, WebSocket and a local socket. */
 export const serve: Verb<Flags> = {
   usage: 'serve',
-  describe: 'Serve all servers of a configuration as one, over HTTP',
+  describe:
+    'Serve all servers of a configuration as one, over HTTP (/mcp, /sse), WebSocket (/ws) and a socket',
   options,
   async run(args) {
     const config = await readConfiguration(args.config)
     const listen = resolveListen(config.listen, args)
+    if (!listen.http && listen.socket === undefined) throw new CliError(EXIT.configuration, NOWHERE)
     const more = stdioSnippet('mcp-proxy', ['stdio', '--config', resolve(configFile(args.config))])
-    return await serveHttp(
+    return await serveNetwork(
       { config: { ...config, listen }, level: args.logLevel ?? config.logLevel },
       { name: 'mcp-proxy', more },
     )

@@ -1,15 +1,32 @@
 import { fileURLToPath } from 'node:url'
+import type { ListenAddress } from './addresses.js'
 
 const script = fileURLToPath(new URL('../../bin/mcp-proxy.js', import.meta.url))
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** What to paste into clients so that they find us over HTTP. */
-export const httpSnippets = (name: string, url: string): string => {
-  const entry = { [name]: { type: 'http', url } }
+/** What to paste into clients so that they find us on one of these addresses; the first comes with most. */
+export const addressSnippets = (name: string, addresses: readonly ListenAddress[]): string => {
+  const known = addresses.filter(({ way }) => way === 'http' || way === 'sse')
+  const parts = known.map(({ way, url }, index) =>
+    index === 0 ? urlSnippets(name, way, url) : claudeSnippet(name, way, url),
+  )
+  const socket = addresses.find(({ way }) => way === 'unix')
+  if (socket !== undefined) {
+    parts.push(stdioSnippet(name, ['bridge', '--to', 'stdio', socket.url], 'by way of the socket'))
+  }
+  return parts.join('\n\n')
+}
+
+const CLAUDE_HEADINGS: Readonly<Record<string, string>> = { sse: 'Claude Code, over HTTP+SSE:' }
+
+const claudeSnippet = (name: string, type: string, url: string): string =>
+  [CLAUDE_HEADINGS[type] ?? 'Claude Code:', `  claude mcp add --transport ${type} ${name} ${url}`].join('\n')
+
+const urlSnippets = (name: string, type: string, url: string): string => {
+  const entry = { [name]: { type, url } }
   return [
-    'Claude Code:',
-    `  claude mcp add --transport http ${name} ${url}`,
+    claudeSnippet(name, type, url),
     '',
     'Clients with "mcpServers" (.mcp.json and others):',
     indented(json({ mcpServers: entry })),
@@ -21,11 +38,11 @@ export const httpSnippets = (name: string, url: string): string => {
 
 /**
  * What to paste into clients that start their servers themselves. The paths are absolute: programs with a window do not
- * have the PATH of a shell.
+ * have the PATH of a shell. `how` tells two of them apart.
  */
-export const stdioSnippet = (name: string, args: readonly string[]): string =>
+export const stdioSnippet = (name: string, args: readonly string[], how?: string): string =>
   [
-    'Clients that start their servers themselves ("mcpServers"):',
+    `Clients that start their servers themselves${how === undefined ? '' : `, ${how}`} ("mcpServers"):`,
     indented(json({ mcpServers: { [name]: { command: process.execPath, args: [script, ...args] } } })),
   ].join('\n')
 

@@ -3,7 +3,16 @@ import type { ListenConfig, LogLevel, Sharing, Start, Timeouts, UriMode } from '
 /** What holds where a file says nothing; the only place with such numbers. */
 export const DEFAULTS = {
   // The loopback address: whoever reaches us can run every server that we know.
-  listen: { host: '127.0.0.1', port: 8808, allowedHosts: [], allowedOrigins: [] } as ListenConfig,
+  listen: {
+    http: true,
+    host: '127.0.0.1',
+    port: 8808,
+    allowedHosts: [],
+    allowedOrigins: [],
+    sse: true,
+    ws: true,
+    socket: undefined,
+  } as ListenConfig,
   pageSize: 1000,
   startupWaitMs: 5_000,
   logLevel: 'info' as LogLevel,

@@ -13,7 +13,7 @@ export interface Expansion {
 }
 
 const PLACE = /\$\$\{|\$\{([^}]*)\}|\$\{/g
-const FORM = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/
+const FORM = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
 
 const lookUp = (name: string, env: Environment): string | undefined =>
   Object.hasOwn(env, name) ? env[name] : undefined

@@ -4,12 +4,13 @@ import { findServers } from './container.js'
 import { DEFAULTS } from './defaults.js'
 import { type Around, reportMisfits } from './entry.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from './keys.js'
+import { isShortForm, readListen } from './listen.js'
 import { createReport, type Report } from './problem.js'
 import { KEYS } from './schema.js'
 import { readDuration, readServer } from './server.js'
 import { readTree } from './syntax.js'
 import { createLocator, type Item, members, repeated, valueOf } from './tree.js'
-import type { DisabledServer, Environment, ListenConfig, Loaded, ProxyConfig, ServerConfig } from './types.js'
+import type { DisabledServer, Environment, Loaded, ProxyConfig, ServerConfig } from './types.js'
 
 /**
  * Resolves the text of a configuration file. Never throws: what is wrong with one server costs that server, what
@@ -22,13 +23,9 @@ export function parseConfig(text: string, file: string, env: Environment): Loade
   if (root !== undefined) warnRepeated(root, report)
   const contents = root === undefined ? undefined : findServers(root, report)
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
-  const settings = readSettings(contents.settings, report)
-  const { servers, disabled } = readServers(contents.servers, {
-    text: body,
-    folder: dirname(resolve(file)),
-    env,
-    report,
-  })
+  const around: Around = { text: body, folder: dirname(resolve(file)), env, report }
+  const settings = readSettings(contents.settings, around)
+  const { servers, disabled } = readServers(contents.servers, around)
   return { config: { servers, ...settings }, problems: report.problems, disabled }
 }
 
@@ -73,31 +70,27 @@ const readServers = (
 
 // ── what stands beside the servers ───────────────────────────────────────────────────────────────────────
 
-const readSettings = (items: ReadonlyMap<string, Item>, report: Report): Omit<ProxyConfig, 'servers'> => {
+const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<ProxyConfig, 'servers'> => {
+  const { report } = around
   for (const key of ['listen', 'log'] as const) {
     const item = items.get(key)
     if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
   }
-  const values = checkedSettings(items, report)
+  const listenItem = items.get('listen')
+  const long = [...items].filter(([key, item]) => key !== 'listen' || !isShortForm(item))
+  const values = checkedSettings(new Map(long), report)
   const waitItem = items.get('startupWait')
   const startupWaitMs =
     values.startupWait === undefined || waitItem === undefined
       ? undefined
       : readDuration(values.startupWait, waitItem, 0, report)
   return {
-    listen: readListen(values),
+    listen: readListen(listenItem, values.listen, around),
     pageSize: values.pageSize ?? DEFAULTS.pageSize,
     startupWaitMs: startupWaitMs ?? DEFAULTS.startupWaitMs,
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
   }
 }
-
-const readListen = ({ listen = {} }: SettingsValues): ListenConfig => ({
-  host: listen.host ?? DEFAULTS.listen.host,
-  port: listen.port ?? DEFAULTS.listen.port,
-  allowedHosts: listen.allowedHosts ?? DEFAULTS.listen.allowedHosts,
-  allowedOrigins: listen.allowedOrigins ?? DEFAULTS.listen.allowedOrigins,
-})
 
 const checkedSettings = (items: ReadonlyMap<string, Item>, report: Report): SettingsValues => {
   const known = [...items].filter(([key]) => KEYS.root.includes(key))

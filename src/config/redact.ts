@@ -46,6 +46,9 @@ const masked = (values: Readonly<Record<string, string>>): Readonly<Record<strin
  */
 export function redactServer({ written = {}, ...server }: ServerConfig): ServerConfig {
   const { transport } = server
+  if (transport.kind === 'socket') {
+    return { ...server, transport: { ...transport, path: withoutDefaults(written.url ?? transport.path) } }
+  }
   if (transport.kind !== 'stdio') {
     const url = redactUrl(withoutDefaults(written.url ?? transport.url))
     return { ...server, transport: { ...transport, url, headers: masked(transport.headers) } }

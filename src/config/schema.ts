@@ -1,28 +1,7 @@
 import { z } from 'zod'
 import { DEFAULTS } from './defaults.js'
-
-// In this file the error text of a schema is the mend: what to write instead, in one sentence. What is wrong is
-// said by `check.ts`, which knows the issue but never the value.
-
-const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
-const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
-const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
-
-const DURATION = /^\d+(\.\d+)?(ms|s|m|h)$/
-const durationMend = 'Write a number with its unit in quotes, such as "500ms", "30s", "5m" or "1h".'
-const limitMend = 'Write a number with its unit in quotes, such as "30s", "5m" or "1h", or "off".'
-const duration = (mend: string, form: RegExp) =>
-  z.union(
-    [
-      z.number({ error: mend }).nonnegative({ error: mend }),
-      z.string({ error: mend }).regex(form, { error: mend }),
-    ],
-    { error: mend },
-  )
-const wait = () => duration(durationMend, DURATION)
-const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
-
-const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })
+import { listen, listenInEditors } from './schema-listen.js'
+import { flag, limit, objectMend, text, texts, wait } from './schema-values.js'
 
 const timeouts = z.object(
   {
@@ -139,7 +118,8 @@ const ENV_MEND = 'Write names and values, such as { "LANG": "C", "DEBUG": null }
 const envName = 'Use a name that is not empty and holds no "=".'
 const HEADER_MEND = 'Write header names and strings, such as { "Authorization": "Bearer ${TOKEN}" }.'
 const headerName = "Use only letters, digits and the signs !#$%&'*+-.^_`|~ in the name of a header."
-const URL_MEND = 'Write the address of the server, such as "https://example.com/mcp".'
+const URL_MEND =
+  'Write the address of the server, such as "https://example.com/mcp" or "unix:///run/mcp.sock".'
 const TYPE_MEND = 'Write "stdio", "http", "sse" or "ws", or leave it out.'
 
 /** The entry of one server. */
@@ -162,7 +142,11 @@ export const server = z.object(
       .describe(
         'The folder in which the program runs, relative to this file; the folder of this file if absent.',
       ),
-    url: text(URL_MEND).optional().describe('The address of a server that runs elsewhere.'),
+    url: text(URL_MEND)
+      .optional()
+      .describe(
+        'The address of a server that runs already: http, https, ws or wss; unix:///path for a unix domain socket, pipe:///name for a named pipe.',
+      ),
     serverUrl: text(URL_MEND).optional().describe('The same as url.'),
     httpUrl: text(URL_MEND).optional().describe('The same as url.'),
     headers: z
@@ -172,13 +156,17 @@ export const server = z.object(
         { error: HEADER_MEND },
       )
       .optional()
-      .describe('HTTP headers that are sent with every request to url.'),
+      .describe(
+        'HTTP headers that are sent with every request to url, or with the handshake of a WebSocket.',
+      ),
     type: z
       .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'], {
         error: TYPE_MEND,
       })
       .optional()
-      .describe('How the server is reached; command means stdio and url means http if absent.'),
+      .describe(
+        'How the server is reached. If absent: command means stdio; an http address means Streamable HTTP first and then HTTP+SSE; other addresses say it themselves.',
+      ),
     ...own,
     'x-mcp-proxy': z
       .object(own, objectMend('{ "sharing": "session" }'))
@@ -190,28 +178,7 @@ export const server = z.object(
   objectMend('{ "command": "npx", "args": ["-y", "some-server"] }'),
 )
 
-const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
 const PAGE_MEND = 'Write a whole number from 1 to 10000.'
-const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
-
-const listen = z.object(
-  {
-    host: text('Write an address or host name, such as "127.0.0.1".')
-      .optional()
-      .meta({ description: 'The address to listen on.', default: DEFAULTS.listen.host }),
-    port: z
-      .int({ error: PORT_MEND })
-      .min(0, { error: PORT_MEND })
-      .max(65_535, { error: PORT_MEND })
-      .optional()
-      .meta({ description: 'The port to listen on; 0 takes any free one.', default: DEFAULTS.listen.port }),
-    allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
-      .optional()
-      .describe('Host headers that are accepted beside those of the address that is listened on.'),
-    allowedOrigins: texts(originMend).optional().describe('Origins of web pages that may call.'),
-  },
-  objectMend('{ "port": 8808 }'),
-)
 
 const log = z.object(
   {
@@ -231,7 +198,7 @@ export const settings = z.object({
     .string({ error: 'Write the path of the schema as a string.' })
     .optional()
     .describe('The schema of this file.'),
-  listen: listen.optional().describe('Where clients find the proxy over HTTP.'),
+  listen: listen.optional(),
   pageSize: z
     .int({ error: PAGE_MEND })
     .min(1, { error: PAGE_MEND })
@@ -245,6 +212,9 @@ export const settings = z.object({
 })
 
 const root = settings.extend({
+  listen: listenInEditors
+    .optional()
+    .describe('Where clients find the proxy: an HTTP port, a socket, or both.'),
   mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
 })
 

@@ -1,15 +1,16 @@
 import { resolve } from 'node:path'
+import { readAddress } from './address.js'
 import { bareRecord } from './bare-record.js'
 import type { Around, Entry } from './entry.js'
 import { filled, filledPath, filledWhole } from './fill.js'
 import { elements, type Item, members } from './tree.js'
-import type { ServerWritten, StdioTransport, UrlTransport } from './types.js'
+import type { ServerTransport, ServerWritten, UrlTransport } from './types.js'
 
-type Kind = 'stdio' | UrlTransport['kind']
+type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
 /** How a server is reached, and the same as the file writes it. */
 export interface Reach {
-  readonly transport: StdioTransport | UrlTransport
+  readonly transport: ServerTransport
   readonly written: ServerWritten
 }
 
@@ -22,12 +23,6 @@ const KINDS = {
   ws: 'ws',
   websocket: 'ws',
 } as const satisfies Record<NonNullable<Entry['values']['type']>, Kind>
-
-const SCHEMES = {
-  http: ['http:', 'https:'],
-  sse: ['http:', 'https:'],
-  ws: ['ws:', 'wss:'],
-} as const satisfies Record<UrlTransport['kind'], readonly string[]>
 
 /** Finds out how a server is reached; undefined after it was reported why that cannot be told. */
 export function readReach(entry: Entry, around: Around): Reach | undefined {
@@ -116,46 +111,36 @@ const warnOfSpaces = (command: Item, { report }: Around): void => {
 
 // ── an address ───────────────────────────────────────────────────────────────────────────────────────────
 
-const readUrl = (entry: Entry, item: Item, type: UrlTransport['kind'] | undefined, around: Around): Reach => {
+const readUrl = (
+  entry: Entry,
+  item: Item,
+  type: UrlTransport['kind'] | undefined,
+  around: Around,
+): Reach | undefined => {
+  const { report } = around
   warnIgnored(entry, ['args', 'env', 'cwd'], 'only a program has this', around)
   for (const other of ['url', 'serverUrl', 'httpUrl']) {
     const same = entry.members.get(other)
     if (same === undefined || same === item) continue
-    around.report.nameWarning(same, {
-      message: 'ignored, because another address is given',
-      mend: 'Keep one.',
-    })
+    report.nameWarning(same, { message: 'ignored, because another address is given', mend: 'Keep one.' })
   }
-  const errors = around.report.errors
+  const errors = report.errors
   const url = filledWhole(String(item.node.value), item, around)
-  const kind = type ?? (/^wss?:/i.test(url) ? 'ws' : 'http')
-  if (around.report.errors === errors) checkUrl(url, item, kind, around)
-  const headers = entry.members.get('headers')
-  const transport: UrlTransport = {
-    kind,
-    url,
-    headers: bareRecord(
-      headers === undefined
-        ? []
-        : [...members(headers)].map(([name, value]): [string, string] => [name, readHeader(value, around)]),
-    ),
+  const address = report.errors === errors ? readAddress(url, type) : undefined
+  const written = { url: String(item.node.value) }
+  if (address?.is === 'socket') {
+    warnIgnored(entry, ['headers'], 'a socket has no headers', around)
+    return { transport: { kind: 'socket', path: address.path }, written }
   }
-  return { transport, written: { url: String(item.node.value) } }
+  if (address?.is === 'wrong') report.error(item, address.words)
+  const headers = readHeaders(entry, around)
+  return address?.is === 'url' ? { transport: { kind: address.kind, url, headers }, written } : undefined
 }
 
-const checkUrl = (url: string, item: Item, kind: UrlTransport['kind'], { report }: Around): void => {
-  const schemes: readonly string[] = SCHEMES[kind]
-  if (!URL.canParse(url)) {
-    report.error(item, {
-      message: 'this is not the address of a server',
-      mend: 'Write a whole address, such as "https://example.com/mcp".',
-    })
-  } else if (!schemes.includes(new URL(url).protocol)) {
-    report.error(item, {
-      message: `a server of type "${kind}" has an address that begins with ${schemes.map(s => `"${s}//"`).join(' or ')}`,
-      mend: 'Change the address or "type".',
-    })
-  }
+const readHeaders = (entry: Entry, around: Around): UrlTransport['headers'] => {
+  const headers = entry.members.get('headers')
+  const read = headers === undefined ? [] : [...members(headers)]
+  return bareRecord(read.map(([name, value]): [string, string] => [name, readHeader(value, around)]))
 }
 
 const readHeader = (item: Item, around: Around): string => {

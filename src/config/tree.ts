@@ -83,7 +83,8 @@ export function depthOf(text: string): { readonly depth: number; readonly offset
   const scanner = createScanner(text, true)
   let depth = 0
   let deepest = { depth: 0, offset: 0 }
-  for (scanner.scan(); scanner.getTokenLength() > 0; scanner.scan()) {
+  // By offset: the end of a text that ends in an open comment is a token that never gets empty.
+  for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
     const sign = text[scanner.getTokenOffset()]
     if (sign === '{' || sign === '[') depth++
     if (sign === '}' || sign === ']') depth--

@@ -23,16 +23,29 @@ export interface StdioTransport {
   readonly cwd: string | undefined
 }
 
-/** A server that runs elsewhere: Streamable HTTP (`http`), HTTP with SSE of 2024-11-05 (`sse`), or WebSocket. */
+/**
+ * A server that runs elsewhere: Streamable HTTP (`http`), HTTP+SSE of 2024-11-05 (`sse`), WebSocket (`ws`), or whichever
+ * of the first two it answers to, in that order (`auto`).
+ */
 export interface UrlTransport {
-  readonly kind: 'http' | 'sse' | 'ws'
+  readonly kind: 'http' | 'sse' | 'ws' | 'auto'
   readonly url: string
   /** Sent with every request; without prototype. May hold secrets. */
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** A server that runs on this machine already and is spoken to over a local socket, a line per message. */
+export interface SocketTransport {
+  readonly kind: 'socket'
+  /** Of a unix domain socket, absolute; or of a named pipe, as Windows writes it. */
+  readonly path: string
+}
+
+/** How a server is reached. */
+export type ServerTransport = StdioTransport | UrlTransport | SocketTransport
+
 /** What is said about a tool in place of what its server says. */
-export interface ToolOverride {
+interface ToolOverride {
   readonly title?: string | undefined
   readonly description?: string | undefined
   /** Members that replace those of the tool's `annotations`; the others stay. */
@@ -77,7 +90,7 @@ export interface ServerConfig {
   readonly name: string
   /** A prefix of the user's choice, false for none, undefined to derive one from `name`. */
   readonly prefix: string | false | undefined
-  readonly transport: StdioTransport | UrlTransport
+  readonly transport: ServerTransport
   readonly tools: ToolRules
   readonly uris: UriMode
   readonly sharing: Sharing
@@ -87,8 +100,10 @@ export interface ServerConfig {
   readonly written?: ServerWritten
 }
 
-/** Where clients find us over HTTP. */
+/** Where clients find us: the faces of one HTTP port, a local socket, or both. */
 export interface ListenConfig {
+  /** Whether there is an HTTP port at all; Streamable HTTP is always served on it. */
+  readonly http: boolean
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
@@ -96,6 +111,12 @@ export interface ListenConfig {
   readonly allowedHosts: readonly string[]
   /** Web origins that may call us. */
   readonly allowedOrigins: readonly string[]
+  /** Whether the port serves HTTP+SSE too, for clients that know nothing newer than 2024-11-05. */
+  readonly sse: boolean
+  /** Whether the port serves WebSocket too. */
+  readonly ws: boolean
+  /** Path of a unix domain socket or named pipe to listen on as well. */
+  readonly socket: string | undefined
 }
 
 /** A whole file, resolved. */

@@ -11,7 +11,10 @@ export function checkSocketPath(path: string, platform: NodeJS.Platform = proces
   const isPipe = isNamedPipe(path)
   if (platform === 'win32') {
     if (isPipe) return
-    throw new Fault('unavailable', `on Windows a local socket is a named pipe: ${PIPE_FOLDER}NAME or pipe:///NAME`)
+    throw new Fault(
+      'unavailable',
+      `on Windows a local socket is a named pipe: ${PIPE_FOLDER}NAME or pipe:///NAME`,
+    )
   }
   if (isPipe) throw new Fault('unavailable', 'named pipes exist on Windows only: use unix:///PATH')
   if (path === '' || path.includes('\0')) throw new Fault('unavailable', 'a socket needs a path')

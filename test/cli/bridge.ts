@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs'
+import { basename } from 'node:path'
 import t from 'tap'
-import { bridgedName, commandTransport, urlTransport } from '../../src/cli/bridged.js'
-import { INITIALIZE, startBin, TINY } from '../support/cli.js'
+import { bridgedName, commandTransport, type UrlFlags, urlTransport } from '../../src/cli/bridged.js'
+import { INITIALIZE, type Running, socketFile, startBin, TINY } from '../support/cli.js'
 
 const AWKWARD = ['--config', 'x', '--help', '--', '--port=1', '', 'a b', "it's", '$HOME', '"q"', '-']
 
@@ -36,7 +37,51 @@ t.test('a command gets its words, the environment and the folder untouched, ther
   http.child.kill('SIGINT')
   t.equal(await http.exited, 0)
   t.match(http.err, 'claude mcp add --transport http tiny-server ')
-  t.match(http.out, /^mcp-proxy listening on \S+\n$/)
+  t.match(http.out, /^mcp-proxy listening on \S+\/mcp\n/)
+})
+
+const urlOf = async (bridge: Running, pattern: RegExp): Promise<string> =>
+  (await bridge.line(pattern)).split(' ')[3] ?? ''
+
+t.test('any transport reaches any other, the one of 2024 as well', async t => {
+  const socket = socketFile(t)
+  const command = [process.execPath, TINY]
+  const server = startBin(t, ['bridge', '--to', 'ws', '--port', '0', '--socket', socket, '--', ...command])
+  const ws = await urlOf(server, /./)
+  t.match(ws, /^ws:\/\/127\.0\.0\.1:\d+\/ws$/, 'what was asked for is told first')
+  const sse = await urlOf(server, /\/sse \(HTTP\+SSE\)$/)
+  const unix = await urlOf(server, /unix:/)
+  t.equal(unix, `unix://${socket}`)
+  const between = startBin(t, ['bridge', '--from', 'sse', sse, '--to', 'http', '--port', '0'])
+  const http = await urlOf(between, /./)
+  t.match(http, /\/mcp$/)
+  for (const url of [ws, unix, sse, http]) {
+    const client = startBin(t, ['bridge', url, '--to', 'stdio'])
+    client.send(INITIALIZE)
+    await client.line(/"id":1/)
+    client.send(
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'echo', arguments: { text: url } } },
+    )
+    const { result } = JSON.parse(await client.line(/"id":2/))
+    t.same(JSON.parse(result.content[0].text), { text: url })
+    client.child.stdin?.end()
+    t.equal(await client.exited, 0)
+  }
+  for (const bridge of [between, server]) {
+    bridge.child.kill('SIGTERM')
+    t.equal(await bridge.exited, 0)
+  }
+})
+
+t.test('a bridge to a socket opens no port', async t => {
+  const socket = socketFile(t)
+  const bridge = startBin(t, ['bridge', '--to', 'unix', '--socket', socket, '--', process.execPath, TINY])
+  t.equal(await bridge.line(/./), `mcp-proxy listening on unix://${socket}`)
+  bridge.child.kill('SIGTERM')
+  t.equal(await bridge.exited, 0)
+  t.equal(bridge.out.split('\n').length, 2, 'and tells nothing else')
+  t.match(bridge.err, `"unix://${socket}"`)
 })
 
 t.test('a bridge is named after what it bridges', async t => {
@@ -46,9 +91,46 @@ t.test('a bridge is named after what it bridges', async t => {
     [['uvx', 'mcp-server-git'], 'mcp-server-git'],
     [['/usr/local/bin/weather', 'tool'], 'weather'],
     [['node', '--flag'], 'server'],
+    [['npx', '-y', 'some-server@latest'], 'some-server'],
+    [['npx', '@scope/some-server@1.0.0', 'stdio'], 'some-server'],
+    [['node', '/x/node_modules/@modelcontextprotocol/server-everything/dist/index.js'], 'server-everything'],
+    [['node', 'C:\\\\tools\\\\weather\\\\build\\\\index.mjs'], 'weather'],
+    [['uv', 'run', '/opt/notes/src/main.py'], 'notes'],
+    [['node', '/index.js'], 'server'],
+    [['uvx', 'main'], 'main'],
+    [['docker', 'run', '-i', '-e', 'TOKEN=secret', 'ghcr.io/github/github-mcp-server'], 'github-mcp-server'],
   ]
   for (const [words, name] of NAMES) t.equal(bridgedName(commandTransport(words)), name, words.join(' '))
   t.equal(bridgedName(urlTransport('https://api.example.com:8443/mcp')), 'api-example-com')
+  t.equal(bridgedName(urlTransport('unix:///run/user/1000/notes.sock')), 'notes')
+  t.equal(bridgedName(urlTransport('pipe:///notes')), 'notes')
+  const here = basename(process.cwd())
+  for (const word of ['index.js', './dist/index.js', '.']) {
+    t.equal(bridgedName(commandTransport(['node', word])), here, word)
+  }
+})
+
+t.test('how a URL is spoken to is said by its beginning, or by --from', async t => {
+  const rows: readonly (readonly [url: string, from: UrlFlags['from'], kind: string | undefined])[] = [
+    ['http://h/x', undefined, 'auto'],
+    ['https://h/x', 'auto', 'auto'],
+    ['https://h/x', 'http', 'http'],
+    ['http://h/sse', 'sse', 'sse'],
+    ['ws://h', undefined, 'ws'],
+    ['wss://h', 'auto', 'ws'],
+    ['wss://h', 'ws', 'ws'],
+    ['unix:/run/x', undefined, 'socket'],
+    ['unix:///run/x', 'auto', 'socket'],
+    ['ws://h', 'http', undefined],
+    ['http://h', 'ws', undefined],
+    ['unix:/run/x', 'sse', undefined],
+    ['unix:run/x', undefined, undefined],
+    ['ftp://h', undefined, undefined],
+  ]
+  for (const [url, from, kind] of rows) {
+    if (kind === undefined) t.throws(() => urlTransport(url, { from }), { code: 2 }, url)
+    else t.equal(urlTransport(url, { from }).kind, kind, url)
+  }
 })
 
 t.test('a bridged command runs as a shell would run it', async t => {
@@ -60,12 +142,12 @@ t.test('a bridged command runs as a shell would run it', async t => {
 
 t.test('headers of a URL are taken as curl takes them', async t => {
   const headers = ['Authorization: Bearer a:b', 'X-Empty:', 'x-tight:1']
-  t.same(urlTransport('http://localhost/mcp', headers).headers, {
-    Authorization: 'Bearer a:b',
-    'X-Empty': '',
-    'x-tight': '1',
-  })
+  for (const url of ['http://localhost/mcp', 'ws://localhost/ws']) {
+    t.match(urlTransport(url, { header: headers }), {
+      headers: { Authorization: 'Bearer a:b', 'X-Empty': '', 'x-tight': '1' },
+    })
+  }
   for (const bad of ['no colon', ': no name', 'a b: c', 'X: a\nY: b']) {
-    t.throws(() => urlTransport('http://localhost/mcp', [bad]), { code: 2 }, bad)
+    t.throws(() => urlTransport('http://localhost/mcp', { header: [bad] }), { code: 2 }, bad)
   }
 })

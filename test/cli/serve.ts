@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { resolve } from 'node:path'
 import t from 'tap'
 import { resolveListen } from '../../src/cli/listening.js'
 import { DEFAULTS } from '../../src/config/defaults.js'
-import { BIN, configFile, INITIALIZE, runHere, startBin, tiny } from '../support/cli.js'
+import { BIN, configFile, INITIALIZE, runHere, socketFile, startBin, tiny } from '../support/cli.js'
 import { isRunning, until } from '../support/processes.js'
 
 const post = (url: string, message: object, session?: string | null) =>
@@ -19,7 +20,8 @@ const post = (url: string, message: object, session?: string | null) =>
 
 t.test('serve says where it listens, serves, and ends its servers with itself', async t => {
   const file = configFile(t, { one: tiny() }, { listen: { port: 1 } })
-  const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
+  const socket = socketFile(t)
+  const proxy = startBin(t, ['serve', '--config', file, '--port', '0', '--socket', socket])
   const line = await proxy.line(/./)
   t.match(line, /^mcp-proxy listening on http:\/\/127\.0\.0\.1:\d+\/mcp$/)
   const url = line.split(' ').at(-1) ?? ''
@@ -35,8 +37,21 @@ t.test('serve says where it listens, serves, and ends its servers with itself', 
   proxy.child.kill('SIGTERM')
   t.equal(await proxy.exited, 0)
   await until(() => !isRunning(pid), 'the end of the server')
-  t.equal(proxy.out, `${line}\n`, 'stdout holds nothing else')
+  const at = url.replace(/^http:(.*)\/mcp$/, '$1')
+  t.equal(
+    proxy.out,
+    [
+      line,
+      `mcp-proxy listening on http:${at}/sse (HTTP+SSE)`,
+      `mcp-proxy listening on ws:${at}/ws (WebSocket)`,
+      `mcp-proxy listening on unix://${socket}`,
+      '',
+    ].join('\n'),
+    'stdout holds nothing else',
+  )
   t.match(proxy.err, `claude mcp add --transport http mcp-proxy ${url}`)
+  t.match(proxy.err, `claude mcp add --transport sse mcp-proxy http:${at}/sse`)
+  t.match(proxy.err, `"unix://${socket}"`)
   t.match(proxy.err, '"mcpServers": {')
   t.match(proxy.err, '"type": "http"')
   t.match(proxy.err, '"servers": {')
@@ -58,6 +73,22 @@ t.test('serve ends with 4 when the port is taken', async t => {
   })
 })
 
+t.test('a file may leave nothing to listen on, which is its own mistake', async t => {
+  for (const listen of ['nonsense', { http: false }]) {
+    const ran = await runHere(t, 'serve', '--config', configFile(t, { one: tiny() }, { listen }))
+    t.match(ran, { code: 3, out: '', err: /leaves nothing to listen on.*--port NUMBER or --socket PATH/ })
+  }
+})
+
+t.test('serve ends with 4 when the socket cannot be had, and no port stays open', async t => {
+  const file = configFile(t, { one: tiny() }, { listen: { port: 0, sse: false, socket: '/nowhere/x.sock' } })
+  t.match(await runHere(t, 'serve', '--config', file), {
+    code: 4,
+    out: '',
+    err: /cannot listen on \/nowhere\/x\.sock/,
+  })
+})
+
 t.test('an address in the file that others can reach needs --allow-remote, too', async t => {
   const file = configFile(t, { one: tiny() }, { listen: { host: '192.0.2.1' } })
   t.match(await runHere(t, 'serve', '--config', file), {
@@ -67,7 +98,7 @@ t.test('an address in the file that others can reach needs --allow-remote, too',
 })
 
 t.test('which addresses are refused is a table', async t => {
-  const resolve = (host: string, allowRemote = false) => resolveListen(DEFAULTS.listen, { host, allowRemote })
+  const listen = (host: string, allowRemote = false) => resolveListen(DEFAULTS.listen, { host, allowRemote })
   for (const host of [
     '127.0.0.1',
     '127.1.2.3',
@@ -77,7 +108,7 @@ t.test('which addresses are refused is a table', async t => {
     '[::1]',
     '::ffff:127.0.0.1',
   ]) {
-    t.equal(resolve(host).host, host.replace(/[[\]]/g, ''))
+    t.equal(listen(host).host, host.replace(/[[\]]/g, ''))
   }
   for (const host of [
     '0.0.0.0',
@@ -88,9 +119,28 @@ t.test('which addresses are refused is a table', async t => {
     '127.0.0.1.example.com',
     'localhost.example',
   ]) {
-    t.throws(() => resolve(host), { code: 2 }, host)
+    t.throws(() => listen(host), { code: 2 }, host)
   }
-  t.equal(resolve('10.0.0.1', true).host, '10.0.0.1')
+  t.equal(listen('10.0.0.1', true).host, '10.0.0.1')
   const named = resolveListen({ ...DEFAULTS.listen, allowedHosts: ['a'] }, { allowedHost: ['b'], port: '0' })
-  t.same(named, { host: '127.0.0.1', port: 0, allowedHosts: ['a', 'b'], allowedOrigins: [] })
+  t.same(named, { ...DEFAULTS.listen, port: 0, allowedHosts: ['a', 'b'] })
+})
+
+t.test('flags add to what the file listens on', async t => {
+  const onlySocket = { ...DEFAULTS.listen, host: '10.0.0.1', http: false, socket: '/a' }
+  t.same(resolveListen(onlySocket, {}), onlySocket, 'an address that is not listened on needs no permission')
+  t.match(resolveListen(onlySocket, { host: '::1' }), { http: true, host: '::1', socket: '/a' })
+  t.throws(() => resolveListen(onlySocket, { port: '1' }), { code: 2 })
+  t.match(resolveListen(onlySocket, { socket: 'unix:///b' }), { http: false, socket: '/b' })
+  const rows: readonly (readonly [socket: string, path: string])[] = [
+    ['/run/x.sock', '/run/x.sock'],
+    ['x.sock', resolve('x.sock')],
+    ['unix:/run/my%20x', '/run/my x'],
+    ['pipe:///mcp', '\\\\.\\pipe\\mcp'],
+    ['\\\\.\\pipe\\mcp', '\\\\.\\pipe\\mcp'],
+  ]
+  for (const [socket, path] of rows) t.equal(resolveListen(DEFAULTS.listen, { socket }).socket, path)
+  for (const socket of ['', 'unix:x', 'pipe:x', 'unix:']) {
+    t.throws(() => resolveListen(DEFAULTS.listen, { socket }), { code: 2 }, socket)
+  }
 })

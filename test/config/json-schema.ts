@@ -6,6 +6,7 @@ type Described = {
   description?: string
   properties?: Record<string, Described>
   additionalProperties?: Described
+  anyOf?: Described[]
 }
 
 t.test('the schema that is shipped is the one of the source', async t => {
@@ -30,6 +31,7 @@ t.test('an editor can explain every key', async t => {
       t.match(member.description, /\.$/, `${path}.${key}`)
       walk(member, `${path}.${key}`)
     }
+    for (const form of schema.anyOf ?? []) walk(form, path)
     if (typeof schema.additionalProperties === 'object') walk(schema.additionalProperties, `${path}.*`)
   }
   walk(createJsonSchema() as Described, '$')

@@ -61,7 +61,7 @@ t.test('the example loads without a problem and names programs that are there', 
     ['everything', 'files', 'memory', 'everything-http'],
   )
   for (const { name, transport } of config?.servers ?? []) {
-    if (transport.kind !== 'stdio') t.equal(transport.url, 'http://127.0.0.1:3101/mcp')
+    if (transport.kind !== 'stdio') t.match(transport, { kind: 'auto', url: 'http://127.0.0.1:3101/mcp' })
     else t.ok(existsSync(resolve(transport.cwd ?? '', transport.args[0] ?? '')), name)
   }
 })

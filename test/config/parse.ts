@@ -16,6 +16,17 @@ const told = (loaded: Loaded): string[] => loaded.problems.map(formatProblem)
 // Every expected line is the whole line that a user sees; the entry of server "a" begins in column 24.
 const at = (column: number, rest: string): string => `${FILE}:1:${column}: ${rest}`
 
+const LISTEN = {
+  http: true,
+  host: '127.0.0.1',
+  port: 8808,
+  allowedHosts: [],
+  allowedOrigins: [],
+  sse: true,
+  ws: true,
+  socket: undefined,
+}
+
 t.test('a server that says only what it must gets every default', async t => {
   t.strictSame(one('{ "command": "x" }'), {
     config: {
@@ -44,7 +55,7 @@ t.test('a server that says only what it must gets every default', async t => {
           written: { command: 'x', args: [] },
         },
       ],
-      listen: { host: '127.0.0.1', port: 8808, allowedHosts: [], allowedOrigins: [] },
+      listen: LISTEN,
       pageSize: 1000,
       startupWaitMs: 5000,
       logLevel: 'info',
@@ -73,7 +84,10 @@ t.test('everything that can be said arrives', async t => {
       },
       /* and trailing commas */
     },
-    "listen": { "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"] },
+    "listen": {
+      "http": true, "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"],
+      "sse": false, "ws": false, "socket": "unix:\${HOME}/mcp.sock",
+    },
     "pageSize": 10000, "startupWait": 0, "log": { "level": "silent" },
   }`)
   t.strictSame(told(loaded), [])
@@ -103,7 +117,16 @@ t.test('everything that can be said arrives', async t => {
         written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
       },
     ],
-    listen: { host: '::1', port: 0, allowedHosts: ['h'], allowedOrigins: ['https://o'] },
+    listen: {
+      http: true,
+      host: '::1',
+      port: 0,
+      allowedHosts: ['h'],
+      allowedOrigins: ['https://o'],
+      sse: false,
+      ws: false,
+      socket: '/home/ann/mcp.sock',
+    },
     pageSize: 10_000,
     startupWaitMs: 0,
     logLevel: 'silent',
@@ -127,14 +150,14 @@ t.test('variables are put in place wherever a server is described', async t => {
   )
   t.same(
     server('{ "url": "http://h:${PORT}/", "headers": { "Authorization": "Bearer ${TOKEN}" } }')?.transport,
-    { kind: 'http', url: 'http://h:9/', headers: { Authorization: 'Bearer s3cr3t-value' } },
+    { kind: 'auto', url: 'http://h:9/', headers: { Authorization: 'Bearer s3cr3t-value' } },
   )
   t.match(parseConfig('{"mcpServers":{"a":{"command":"~/x"}}}', FILE, {}).problems, [
     { key: 'mcpServers.a.command', message: 'the home folder for "~" is not known' },
   ])
 })
 
-t.test('every way to name a transport leads to one of four', async t => {
+t.test('every way to name a transport leads to one of six', async t => {
   const kinds: Record<string, string> = {
     '{ "type": "stdio", "command": "x" }': 'stdio',
     '{ "type": "http", "url": "https://h/" }': 'http',
@@ -144,13 +167,27 @@ t.test('every way to name a transport leads to one of four', async t => {
     '{ "type": "ws", "url": "wss://h/" }': 'ws',
     '{ "type": "websocket", "url": "ws://h/" }': 'ws',
     '{ "url": "wss://h/" }': 'ws',
-    '{ "serverUrl": "https://h/" }': 'http',
-    '{ "httpUrl": "https://h/" }': 'http',
+    '{ "url": "WS://h/" }': 'ws',
+    '{ "url": "http://h/" }': 'auto',
+    '{ "serverUrl": "https://h/" }': 'auto',
+    '{ "httpUrl": "https://h/" }': 'auto',
+    '{ "url": "unix:///run/x.sock" }': 'socket',
+    '{ "url": "unix:/run/x.sock" }': 'socket',
+    '{ "url": "pipe:///x" }': 'socket',
   }
   for (const [entry, kind] of Object.entries(kinds)) {
     t.strictSame(told(one(entry)), [], entry)
     t.equal(server(entry)?.transport.kind, kind, entry)
   }
+})
+
+t.test('a socket is a path, variables and all, and each client has a connection of its own', async t => {
+  t.match(server('{ "url": "unix://${HOME}/my%20x.sock" }'), {
+    transport: { kind: 'socket', path: '/home/ann/my x.sock' },
+    sharing: 'session',
+    written: { url: 'unix://${HOME}/my%20x.sock' },
+  })
+  t.match(server('{ "url": "pipe:///mcp" }')?.transport, { path: '\\\\.\\pipe\\mcp' })
 })
 
 t.test('a shared file may keep our keys apart, and they win there', async t => {
@@ -261,7 +298,25 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "serverUrl": "file:///x" }': [
     at(
       39,
-      'error: mcpServers.a.serverUrl: a server of type "http" has an address that begins with "http://" or "https://". Change the address or "type".',
+      'error: mcpServers.a.serverUrl: no server can be reached by an address that begins like this. Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
+    ),
+  ],
+  '{ "url": "file:///x", "type": "http" }': [
+    at(
+      33,
+      'error: mcpServers.a.url: a server of type "http" has an address that begins with "http://" or "https://". Change the address or "type".',
+    ),
+  ],
+  '{ "url": "unix:run/x.sock" }': [
+    at(
+      33,
+      'error: mcpServers.a.url: this is not the address of a socket. Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe.',
+    ),
+  ],
+  '{ "url": "unix:///run/x.sock", "type": "sse" }': [
+    at(
+      33,
+      'error: mcpServers.a.url: a server of type "sse" has an address that begins with "http://" or "https://". Change the address or "type".',
     ),
   ],
   '{ "url": "http://h/", "type": "ws" }': [
@@ -443,6 +498,9 @@ const ODD_SERVERS: Record<string, string[]> = {
   '{ "command": "x", "headers": {} }': [
     at(42, 'warning: mcpServers.a.headers: ignored: a program has no headers. Remove it.'),
   ],
+  '{ "url": "unix:/run/x.sock", "headers": { "A": "${NOPE}" } }': [
+    at(53, 'warning: mcpServers.a.headers: ignored: a socket has no headers. Remove it.'),
+  ],
   '{ "url": "http://h/", "args": [] }': [
     at(46, 'warning: mcpServers.a.args: ignored: only a program has this. Remove it.'),
   ],
@@ -581,11 +639,49 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
   )
   t.same(loaded.config, {
     servers: [],
-    listen: { host: 'h', port: 8808, allowedHosts: [], allowedOrigins: [] },
+    listen: { ...LISTEN, host: 'h' },
     pageSize: 1000,
     startupWaitMs: 5000,
     logLevel: 'info',
   })
+})
+
+t.test('where clients find the proxy is an object, or the address of a socket alone', async t => {
+  const listen = (value: string) => read(`{ "mcpServers": { "a": { "command": "x" } }, "listen": ${value} }`)
+  const alone = { ...LISTEN, http: false }
+  const good: readonly (readonly [value: string, expected: object])[] = [
+    ['{}', LISTEN],
+    ['"unix:/run/mcp.sock"', { ...alone, socket: '/run/mcp.sock' }],
+    ['"unix://${HOME}/mcp.sock"', { ...alone, socket: '/home/ann/mcp.sock' }],
+    ['"pipe:///mcp"', { ...alone, socket: '\\\\.\\pipe\\mcp' }],
+    ['"/run/mcp.sock"', { ...alone, socket: '/run/mcp.sock' }],
+    ['{ "socket": "/run/mcp.sock" }', { ...LISTEN, socket: '/run/mcp.sock' }],
+    ['{ "http": false, "socket": "unix:/x" }', { ...alone, socket: '/x' }],
+    ['{ "ws": false, "sse": false }', { ...LISTEN, ws: false, sse: false }],
+  ]
+  for (const [value, expected] of good) {
+    t.strictSame(told(listen(value)), [], value)
+    t.strictSame(listen(value).config?.listen, expected, value)
+  }
+  const notSocket =
+    'this is not the address of a socket. Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then there is no socket.'
+  const bad: readonly (readonly [value: string, problem: string, expected: object])[] = [
+    ['"127.0.0.1:8808"', `error: listen: ${notSocket}`, alone],
+    ['"unix:${NOPE}/x"', 'error: listen: the variable NOPE is not set.', alone],
+    ['""', 'error: listen: nothing is left here', alone],
+    ['{ "socket": "mcp.sock" }', `error: listen.socket: ${notSocket}`, LISTEN],
+    ['{ "http": false, "socket": "mcp.sock" }', `error: listen.socket: ${notSocket}`, alone],
+    ['{ "socket": 5 }', 'error: listen.socket: expected a string, found a number.', LISTEN],
+    ['{ "socket": "" }', 'error: listen.socket: this is empty.', LISTEN],
+    ['{ "sse": "no" }', 'error: listen.sse: expected true or false, found a string.', LISTEN],
+    ['{ "http": false }', 'warning: listen.http: this leaves nothing to listen on. Name a "socket"', alone],
+    ['8808', 'error: listen: expected an object, found a number. Write an object, such as', LISTEN],
+  ]
+  for (const [value, problem, expected] of bad) {
+    t.equal(told(listen(value)).length, 1, value)
+    t.match(told(listen(value))[0], problem, value)
+    t.strictSame(listen(value).config?.listen, expected, value)
+  }
 })
 
 t.test('a file full of strange keys is told about briefly', async t => {
@@ -612,6 +708,7 @@ t.test('a file that is not JSON, or holds no servers, is unusable and says where
     '{} {}': '1:4: error: expected the end of the file, found more. Remove what follows the last "}".',
     '{ "a": "C:\\Users" }':
       '1:8: error: expected one of "\\/bfnrtu after a backslash. Write "\\\\" for a backslash, as in "C:\\\\Users".',
+    '{} /*': '1:4: error: expected "*/", found the end of the file. Close the comment with "*/".',
     '{ /* ': '1:3: error: expected "*/", found the end of the file. Close the comment with "*/".',
     '[]': `1:1: error: expected an object, found a list. ${example}`,
     '{}': `1:1: error: the key "mcpServers" is missing. ${example}`,
@@ -663,7 +760,7 @@ t.test('no problem ever holds the value of a variable', async t => {
   t.ok(parseConfig('{"mcpServers":{"a":{"url":"${S}"}}}', FILE, { S: secret }).problems.length > 0)
 })
 
-t.test('no text makes it throw, and what is unusable always says why', async t => {
+t.test('no text makes it throw, and what is unusable always says why', async _t => {
   const key = fc.constantFrom(
     'mcpServers',
     'servers',

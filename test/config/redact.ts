@@ -52,9 +52,10 @@ t.test('a whole configuration is shown as it is written, without any value of a 
       "env": { "E": "${SECRET}", "F": "\${S}", "G": null }
     },
     "b": { "command": "x", "args": ["plain"] },
+    "d": { "url": "unix:\${S}/x.sock" },
     "c": { "url": "http://\${S}:\${S}@h/\${S}/x?\${S}", "headers": { "X": "${SECRET}" } }
   } }`
-  const { config, problems } = parseConfig(text, '/etc/proxy/mcp.json', { S: SECRET })
+  const { config, problems } = parseConfig(text, '/etc/proxy/mcp.json', { S: `/${SECRET}` })
   t.strictSame(problems, [])
   if (config === undefined) return t.fail('unusable')
   t.match(JSON.stringify(config), SECRET)
@@ -72,7 +73,8 @@ t.test('a whole configuration is shown as it is written, without any value of a 
         cwd: '${S}',
       },
       { kind: 'stdio', command: 'x', args: ['plain'], env: {}, unsetEnv: [], cwd: '/etc/proxy' },
-      { kind: 'http', url: 'http://***@h/${S}/x?***', headers: { X: '***' } },
+      { kind: 'socket', path: 'unix:${S}/x.sock' },
+      { kind: 'auto', url: 'http://***@h/${S}/x?***', headers: { X: '***' } },
     ],
   )
   t.same({ ...shown, servers: [] }, { ...config, servers: [] }, 'the rest is shown as it is')

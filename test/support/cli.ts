@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
@@ -20,6 +21,13 @@ export const configFile = (t: Test, servers: object, more: object = {}): string 
   const file = join(t.testdir(), 'mcp.json')
   writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))
   return file
+}
+
+/** A path for a socket; the folder of a test may be too long for one. */
+export const socketFile = (t: Test): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'x.sock')
 }
 
 /** What a command line came to. */

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+
+// In all schemas the error text is the mend: what to write instead, in one sentence. What is wrong is said by
+// `check.ts`, which knows the issue but never the value.
+
+/** A string that is not empty. */
+export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
+
+/** A list of strings. */
+export const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
+
+/** true or false. */
+export const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
+
+const DURATION = /^\d+(\.\d+)?(ms|s|m|h)$/
+const durationMend = 'Write a number with its unit in quotes, such as "500ms", "30s", "5m" or "1h".'
+const limitMend = 'Write a number with its unit in quotes, such as "30s", "5m" or "1h", or "off".'
+const duration = (mend: string, form: RegExp) =>
+  z.union(
+    [
+      z.number({ error: mend }).nonnegative({ error: mend }),
+      z.string({ error: mend }).regex(form, { error: mend }),
+    ],
+    { error: mend },
+  )
+
+/** A duration that has an end; a number is in milliseconds. */
+export const wait = () => duration(durationMend, DURATION)
+
+/** A duration, or "off"; a number is in milliseconds. */
+export const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
+
+/** The mend of what is no object. */
+export const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })

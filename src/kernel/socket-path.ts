@@ -1,0 +1,34 @@
+/** Where Windows keeps its named pipes. */
+export const PIPE_FOLDER = '\\\\.\\pipe\\'
+
+const UNIX_URL = /^unix:(?:\/\/)?(\/(?!\/)[^?#]*)$/i
+const PIPE_URL = /^pipe:\/\/\/([^/\\?#]+)$/i
+
+function decoded(text: string): string | undefined {
+  try {
+    const path = decodeURIComponent(text)
+    return path.includes('\0') ? undefined : path
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The path behind `unix:///run/x.sock` or `unix:/run/x.sock`, or the Windows pipe behind `pipe:///name`;
+ * undefined for anything else.
+ */
+export function socketPathOf(url: string): string | undefined {
+  const path = UNIX_URL.exec(url)?.[1]
+  if (path !== undefined) return decoded(path)
+  const name = decoded(PIPE_URL.exec(url)?.[1] ?? '')
+  return name === undefined || name === '' || /[/\\]/.test(name) ? undefined : `${PIPE_FOLDER}${name}`
+}
+
+/** Whether a path is a named pipe of Windows, which lives in no directory. */
+export const isNamedPipe = (path: string): boolean => path.toLowerCase().startsWith(PIPE_FOLDER)
+
+/** The address by which others name the socket at an absolute path; `socketPathOf` leads back to it. */
+export const socketUrlOf = (path: string): string => {
+  const [scheme, rest] = isNamedPipe(path) ? ['pipe:///', path.slice(PIPE_FOLDER.length)] : ['unix://', path]
+  return scheme + encodeURI(rest).replace(/[?#]/g, encodeURIComponent)
+}
