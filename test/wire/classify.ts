@@ -203,7 +203,7 @@ t.test('the members of a batch stand for themselves', async t => {
       { is: 'malformed', code: -32600, answers: false },
       { is: 'malformed', code: -32600, answers: false },
       { is: 'message', message: { kind: 'notice', method: 'b' } },
-      { is: 'malformed', code: -32600, answers: true, id: '2' },
+      { is: 'malformed', code: -32600, asks: false, answers: false, id: '2' },
     ],
   })
   t.equal((batch as { items: unknown[] }).items.length, 6)

@@ -16,6 +16,7 @@ import type { ServerFacts } from '../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
+import { textMember } from './decode.js'
 import { tokenOf, withToken } from './encode.js'
 import { encodeFault, repairError } from './errors.js'
 import type { Heartbeat } from './heartbeat.js'
@@ -184,7 +185,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       return
     }
     this.#asks.delete(key)
-    ask.withdraw('the server withdrew its question')
+    ask.withdraw(params && textMember(params, 'reason'))
   }
 }
 

@@ -422,10 +422,17 @@ t.test('a server that withdraws its question is not answered any more', async t 
   t.same(withdrawn, [])
   server.say({ method: 'notifications/cancelled', params: { requestId: 1, reason: 'x' } })
   server.say({ method: 'notifications/cancelled', params: { requestId: 1, reason: 'x' } })
-  t.equal(withdrawn.length, 1)
+  t.same(withdrawn, ['x'], 'once, in the words of the server')
   asks[0]?.answer(resulted(rawText('{}')))
   t.same(server.lines, [])
   t.same(heard, [])
+  for (const reason of [undefined, 7]) {
+    server.say({ id: 1, method: 'roots/list' })
+    const again = asks.at(-1)
+    if (again !== undefined) again.onWithdrawn = why => withdrawn.push(why)
+    server.say({ method: 'notifications/cancelled', params: { requestId: 1, reason } })
+  }
+  t.same(withdrawn, ['x', undefined, undefined], 'a server that gives no reason is given none')
 })
 
 t.test(

@@ -10,6 +10,7 @@ import { rpc } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/fake-http.js'
 import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
+import { recordedLog } from '../../support/recorded-channel.js'
 
 const BOTH = 'application/json, text/event-stream'
 const EMPTY = resulted(rawText('{}'))
@@ -29,11 +30,12 @@ type Headers = Record<string, string>
 const start = () => {
   const reception = new FakeReception()
   const clock = new FakeClock()
+  const { log, lines } = recordedLog()
   const host = createHttpHost({
     reception,
     clock,
     identity: IDENTITY,
-    log: silentLogger,
+    log,
     principalOf: request => request.remoteAddress,
   })
   const send = (method: string, headers: Headers, body?: string | object, from = '127.0.0.1') => {
@@ -583,8 +585,15 @@ t.test('a forged answer of another session reaches nobody', async t => {
   const ask = new FakeAsk()
   session.client.ask(ask, undefined)
   const { id } = session.get().messages[0] ?? {}
-  other.post({ id, result: { roots: [] } })
+  t.match(id, /^[!-~]{22,}$/, '128 bits in base64url')
+  for (const answer of [
+    other.post({ id, result: { roots: [] } }),
+    session.post({ id: 1, result: { roots: [] } }),
+  ])
+    t.equal(answer.status, 202)
   t.same(ask.outcomes, [])
+  session.post({ id, result: { roots: [] } })
+  t.equal(ask.outcomes.length, 1, 'while a true one does')
 })
 
 t.test('the newest standalone stream hears what comes, and nothing is heard twice', async t => {
@@ -689,7 +698,7 @@ t.test('an early event that had to make room is 400, a later one is served', asy
 })
 
 t.test('a client that does not read is cut off at the bound, and can resume', async t => {
-  const { open, reception } = start()
+  const { open, reception, lines } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.queuedBytes = 4 * 1024 * 1024
@@ -699,6 +708,10 @@ t.test('a client that does not read is cut off at the bound, and can resume', as
   reception.last.progress(textOf({ progress: 2 }))
   t.ok(stream.isDestroyed)
   t.equal(stream.messages.length, 1)
+  t.same(
+    lines.filter(([level]) => level === 'warn').map(([, , words]) => words),
+    ['cut off a client that does not read its event stream'],
+  )
   t.same(reception.cancels, [])
   reception.last.end(EMPTY)
   t.equal(get({ 'last-event-id': stream.events[0]?.id ?? '' }).messages.length, 2)

@@ -1,0 +1,99 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Json } from './vectors.js'
+
+/** A step of a vector that went otherwise. */
+export class Mismatch extends Error {}
+
+/** Members that may be there beside what a vector says: who answered, and traces. */
+const EXTRAS = new Set(['io.modelcontextprotocol/serverInfo', 'traceparent', 'tracestate', 'baggage'])
+/** Members and headers whose value may be a label, in lower case. */
+const LABELLED = new Set(['id', 'requestid', 'progresstoken', 'elicitationid', 'mcp-session-id'])
+const LABEL = /^[#~][a-z]*\d*$/
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether the value of a member stands for one that the proxy chooses. */
+export const isLabel = (key: string, value: unknown): value is string =>
+  LABELLED.has(key.toLowerCase()) && typeof value === 'string' && LABEL.test(value)
+
+/** What the labels of one vector stand for. */
+export class Labels {
+  readonly #values = new Map<string, unknown>()
+  readonly #wording: Readonly<Record<string, string>>
+
+  /** With texts that are worded otherwise here than in the vectors. */
+  constructor(wording: Readonly<Record<string, string>>) {
+    this.#wording = wording
+  }
+
+  has(label: string): boolean {
+    return this.#values.has(label)
+  }
+
+  bind(label: string, value: unknown): void {
+    this.#values.set(label, value)
+  }
+
+  /** A message with the values of its labels. */
+  fill(value: unknown, key = ''): unknown {
+    if (isLabel(key, value)) {
+      if (!this.has(value)) throw new Mismatch(`nobody knows yet what ${value} is`)
+      return this.#values.get(value)
+    }
+    if (Array.isArray(value)) return value.map(item => this.fill(item))
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.fill(item, name)]))
+  }
+
+  /** Throws a Mismatch that says where a message is not as the vector has it; labels are bound on first use. */
+  match(expected: unknown, actual: unknown, at: readonly string[] = []): void {
+    const key = at.at(-1) ?? ''
+    if (isLabel(key, expected)) this.#label(expected, actual, at)
+    else if (Array.isArray(expected)) this.#array(expected, actual, at)
+    else if (isObject(expected)) this.#object(expected, actual, at)
+    else if (key === 'message' && at.at(-2) === 'error') contains(expected, actual, at)
+    else if (!isDeepStrictEqual(this.#worded(expected), actual)) throw differ(expected, actual, at)
+  }
+
+  #worded(expected: unknown): unknown {
+    return (typeof expected === 'string' ? this.#wording[expected] : undefined) ?? expected
+  }
+
+  #label(label: string, actual: unknown, at: readonly string[]): void {
+    if (actual === undefined) throw differ(label, actual, at)
+    if (!this.has(label)) this.bind(label, actual)
+    else if (!isDeepStrictEqual(this.#values.get(label), actual)) {
+      throw differ(`${label} = ${JSON.stringify(this.#values.get(label))}`, actual, at)
+    }
+  }
+
+  #array(expected: readonly unknown[], actual: unknown, at: readonly string[]): void {
+    if (!Array.isArray(actual) || actual.length !== expected.length) throw differ(expected, actual, at)
+    for (const [index, item] of expected.entries()) this.match(item, actual[index], [...at, String(index)])
+  }
+
+  #object(expected: Json, actual: unknown, at: readonly string[]): void {
+    if (!isObject(actual)) throw differ(expected, actual, at)
+    const isIdentity = expected['name'] === 'proxy'
+    for (const [name, value] of Object.entries(actual)) {
+      if (name in expected || (isIdentity && name === 'title')) continue
+      const isExtra = name === '_meta' && isObject(value) && Object.keys(value).every(one => EXTRAS.has(one))
+      if (!isExtra && !(at.at(-1) === '_meta' && EXTRAS.has(name)))
+        throw differ(undefined, value, [...at, name])
+    }
+    for (const [name, value] of Object.entries(expected)) {
+      if (name !== 'm' || at.length > 0) this.match(value, actual[name], [...at, name])
+    }
+  }
+}
+
+/** Our words may say more than the vector: who and why. */
+const contains = (expected: unknown, actual: unknown, at: readonly string[]): void => {
+  if (typeof actual !== 'string' || !actual.includes(String(expected))) throw differ(expected, actual, at)
+}
+
+const differ = (expected: unknown, actual: unknown, at: readonly string[]): Mismatch => {
+  const place = at.length === 0 ? 'message' : at.join('.')
+  return new Mismatch(`${place}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`)
+}

@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+// Translation vectors: what must go over each hop when a client of one revision talks to a server of another. Each line of
+// test/vectors/*.jsonl is one of
+//
+//   {"t":rule,"c":client's revision,"s":server's revision,"note"?,"steps":[[direction,message],…]}
+//   {"t":rule,"check":what a test of another kind must show}
+//
+// R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c", "p>s", "s>p", with
+// "!" behind for a message that is wrong on purpose and ":a" behind for the server of that alias. Left out are "jsonrpc",
+// and whatever the rule is not about: handshakes, the request of an answer that has its method beside it as "m", lists. "#1"
+// is an id or token of the proxy, "~1" a text that it sealed: the same label, the same value. {"http":…,"h":…,"body":…} is an
+// HTTP request or answer with its headers, {"event":…,"body":…} an event of such an answer.
+
+/** A JSON object of which nothing is known yet. */
+export type Json = Readonly<Record<string, unknown>>
+
+/** Who sends a step to whom. */
+export type Direction = 'c>p' | 'p>c' | 'p>s' | 's>p'
+
+/** One message of a vector. */
+export interface Step {
+  readonly way: Direction
+  /** The alias of the server, where the vector names it. */
+  readonly alias: string | undefined
+  readonly message: Json
+}
+
+/** A conversation that must go exactly like this. */
+export interface Vector {
+  readonly rule: string
+  readonly client: string
+  readonly server: string
+  readonly note: string | undefined
+  readonly steps: readonly Step[]
+}
+
+/** A rule that is checked by a test of another kind. */
+export interface Check {
+  readonly rule: string
+  readonly text: string
+}
+
+const FOLDER = new URL('../vectors/', import.meta.url)
+
+const lines = (): readonly Json[] =>
+  readdirSync(FOLDER)
+    .filter(file => file.endsWith('.jsonl'))
+    .sort()
+    .flatMap(file => readFileSync(new URL(file, FOLDER), 'utf8').split('\n'))
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as Json)
+
+const stepOf = ([direction, message]: readonly [string, Json]): Step => {
+  const [way, alias] = direction.replace('!', '').split(':')
+  return { way: way as Direction, alias, message }
+}
+
+/** All conversations, in the order of the files. */
+export const readVectors = (): readonly Vector[] =>
+  lines()
+    .filter(line => 'steps' in line)
+    .map(line => ({
+      rule: line['t'] as string,
+      client: line['c'] as string,
+      server: line['s'] as string,
+      note: line['note'] as string | undefined,
+      steps: (line['steps'] as [string, Json][]).map(stepOf),
+    }))
+
+/** All rules that other tests check, in the order of the files. */
+export const readChecks = (): readonly Check[] =>
+  lines()
+    .filter(line => 'check' in line)
+    .map(line => ({ rule: line['t'] as string, text: line['check'] as string }))
+
+/** How a vector is called in the output of tests. */
+export const titleOf = ({ rule, client, server, note }: Vector): string =>
+  `${rule} ${client}-${server}${note === undefined ? '' : ` ${note}`}`
+
+/** Whether a vector has no peer of 2026-07-28. */
+export const isLegacy = ({ client, server, note }: Vector): boolean =>
+  client !== 'R5' && server !== 'R5' && !(server === 'mixed' && /R5|same servers/.test(note ?? 'R5'))
+
+/** The date of a revision, by its number in vectors. */
+export const revisionOf = (name: string): string =>
+  ({ R1: '2024-11-05', R2: '2025-03-26', R3: '2025-06-18' })[name] ?? '2025-11-25'

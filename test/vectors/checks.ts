@@ -1,0 +1,514 @@
+import { existsSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { CHECK_EXCEPTIONS } from '../support/vector-exceptions.js'
+import { readChecks } from '../support/vectors.js'
+
+/** Which tests show what a check says: file below test/ and title, or file of vectors and rule. */
+const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  'AT-1': [
+    ['mux/asks.ts', 'of two clients that call at the same time, the one on whose stream it comes is asked'],
+    [
+      'eras/legacy/http-caller.ts',
+      'a question on the stream of a call says whose it is; its answer is posted',
+    ],
+  ],
+  'AT-4': [['mux/asks.ts', 'of several calls of one client the latest is taken']],
+  'AT-6': [
+    [
+      'mux/asks.ts',
+      'outside of any call, the only client that ever used the server is asked; a second one ends that',
+    ],
+    [
+      'eras/legacy/uplink.ts',
+      'a question whose call is over, or whose stream takes none, goes the ambient way',
+    ],
+    ['eras/legacy/http-host.ts', 'a question waits 10 s for a stream, then the server hears an error'],
+  ],
+  'AT-10': [
+    [
+      'eras/legacy/http-host.ts',
+      'a client that can be asked gets its calls as streams, so that there is a way to ask',
+    ],
+    ['scenarios/aggregate.ts', 'a question reaches the client whose call it is, on the stream of that call'],
+  ],
+  'AT-13': [
+    [
+      'mux/router.ts',
+      'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
+    ],
+    [
+      'mux/log-level.ts',
+      'a message goes to nobody while it could be two clients’, and to one as soon as there is evidence',
+    ],
+  ],
+  'CN-5': [
+    [
+      'eras/legacy/http-host.ts',
+      'a dropped connection cancels nothing: the answer waits for whoever resumes',
+    ],
+  ],
+  'CN-7': [
+    [
+      'mux/live-call.ts',
+      'a silent server is given up on: it hears of it, the client reads which server it was',
+    ],
+  ],
+  'CN-8': [
+    ['mux/asks.ts', 'when a call is ${how}, its dialogs are taken back from the client'],
+    [
+      'eras/legacy/uplink.ts',
+      'a question of a call travels on the stream of the call, and is withdrawn there',
+    ],
+  ],
+  'CT-4': [
+    ['mux/asks.ts', 'what a client did not offer is not asked: the error says what'],
+    ['mux/origin.ts', 'a client can be asked what it declared, to the mode'],
+  ],
+  'CT-7': [
+    [
+      'eras/legacy/project-items.ts',
+      'a client gets the members that its revision has, and those that nobody knows',
+    ],
+    [
+      'eras/legacy/project.ts',
+      'structured output is given to those who know it, in the form that their list promises',
+    ],
+  ],
+  'CT-10': [
+    [
+      'eras/legacy/project-items.ts',
+      'a client gets the members that its revision has, and those that nobody knows',
+    ],
+  ],
+  'CT-12': [
+    [
+      'eras/legacy/project-items.ts',
+      'a client gets the members that its revision has, and those that nobody knows',
+    ],
+  ],
+  'CT-13': [
+    [
+      'eras/legacy/project-items.ts',
+      'a client gets the members that its revision has, and those that nobody knows',
+    ],
+  ],
+  'CT-16': [
+    [
+      'eras/legacy/project-items.ts',
+      'size, audience and priority are as old as the protocol, lastModified is not',
+    ],
+  ],
+  'CT-17': [
+    [
+      'eras/legacy/project-items.ts',
+      'size, audience and priority are as old as the protocol, lastModified is not',
+    ],
+  ],
+  'CT-18': [
+    [
+      'eras/legacy/project-items.ts',
+      'size, audience and priority are as old as the protocol, lastModified is not',
+    ],
+  ],
+  'CT-19': [['vectors/pg.jsonl', 'PG-4']],
+  'CT-23': [
+    [
+      'catalog/capabilities.ts',
+      'instructions stand under the alias of their server, in order, cut to a bounded length',
+    ],
+    ['eras/legacy/uplink.ts', 'each revision is agreed to, everything else gets the newest as counter-offer'],
+  ],
+  'CT-24': [
+    [
+      'eras/legacy/project-schemas.ts',
+      'a property that is described by true or false is described by an object',
+    ],
+  ],
+  'CT-25': [['eras/legacy/project-schemas.ts', 'a wrapped schema points to where its parts are now']],
+  'CT-31': [
+    [
+      'catalog/repair-items.ts',
+      'what makes clients refuse a list is repaired in the item, and nothing else is touched',
+    ],
+    ['catalog/repair-items.ts', 'an item that cannot be repaired is dropped, with the reason'],
+  ],
+  'CT-33': [
+    [
+      'catalog/repair-items.ts',
+      'what makes clients refuse a list is repaired in the item, and nothing else is touched',
+    ],
+    ['catalog/repair-items.ts', 'a time of modification is a moment that exists, or goes'],
+  ],
+  'CT-35': [['catalog/repair.ts', 'of many completions the first hundred are passed on']],
+  'CT-36': [['mux/way-owner.ts', 'a URI that nobody can own is not found']],
+  'CT-37': [
+    ['eras/legacy/project.ts', 'an empty result holds nothing but _meta'],
+    [
+      'eras/legacy/uplink.ts',
+      'before initialize: ping is answered, requests are refused, the rest is silence',
+    ],
+  ],
+  'DD-15': [
+    [
+      'eras/legacy/downlink.ts',
+      'the newest revision is offered, any published one is taken, and initialized comes before all else',
+    ],
+    ['peers/connection.ts', 'all who need a server at the same time share one start'],
+  ],
+  'ER-1': [
+    [
+      'eras/legacy/downlink.ts',
+      'an error of the server is repaired where clients would choke on it, and else passed on',
+    ],
+  ],
+  'ER-12': [
+    [
+      'eras/legacy/http-caller.ts',
+      'what carries no answer fails the request with the status, and tells nothing else',
+    ],
+  ],
+  'ER-13': [
+    [
+      'eras/legacy/http-caller.ts',
+      'what carries no answer fails the request with the status, and tells nothing else',
+    ],
+    ['eras/legacy/http-host.ts', 'an error of a call is HTTP 200, so that clients see it'],
+  ],
+  'ER-14': [
+    ['mux/live-call.ts', 'an error of a server reaches the client as it came'],
+    ['catalog/repair.ts', 'a clean result is the same result, down to the last byte'],
+  ],
+  'HD-10': [
+    [
+      'eras/legacy/http-caller.ts',
+      'the session id and the revision are repeated on every later request, to those who know them',
+    ],
+    ['vectors/tr.jsonl', 'TR-5'],
+  ],
+  'HS-1': [
+    ['mux/router.ts', 'a newcomer waits for servers that start, but not longer than the start-up wait'],
+    ['mux/router.ts', 'a server of a failed start is listed once it is there, and clients hear of it'],
+  ],
+  'HS-3': [
+    [
+      'catalog/capabilities.ts',
+      'what a server that is still unknown may bring is announced, for it cannot be added later',
+    ],
+    ['catalog/catalog.ts', 'one server that hangs, fails or is away holds up nobody beyond the wait'],
+  ],
+  'HS-4': [
+    [
+      'catalog/capabilities.ts',
+      'instructions stand under the alias of their server, in order, cut to a bounded length',
+    ],
+  ],
+  'HS-5': [
+    ['eras/legacy/uplink.ts', 'each revision is agreed to, everything else gets the newest as counter-offer'],
+  ],
+  'HS-9': [
+    [
+      'peers/connection.ts',
+      'a server learns who its client is only where the connection is that client’s alone',
+    ],
+  ],
+  'HS-10': [
+    [
+      'catalog/catalog.ts',
+      'the last list of a server that is lost stays for five minutes, then clients hear that it is gone',
+    ],
+    [
+      'mux/way-owner.ts',
+      'a server that cannot be asked for a tool is said to be away, and the tool not to be unknown',
+    ],
+  ],
+  'ID-1': [
+    [
+      'scenarios/aggregate.ts',
+      'two clients with the same ids and tokens on one server get each their own, 10,000 times',
+    ],
+  ],
+  'ID-5': [['eras/legacy/http-host.ts', 'a forged answer of another session reaches nobody']],
+  'ID-6': [['eras/legacy/pipe-host.ts', 'both directions may use the same ids at the same time']],
+  'ID-8': [
+    ['rpc/pending.ts', 'an id is matched by its number or its decimal string, and by nothing looser'],
+    [
+      'eras/legacy/uplink.ts',
+      'an answer counts only under the very id of an open question, and must be an object',
+    ],
+  ],
+  'INV-3': [['eras/legacy/project.ts', 'no word of 2026-07-28 reaches an older client']],
+  'INV-4': [
+    [
+      'mux/live-call.ts',
+      'a server lost in the middle of calls: each client gets one error that says which and why',
+    ],
+    [
+      'rpc/pipe-caller.ts',
+      'a lost connection ends every open request with the same fault, then says so once',
+    ],
+    [
+      'eras/legacy/http-caller.ts',
+      'a stream without event ids that ends without the answer fails the request',
+    ],
+    ['eras/legacy/sse-channel.ts', 'the end or a break of the stream is the end of the session'],
+  ],
+  'INV-5': [['vectors/dd.jsonl', 'DD-13']],
+  'INV-7': [
+    [
+      'mux/live-call.ts',
+      'a server lost in the middle of calls: each client gets one error that says which and why',
+    ],
+  ],
+  'INV-8': [
+    ['catalog/cursor.ts', 'a cursor with one bit changed, cut off or added to is none'],
+    ['wire/classify.ts', 'no bytes make it throw'],
+    ['transport/http-guards.ts', 'no header text makes a guard throw, or lets a stranger in'],
+    ['eras/legacy/http-host.ts', 'an event id that is unknown, of another session or no longer kept is 400'],
+  ],
+  'LC-1': [
+    [
+      'catalog/walk.ts',
+      'a list is followed to its end: cursors are opaque, an empty one counts, null is the end',
+    ],
+    ['catalog/walk.ts', 'a server that sends the same cursor again is read no further'],
+  ],
+  'LC-2': [
+    [
+      'catalog/catalog.ts',
+      'a list is read to its end, once, in the order of the configuration and of each server',
+    ],
+  ],
+  'LC-7': [
+    [
+      'catalog/catalog.ts',
+      'without a channel for changes a list is read again when a client asks after half a minute',
+    ],
+  ],
+  'LC-10': [
+    [
+      'catalog/catalog.ts',
+      'the last list of a server that is lost stays for five minutes, then clients hear that it is gone',
+    ],
+  ],
+  'LC-11': [
+    ['catalog/catalog.ts', 'one server that hangs, fails or is away holds up nobody beyond the wait'],
+  ],
+  'LG-2': [
+    [
+      'mux/log-level.ts',
+      'a server is told the most verbose level that one of its clients wants, when that changes',
+    ],
+    [
+      'mux/log-level.ts',
+      'a message reaches its one client at its level, on its call, under the name of its server',
+    ],
+  ],
+  'LG-6': [
+    [
+      'mux/log-level.ts',
+      'a server is told the most verbose level that one of its clients wants, when that changes',
+    ],
+  ],
+  'PG-1': [['mux/live-call.ts', 'progress is relayed while it increases, and nothing after the end']],
+  'PI-2': [
+    ['eras/legacy/heartbeat.ts', 'a silent server is pinged every 30 s and given up after three misses'],
+  ],
+  'PI-3': [
+    ['eras/legacy/http-host.ts', 'an answer that takes long becomes a stream, and streams are kept alive'],
+    ['eras/legacy/sse-host.ts', 'a comment every 15 s keeps a silent stream alive'],
+  ],
+  'RO-5': [
+    [
+      'mux/asks.ts',
+      'outside of any call, the only client that ever used the server is asked; a second one ends that',
+    ],
+  ],
+  'RT-2': [
+    ['catalog/names.ts', 'a longer or stranger name is cut and told apart by its hash'],
+    ['catalog/names.ts', 'no two of 100,000 tools meet in one name, and every name stays what it is'],
+  ],
+  'RT-7': [
+    [
+      'scenarios/aggregate.ts',
+      'URIs of three servers that own the same ones round-trip, with subscriptions and updates',
+    ],
+  ],
+  'SB-3': [['mux/feeds.ts', 'a server is subscribed once for all clients, and unsubscribed with the last']],
+  'SB-9': [
+    [
+      'mux/router.ts',
+      'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
+    ],
+  ],
+  'SB-11': [
+    ['mux/feeds.ts', 'after a loss subscriptions are renewed, and what may have been missed is reported'],
+    ['mux/log-level.ts', 'after a loss the server is told the level again'],
+  ],
+  'SB-14': [
+    ['eras/legacy/http-caller.ts', 'a server without such a stream is left in peace'],
+    [
+      'catalog/catalog.ts',
+      'without a channel for changes a list is read again when a client asks after half a minute',
+    ],
+  ],
+  'SE-5': [
+    ['cli/serve.ts', 'serve says where it listens, serves, and ends its servers with itself'],
+    [
+      'transport/http-server.ts',
+      'a rebound Host and a foreign Origin are refused everywhere, before anything else',
+    ],
+  ],
+  'SE-6': [
+    ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
+    ['eras/legacy/sse-host.ts', 'a session of somebody else is as unknown as none'],
+  ],
+  'SE-8': [
+    [
+      'eras/legacy/project-schemas.ts',
+      'a schema as deep as a message may be is neither walked to its end nor fatal',
+    ],
+    ['wire/classify.ts', 'a document of any depth is refused, not recursed into'],
+  ],
+  'TK-1': [
+    [
+      'eras/legacy/project-items.ts',
+      'a client gets the members that its revision has, and those that nobody knows',
+    ],
+    ['eras/legacy/uplink.ts', 'each revision is agreed to, everything else gets the newest as counter-offer'],
+  ],
+  'TR-1': [
+    [
+      'eras/legacy/http-host.ts',
+      'what belongs to a call is heard on its stream only, what belongs to none on the standalone one',
+    ],
+  ],
+  'TR-2': [
+    [
+      'eras/legacy/http-host.ts',
+      'notifications wait for a stream: a hundred of them, changed lists once each',
+    ],
+  ],
+  'TR-3': [
+    ['eras/legacy/http-host.ts', 'initialize is answered as JSON with a session id that nobody can guess'],
+    ['eras/legacy/http-host.ts', 'lists are JSON; a call that asks for progress is a stream from the start'],
+  ],
+  'TR-4': [
+    ['eras/legacy/http-host.ts', 'initialize is answered as JSON with a session id that nobody can guess'],
+    ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
+  ],
+  'TR-6': [
+    [
+      'eras/legacy/http-host.ts',
+      'a broken stream is taken up after the event that was seen last, without a gap or a stranger',
+    ],
+  ],
+  'TR-7': [
+    [
+      'eras/legacy/http-host.ts',
+      'streams begin with an event to resume from and a retry time, only for clients that know it',
+    ],
+  ],
+  'TR-8': [
+    [
+      'eras/legacy/http-caller.ts',
+      'a broken stream is taken up after its last event, when the server wants it',
+    ],
+  ],
+  'TR-10': [
+    [
+      'eras/legacy/sse-host.ts',
+      'the stream begins by saying where to POST: a relative URI with an id that nobody can guess',
+    ],
+    [
+      'eras/legacy/sse-host.ts',
+      'a POST is taken with 202 and answered on the stream, one line of data per message',
+    ],
+    [
+      'eras/legacy/sse-host.ts',
+      'clients of SDK v1 connect, call many tools at once, hear progress and are asked',
+    ],
+  ],
+  'TR-11': [
+    ['eras/legacy/sse-channel.ts', 'an endpoint at another origin is refused, and the stream is ended'],
+  ],
+  'TR-12': [
+    ['transport/stdio-child.ts', 'banners and other noise on stdout are no messages, and are logged once'],
+    ['wire/jsonrpc.ts', 'a frame is one line however its parts were laid out'],
+  ],
+  'TR-13': [
+    [
+      'transport/kill-ladder.ts',
+      'a child that ignores stdin and SIGTERM is killed together with its own child',
+    ],
+    [
+      'transport/stdio-child.ts',
+      'close ends a child and a grandchild that ignore everything, and is told once',
+    ],
+  ],
+  'TR-14': [
+    ['transport/ws.ts', "the official client's WebSocket transport speaks with us"],
+    ['transport/ws.ts', 'a frame that is no message closes the connection with the code for it'],
+    ['transport/ws.ts', 'strangers are refused before anything is opened'],
+  ],
+  'UP-17': [['eras/legacy/uplink.ts', 'questions wait until the client has said that it is ready']],
+  'UP-18': [
+    ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
+    [
+      'eras/legacy/pipe-host.ts',
+      'what cannot be read is answered without id only to clients that know such errors',
+    ],
+  ],
+  'UP-19': [
+    [
+      'eras/legacy/uplink.ts',
+      'a client that writes initialize, initialized and tools/list at once gets both answers in order',
+    ],
+  ],
+}
+
+/** Rules about peers of 2026-07-28; families of rules by their letters. */
+const MODERN = new Set(
+  'MI MO MR CN-4 DD-1 DD-2 DD-3 DD-5 DD-6 DD-10 DD-11 DD-12 ER-7 ER-9 HD-2 HD-3 HD-5 HD-6 HD-8 HD-9 ID-7 LC-4 LC-8 LC-9 LC-12 LG-4 PG-3 RO-2 SB-2 SB-8 SB-10 SB-13 UP-16'.split(
+    ' ',
+  ),
+)
+
+const rules = readChecks().map(({ rule }) => rule)
+const isModern = (rule: string): boolean => MODERN.has(rule) || MODERN.has(rule.replace(/-.*/, ''))
+const tables = (rule: string): number =>
+  [rule in COVERED, isModern(rule), CHECK_EXCEPTIONS.has(rule)].filter(Boolean).length
+
+t.test('a check is in one table, and the tables hold nothing else', async t => {
+  t.equal(new Set(rules).size, rules.length, 'each rule has one check')
+  t.same(
+    rules.filter(rule => tables(rule) > 1),
+    [],
+  )
+  const known = new Set([...rules, ...rules.map(rule => rule.replace(/-.*/, ''))])
+  t.same(
+    [...Object.keys(COVERED), ...CHECK_EXCEPTIONS.keys(), ...MODERN].filter(rule => !known.has(rule)),
+    [],
+  )
+})
+
+t.test('the tests that are said to show a check are there', async t => {
+  for (const [rule, tests] of Object.entries(COVERED)) {
+    for (const [file, title] of tests) {
+      const path = new URL(`../${file}`, import.meta.url)
+      const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+      t.ok(
+        ["'", '"', '`'].some(quote => text.includes(`${quote}${title}${quote}`)),
+        `${rule}: ${file}: ${title}`,
+      )
+    }
+  }
+})
+
+const covered = rules.filter(rule => rule in COVERED)
+const uncovered = readChecks().filter(({ rule }) => tables(rule) === 0)
+const modern = rules.filter(isModern)
+t.comment(
+  `checks: ${covered.length} covered, ${uncovered.length} uncovered, ${CHECK_EXCEPTIONS.size} cannot be, ${modern.length} need the 2026-07-28 era`,
+)
+for (const { rule, text } of uncovered) t.comment(`  uncovered: ${rule}: ${text}`)
+for (const [rule, { kind, reason }] of CHECK_EXCEPTIONS) t.comment(`  ${kind}: ${rule}: ${reason}`)
