@@ -113,6 +113,7 @@ export class WayToOwner {
     if (outcome.kind !== 'result')
       return isUncompleted(call, connection, outcome) ? resulted(NO_COMPLETIONS) : outcome
     const { catalog, owners } = this.#context
+    if (call.method === 'tools/call' && isTask(outcome.result)) return failed(taskFault(connection))
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, outcome.result, connection.link?.facts.revision)
     return resulted(
@@ -132,6 +133,18 @@ export class WayToOwner {
     }
   }
 }
+
+/**
+ * A task in place of a result (2025-11-25, utilities/tasks), although none was asked for: SDK clients from 1.12 on read it as an
+ * empty success.
+ */
+const isTask = (result: JsonText): boolean =>
+  memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined
+
+const taskFault = ({ server: { name } }: Connection): Fault =>
+  new Fault('internal', `Server ${name} started a task, which this proxy cannot follow`, {
+    data: { server: name },
+  })
 
 /** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */
 const completesNothing = ({ facts }: Server): boolean =>
