@@ -458,6 +458,25 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'what cannot be read is answered without id only to clients that know such errors',
     ],
   ],
+  'CT-26': [
+    ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+  ],
+  'HD-11': [
+    ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+  ],
+  'HS-11': [
+    ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+  ],
+  'HS-12': [
+    ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+  ],
+  'INV-9': [
+    ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+  ],
+  'TK-4': [
+    ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+  ],
+  'TR-15': [['scenarios/isolation.ts', 'one port serves clients of every age at once']],
   'UP-19': [
     [
       'eras/legacy/uplink.ts',
