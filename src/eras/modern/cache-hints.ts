@@ -1,0 +1,65 @@
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  stringOf,
+  textOf,
+  valueOf,
+  withMember,
+} from '../../kernel/json-text.js'
+
+/** For how long, and for whom, a client may keep a result (server/utilities/caching). */
+export interface CacheHints {
+  readonly ttlMs: number
+  /** `public`: the same for every user of the server. */
+  readonly cacheScope: 'public' | 'private'
+}
+
+/** What one server contributes to a list: its hints, and how long ago it gave them. */
+export interface Contribution extends CacheHints {
+  readonly ageMs: number
+}
+
+/** What the proxy itself has to say changes only when servers come and go. */
+const DISCOVER_TTL_MS = 60_000
+
+/** Hints that let nobody keep anything. */
+export const UNCACHED: CacheHints = { ttlMs: 0, cacheScope: 'private' }
+
+/** Hints for `server/discover`: while a server has not answered yet, the next answer may say more. */
+export const discoverHints = (isComplete: boolean): CacheHints => ({
+  ttlMs: isComplete ? DISCOVER_TTL_MS : 0,
+  cacheScope: 'private',
+})
+
+/** A complete result with these hints instead of its own. */
+export const withCacheHints = (result: JsonText, hints: CacheHints): JsonText =>
+  withMember(
+    withMember(result, 'ttlMs', textOf(wholeMs(hints.ttlMs))),
+    'cacheScope',
+    textOf(hints.cacheScope),
+  )
+
+/** The hints of a modern server's result; what is missing or makes no sense lets nobody keep it. */
+export const readCacheHints = (result: JsonText): CacheHints => {
+  const ttl = memberOf(result, 'ttlMs')
+  const ttlMs = ttl !== undefined && kindOf(ttl) === 'number' ? Number(valueOf(ttl)) : 0
+  const isPublic = stringOf(memberOf(result, 'cacheScope')) === 'public'
+  return { ttlMs: wholeMs(ttlMs), cacheScope: isPublic ? 'public' : 'private' }
+}
+
+/**
+ * Hints for a list of several servers, the same on each of its pages: it lives as long as the part that ends
+ * first, and is public only if all parts are and `isFiltered` does not say that users see different items.
+ */
+export const mergeHints = (contributions: readonly Contribution[], isFiltered = false): CacheHints => {
+  if (contributions.length === 0) return UNCACHED
+  const isPublic = !isFiltered && contributions.every(({ cacheScope }) => cacheScope === 'public')
+  return {
+    ttlMs: wholeMs(Math.min(...contributions.map(({ ttlMs, ageMs }) => ttlMs - ageMs))),
+    cacheScope: isPublic ? 'public' : 'private',
+  }
+}
+
+/** Schema: an integer, not negative. */
+const wholeMs = (ms: number): number => Math.min(Math.max(Math.floor(ms), 0), Number.MAX_SAFE_INTEGER)

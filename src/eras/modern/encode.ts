@@ -1,0 +1,30 @@
+import { type JsonText, textOf } from '../../kernel/json-text.js'
+import type { Welcome } from '../../model/links.js'
+import type { ClientCapabilities } from '../../model/peer.js'
+
+/**
+ * `ServerCapabilities` of a `DiscoverResult`. Every change can be listened to, so every list says that it
+ * tells.
+ */
+export const encodeServerCapabilities = (welcome: Welcome): JsonText => {
+  const { tools, prompts, resources, completions, logging } = welcome.capabilities
+  return textOf({
+    ...(tools && { tools: { listChanged: true } }),
+    ...(prompts && { prompts: { listChanged: true } }),
+    ...(resources && { resources: { ...(resources.subscribe && { subscribe: true }), listChanged: true } }),
+    ...(completions && { completions: {} }),
+    ...(logging && { logging: {} }),
+  })
+}
+
+/** `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and nothing else. */
+export const encodeClientCapabilities = ({ roots, sampling, elicitation }: ClientCapabilities): JsonText =>
+  textOf({
+    ...(roots && { roots: {} }),
+    ...(sampling && {
+      sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
+    }),
+    ...(elicitation && {
+      elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
+    }),
+  })

@@ -1,0 +1,145 @@
+import { Fault } from '../../kernel/faults.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  objectText,
+  rawText,
+  repeatedKey,
+  stringOf,
+  textOf,
+  withMember,
+} from '../../kernel/json-text.js'
+import type { ClientCapabilities } from '../../model/peer.js'
+import { decodeClientCapabilities, textMember } from './decode.js'
+import { encodeClientCapabilities } from './encode.js'
+import { isLogLevel, type LogLevel, META, MODERN_REVISION } from './methods.js'
+import { withoutReservedMeta } from './project-meta.js'
+
+/**
+ * What a request says about who sends it (basic, "Per-request protocol fields"): there is no handshake to
+ * remember it from.
+ */
+export interface Envelope {
+  readonly version: typeof MODERN_REVISION
+  readonly capabilities: ClientCapabilities
+  /** The `ClientCapabilities` as they came, with what we do not read, such as extensions. */
+  readonly declared: JsonText
+  /** The client's own `Implementation` object; clients need not send one. */
+  readonly info: JsonText | undefined
+  /** Undefined: the client wants no log messages at all. */
+  readonly logLevel: LogLevel | undefined
+}
+
+/** What became of reading an envelope: itself, a version that we do not speak, or why it is none. */
+export type EnvelopeCheck =
+  | { readonly is: 'fine'; readonly envelope: Envelope }
+  | { readonly is: 'not-spoken-here'; readonly version: string }
+  | { readonly is: 'malformed'; readonly fault: Fault }
+
+const REQUIRED = [META.protocolVersion, META.clientCapabilities]
+const KEYS: ReadonlySet<string> = new Set(Object.values(META))
+const EMPTY_OBJECT = rawText('{}')
+
+/**
+ * The version that a message claims to be in. A message with a claim is modern, whatever its headers say; one
+ * without is legacy.
+ */
+export const claimedVersion = (params: JsonText | undefined): string | undefined =>
+  params && stringOf(at(params, '_meta', META.protocolVersion))
+
+/**
+ * Reads the envelope of a request. The version is looked at before anything else: who speaks another one may
+ * put other things beside it (basic/versioning). The fault is `invalid-params` and names the keys at fault.
+ */
+export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
+  const meta = (params && memberOf(params, '_meta')) ?? EMPTY_OBJECT
+  const version = textMember(meta, META.protocolVersion)
+  if (version !== undefined && version !== MODERN_REVISION) return { is: 'not-spoken-here', version }
+  const problem = problemOf(meta)
+  if (problem !== undefined) return { is: 'malformed', fault: new Fault('invalid-params', problem) }
+  const declared = memberOf(meta, META.clientCapabilities) ?? EMPTY_OBJECT
+  const level = textMember(meta, META.logLevel)
+  return {
+    is: 'fine',
+    envelope: {
+      version: MODERN_REVISION,
+      capabilities: decodeClientCapabilities(declared),
+      declared,
+      info: memberOf(meta, META.clientInfo),
+      logLevel: level !== undefined && isLogLevel(level) ? level : undefined,
+    },
+  }
+}
+
+const problemOf = (meta: JsonText): string | undefined => {
+  const missing = REQUIRED.filter(key => memberOf(meta, key) === undefined)
+  if (missing.length > 0) return `Missing _meta ${missing.join(', ')}`
+  const twice = repeatedKey(meta, KEYS)
+  if (twice !== undefined) return `The member params._meta.${twice} is repeated`
+  if (textMember(meta, META.protocolVersion) === undefined)
+    return `_meta ${META.protocolVersion} must be text`
+  const capabilities = memberOf(meta, META.clientCapabilities)
+  if (capabilities === undefined || kindOf(capabilities) !== 'object') {
+    return `_meta ${META.clientCapabilities} must be an object`
+  }
+  const info = memberOf(meta, META.clientInfo)
+  const infoProblem = info && problemOfInfo(info)
+  if (infoProblem !== undefined) return `_meta ${META.clientInfo} ${infoProblem}`
+  const level = memberOf(meta, META.logLevel)
+  return level === undefined || isLogLevel(stringOf(level) ?? '')
+    ? undefined
+    : `_meta ${META.logLevel} must be a log level`
+}
+
+/** Why a value is no `Implementation` (schema); undefined if it is one. */
+const problemOfInfo = (info: JsonText): string | undefined => {
+  if (kindOf(info) !== 'object') return 'must be an object'
+  if (textMember(info, 'name') === undefined || textMember(info, 'version') === undefined) {
+    return 'must have a name and a version'
+  }
+  for (const key of ['title', 'description', 'websiteUrl']) {
+    const value = memberOf(info, key)
+    if (value !== undefined && kindOf(value) !== 'string') return `must have text as its ${key}`
+  }
+  const icons = memberOf(info, 'icons')
+  return icons !== undefined && kindOf(icons) !== 'array' ? 'must have a list of icons' : undefined
+}
+
+/** What we put on a request to a modern server. */
+export interface EnvelopeFacts {
+  readonly version: string
+  readonly capabilities: ClientCapabilities
+  /** An `Implementation` object: that of the client or ours. */
+  readonly clientInfo?: JsonText | undefined
+  readonly logLevel?: LogLevel | undefined
+}
+
+/**
+ * Request params for a modern server: our envelope instead of whatever the sender put there, which never
+ * crosses a hop. Everything else of `params` and `_meta` stays as it came.
+ */
+export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
+  const bare = withoutReservedMeta(params ?? EMPTY_OBJECT)
+  const meta = memberOf(bare, '_meta')
+  const { version, capabilities, clientInfo, logLevel } = facts
+  const members: (readonly [string, JsonText])[] = [
+    [META.protocolVersion, textOf(version)],
+    ...(clientInfo === undefined ? [] : [[META.clientInfo, clientInfo] as const]),
+    [META.clientCapabilities, encodeClientCapabilities(capabilities)],
+    ...(logLevel === undefined ? [] : [[META.logLevel, textOf(logLevel)] as const]),
+  ]
+  const full =
+    meta !== undefined && kindOf(meta) === 'object'
+      ? members.reduce((text, [key, value]) => withMember(text, key, value), meta)
+      : objectText(members)
+  return withMember(bare, '_meta', full)
+}
+
+/**
+ * Request params on their way to a legacy server: without the keys that only this era knows, and without a
+ * `_meta` that held nothing else. The same reference if there are none.
+ */
+export const withoutEnvelope = (params: JsonText | undefined): JsonText | undefined =>
+  params && withoutReservedMeta(params)

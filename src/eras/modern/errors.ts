@@ -1,0 +1,207 @@
+import type { Fault } from '../../kernel/faults.js'
+import {
+  at,
+  elementsOf,
+  type JsonText,
+  kindOf,
+  memberOf,
+  objectText,
+  rawText,
+  stringOf,
+  textOf,
+  valueOf,
+  withAt,
+  withMember,
+} from '../../kernel/json-text.js'
+import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
+import { textMember } from './decode.js'
+import { SUPPORTED_VERSIONS } from './methods.js'
+import { capabilityNames, lacksCapability } from './required-capabilities.js'
+
+/** Error codes that this revision defines, each with HTTP status 400 (basic, "Error Codes"). */
+const MODERN_CODES = {
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
+} as const
+
+/** Resource not found, in the revisions before this one. */
+const RESOURCE_NOT_FOUND = -32002
+/** The server needs the user to open a URL first, in 2025-11-25 alone. */
+const URL_ELICITATION_REQUIRED = -32042
+
+const { internal: INTERNAL, 'invalid-params': INVALID_PARAMS } = RPC_CODES
+
+const NONE = rawText('{}')
+const URL_REQUIRED = rawText('{"elicitation":{"url":{}}}')
+
+const requiredOf = (error: JsonText): JsonText => at(error, 'data', 'requiredCapabilities') ?? NONE
+
+/** Reserved codes: only those that are defined may be sent (basic, "Error Codes"). */
+const isReserved = (code: number): boolean => code <= -32020 && code >= -32099
+
+// ── errors of our own ────────────────────────────────────────────────────────────────────────────────────
+
+/** A fault of ours as a modern client reads it. */
+export const encodeFault = (fault: Fault): JsonText => faultText(fault)
+
+/** Headers that do not say what the body says; `message` is what `checkHeaders` found. */
+export const headerMismatch = (message: string): JsonText => errorText(MODERN_CODES.headerMismatch, message)
+
+/** A request in a version that we do not speak, with those that we do (basic/versioning). */
+export const unsupportedVersion = (requested: string): JsonText =>
+  errorText(MODERN_CODES.unsupportedVersion, 'Unsupported protocol version', {
+    supported: SUPPORTED_VERSIONS,
+    requested,
+  })
+
+/** A request that needs what its client did not declare; `required` is a `ClientCapabilities` object. */
+export const missingCapability = (required: JsonText): JsonText =>
+  objectText([
+    ['code', textOf(MODERN_CODES.missingCapability)],
+    ['message', textOf('Missing required client capability')],
+    ['data', objectText([['requiredCapabilities', required]])],
+  ])
+
+// ── errors of servers ────────────────────────────────────────────────────────────────────────────────────
+
+const codeOf = (error: JsonText): number | undefined => {
+  const code = memberOf(error, 'code')
+  const number = code === undefined ? undefined : valueOf(code)
+  return Number.isInteger(number) ? Number(number) : undefined
+}
+
+const withCode = (error: JsonText, code: number): JsonText => withMember(error, 'code', textOf(code))
+
+/** `data` with one more member; what is no object moves to `data.data`. */
+const withData = (error: JsonText, key: string, value: JsonText): JsonText => {
+  const data = memberOf(error, 'data')
+  if (data === undefined || kindOf(data) === 'object' || kindOf(data) === 'null') {
+    return withAt(error, ['data', key], value)
+  }
+  return withMember(
+    error,
+    'data',
+    objectText([
+      [key, value],
+      ['data', data],
+    ]),
+  )
+}
+
+/** An error that must not be passed on as it is; programs find its code in `data.code`. */
+const asInternal = (error: JsonText, code: number): JsonText =>
+  withCode(withData(error, 'code', textOf(code)), INTERNAL)
+
+/**
+ * A modern server's error as any client may read it. `-32700` and `-32600` say that *our* message was at
+ * fault, which would mislead the client; a missing message or a code that is no integer would make SDK
+ * clients reject the frame.
+ */
+export const repairError = (error: JsonText, server: string): JsonText => {
+  const said = textMember(error, 'message') === undefined ? withMember(error, 'message', textOf('')) : error
+  const code = codeOf(said)
+  if (code === undefined) return withCode(said, INTERNAL)
+  if (code !== RPC_CODES['parse-error'] && code !== RPC_CODES['invalid-request']) return said
+  const mapped = withCode(said, INTERNAL)
+  return memberOf(mapped, 'data') === undefined ? withMember(mapped, 'data', textOf({ server })) : mapped
+}
+
+/** What was asked when an error came. */
+export interface Asked {
+  /** The URI of `resources/read`, as the one who gets the error wrote it. */
+  readonly uri: string | undefined
+  /** `ClientCapabilities` of the request, as they came. */
+  readonly declared: JsonText
+}
+
+/**
+ * A server's error for a modern client, with codes that this revision lets a server send. A client with URL
+ * elicitation should have been asked for input instead of getting `-32042` (`urlElicitationsOf`).
+ */
+export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
+  const code = codeOf(error)
+  if (code === undefined) return error
+  if (code === RESOURCE_NOT_FOUND) return notFound(error, uri)
+  if (code === URL_ELICITATION_REQUIRED && lacksCapability(declared, URL_REQUIRED))
+    return missingCapability(URL_REQUIRED)
+  if (code === MODERN_CODES.missingCapability && lacksCapability(declared, requiredOf(error))) return error
+  return isReserved(code) ? asInternal(error, code) : error
+}
+
+const notFound = (error: JsonText, uri: string | undefined): JsonText => {
+  const mapped = withCode(error, INVALID_PARAMS)
+  const isNamed = stringOf(at(error, 'data', 'uri')) !== undefined
+  return uri === undefined || isNamed ? mapped : withData(mapped, 'uri', textOf(uri))
+}
+
+/**
+ * A modern server's error for a legacy client. `uri` is that of `resources/read`, as the server knows it; the
+ * error for one that is not there has a code of its own in the older revisions.
+ */
+export const errorForLegacy = (error: JsonText, server: string, uri?: string): JsonText => {
+  const code = codeOf(error)
+  if (code === INVALID_PARAMS) {
+    const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
+    return isThat ? withCode(error, RESOURCE_NOT_FOUND) : error
+  }
+  if (code === MODERN_CODES.missingCapability) {
+    const names = capabilityNames(requiredOf(error))
+    const what = names === '' ? 'a client capability' : `client capability ${names}`
+    const words = `Server ${server} requires ${what}`
+    return withCode(withMember(error, 'message', textOf(words)), INTERNAL)
+  }
+  return code === MODERN_CODES.headerMismatch || code === MODERN_CODES.unsupportedVersion
+    ? asInternal(error, code)
+    : error
+}
+
+/**
+ * The params of the questions that a `-32042` stands for, without the ids that this revision does not know.
+ */
+export const urlElicitationsOf = (error: JsonText): { id: string | undefined; params: JsonText }[] => {
+  if (codeOf(error) !== URL_ELICITATION_REQUIRED) return []
+  return elementsOf(at(error, 'data', 'elicitations') ?? NONE).flatMap(one => {
+    const [message, url] = [memberOf(one, 'message'), memberOf(one, 'url')]
+    if (url === undefined || stringOf(url) === undefined) return []
+    const params = objectText([
+      ['mode', textOf('url')],
+      ['message', message !== undefined && kindOf(message) === 'string' ? message : textOf('')],
+      ['url', url],
+    ])
+    return [{ id: textMember(one, 'elicitationId'), params }]
+  })
+}
+
+// ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * How far a request came before its error: `entry` is what we find out ourselves before anybody is asked,
+ * `dispatched` what is answered afterwards.
+ */
+export type Stage = 'entry' | 'dispatched'
+
+const OK = 200
+const BAD_REQUEST = 400
+const NOT_FOUND = 404
+
+/** `-32602` here is an envelope that is missing or malformed. */
+const ENTRY: ReadonlyMap<number, number> = new Map([
+  [RPC_CODES['parse-error'], BAD_REQUEST],
+  [RPC_CODES['invalid-request'], BAD_REQUEST],
+  [RPC_CODES['invalid-params'], BAD_REQUEST],
+  [RPC_CODES['unknown-method'], NOT_FOUND],
+  [MODERN_CODES.headerMismatch, BAD_REQUEST],
+  [MODERN_CODES.missingCapability, BAD_REQUEST],
+  [MODERN_CODES.unsupportedVersion, BAD_REQUEST],
+])
+
+/**
+ * The HTTP status of a response with this JSON-RPC error code (basic/transports/streamable-http, "Request
+ * Metadata"; basic, "Per-request protocol fields"); that of a result is 200. SDK clients do not show anybody
+ * the error in a body with status 404, so a server's own `-32601` goes out with 200.
+ */
+export const httpStatusOf = (code: number, stage: Stage): number => {
+  if (stage === 'entry') return ENTRY.get(code) ?? OK
+  return code === MODERN_CODES.missingCapability ? BAD_REQUEST : OK
+}

@@ -1,0 +1,115 @@
+import { LEGACY_REVISIONS, type LegacyRevision } from '../../model/revision.js'
+
+/** The revision that this era speaks. */
+export const MODERN_REVISION = '2026-07-28'
+
+/** Every version that we can talk in, modern ones first: what `-32022` offers (basic/versioning). */
+export const SUPPORTED_VERSIONS: readonly (LegacyRevision | typeof MODERN_REVISION)[] = [
+  MODERN_REVISION,
+  ...[...LEGACY_REVISIONS].reverse(),
+]
+
+/** What a request of this revision is, beside its name. */
+interface RequestTraits {
+  /** Whether its result carries `ttlMs` and `cacheScope` (server/utilities/caching). */
+  readonly isCacheable: boolean
+  /** Whether it may be answered by an `InputRequiredResult` (basic/patterns/mrtr). */
+  readonly mayNeedInput: boolean
+}
+
+const PLAIN: RequestTraits = { isCacheable: false, mayNeedInput: false }
+const CACHEABLE: RequestTraits = { isCacheable: true, mayNeedInput: false }
+
+/** Requests of a client (schema, `ClientRequest`); all others are unknown methods. */
+export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, RequestTraits>([
+  ['server/discover', CACHEABLE],
+  ['tools/list', CACHEABLE],
+  ['tools/call', { isCacheable: false, mayNeedInput: true }],
+  ['prompts/list', CACHEABLE],
+  ['prompts/get', { isCacheable: false, mayNeedInput: true }],
+  ['resources/list', CACHEABLE],
+  ['resources/templates/list', CACHEABLE],
+  ['resources/read', { isCacheable: true, mayNeedInput: true }],
+  ['completion/complete', PLAIN],
+  ['subscriptions/listen', PLAIN],
+])
+
+/** Whether results of this method carry cache hints; only those that are complete. */
+export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.isCacheable === true
+
+/** Whether this method may be answered by `resultType: "input_required"`. */
+export const mayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
+
+/** What a client may say; over HTTP, closing the stream says it instead (basic/patterns/cancellation). */
+export const CLIENT_NOTICES: ReadonlySet<string> = new Set(['notifications/cancelled'])
+
+/** What a server may say on the stream of a request, about that request. */
+export const REQUEST_NOTICES: ReadonlySet<string> = new Set([
+  'notifications/progress',
+  'notifications/message',
+])
+
+/** What a server may say on the stream of `subscriptions/listen` alone. */
+export const LISTEN_NOTICES: ReadonlySet<string> = new Set([
+  'notifications/subscriptions/acknowledged',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+])
+
+/**
+ * What a server may ask: never as requests, only inside an `InputRequiredResult` (schema, `InputRequest`).
+ */
+export const SERVER_ASKS: ReadonlySet<string> = new Set([
+  'roots/list',
+  'sampling/createMessage',
+  'elicitation/create',
+])
+
+/**
+ * The member of `params` that `Mcp-Name` repeats (basic/transports/streamable-http, "Standard Request
+ * Headers"; for tasks, SEP-2663). Methods that are not here have no such header.
+ */
+export const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+])
+
+/** How all keys begin that the specification reserves for itself in `_meta` (basic, "_meta"). */
+export const RESERVED = 'io.modelcontextprotocol/'
+
+/** Reserved keys of `_meta` in this revision. */
+export const META = {
+  protocolVersion: `${RESERVED}protocolVersion`,
+  clientCapabilities: `${RESERVED}clientCapabilities`,
+  clientInfo: `${RESERVED}clientInfo`,
+  logLevel: `${RESERVED}logLevel`,
+  serverInfo: `${RESERVED}serverInfo`,
+  subscriptionId: `${RESERVED}subscriptionId`,
+} as const
+
+/** From least to most severe (RFC 5424; server/utilities/logging, "Log Levels"). */
+export const LOG_LEVELS = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+] as const
+
+/** How severe a log message must be to be sent. */
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Whether a text names a log level. */
+export const isLogLevel = (text: string): text is LogLevel => (LOG_LEVELS as readonly string[]).includes(text)
+
+/** Where in a request's or notice's `params` the progress token stands (basic/patterns/progress). */
+export const TOKEN_PATH = ['_meta', 'progressToken'] as const

@@ -1,0 +1,142 @@
+import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json-text.js'
+import type { HttpHeaders } from '../../wire/http.js'
+import { claimedVersion } from './envelope.js'
+import { decodeHeaderValue, encodeHeaderValue, trimHeader } from './header-values.js'
+import { NAMED_BY } from './methods.js'
+import { paramHeadersOf } from './param-headers.js'
+
+// What a request says in its body it says again in headers (basic/transports/streamable-http, "Request
+// Metadata"). Who is in between may have decided by the headers, so they must not differ from the body.
+
+const VERSION = 'MCP-Protocol-Version'
+const METHOD = 'Mcp-Method'
+const NAME = 'Mcp-Name'
+const PARAM = 'Mcp-Param-'
+const NOTHING = rawText('{}')
+
+/** What is repeated of a header or body in an error; the rest is cut. */
+const SHOWN_LENGTH = 128
+
+/**
+ * The headers that repeat what the body says, for a request to a modern server; `inputSchema` is that of the
+ * server's own tool. `MCP-Protocol-Version` is not among them: the connection knows it.
+ */
+export const mirrorHeaders = (
+  method: string,
+  params: JsonText | undefined,
+  inputSchema?: JsonText,
+): Record<string, string> => {
+  const headers: Record<string, string> = { [METHOD]: encodeHeaderValue(method) }
+  const name = nameOf(method, params)
+  if (name !== undefined) headers[NAME] = encodeHeaderValue(name)
+  for (const [header, path] of inputSchema === undefined ? [] : paramHeadersOf(inputSchema).headers) {
+    const value = textOfArgument(argumentAt(params, path))
+    if (value !== undefined) headers[PARAM + header] = encodeHeaderValue(value)
+  }
+  return headers
+}
+
+/**
+ * Why a request's headers cannot be believed: the message of an error `-32020`; undefined if they say what
+ * the body says. `exposedSchema` is the tool's `inputSchema` as we list it. Parameter headers that it does
+ * not name are ignored.
+ */
+export const checkHeaders = (
+  headers: HttpHeaders,
+  method: string,
+  params: JsonText | undefined,
+  exposedSchema?: JsonText,
+): string | undefined => {
+  const problem =
+    problemOfPlain(headers, VERSION, claimedVersion(params) ?? '') ??
+    problemOfPlain(headers, METHOD, method) ??
+    problemOfName(headers, method, params) ??
+    (exposedSchema && problemOfArguments(headers, params, exposedSchema))
+  return problem === undefined ? undefined : `Header mismatch: ${problem}`
+}
+
+/**
+ * A header that came several times arrives joined by a comma and a space. No version, method or tool of ours
+ * has these, so it differs from the body; a URI may have them, and then the whole must be that URI.
+ */
+const headerOf = (headers: HttpHeaders, name: string): string | undefined => headers[name.toLowerCase()]
+
+const missing = (name: string): string => `${name} missing`
+
+const differs = (name: string, header: string, body: string): string =>
+  `${name} '${header.slice(0, SHOWN_LENGTH)}' does not match body '${body.slice(0, SHOWN_LENGTH)}'`
+
+const problemOfPlain = (headers: HttpHeaders, name: string, body: string): string | undefined => {
+  const header = headerOf(headers, name)
+  if (header === undefined) return missing(name)
+  return trimHeader(header) === body ? undefined : differs(name, header, body)
+}
+
+const problemOfCoded = (
+  headers: HttpHeaders,
+  name: string,
+  body: string,
+  isSame: (said: string) => boolean,
+): string | undefined => {
+  const header = headerOf(headers, name)
+  if (header === undefined) return missing(name)
+  const said = decodeHeaderValue(header)
+  if (said === undefined) return `${name} is neither plain ASCII nor canonical base64 of UTF-8`
+  return isSame(said) ? undefined : differs(name, said, body)
+}
+
+/** A body without the name is for whoever checks params to refuse, in words that help more. */
+const problemOfName = (
+  headers: HttpHeaders,
+  method: string,
+  params: JsonText | undefined,
+): string | undefined => {
+  const name = nameOf(method, params)
+  return name === undefined ? undefined : problemOfCoded(headers, NAME, name, said => said === name)
+}
+
+const nameOf = (method: string, params: JsonText | undefined): string | undefined => {
+  const member = NAMED_BY.get(method)
+  return member === undefined || params === undefined ? undefined : stringOf(memberOf(params, member))
+}
+
+const problemOfArguments = (
+  headers: HttpHeaders,
+  params: JsonText | undefined,
+  schema: JsonText,
+): string | undefined => {
+  for (const [header, path] of paramHeadersOf(schema).headers) {
+    const argument = argumentAt(params, path)
+    const value = textOfArgument(argument)
+    if (argument === undefined || value === undefined) continue
+    const isSame = (said: string): boolean =>
+      kindOf(argument) === 'number' ? isNumber(said) && Number(said) === Number(value) : said === value
+    const problem = problemOfCoded(headers, PARAM + header, value, isSame)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+const argumentAt = (params: JsonText | undefined, path: readonly string[]): JsonText | undefined =>
+  at(params ?? NOTHING, 'arguments', ...path)
+
+/**
+ * An argument as its header says it; undefined if it has none: it is absent, `null`, an object or a list, or
+ * a number whose double is not exact, which each side would compare differently.
+ */
+const textOfArgument = (argument: JsonText | undefined): string | undefined => {
+  if (argument === undefined) return undefined
+  const kind = kindOf(argument)
+  if (kind === 'string') return stringOf(argument)
+  if (kind === 'boolean') return argument.toString('latin1')
+  return kind === 'number' ? numberText(Number(argument.toString('latin1'))) : undefined
+}
+
+const numberText = (value: number): string | undefined => {
+  const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
+  // `-0` is 0 in a header, and so it is when numbers are compared.
+  return isExact ? String(value) : undefined
+}
+
+/** JSON's own grammar: `Number` would also take hexadecimal digits, spaces and nothing at all. */
+const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)

@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  type CacheHints,
+  type Contribution,
+  discoverHints,
+  mergeHints,
+  readCacheHints,
+  UNCACHED,
+  withCacheHints,
+} from '../../../src/eras/modern/cache-hints.js'
+import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+
+const json = (text: string): JsonText => readJson(Buffer.from(text))
+
+const part = (ttlMs: number, cacheScope: CacheHints['cacheScope'], ageMs = 0): Contribution => ({
+  ttlMs,
+  cacheScope,
+  ageMs,
+})
+
+t.test('a result carries our hints instead of its own, and all other bytes stay', async t => {
+  t.equal(
+    withCacheHints(json('{ "tools":[{"n":12345678901234567890}] }'), {
+      ttlMs: 300_000,
+      cacheScope: 'public',
+    }).toString(),
+    '{ "tools":[{"n":12345678901234567890}],"ttlMs":300000,"cacheScope":"public" }',
+  )
+  t.equal(
+    withCacheHints(json('{"cacheScope":"public","ttlMs":1e9,"tools":[1.0]}'), UNCACHED).toString(),
+    '{"cacheScope":"private","ttlMs":0,"tools":[1.0]}',
+  )
+})
+
+t.test('hints are whole milliseconds and never negative, whatever was computed', async t => {
+  for (const [ttlMs, written] of [
+    [1.9, 1],
+    [-5, 0],
+    [Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER],
+  ] as const) {
+    t.equal(
+      withCacheHints(json('{}'), { ttlMs, cacheScope: 'private' }).toString(),
+      `{"ttlMs":${written},"cacheScope":"private"}`,
+    )
+  }
+})
+
+t.test('a server’s hints are read, and what makes no sense lets nobody keep anything', async t => {
+  const CASES: [string, CacheHints][] = [
+    ['{"ttlMs":300000,"cacheScope":"public"}', { ttlMs: 300_000, cacheScope: 'public' }],
+    ['{"ttlMs":1e3,"cacheScope":"private"}', { ttlMs: 1000, cacheScope: 'private' }],
+    ['{"ttlMs":-1,"cacheScope":"public"}', { ttlMs: 0, cacheScope: 'public' }],
+    ['{"ttlMs":"60000","cacheScope":"PUBLIC"}', UNCACHED],
+    ['{"ttlMs":null}', UNCACHED],
+    ['{}', UNCACHED],
+  ]
+  for (const [text, hints] of CASES) t.same(readCacheHints(json(text)), hints, text)
+})
+
+t.test(
+  'a list of several servers lives as long as its shortest part, and is public if all of it is',
+  async t => {
+    const CASES: [string, Contribution[], boolean, CacheHints][] = [
+      [
+        'LC-6',
+        [part(300_000, 'public', 100_000), part(0, 'private')],
+        false,
+        { ttlMs: 0, cacheScope: 'private' },
+      ],
+      ['age', [part(300_000, 'public', 100_000)], false, { ttlMs: 200_000, cacheScope: 'public' }],
+      [
+        'shortest',
+        [part(500, 'public', 100), part(900, 'public', 700)],
+        false,
+        { ttlMs: 200, cacheScope: 'public' },
+      ],
+      ['over', [part(500, 'public', 501)], false, { ttlMs: 0, cacheScope: 'public' }],
+      [
+        'LC-8 one private',
+        [part(9, 'public'), part(9, 'private')],
+        false,
+        { ttlMs: 9, cacheScope: 'private' },
+      ],
+      ['LC-8 filtered', [part(9, 'public')], true, { ttlMs: 9, cacheScope: 'private' }],
+      ['nobody', [], false, UNCACHED],
+    ]
+    for (const [what, parts, isFiltered, hints] of CASES) t.same(mergeHints(parts, isFiltered), hints, what)
+  },
+)
+
+t.test('a list never outlives a part of it, and is never more public', async () => {
+  const contribution = fc.record({
+    ttlMs: fc.double({ noNaN: true }),
+    cacheScope: fc.constantFrom('public' as const, 'private' as const),
+    ageMs: fc.nat(),
+  })
+  fc.assert(
+    fc.property(fc.array(contribution, { minLength: 1 }), fc.boolean(), (parts, isFiltered) => {
+      const { ttlMs, cacheScope } = mergeHints(parts, isFiltered)
+      const isPublic = cacheScope === 'public'
+      return (
+        Number.isSafeInteger(ttlMs) &&
+        ttlMs >= 0 &&
+        parts.every(one => ttlMs <= Math.max(0, one.ttlMs - one.ageMs)) &&
+        (!isPublic || (!isFiltered && parts.every(one => one.cacheScope === 'public')))
+      )
+    }),
+  )
+})
+
+t.test('what the proxy says about itself may be kept once all servers are known', async t => {
+  t.same(discoverHints(false), { ttlMs: 0, cacheScope: 'private' })
+  t.same(discoverHints(true), { ttlMs: 60_000, cacheScope: 'private' })
+})
