@@ -19,6 +19,6 @@ export const serveStdio = (around: {
   readonly log: Logger
 }): StdioFace => {
   protectStdout()
-  const host = servePipe(createStdioSelf(), 'local', { ...around, identity: IDENTITY })
+  const host = servePipe(createStdioSelf(around), 'local', { ...around, identity: IDENTITY })
   return { gone: host.gone, close: () => host.close('the proxy is shutting down') }
 }

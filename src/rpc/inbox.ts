@@ -8,6 +8,9 @@ import type { Message } from '../wire/jsonrpc.js'
 import type { ConversationListener } from './conversation.js'
 import { Pending } from './pending.js'
 
+/** Some servers log JSON to their stdout, line by line; more lines than this would only fill our log with the same. */
+const LOGGED_MAX = 10
+
 /**
  * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener. The same for
  * pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
@@ -16,6 +19,7 @@ export class Inbox {
   readonly pending = new Pending()
   readonly #listener: ConversationListener
   readonly #log: Logger
+  #malformed = 0
 
   constructor(listener: ConversationListener, log: Logger) {
     this.#listener = listener
@@ -42,11 +46,19 @@ export class Inbox {
         for (const item of classified.items) this.#sort(item, about)
         return
       case 'malformed': {
-        this.#log.warn({ why: classified.why }, 'dropped a malformed message of the server')
+        this.#dropped(classified.why)
         const sink = classified.asks ? undefined : this.pending.take(classified.id)
         sink?.ended(failed(new Fault('internal', `The server's answer is malformed: ${classified.why}`)))
       }
     }
+  }
+
+  #dropped(why: string): void {
+    this.#malformed += 1
+    if (this.#malformed > LOGGED_MAX) return
+    const isLast = this.#malformed === LOGGED_MAX
+    const facts = { why, ...(isLast && { more: 'will not be logged' }) }
+    this.#log.warn(facts, 'dropped a malformed message of the server')
   }
 
   #route(message: Message, about: CallSink | undefined): void {

@@ -43,6 +43,8 @@ export function answerAndCut(response: ServerResponse, status: number, message: 
   clock.after(LINGER_MS, cut)
 }
 
+const CUT_OFF = new Error('The connection was cut')
+
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
 
@@ -65,7 +67,9 @@ class ResponseStream implements HttpStream {
   }
 
   destroy(): void {
-    this.#response.destroy()
+    // Without an error of ours Node makes one for each chunk that waits, which holds up everybody for a while
+    // (lib/internal/streams/writable.js, errorBuffer).
+    this.#response.destroy(CUT_OFF)
   }
 }
 

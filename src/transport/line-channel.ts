@@ -114,6 +114,8 @@ export class LineChannel implements Channel {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
+      // What a peer has not read by now it would not read in the time that an orderly end gives it.
+      if (!this.#backlog.hasRoom) this.#onBehind()
       this.#closing = this.#gone.promise
       this.#end()
     }
@@ -149,7 +151,9 @@ export class LineChannel implements Channel {
     const fault = new Fault('disconnected', 'does not read what it is sent')
     this.#options.log.warn({ reason: fault.message }, 'a connection was cut off')
     this.#settle(fault)
-    this.#stream.destroy()
+    // Without an error of ours Node makes one for each line that waits, which holds up everybody for a while
+    // (lib/internal/streams/writable.js, errorBuffer).
+    this.#stream.destroy(fault)
   }
 
   #onClose(): void {
@@ -160,7 +164,7 @@ export class LineChannel implements Channel {
 
   /** Ends our side when all is written; a peer that does not end its own in time is cut off. */
   #end(): void {
-    if (this.#stream.closed) return
+    if (this.#stream.destroyed) return
     const { clock, limits } = this.#options
     this.#stream.resume()
     this.#stream.end()

@@ -2,6 +2,7 @@ import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { LIMITS } from '../wire/limits.js'
 import { LineSplitter } from '../wire/ndjson.js'
@@ -12,6 +13,7 @@ export interface SelfOptions {
   readonly input?: Readable
   readonly output?: Writable
   readonly clock?: Clock
+  readonly log?: Logger
   /** A longer line is skipped and told as `skipped`. */
   readonly lineBytes?: number
 }
@@ -23,6 +25,7 @@ class StdioSelf implements Channel {
   readonly #input: Readable
   readonly #output: Writable
   readonly #clock: Clock
+  readonly #log: Logger
   readonly #lines: LineSplitter
   readonly #writer: LineWriter
   #listener: ChannelListener | undefined
@@ -33,11 +36,13 @@ class StdioSelf implements Channel {
     input = process.stdin,
     output = process.stdout,
     clock = systemClock,
+    log = silentLogger,
     lineBytes = LIMITS.bodyBytes,
   }: SelfOptions) {
     this.#input = input
     this.#output = output
     this.#clock = clock
+    this.#log = log
     this.#lines = new LineSplitter({ maxBytes: lineBytes })
     this.#writer = new LineWriter(output)
     // A client that leaves before we listen, or after, is no reason to crash.
@@ -81,7 +86,11 @@ class StdioSelf implements Channel {
     const output = this.#output
     if (!output.writable || output.writableLength === 0) return Promise.resolve()
     return new Promise(resolve => {
-      const timer = this.#clock.after(FLUSH_MS, resolve)
+      const timer = this.#clock.after(FLUSH_MS, () => {
+        const facts = { queuedBytes: this.queuedBytes }
+        this.#log.warn(facts, 'left a client that does not read what it is sent')
+        resolve()
+      })
       // The callback of an empty write comes after those of all writes before it; also when they failed.
       output.write('', () => {
         timer.cancel()

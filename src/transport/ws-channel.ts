@@ -136,6 +136,8 @@ export class WsChannel implements Channel {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
+      // What a peer has not read by now it would not read in the time of a closing handshake.
+      if (!this.#backlog.hasRoom) this.#onBehind()
       this.#closing = this.#gone.promise
       this.#end(this.#options.peer === 'client' ? GOING_AWAY : NORMAL)
     }

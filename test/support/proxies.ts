@@ -15,10 +15,10 @@ export const rawServer = (...args: readonly string[]): object => ({
 export const startProxy = (
   t: Test,
   mcpServers: Readonly<Record<string, object>>,
-  options: ProxyOptions & { readonly pageSize?: number } = {},
+  options: ProxyOptions & { readonly pageSize?: number; readonly startupWait?: string } = {},
 ): Proxy => {
-  const { pageSize, ...rest } = options
-  const text = JSON.stringify({ mcpServers, ...(pageSize !== undefined && { pageSize }) })
+  const { pageSize, startupWait, ...rest } = options
+  const text = JSON.stringify({ mcpServers, pageSize, startupWait })
   const { config, problems } = parseConfig(text, 'test.json', process.env)
   if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
     throw new Error(`bad test configuration: ${JSON.stringify(problems)}`)

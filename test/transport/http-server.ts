@@ -318,6 +318,24 @@ t.test('a client that does not read its stream is seen, and can be cut off', asy
   t.equal(gone, 1)
 })
 
+t.test('a client that is cut off with much in front of it holds up nobody', async t => {
+  let stream: HttpStream | undefined
+  const { listener } = await listening(t, (_request, responder) => {
+    stream = responder.stream(200, {})
+  })
+  const { socket, seen } = raw(t, listener.port, 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  socket.pause()
+  await until(() => stream !== undefined, 'the stream')
+  for (let n = 0; n < 30_000; n += 1) stream?.write(Buffer.alloc(1100))
+  const sinceMs = performance.now()
+  stream?.destroy()
+  await new Promise(resolve => setImmediate(resolve))
+  // About 10 ms; 400 ms and more if each of the chunks costs an error of its own.
+  t.ok(performance.now() - sinceMs < 200)
+  socket.resume()
+  await until(() => seen.closed, 'the end of the connection')
+})
+
 t.test('a handler learns that its client left, and not when the answer was complete', async t => {
   const gone: string[] = []
   const held: HttpResponder[] = []

@@ -215,6 +215,23 @@ t.test('close flushes, then gives up on a peer that neither reads nor leaves', {
   t.same(atServer.messages, [])
 })
 
+t.test('closing on a reader that is too far behind cuts it off, and says so', { skip }, async t => {
+  const limits = { softBytes: 10_000, hardBytes: 40_000 }
+  const { path, accepted, lines } = await listening(t, { clock: new FakeClock(), limits })
+  const slow = raw(t, path)
+  slow.socket.pause()
+  const toSlow = await accepted(1)
+  const atSlow = new Recorder()
+  toSlow.listen(atSlow)
+  while (toSlow.queuedBytes <= limits.hardBytes) {
+    toSlow.send(Buffer.alloc(9000, 0x20))
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  await toSlow.close()
+  t.match(lines, [['warn', { reason: 'does not read what it is sent' }, 'a connection was cut off']])
+  t.match(atSlow.ends, [{ code: 'disconnected' }])
+})
+
 t.test(
   'a slow reader is told to its sender, cut off in the end, and troubles nobody else',
   { skip },

@@ -5,7 +5,7 @@ import t from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { createStdioSelf, protectStdout } from '../../src/transport/stdio-self.js'
 import { until } from '../support/processes.js'
-import { Recorder } from '../support/recorded-channel.js'
+import { Recorder, recordedLog } from '../support/recorded-channel.js'
 
 /** A client's two ends of our pipes. */
 function pair() {
@@ -110,12 +110,14 @@ t.test('close gives up on a client that never reads', async t => {
     },
   }
   const output = new Writable({ write: () => undefined })
-  const channel = createStdioSelf({ input: new PassThrough(), output, clock })
+  const { log, lines } = recordedLog()
+  const channel = createStdioSelf({ input: new PassThrough(), output, clock, log })
   channel.send(Buffer.from('{}'))
   const held = setInterval(() => undefined, 1000)
   await channel.close()
   clearInterval(held)
   t.equal(waitedMs, 2000)
+  t.match(lines, [['warn', { queuedBytes: 3 }, 'left a client that does not read what it is sent']])
 })
 
 t.test('what is written with console goes to stderr, so that stdout carries the protocol only', async t => {

@@ -358,6 +358,23 @@ t.test('a slow reader is told to its sender, cut off in the end, and troubles no
   t.same(await slow.closed(), [1013, 'too far behind in reading'], 'one that wakes up in time learns why')
 })
 
+t.test('closing on a reader that is too far behind cuts it off, and says so', async t => {
+  const { url, accepted, lines } = await listening(t, { clock: new FakeClock() })
+  const slow = await peer(t, url)
+  const toSlow = await accepted(1)
+  const atSlow = new Recorder()
+  toSlow.listen(atSlow)
+  slow.ws.pause()
+  while (toSlow.queuedBytes <= 32 * 1024 * 1024) toSlow.send(Buffer.alloc(1024 * 1024, 0x20))
+  const closed = toSlow.close()
+  t.equal(toSlow.close(), closed)
+  t.match(lines, [['warn', { code: 1013 }, 'a WebSocket peer was cut off']])
+  t.match(atSlow.ends, [{ code: 'disconnected' }])
+  slow.ws.resume()
+  t.same(await slow.closed(), [1013, 'too far behind in reading'])
+  await closed
+})
+
 t.test('a reader that stands still for the time it has is cut off', async t => {
   const clock = new FakeClock()
   const { url, accepted } = await listening(t, { clock })

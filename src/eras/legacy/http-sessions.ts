@@ -49,6 +49,7 @@ export class HttpSession implements Outlet {
     this.context = {
       replay: new Replay(options.clock),
       clock: options.clock,
+      log: options.log,
       isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
       live,
     }

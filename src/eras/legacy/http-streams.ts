@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.js'
+import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
@@ -20,6 +21,7 @@ const SSE_HEADERS = {
 export interface StreamContext {
   readonly replay: Replay
   readonly clock: Clock
+  readonly log: Logger
   /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
   isPrimed(): boolean
   /** Streams that are open now, for keep-alive comments. */
@@ -92,6 +94,8 @@ export class EventStream implements LiveStream {
   }
 
   #cutOff(out: HttpStream): void {
+    const { queuedBytes } = out
+    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     out.destroy()
     this.#detach()
   }

@@ -10,8 +10,11 @@ import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
 
 /** With more than this on its way a client counts as behind, and its messages wait. */
 const SLOW_BYTES = 1024 * 1024
-/** A client that has more than this in front of it when another message comes is cut off. */
-const BEHIND_BYTES = 4 * 1024 * 1024
+/**
+ * A client that has more than this in front of it when another message comes is cut off. Everything of a session is on one
+ * stream, so a notice may come right after a large answer, before a client that reads could take any of it.
+ */
+const BEHIND_BYTES = 32 * 1024 * 1024
 /** So is one that took nothing for so long. */
 const STALLED_MS = 30_000
 /** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
@@ -97,7 +100,9 @@ export class SseSession implements Channel {
   }
 
   close(): Promise<void> {
-    this.#out.end()
+    // A stream that is ended stays until all of it is read.
+    if (!this.#isOver && this.#out.queuedBytes > BEHIND_BYTES) this.#cutOff()
+    else this.#out.end()
     this.#settle(undefined)
     return Promise.resolve()
   }

@@ -60,7 +60,7 @@ const start = () => {
       end: () => send('DELETE', session),
     }
   }
-  return { reception, clock, host, send, post, open }
+  return { reception, clock, lines, host, send, post, open }
 }
 
 // ── the door ──

@@ -204,11 +204,11 @@ t.test('above 1000 sessions newcomers are sent away until one is over', async t 
   t.equal(get().status, 200)
 })
 
-t.test('a client with more than 4 MiB in front of it is cut off when another message comes', async t => {
+t.test('a client with more than 32 MiB in front of it is cut off when another message comes', async t => {
   const { host, reception, lines, session } = start()
   const stream = await session()
   const before = said(stream).length
-  stream.queuedBytes = 4 * MIB
+  stream.queuedBytes = 32 * MIB
   reception.client.tell('notifications/tools/list_changed', undefined)
   t.notOk(stream.isDestroyed)
   t.equal(said(stream).length, before + 1)
@@ -409,6 +409,19 @@ t.test('clients of SDK v1 connect, call many tools at once, hear progress and ar
   reception.client.ask(ask, undefined)
   await until(() => ask.outcomes.length > 0, 'the roots of the client')
   t.match(JSON.stringify(ask.outcomes[0]), /result/)
+  await client.ping()
+})
+
+t.test('a client that reads survives a notice on the heels of a large answer', async t => {
+  const { reception, connect } = await overSockets(t)
+  const text = 'x'.repeat(5 * MIB)
+  reception.onCall = call => {
+    call.end(resulted(textOf({ content: [{ type: 'text', text }] })))
+    reception.client.tell('notifications/tools/list_changed', undefined)
+    reception.client.tell('notifications/prompts/list_changed', undefined)
+  }
+  const client = await connect()
+  t.strictSame(await client.callTool({ name: 'large' }), { content: [{ type: 'text', text }] })
   await client.ping()
 })
 

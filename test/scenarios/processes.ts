@@ -1,0 +1,363 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { configFile, INITIALIZE, type Running, startBin, tiny } from '../support/cli.js'
+import { isRunning, until } from '../support/processes.js'
+import { rawServer, startProxy } from '../support/proxies.js'
+import { RawClient } from '../support/raw-client.js'
+
+const RAW = fileURLToPath(new URL('../fixtures/raw-server.mjs', import.meta.url))
+/** A server with a child of its own, which outlives the end of its stdin and says its process id on stderr. */
+const WITH_CHILD = `
+  import { spawn } from 'node:child_process'
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+  console.error('grandchild ' + child.pid + ' of ' + process.pid)
+  setInterval(() => {}, 1000)
+  await import(${JSON.stringify(RAW)})`
+const withChild = { command: process.execPath, args: ['--input-type=module', '-e', WITH_CHILD] }
+
+const serve = async (t: Test, servers: object, more: object = {}): Promise<Running & { url: string }> => {
+  const running = startBin(t, ['serve', '--config', configFile(t, servers, more), '--port', '0'])
+  const line = await running.line(/listening on http/)
+  return Object.assign(running, { url: line.split(' ').at(-1) ?? '' })
+}
+
+const textOf = (answer: Awaited<ReturnType<RawClient['post']>>): string =>
+  String(answer.last.message.result?.content?.[0]?.text)
+
+const introduced = async (url: string): Promise<RawClient> => {
+  const client = new RawClient(url)
+  await client.initialize()
+  return client
+}
+
+t.test('nothing of a proxy that is killed outlives it', { skip: process.platform === 'win32' }, async t => {
+  const proxy = await serve(t, { plain: rawServer(), deep: withChild })
+  const client = await introduced(proxy.url)
+  const plain = Number(textOf(await client.call(1, 'plain__pid')))
+  await until(() => /grandchild \d+ of \d+/.test(proxy.err), 'the grandchild')
+  const [, grandchild, deep] = (/grandchild (\d+) of (\d+)/.exec(proxy.err) ?? []).map(Number)
+  const pids = [plain, Number(grandchild), Number(deep)]
+  t.ok(pids.every(isRunning))
+  proxy.child.kill('SIGKILL')
+  await until(() => !pids.some(isRunning), 'their end', 5000)
+})
+
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  t.test(`${signal} answers what is under way, ends the servers and exits with 0`, async t => {
+    const proxy = await serve(t, { raw: rawServer() })
+    const client = await introduced(proxy.url)
+    const pid = Number(textOf(await client.call(1, 'raw__pid')))
+    const calls = [client.call(2, 'raw__wait'), client.call(3, 'raw__wait', '{}', { progressToken: 1 })]
+    await until(() => isRunning(pid), 'the server')
+    await client.call(4, 'raw__echo')
+    proxy.child.kill(signal)
+    for (const answer of await Promise.all(calls)) t.match(answer.last.message, { error: { code: -32603 } })
+    t.equal(await proxy.exited, 0)
+    t.notOk(isRunning(pid))
+  })
+}
+
+t.test('a second signal ends the proxy at once, with its own code', async t => {
+  const proxy = await serve(t, { slow: tiny('--stubborn') })
+  await introduced(proxy.url)
+  proxy.child.kill('SIGTERM')
+  await until(() => proxy.err.includes('closing'), 'the beginning of the end')
+  const sinceMs = performance.now()
+  proxy.child.kill('SIGINT')
+  t.equal(await proxy.exited, 130)
+  t.ok(performance.now() - sinceMs < 1000)
+})
+
+t.test('a client on stdio that is killed takes everything with it', async t => {
+  const proxy = startBin(t, ['stdio', '--config', configFile(t, { raw: rawServer() })])
+  proxy.send(INITIALIZE, { method: 'notifications/initialized' })
+  proxy.send({ id: 2, method: 'tools/call', params: { name: 'raw__pid', arguments: {} } })
+  const pid = Number(/"text":"(\d+)"/.exec(await proxy.line(/"id":2/))?.[1])
+  t.ok(isRunning(pid))
+  // What a killed client leaves of its pipes: our stdin ends, and nobody reads our stdout.
+  proxy.child.stdin?.destroy()
+  proxy.child.stdout?.destroy()
+  t.equal(await proxy.exited, 0)
+  t.notOk(isRunning(pid))
+})
+
+t.test('a client that vanishes leaves its own server to its session, and troubles nobody', async t => {
+  const proxy = startProxy(t, { mine: { ...rawServer(), sharing: 'session' }, all: rawServer() })
+  const { url } = await proxy.listen({ port: 0 })
+  const gone = await introduced(url)
+  const pid = Number(textOf(await gone.call(1, 'mine__pid')))
+  void gone.call(2, 'mine__wait').catch(() => undefined)
+  const { session } = gone
+  gone.vanish()
+  const other = await introduced(url)
+  t.equal(textOf(await other.call(1, 'all__echo', '{"a":1}')), '{"a":1}')
+  const again = new RawClient(url)
+  again.session = session
+  t.equal(await again.end(), 200)
+  await until(() => !isRunning(pid), 'the end of its server')
+  t.equal(textOf(await other.call(2, 'all__echo', '{"a":2}')), '{"a":2}')
+})
+
+// ── many at once ──
+
+type Told = { id?: unknown; method?: string; params?: any; result?: any }
+
+/** A client on a connection of its own, with all that was said to it. */
+class PipeClient {
+  readonly told: Told[] = []
+  readonly #send: (text: string) => void
+  #heard = (): void => undefined
+
+  constructor(send: (text: string) => void) {
+    this.#send = send
+  }
+
+  hear(text: string): void {
+    this.told.push(JSON.parse(text))
+    this.#heard()
+  }
+
+  send(message: object): void {
+    this.#send(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  }
+
+  async answers(count: number): Promise<void> {
+    while (this.told.filter(({ method }) => method === undefined).length < count) {
+      await new Promise<void>(resolve => {
+        this.#heard = resolve
+      })
+    }
+  }
+
+  async introduce(): Promise<void> {
+    this.send(INITIALIZE)
+    await this.answers(1)
+    this.send({ method: 'notifications/initialized' })
+    this.told.length = 0
+  }
+}
+
+const overWs = (t: Test, url: string): Promise<PipeClient> =>
+  new Promise((resolve, reject) => {
+    const ws = new WebSocket(url, 'mcp')
+    t.teardown(() => ws.terminate())
+    const client = new PipeClient(text => ws.send(text))
+    ws.on('message', (data: Buffer) => client.hear(data.toString()))
+    ws.once('open', () => resolve(client)).once('error', reject)
+  })
+
+const overSocket = (t: Test, path: string): Promise<PipeClient> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(path)
+    t.teardown(() => socket.destroy())
+    const client = new PipeClient(text => socket.write(`${text}\n`))
+    let rest = ''
+    socket.setEncoding('utf8').on('data', chunk => {
+      const lines = (rest + String(chunk)).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) client.hear(line)
+    })
+    socket.once('connect', () => resolve(client)).once('error', reject)
+  })
+
+const CALLS = 300
+
+/** All of the calls of one client, each with an answer and progress that name it; equal ids and tokens at each client. */
+const callAll = async (t: Test, client: PipeClient, who: string): Promise<void> => {
+  await client.introduce()
+  for (let id = 1; id <= CALLS; id += 1) {
+    const args = { values: [1, 2], tag: `${who} ${id}` }
+    const params = { name: `raw__progress`, arguments: args, _meta: { progressToken: id } }
+    client.send({ id, method: 'tools/call', params })
+  }
+  await client.answers(CALLS)
+  const said = (id: number) =>
+    client.told
+      .filter(told => told.id === id || told.params?.progressToken === id)
+      .map(({ params, result }) => params?.message ?? result?.content[0].text)
+  const wrong = Array.from({ length: CALLS }, (_, index) => index + 1).filter(
+    id => said(id).join() !== Array(3).fill(`${who} ${id}`).join(),
+  )
+  t.same(wrong, [], who)
+  const about = client.told.filter(({ method }) => method?.endsWith('/list_changed') !== true)
+  t.equal(about.length, 3 * CALLS)
+}
+
+t.test('calls of clients with equal ids and tokens are never crossed, lost or doubled', async t => {
+  const proxy = startProxy(t, { raw: rawServer() })
+  const { url, wsUrl = '' } = await proxy.listen({ port: 0 })
+  const http = async (who: string) => {
+    const client = await introduced(url)
+    for (let from = 1; from <= CALLS; from += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, index) => {
+          const id = from + index
+          const args = JSON.stringify({ values: [1, 2], tag: `${who} ${id}` })
+          const { heard } = await client.call(id, 'raw__progress', args, { progressToken: id })
+          const said = heard.map(({ message }) => message.params?.message ?? message.result.content[0].text)
+          t.same(said, Array(3).fill(`${who} ${id}`))
+        }),
+      )
+    }
+  }
+  const clients = [overWs(t, wsUrl), overWs(t, wsUrl)]
+  if (process.platform !== 'win32') {
+    // Not the folder of the test: the path of a socket must be short.
+    const folder = mkdtempSync(join(tmpdir(), 'sock-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const path = join(folder, 'x.sock')
+    await proxy.listenSocket(path)
+    clients.push(overSocket(t, path), overSocket(t, path))
+  }
+  await Promise.all([
+    http('A'),
+    http('B'),
+    ...clients.map(async (client, index) => callAll(t, await client, `pipe ${index}`)),
+  ])
+})
+
+t.test('a lost stream is taken up exactly where it was, among many', async t => {
+  const proxy = startProxy(t, { raw: rawServer() })
+  const { url } = await proxy.listen({ port: 0 })
+  const { session = '' } = await introduced(url)
+  const steps = Array.from({ length: 20 }, (_, index) => index + 1)
+  /** Reads events until there are `limit`, then drops the connection. */
+  const read = async (init: RequestInit, limit: number): Promise<{ id: string; told: Told }[]> => {
+    const abort = new AbortController()
+    const headers = { accept: 'application/json, text/event-stream', 'mcp-session-id': session }
+    const response = await fetch(url, {
+      ...init,
+      headers: { ...headers, ...init.headers },
+      signal: abort.signal,
+    })
+    t.equal(response.status, 200)
+    const events: { id: string; told: Told }[] = []
+    let rest = ''
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const parts = (rest + chunk).split('\n\n')
+      rest = parts.pop() ?? ''
+      for (const part of parts.slice(0, limit - events.length)) {
+        const [, id] = /^id: ?(.*)$/m.exec(part) ?? []
+        const [, data] = /^data: ?(\S.*)$/m.exec(part) ?? []
+        if (id !== undefined) events.push({ id, told: JSON.parse(data ?? '{}') })
+      }
+      if (events.length >= limit) break
+    }
+    abort.abort()
+    return events
+  }
+  const oneCall = async (id: number): Promise<void> => {
+    const args = { values: steps, tag: `call ${id}` }
+    const params = { name: 'raw__progress', arguments: args, _meta: { progressToken: id } }
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
+    const events = await read(
+      { method: 'POST', headers: { 'content-type': 'application/json' }, body },
+      2 + id,
+    )
+    for (const limit of [3, Number.POSITIVE_INFINITY]) {
+      events.push(...(await read({ headers: { 'last-event-id': events.at(-1)?.id ?? '' } }, limit)))
+    }
+    const told = events
+      .map(event => event.told)
+      .filter(({ id, method }) => id !== undefined || method !== undefined)
+    t.same(
+      told.slice(0, -1).map(({ params }) => [params.progressToken, params.progress]),
+      steps.map(step => [id, step]),
+    )
+    t.match(told.at(-1), { id, result: { content: [{ text: `call ${id}` }] } })
+  }
+  await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(oneCall))
+})
+
+// ── servers that go, and servers that are sick ──
+
+const bridged = async (t: Test, port: string, first: string): Promise<{ running: Running; url: string }> => {
+  const running = startBin(t, ['bridge', '--to', first, '--port', port, '--', process.execPath, RAW])
+  const line = await running.line(/listening on/)
+  return { running, url: / (\w+:\/\/\S+)/.exec(line)?.[1] ?? '' }
+}
+
+for (const kind of ['http', 'sse', 'ws'] as const) {
+  t.test(`a restart of a server over ${kind} costs the calls under way, and nothing else`, async t => {
+    const { running, url } = await bridged(t, '0', kind)
+    const proxy = startProxy(t, { far: { url, type: kind } })
+    const client = await introduced((await proxy.listen({ port: 0 })).url)
+    await client.listen()
+    await client.request('logging/setLevel', { level: 'debug' })
+    await client.request('resources/subscribe', { uri: 'far+file:///a' })
+    const calls = Array.from({ length: 32 }, (_, id) => client.call(`w${id}`, 'far__wait'))
+    await client.call(1, 'far__echo')
+    running.child.kill('SIGKILL')
+    await running.exited
+    for (const { last } of await Promise.all(calls)) {
+      t.match(last.message.error, { code: -32603, message: /far/ })
+    }
+    await bridged(t, new URL(url).port, kind)
+    const answered = async (id: number): Promise<boolean> =>
+      (await client.call(id, 'far__echo')).last.message.result !== undefined
+    const sinceMs = performance.now()
+    let id = 2
+    while (!(await answered(id)) && performance.now() - sinceMs < 5000) id += 1
+    // The next attempt may be due only a while after the last one failed.
+    t.ok(performance.now() - sinceMs < 2000)
+    const seen: string[] = JSON.parse(textOf(await client.call('s', 'far__seen')))
+    t.ok(seen.some(line => line.includes('"level":"debug"')))
+    await client.call('t', 'far__touch', '{"uri":"file:///a"}')
+    const isNews = (heard: { message: Told }) =>
+      heard.message.method === 'notifications/resources/updated' &&
+      heard.message.params.uri === 'far+file:///a'
+    t.ok(await client.ambientIs(isNews))
+  })
+}
+
+t.test('sick servers cost a client no more than the start-up wait, and say what is wrong', async t => {
+  const proxy = await serve(
+    t,
+    {
+      good: rawServer(),
+      hangs: {
+        command: process.execPath,
+        args: ['-e', 'setInterval(() => {}, 1000)'],
+        timeouts: { connect: '1s' },
+      },
+      exits: { command: process.execPath, args: ['-e', 'process.exit(3)'] },
+      missing: { command: 'no-such-program-anywhere' },
+      talks: {
+        command: process.execPath,
+        args: [
+          '--input-type=module',
+          '-e',
+          `console.log('*** Welcome ***'); await import(${JSON.stringify(RAW)})`,
+        ],
+      },
+      late: tiny('--slow', '900'),
+    },
+    { startupWait: '300ms' },
+  )
+  const client = new RawClient(proxy.url)
+  const sinceMs = performance.now()
+  await client.initialize()
+  t.ok(performance.now() - sinceMs < 2000)
+  await client.listen()
+  t.match(await client.call(1, 'talks__echo'), { status: 200, last: { message: { result: {} } } })
+  for (const [id, name, words] of [
+    ['e', 'exits', 'Server exits is not reachable: exited with code 3'],
+    ['h', 'hangs', 'Server hangs is not reachable: No answer to initialize within 1 s'],
+    ['m', 'missing', 'Server missing is not reachable: .*check "command"'],
+  ] as const) {
+    t.match((await client.call(id, `${name}__x`)).last.message.error, {
+      code: -32603,
+      message: new RegExp(words),
+    })
+  }
+  await client.ambientIs(({ message }) => message.method === 'notifications/tools/list_changed')
+  const { tools } = (await client.request('tools/list')).last.message.result
+  const names: string[] = tools.map((tool: { name: string }) => tool.name)
+  t.ok(['good__echo', 'talks__echo', 'late__echo'].every(name => names.includes(name)))
+  proxy.child.kill('SIGKILL')
+})

@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+
+const FIXTURE = fileURLToPath(new URL('../fixtures/matrix-server.mjs', import.meta.url))
+const PRINT_PORT = new URL('../fixtures/print-port.mjs', import.meta.url).href
+const EVERYTHING_MAIN = fileURLToPath(
+  new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
+)
+
+/** How a server is configured, by the transport over which test/fixtures/matrix-server.mjs serves. */
+const ENTRIES = {
+  stdio: undefined,
+  sse: (port: string) => ({ type: 'sse', url: `http://127.0.0.1:${port}/sse` }),
+  http: (port: string) => ({ type: 'http', url: `http://127.0.0.1:${port}/mcp` }),
+  'http-json': (port: string) => ({ type: 'http', url: `http://127.0.0.1:${port}/mcp` }),
+  ws: (port: string) => ({ url: `ws://127.0.0.1:${port}` }),
+  socket: (path: string) => ({ url: `unix://${path}` }),
+} as const
+
+/** A transport between the proxy and a server; `http-json` answers requests with JSON, `http` with streams. */
+export type ServerKind = keyof typeof ENTRIES
+
+/** Every transport of servers. */
+export const SERVERS = Object.keys(ENTRIES) as ServerKind[]
+
+/** A server of the matrix, running or to be run by the proxy. */
+export interface MatrixServer {
+  /** What stands in the configuration for it. */
+  readonly entry: object
+  /** Kills it; one on stdio is the proxy's child and known by its process id. Resolves when it is gone. */
+  kill(pid: number): Promise<void>
+  /** Starts it again where it was; one on stdio is started by the proxy. Resolves when it can be reached. */
+  restart(): Promise<void>
+}
+
+/** Starts a server that agrees to `revision` whatever is offered; it ends with the test. */
+export const startServer = async (t: Test, kind: ServerKind, revision: string): Promise<MatrixServer> => {
+  const entryFor = ENTRIES[kind]
+  if (entryFor === undefined) {
+    return {
+      entry: { command: process.execPath, args: [FIXTURE, kind, revision] },
+      kill: pid => Promise.resolve(void process.kill(pid, 'SIGKILL')),
+      restart: () => Promise.resolve(),
+    }
+  }
+  let address = kind === 'socket' ? socketPath(t) : '0'
+  let child: ChildProcess | undefined
+  const start = async (): Promise<void> => {
+    const started = await startChild([FIXTURE, kind, revision, address])
+    address = started.address
+    child = started.child
+  }
+  const kill = async (): Promise<void> => {
+    if (child !== undefined) await end(child)
+  }
+  t.teardown(kill)
+  await start()
+  return { entry: entryFor(address), kill, restart: start }
+}
+
+/** Where a socket can be: the folders of tests have paths that are longer than a socket's may be. */
+export const socketPath = (t: Test): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'matrix-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  return join(folder, 's')
+}
+
+const startChild = async (args: readonly string[]): Promise<{ child: ChildProcess; address: string }> => {
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  return { child, address: await addressIn(child.stdout) }
+}
+
+/** What follows `listening` in the output of a server; the rest of the output is thrown away. */
+const addressIn = async (output: Readable): Promise<string> => {
+  for await (const line of createInterface({ input: output })) {
+    const address = /^listening (.+)$/.exec(line)?.[1]
+    if (address === undefined) continue
+    output.resume()
+    return address
+  }
+  throw new Error('the server ended before it listened')
+}
+
+// ── @modelcontextprotocol/server-everything ──
+
+const MODES = {
+  stdio: undefined,
+  sse: ENTRIES.sse,
+  streamableHttp: ENTRIES.http,
+} as const
+
+/** The modes of the reference server. */
+export const EVERYTHING = Object.keys(MODES) as (keyof typeof MODES)[]
+
+/** What stands in the configuration for the reference server, which runs until the test ends. */
+export const startEverything = async (t: Test, mode: keyof typeof MODES): Promise<object> => {
+  const entryFor = MODES[mode]
+  if (entryFor === undefined) return { command: process.execPath, args: [EVERYTHING_MAIN, mode] }
+  const child = spawn(process.execPath, ['--import', PRINT_PORT, EVERYTHING_MAIN, mode], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, PORT: '0' },
+  })
+  t.teardown(() => end(child))
+  return entryFor(await addressIn(child.stderr))
+}
+
+const end = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
