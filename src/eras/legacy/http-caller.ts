@@ -14,7 +14,8 @@ import { newPlace, readStream, reopenMs, type StreamPlace, sleep } from './http-
 
 const POST_HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const RESUME_TRIES = 5
-const RESUME = { firstMs: 1000, maxMs: 15_000 }
+/** The first try comes soon: a break on the way is over by then, and whether the server itself is gone is known. */
+const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
 /** How long an exchange may stay open after its request was answered or cancelled. */
 const LINGER_MS = 5000
@@ -162,6 +163,10 @@ export class HttpCaller implements Conversation {
       await sleep(this.#clock, reopenMs(place, tries, RESUME), stop.signal)
       if (!isOpen()) return
       const opened = await this.#openStream(place, stop.signal)
+      if (opened instanceof Fault) {
+        this.#fail(id, opened)
+        return
+      }
       if (typeof opened === 'number' && isFinal(opened)) break
       reply = typeof opened === 'number' ? undefined : opened
     }
@@ -213,11 +218,11 @@ export class HttpCaller implements Conversation {
     for (let tries = 0; !this.#isOver; ) {
       const opened = await this.#openStream(place, this.#all.signal)
       let heard = false
-      if (typeof opened === 'object') {
+      if (typeof opened === 'object' && !(opened instanceof Fault)) {
         this.hearsAmbient = true
         heard = await this.#read(opened, place, undefined)
         this.hearsAmbient = false
-      } else if (isFinal(opened)) {
+      } else if (typeof opened === 'number' && isFinal(opened)) {
         // 405: there is no such stream. A place that the server no longer knows is given up first.
         if (place.lastEventId === undefined) return
         place.lastEventId = undefined
@@ -227,8 +232,14 @@ export class HttpCaller implements Conversation {
     }
   }
 
-  /** Opens the standalone stream, or takes up any stream at its place; the HTTP status if it cannot, 0 without one. */
-  async #openStream({ lastEventId }: StreamPlace, signal: AbortSignal): Promise<InboundReply | number> {
+  /**
+   * Opens the standalone stream, or takes up any stream at its place; the HTTP status if it cannot, 0 without one, a Fault if
+   * nobody is there any more.
+   */
+  async #openStream(
+    { lastEventId }: StreamPlace,
+    signal: AbortSignal,
+  ): Promise<InboundReply | Fault | number> {
     const headers = {
       accept: 'text/event-stream',
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
@@ -242,7 +253,8 @@ export class HttpCaller implements Conversation {
       return reply.status
     } catch (thrown) {
       this.#log.debug({ err: thrown }, 'could not open a stream')
-      return 0
+      const fault = Fault.from(thrown)
+      return fault.code === 'unavailable' ? new Fault('disconnected', `it is gone: ${fault.message}`) : 0
     }
   }
 

@@ -20,7 +20,7 @@ const BEHIND_BYTES = 32 * 1024 * 1024
  * An answer does not follow on the heels of what was said about its request: SDK clients handle notifications a moment later
  * than answers, and drop the progress of a request whose answer was in the same read.
  */
-const SETTLE_MS = 2
+const SETTLE_MS = 5
 
 /** What a face on a channel needs beside what every uplink needs. */
 export interface PipeOptions extends UplinkOptions {

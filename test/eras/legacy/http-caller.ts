@@ -342,13 +342,25 @@ t.test('after five tries in vain the request fails', async t => {
     t.same(ends, [])
     await pass(clock, 20_000)
     const again = http.next()
-    if (tries % 2 === 0) again.break()
-    else again.reply(503)
+    again.reply(503)
   }
   await settled()
   t.same(ends, ['disconnected: The server ended the stream without an answer'])
   await pass(clock, 100_000)
   t.equal(http.waiting, 0)
+})
+
+t.test('a request whose server is gone fails as soon as that is known', async t => {
+  const { call, http, clock } = await connected()
+  const { exchange, ends } = call()
+  exchange.sse()
+  exchange.raw('id: e1\ndata: \n\n')
+  exchange.end()
+  await settled()
+  await pass(clock, 400)
+  http.next().break()
+  await settled()
+  t.match(ends, [/^disconnected: it is gone/])
 })
 
 t.test('a server that refuses to resume is not asked again', async t => {

@@ -245,6 +245,6 @@ t.test('an answer comes a moment after what was said about its request', async t
   noisy?.progress(rawText('{"progress":1}'))
   noisy?.end(EMPTY)
   t.match(client.take(), [{ id: 2 }, { method: 'notifications/progress' }], 'no answer in the same read')
-  clock.advance(2)
+  clock.advance(5)
   t.match(client.take(), [{ id: 1, result: {} }])
 })
