@@ -1,4 +1,4 @@
-import { type JsonText, elementsOf, kindOf, membersOf, stringOf } from './json-text.js'
+import { elementsOf, type JsonText, kindOf, membersOf, stringOf } from './json-text.js'
 
 /**
  * One spelling for all texts of the same JSON value, to be hashed (RFC 8785): no white space, members sorted by the UTF-16
@@ -19,7 +19,8 @@ export const canonicalJson = (text: JsonText): string => {
       return JSON.stringify(stringOf(text))
     case 'number':
       return canonicalNumber(text.toString('latin1'))
-    default:
+    case 'boolean':
+    case 'null':
       return text.toString('latin1')
   }
 }

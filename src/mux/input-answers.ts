@@ -1,0 +1,79 @@
+import { withoutKeys } from '../kernel/json-edit.js'
+import {
+  elementsOf,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  stringOf,
+  withMember,
+} from '../kernel/json-text.js'
+
+/** What is known about the answer to one kind of question. */
+interface AnswerKind {
+  /** The members of its result; `_meta` and what we do not know say nothing to the other era. */
+  readonly members: ReadonlySet<string>
+  readonly isWellFormed: (answer: JsonText) => boolean
+}
+
+const ACTIONS: ReadonlySet<string | undefined> = new Set(['accept', 'decline', 'cancel'])
+
+const isKind = (text: JsonText | undefined, ...kinds: readonly ReturnType<typeof kindOf>[]): boolean =>
+  text !== undefined && kinds.includes(kindOf(text))
+
+const ANSWERS: Readonly<Record<string, AnswerKind>> = {
+  'roots/list': {
+    members: new Set(['roots']),
+    isWellFormed(answer) {
+      const roots = memberOf(answer, 'roots')
+      return (
+        roots !== undefined &&
+        isKind(roots, 'array') &&
+        elementsOf(roots).every(root => isKind(memberOf(root, 'uri'), 'string'))
+      )
+    },
+  },
+  'sampling/createMessage': {
+    members: new Set(['role', 'content', 'model', 'stopReason']),
+    isWellFormed: answer =>
+      isKind(memberOf(answer, 'role'), 'string') &&
+      isKind(memberOf(answer, 'content'), 'object', 'array') &&
+      isKind(memberOf(answer, 'model'), 'string'),
+  },
+  'elicitation/create': {
+    members: new Set(['action', 'content']),
+    isWellFormed(answer) {
+      const content = memberOf(answer, 'content')
+      const isAccepted = stringOf(memberOf(answer, 'action')) === 'accept'
+      if (!ACTIONS.has(stringOf(memberOf(answer, 'action')))) return false
+      return content === undefined || !isAccepted || kindOf(content) === 'object'
+    },
+  },
+}
+
+/** Whether something can be the result of such a question (schema: the result type of each). */
+export const isAnswer = (method: string, answer: JsonText): boolean =>
+  kindOf(answer) === 'object' && ANSWERS[method]?.isWellFormed(answer) === true
+
+/**
+ * An answer as the other era knows it: only the members of its result type; `content` only if the user accepted; of the
+ * roots those that are files, as both eras demand (client/roots, "Data Types").
+ */
+export const bareAnswer = (method: string, answer: JsonText): JsonText => {
+  const known = withoutKeys(answer, key => ANSWERS[method]?.members.has(key) !== true)
+  switch (method) {
+    case 'roots/list':
+      return withMember(known, 'roots', fileRoots(memberOf(known, 'roots') ?? known))
+    case 'elicitation/create':
+      return stringOf(memberOf(known, 'action')) === 'accept'
+        ? known
+        : withoutKeys(known, key => key === 'content')
+    default:
+      return known
+  }
+}
+
+const fileRoots = (roots: JsonText): JsonText =>
+  mapElements(roots, root =>
+    stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true ? root : undefined,
+  )

@@ -1,0 +1,59 @@
+import type { Clock } from '../kernel/clock.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { Ask, Call, Client } from '../model/links.js'
+import type { Outcome } from '../model/outcome.js'
+import type { Binding } from './sealed-state.js'
+
+/** Where a call that may be parked comes from and goes to. */
+export interface ParkOrigin {
+  /** The connection to its server; only its identity counts. */
+  readonly connection: object
+  /** For texts that clients read. */
+  readonly server: string
+  readonly binding: Binding
+}
+
+/** How much is parked, how long and how often. */
+export interface ParkLimits {
+  /** How long questions are collected before the client is told of them. */
+  readonly windowMs: number
+  /** How long the client may take for one round. */
+  readonly roundMs: number
+  /** How long one call may be parked in all, from its first round on. */
+  readonly totalMs: number
+  readonly rounds: number
+  readonly perPrincipal: number
+  readonly perConnection: number
+  /** How often a server that wants progress on its question gets some. */
+  readonly beatMs: number
+  /** A larger result that comes while nobody waits for it is not kept. */
+  readonly resultBytes: number
+}
+
+/** A call as the table of parks sees it. */
+export interface Parkable {
+  readonly id: string
+  readonly from: ParkOrigin
+  readonly client: Client
+}
+
+/** What a park needs of the table that it stands in. */
+export interface ParkHouse {
+  readonly clock: Clock
+  readonly limits: ParkLimits
+  /** The `requestState` by which the client finds the park again. */
+  mintState(
+    park: { readonly id: string; readonly round: number; readonly ttlMs: number },
+    from: ParkOrigin,
+  ): string
+  /** What a server hears whose question this client cannot be asked; undefined if it can. */
+  refusal(client: Client, ask: Pick<Ask, 'method' | 'params'>): Outcome | undefined
+  /** Whether this request of the client wants such a log line. */
+  wantsNotice(call: Call, method: string, params: JsonText | undefined): boolean
+  /** Takes a place for a call that is about to be parked; false if there is none. */
+  admit(park: Parkable): boolean
+  /** The call runs again, or is over: gives its place back. */
+  release(park: Parkable): void
+  /** The call is over. */
+  forget(park: Parkable): void
+}

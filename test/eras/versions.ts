@@ -1,0 +1,35 @@
+import t from 'tap'
+import { claimsModern, isBeforeModern, isModernRevision, SUPPORTED } from '../../src/eras/versions.js'
+
+t.test('what we speak is offered modern first, then from the newest to the oldest', async t => {
+  t.same(SUPPORTED, ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
+})
+
+t.test('versions are told apart by their date; what is no date is newer than anything old', async t => {
+  t.same(['2026-07-28', '2026-07-29', '2025-11-25', 'DRAFT'].map(isModernRevision), [
+    true,
+    false,
+    false,
+    false,
+  ])
+  t.same(['2024-10-07', '2025-11-25', '2026-07-28', 'DRAFT', ''].map(isBeforeModern), [
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
+})
+
+t.test('a header means the modern era if any of its values does', async t => {
+  const headers = [
+    '2026-07-28',
+    ' 2027-01-01\t',
+    '2025-11-25, 2026-07-28',
+    '2025-11-25',
+    'DRAFT',
+    '',
+    undefined,
+  ]
+  t.same(headers.map(claimsModern), [true, true, true, false, false, false, false])
+})
