@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
+import { withLimit } from '../kernel/with-limit.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
@@ -19,6 +20,8 @@ export interface CatalogOptions {
   readonly pageSize: number
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
+  /** How long a new client has waited for them before. */
+  readonly startupWaitMs: number
   /** Told after a merged list has become another one. */
   readonly onChanged: (list: ListName) => void
   /** The one server of a proxy that has no other is shown as it is. */
@@ -166,13 +169,16 @@ export class Catalog {
   /** Reads a list from some servers at once; resolves with why they could not be read, as far as known in time. */
   async #refresh(list: ListName, isWanted: (server: Server) => boolean): Promise<Fault[]> {
     const faults: Fault[] = []
-    const reads = [...this.#slices.keys()].filter(isWanted).map(server =>
-      this.read(server, list).catch((thrown: unknown) => {
+    const { listWaitMs, startupWaitMs, clock } = this.#options
+    const reads = [...this.#slices.keys()].filter(isWanted).map(server => ({
+      read: this.read(server, list).catch((thrown: unknown) => {
         faults.push(Fault.from(thrown))
       }),
-    )
-    const { listWaitMs, clock } = this.#options
-    if (reads.length > 0) await withLimit(Promise.all(reads), listWaitMs, clock)
+      // One that hangs has had its chance: it would hold up every list of every client.
+      isWorthWaiting: server.unansweredMs <= startupWaitMs + listWaitMs,
+    }))
+    const waits = reads.filter(({ isWorthWaiting }) => isWorthWaiting).map(({ read }) => read)
+    if (waits.length > 0) await withLimit(Promise.all(waits), listWaitMs, clock)
     return faults
   }
 
@@ -262,12 +268,3 @@ const namedFault = (server: Server, fault: Fault): Fault =>
         data: { ...fault.data, server: server.name },
         cause: fault,
       })
-
-const withLimit = async (work: Promise<unknown>, limitMs: number, clock: Clock): Promise<void> => {
-  let timer: Timer | undefined
-  const limit = new Promise<void>(resolve => {
-    timer = clock.after(limitMs, resolve)
-  })
-  await Promise.race([work, limit])
-  timer?.cancel()
-}

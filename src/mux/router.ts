@@ -6,6 +6,7 @@ import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
+import { withLimit } from '../kernel/with-limit.js'
 import type { Ask, Call, Client, DownCall, Reception, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import { failed, resulted } from '../model/outcome.js'
@@ -116,13 +117,12 @@ export class Router implements Reception, ConnectionListener {
     // A server that we know already need not run for a client that may never use it.
     const starts = this.pool.servers
       .filter(server => server.facts === undefined)
-      .map(server => startFor(server, client))
-    let timer: Disposable | undefined
-    const limit = new Promise<void>(resolve => {
-      timer = clock.after(startupWaitMs, resolve)
-    })
-    if (starts.length > 0) await Promise.race([Promise.all(starts), limit])
-    timer?.[Symbol.dispose]()
+      .map(server => ({ started: startFor(server, client), restMs: startupWaitMs - server.unansweredMs }))
+      .filter(({ restMs }) => restMs > 0)
+    if (starts.length > 0) {
+      const restMs = Math.max(...starts.map(start => start.restMs))
+      await withLimit(Promise.all(starts.map(start => start.started)), restMs, clock)
+    }
     const welcome = joinWelcome(this.pool.servers, isAlone)
     guest.announced = welcome.capabilities
     return welcome

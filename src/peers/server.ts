@@ -16,6 +16,7 @@ export class Server {
   readonly #context: ConnectionContext
   readonly #connections = new Map<string, Connection>()
   #facts: ServerFacts | undefined
+  #askedSinceMs: number | undefined
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
@@ -26,6 +27,7 @@ export class Server {
       listener: {
         ready: connection => {
           this.#facts = connection.link?.facts ?? this.#facts
+          this.#askedSinceMs = undefined
           context.listener.ready(connection)
         },
         lost: (connection, why) => context.listener.lost(connection, why),
@@ -44,6 +46,14 @@ export class Server {
   /** What the server last said about itself; undefined until it was reached once. */
   get facts(): ServerFacts | undefined {
     return this.#facts
+  }
+
+  /**
+   * How long somebody has been waiting for the server, over however many attempts, in milliseconds: who comes later need not
+   * wait as long as the first again.
+   */
+  get unansweredMs(): number {
+    return this.#askedSinceMs === undefined ? 0 : this.#context.clock.nowMs() - this.#askedSinceMs
   }
 
   get connections(): Iterable<Connection> {
@@ -110,6 +120,9 @@ export class Server {
   #connection(share: Share): Connection {
     if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
     let connection = this.#connections.get(share.key)
+    if (![...this.#connections.values()].some(({ link }) => link !== undefined)) {
+      this.#askedSinceMs ??= this.#context.clock.nowMs()
+    }
     if (connection === undefined) {
       connection = new Connection(this.options, share, this.#context)
       this.#connections.set(share.key, connection)

@@ -31,6 +31,26 @@ t.test('a newcomer waits for servers that start, but not longer than the start-u
   })
 })
 
+t.test('a server that hangs holds up those who come first, not everybody who comes after them', async t => {
+  const world = new World({ a: { tools: [tool('x')] }, slow: { prompts: [] } })
+  world.server('slow').dialling = 'hang'
+  greet(world, world.newcomer())
+  await world.pass(3000)
+  const second = greet(world, world.newcomer())
+  await world.pass(1900)
+  t.equal(second.welcome, undefined, 'it waits for the rest of the first wait')
+  await world.pass(200)
+  t.ok(second.welcome)
+  await world.pass(3000)
+  const third = world.newcomer()
+  const greeted = greet(world, third)
+  await settled()
+  t.ok(greeted.welcome, 'after that nobody waits')
+  const call = third.call('tools/list')
+  await settled()
+  t.match(call.ended, { result: { tools: [{ name: 'a__x' }] } }, 'nor for a list')
+})
+
 t.test('when all servers are there, or known to be away, a newcomer waits for nothing', async t => {
   const world = new World({
     a: { tools: [] },
