@@ -90,11 +90,16 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   }
 }
 
+/** Per server: only `sharing: "session"` comes near them. */
+const MAX_PROCESSES = 64
+const MAX_REMOTE_SESSIONS = 1000
+
 const toOptions = (server: ServerConfig): ServerOptions => ({
   name: server.name,
   alias: aliasOf(server.name, server.prefix === false ? undefined : server.prefix),
   sharing: server.sharing,
   start: server.start,
+  maxConnections: server.transport.kind === 'stdio' ? MAX_PROCESSES : MAX_REMOTE_SESSIONS,
   timeouts: server.timeouts,
 })
 

@@ -9,6 +9,8 @@ export interface ServerOptions {
   readonly alias: string
   readonly sharing: Sharing
   readonly start: 'lazy' | 'eager'
+  /** How many connections may be open at a time; each of a program on this machine is a process of its own. */
+  readonly maxConnections: number
   readonly timeouts: {
     /** To connect and initialize; generous, because package runners install on first start. */
     readonly connectMs: number

@@ -124,6 +124,11 @@ export class Server {
       this.#askedSinceMs ??= this.#context.clock.nowMs()
     }
     if (connection === undefined) {
+      if (this.#connections.size >= this.options.maxConnections) {
+        const { name } = this
+        const words = `Server ${name} has ${this.options.maxConnections} connections already; try again later`
+        throw new Fault('overloaded', words, { data: { server: name } })
+      }
       connection = new Connection(this.options, share, this.#context)
       this.#connections.set(share.key, connection)
     }

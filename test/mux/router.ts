@@ -270,6 +270,27 @@ t.test('what runs for an absent client alone is stopped, and starts again when i
   t.same(closed(), [true, false, false])
 })
 
+t.test(
+  'a server has so many connections and no more; the client that is too many hears which server',
+  async t => {
+    const options = { sharing: 'session', maxConnections: 2 } as const
+    const world = new World({ own: { tools: [tool('x')], options } })
+    const clients = [await world.client(), await world.client(), await world.client()]
+    const calls = clients.map(client => client.call('tools/call', { name: 'own__x' }))
+    await settled()
+    t.equal(world.server('own').links.length, 2)
+    t.match(calls[2]?.ended, {
+      code: -32603,
+      message: /^Server own has 2 connections/,
+      data: { server: 'own' },
+    })
+    clients[0]?.leave()
+    clients[2]?.call('tools/call', { name: 'own__x' })
+    await settled()
+    t.equal(world.server('own').links.length, 3, 'the place of one that left is free')
+  },
+)
+
 t.test('nothing is kept of a thousand clients that came, did everything, and left', async t => {
   const world = new World({
     shared: { tools: [tool('x')], resources: [resource('x:1')], capabilities: { logging: true } },

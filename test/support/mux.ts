@@ -119,6 +119,7 @@ export class FakeServer {
       name: this.name,
       alias: this.name,
       sharing: 'principal',
+      maxConnections: 1000,
       start: 'lazy',
       timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
       ...this.script.options,

@@ -58,6 +58,7 @@ class Stage {
         name: alias,
         alias,
         sharing: 'principal',
+        maxConnections: 1000,
         start: 'lazy',
         timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
       })),
