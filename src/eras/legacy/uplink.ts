@@ -26,6 +26,8 @@ const EMPTY = rawText('{}')
 const UNSUPPORTED_VERSION = -32022
 /** Messages that may wait for the answer to `initialize`. */
 const QUEUE_MAX = 1000
+/** Requests that one client may have under way. */
+const CALLS_MAX = 1000
 let clients = 0
 
 /**
@@ -157,6 +159,11 @@ export class LegacyUplink implements Client {
     const key = idKey(id)
     if (this.#calls.has(key)) {
       replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
+      return
+    }
+    if (this.#calls.size >= CALLS_MAX) {
+      const words = `More than ${CALLS_MAX} requests are under way; try again when some are answered`
+      replies.end(encodeRefusal(id, encodeFault(new Fault('overloaded', words))))
       return
     }
     const call = new InboundCall({ id, key, method, params, replies, uplink: this })

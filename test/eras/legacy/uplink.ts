@@ -525,3 +525,18 @@ t.test('notices of the client reach the mux, ours reach the client, from the gre
   say({ id: 5, method: 'notifications/initialized' })
   t.equal(reception.last.method, 'notifications/initialized', 'with an id it is a request like any other')
 })
+
+t.test('a client has a thousand requests under way and no more', async t => {
+  const { open, say, take, reception, uplink } = start()
+  await open()
+  take()
+  for (let id = 0; id < 1000; id += 1) say({ id, method: 'tools/call' })
+  t.equal(reception.calls.length, 1000)
+  say({ id: 'one more', method: 'tools/call' })
+  const refused = take().map(line => JSON.parse(line))
+  t.match(refused, [{ id: 'one more', error: { code: -32603, data: { reason: 'overloaded' } } }])
+  reception.calls[0]?.end(resulted(rawText('{}')))
+  say({ id: 'one more', method: 'tools/call' })
+  t.equal(reception.calls.length, 1001)
+  uplink.close('done')
+})
