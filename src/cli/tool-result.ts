@@ -33,7 +33,7 @@ const description = (block: JsonText): string => {
   const facts = ['name', 'uri', 'mimeType'].flatMap(key => stringOf(memberOf(inner, key)) ?? [])
   const data = memberOf(inner, 'data') ?? memberOf(inner, 'blob')
   if (data !== undefined) facts.push(`${Math.floor(((data.length - 2) * 3) / 4)} bytes`)
-  return [type, ...facts].join(' ') + '; --json shows it whole'
+  return `${[type, ...facts].join(' ')}; --json shows it whole`
 }
 
 /** A progress notification as one line. */

@@ -46,7 +46,7 @@ export type InboundVerdict =
   | Refused
 
 /** A message that must not be handled. */
-export interface Refused {
+interface Refused {
   readonly is: 'refused'
   /** Undefined for a notification, an answer or an array: on a pipe nothing is said, over HTTP an error without id. */
   readonly id: JsonText | undefined

@@ -20,7 +20,7 @@ const RUNNING: State = { at: 'running' }
 const OVER: State = { at: 'over' }
 const NO_INPUT = 'Client did not provide input'
 /** Every cause has the same words, so that nobody can find out which states exist (basic/patterns/mrtr, "Security"). */
-export const INVALID_STATE = 'Invalid or expired requestState'
+const INVALID_STATE = 'Invalid or expired requestState'
 
 /**
  * A request of a modern client at a legacy server, which may ask something in its course. The live call takes it for the

@@ -30,10 +30,10 @@ interface Bound extends Binding {
 }
 
 /** An answer that a client gave to a question, by the hash of the question. */
-export type History = readonly (readonly [question: string, answer: JsonText])[]
+type History = readonly (readonly [question: string, answer: JsonText])[]
 
 /** A call that waits in this process, or another, for answers to its server's questions. */
-export interface ParkState extends Bound {
+interface ParkState extends Bound {
   readonly kind: 'park'
   readonly parkId: string
   /** Which process holds it. */
@@ -44,7 +44,7 @@ export interface ParkState extends Bound {
 }
 
 /** A question that a server asked when nothing was under way, put to the client before its request is sent on. */
-export interface PreState extends Bound {
+interface PreState extends Bound {
   readonly kind: 'pre'
   readonly parkId: string
   readonly replica: string
@@ -52,14 +52,14 @@ export interface PreState extends Bound {
 }
 
 /** A modern server's own state on its way through the client: nothing of it is kept here. */
-export interface RelayState extends Bound {
+interface RelayState extends Bound {
   readonly kind: 'relay'
   /** The server's `requestState` as it came, byte for byte; undefined if it sent none. */
   readonly inner: JsonText | undefined
 }
 
 /** Pages that the user was asked to visit before the call is made again. */
-export interface UrlState extends Bound {
+interface UrlState extends Bound {
   readonly kind: 'url'
   readonly elicitations: readonly string[]
 }
@@ -82,7 +82,7 @@ export interface Sealer {
 }
 
 /** Above this an answer history is left out: it travels twice per round. */
-export const HISTORY_MAX_BYTES = 8 * 1024
+const HISTORY_MAX_BYTES = 8 * 1024
 /** A server's own state is the only part that can be large. */
 const PLAIN_MAX_BYTES = 256 * 1024
 const TEXT_MAX_CHARS = 360 * 1024

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
 import { ALIAS, type Flow, type Rig, runMatrix } from '../support/matrix.js'
+import type { Loose } from '../support/raw-client.js'
 
 const WAITS = 8
 const URI = `${ALIAS}+file:///1`
 
 /** How a call ended. */
-const outcomeOf = async (call: Promise<unknown>): Promise<any> => {
+const outcomeOf = async (call: Promise<unknown>): Promise<Loose> => {
   try {
     return { result: await call }
   } catch (error) {
@@ -46,7 +47,7 @@ const reconnect: Flow = async rig => {
   )
   const from = wire.heard.length
   await server.kill(pid)
-  for (const outcome of await Promise.all(waits)) assertLost(outcome as any)
+  for (const outcome of await Promise.all(waits)) assertLost(outcome as Loose)
   for (const outcome of await Promise.all(load)) if ('error' in outcome) assertLost(outcome)
   await server.restart()
   // A subscriber is told that it may have missed something once its subscription is renewed.

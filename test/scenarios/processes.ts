@@ -8,7 +8,7 @@ import { WebSocket } from 'ws'
 import { configFile, INITIALIZE, type Running, startBin, tiny } from '../support/cli.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/raw-client.js'
 
 const RAW = fileURLToPath(new URL('../fixtures/raw-server.mjs', import.meta.url))
 /** A server with a child of its own, which outlives the end of its stdin and says its process id on stderr. */
@@ -105,7 +105,7 @@ t.test('a client that vanishes leaves its own server to its session, and trouble
 
 // ── many at once ──
 
-type Told = { id?: unknown; method?: string; params?: any; result?: any }
+type Told = { id?: unknown; method?: string; params?: Loose; result?: Loose }
 
 /** A client on a connection of its own, with all that was said to it. */
 class PipeClient {

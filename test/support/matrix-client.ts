@@ -14,6 +14,7 @@ import { WebSocket } from 'ws'
 import { BIN } from './cli.js'
 import { socketPath } from './matrix-server.js'
 import { startProxy } from './proxies.js'
+import type { Loose } from './raw-client.js'
 
 /** How every proxy is configured, beside its servers. */
 const SETTINGS = {
@@ -77,9 +78,9 @@ export const openDoor = (t: Test, kind: ClientKind, servers: Readonly<Record<str
 export interface AnyMessage {
   readonly id?: string | number | undefined
   readonly method?: string
-  readonly params?: any
-  readonly result?: any
-  readonly error?: { code: number; message: string; data?: any }
+  readonly params?: Loose
+  readonly result?: Loose
+  readonly error?: { code: number; message: string; data?: Loose }
 }
 
 /** What went over a client's transport, in order. */

@@ -8,6 +8,7 @@ import {
 import type { Test } from 'tap'
 import { CLIENTS, type ClientKind, openDoor, Wire } from './matrix-client.js'
 import { type MatrixServer, SERVERS, type ServerKind, startServer } from './matrix-server.js'
+import type { Loose } from './raw-client.js'
 
 /** The revisions with a handshake, oldest first. */
 const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const
@@ -86,7 +87,7 @@ export interface Rig {
   /** Calls a tool; the text of its first block. */
   call(tool: string, args?: object): Promise<string>
   /** Calls a tool that answers with JSON. */
-  json(tool: string, args?: object): Promise<any>
+  json(tool: string, args?: object): Promise<Loose>
 }
 
 /** Connects a client through a new proxy to a server, which gets the name `ALIAS`. */
@@ -100,12 +101,16 @@ export const connectClient = async (
   const wire = new Wire(transport, revision)
   const client = new Client({ name: 'test', version: '1' }, { capabilities: CAPABILITIES })
   const asked: { method: string; params?: unknown }[] = []
-  const remember = ({ method, params }: { method: string; params?: unknown }): void => {
-    asked.push(params === undefined ? { method } : { method, params })
-  }
-  client.setRequestHandler(CreateMessageRequestSchema, ask => (remember(ask), SAMPLED))
-  client.setRequestHandler(ElicitRequestSchema, ask => (remember(ask), ELICITED))
-  client.setRequestHandler(ListRootsRequestSchema, ask => (remember(ask), { roots: ROOTS }))
+  /** Keeps a question, and answers it. */
+  const answer =
+    <T>(result: T) =>
+    ({ method, params }: { method: string; params?: unknown }): T => {
+      asked.push(params === undefined ? { method } : { method, params })
+      return result
+    }
+  client.setRequestHandler(CreateMessageRequestSchema, answer(SAMPLED))
+  client.setRequestHandler(ElicitRequestSchema, answer(ELICITED))
+  client.setRequestHandler(ListRootsRequestSchema, answer({ roots: ROOTS }))
   let isClosed = false
   client.onclose = () => {
     isClosed = true
