@@ -110,15 +110,16 @@ t.test('the client of SDK v1 works on stdio, and leaves nothing behind', async t
   await client.close()
 })
 
-t.test('the client of SDK v2 works over HTTP in its legacy mode', async t => {
+t.test('the client of SDK v2 works over HTTP, whether it insists on a handshake or finds out', async t => {
   const proxy = startProxy(t, { everything: EVERYTHING, raw: rawServer() })
   const face = await proxy.listen({ port: 0 })
-  const client = new ClientV2(INFO, { capabilities })
-  await client.connect(new HttpV2(new URL(face.url)))
-  const { tools } = await client.listTools()
-  t.ok(tools.length > 20)
-  t.match(await client.callTool({ name: 'raw__echo', arguments: { a: 1 } }), {
-    content: [{ text: '{"a":1}' }],
-  })
-  await client.close()
+  for (const mode of ['legacy', 'auto'] as const) {
+    const client = new ClientV2(INFO, { capabilities, versionNegotiation: { mode } })
+    await client.connect(new HttpV2(new URL(face.url)))
+    const { tools } = await client.listTools()
+    t.ok(tools.length > 20, mode)
+    const echo = await client.callTool({ name: 'raw__echo', arguments: { a: 1 } })
+    t.match(echo, { content: [{ text: '{"a":1}' }] }, mode)
+    await client.close()
+  }
 })
