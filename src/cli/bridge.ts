@@ -59,9 +59,6 @@ const options = (cli: Argv) =>
 
 type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 
-/** A list or a greeting may wait so long for the one server; hosts give up after 30 s and more. */
-const STARTUP_WAIT_MS = 20_000
-
 /** Puts one server behind another transport; nothing of it is renamed. */
 export const bridge: Verb<Flags> = {
   usage: 'bridge [url]',
@@ -86,7 +83,7 @@ export const bridge: Verb<Flags> = {
       servers: [server],
       listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
       pageSize: DEFAULTS.pageSize,
-      startupWaitMs: STARTUP_WAIT_MS,
+      startupWaitMs: DEFAULTS.startupWaitMs,
       logLevel: DEFAULTS.logLevel,
     }
     const served = { config, level: args.logLevel ?? DEFAULTS.logLevel, isAlone: true }

@@ -14,7 +14,7 @@ export const DEFAULTS = {
     socket: undefined,
   } as ListenConfig,
   pageSize: 1000,
-  startupWaitMs: 5_000,
+  startupWaitMs: 4_500,
   logLevel: 'info' as LogLevel,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,

@@ -207,7 +207,7 @@ export const settings = z.object({
     .meta({ description: 'How many items a page of a merged list holds.', default: DEFAULTS.pageSize }),
   startupWait: wait()
     .optional()
-    .meta({ description: 'How long a new client waits for servers that are still starting.', default: '5s' }),
+    .meta({ description: 'How long a new client waits for servers that are still starting.', default: '4.5s' }),
   log: log.optional().describe('What is written to the log.'),
 })
 

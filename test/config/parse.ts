@@ -57,7 +57,7 @@ t.test('a server that says only what it must gets every default', async t => {
       ],
       listen: LISTEN,
       pageSize: 1000,
-      startupWaitMs: 5000,
+      startupWaitMs: 4500,
       logLevel: 'info',
     },
     problems: [],
@@ -641,7 +641,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     servers: [],
     listen: { ...LISTEN, host: 'h' },
     pageSize: 1000,
-    startupWaitMs: 5000,
+    startupWaitMs: 4500,
     logLevel: 'info',
   })
 })
