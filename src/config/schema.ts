@@ -205,9 +205,10 @@ export const settings = z.object({
     .max(10_000, { error: PAGE_MEND })
     .optional()
     .meta({ description: 'How many items a page of a merged list holds.', default: DEFAULTS.pageSize }),
-  startupWait: wait()
-    .optional()
-    .meta({ description: 'How long a new client waits for servers that are still starting.', default: '4.5s' }),
+  startupWait: wait().optional().meta({
+    description: 'How long a new client waits for servers that are still starting.',
+    default: '4.5s',
+  }),
   log: log.optional().describe('What is written to the log.'),
 })
 

@@ -15,6 +15,8 @@ export class Server {
   readonly index: number
   readonly #context: ConnectionContext
   readonly #connections = new Map<string, Connection>()
+  /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
+  readonly #byClient = new Map<Client, Connection>()
   #facts: ServerFacts | undefined
   #askedSinceMs: number | undefined
   #isClosed = false
@@ -62,7 +64,10 @@ export class Server {
 
   /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
   connectionFor(client: Client): Connection {
-    const connection = this.#connection(shareOf(this.options.sharing, client))
+    let connection = this.#byClient.get(client)
+    if (connection?.link !== undefined) return connection
+    connection = this.#connection(shareOf(this.options.sharing, client))
+    this.#byClient.set(client, connection)
     connection.join(client)
     return connection
   }
@@ -85,6 +90,7 @@ export class Server {
 
   /** Takes a client off its connection; one that was the client's alone ends with it. */
   release(client: Client): void {
+    this.#byClient.delete(client)
     for (const [key, connection] of this.#connections) {
       connection.leave(client)
       if (this.options.sharing === 'session' && connection.clients.size === 0 && key !== '') this.#end(key)
@@ -103,6 +109,7 @@ export class Server {
     this.#isClosed = true
     const connections = [...this.#connections.values()]
     this.#connections.clear()
+    this.#byClient.clear()
     await Promise.all(connections.map(connection => connection.close()))
   }
 

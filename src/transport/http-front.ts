@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import type { HttpHandler, HttpHeaders } from '../wire/http.js'
+import type { HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
 import { answerAndCut, answerError, createResponder } from './http-answer.js'
 import { announcesTooMuch, hasLongBody, readBody } from './http-body.js'
 import { answerPreflight, isPreflight, shareWith } from './http-cors.js'
@@ -57,6 +57,29 @@ function headersOf(request: IncomingMessage): HttpHeaders {
   return Object.fromEntries(
     Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
   )
+}
+
+/** A request with its body; what few handlers look at is made when they do. */
+class WholeRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: HttpHeaders
+  readonly body: Buffer
+  readonly remoteAddress: string
+  readonly #query: string
+
+  constructor(of: { request: IncomingMessage; path: string; query: string; body: Buffer }) {
+    this.method = of.request.method ?? 'GET'
+    this.path = of.path
+    this.headers = headersOf(of.request)
+    this.body = of.body
+    this.remoteAddress = of.request.socket.remoteAddress ?? ''
+    this.#query = of.query
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#query)
+  }
 }
 
 /** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
@@ -182,17 +205,7 @@ export class HttpFront {
   #handle(handler: HttpHandler, { request, response, path, query }: Call, body: Buffer): void {
     const { log } = this.#options
     try {
-      handler(
-        {
-          method: request.method ?? 'GET',
-          path,
-          query: new URLSearchParams(query),
-          headers: headersOf(request),
-          body,
-          remoteAddress: request.socket.remoteAddress ?? '',
-        },
-        createResponder(response, log),
-      )
+      handler(new WholeRequest({ request, path, query, body }), createResponder(response, log))
     } catch (error) {
       log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')
