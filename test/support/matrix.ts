@@ -128,8 +128,13 @@ export const connectClient = async (
   return { client, wire, asked, sessions, isClosed: () => isClosed, call, json }
 }
 
-/** Something that must work whatever carries it; rejects if it does not. */
-export type Flow = (rig: Rig) => Promise<void>
+/** Something that must work whatever carries it. */
+export interface Flow {
+  /** A sentence about what an outsider sees. */
+  readonly title: string
+  /** Rejects if it does not work. */
+  readonly run: (rig: Rig) => Promise<void>
+}
 
 /** What is known not to work, with the reason: it is run all the same, and must fail, so that a fix is noticed. */
 export interface Known {
@@ -156,7 +161,7 @@ const FILE_MS = 240_000
  */
 export const runMatrix = (
   t: Test,
-  flows: Readonly<Record<string, Flow>>,
+  flows: readonly Flow[],
   { isAboutRevisions = true, known = [] }: MatrixOptions = {},
 ): void => {
   t.setTimeout(FILE_MS)
@@ -172,11 +177,11 @@ export const runMatrix = (
       const server = await serverOf(one)
       const connected = await connectClient(t, one.client, server.entry, one.clientRevision)
       const rig = { pair: one, server, ...connected }
-      for (const [title, flow] of Object.entries(flows)) {
+      for (const { title, run } of flows) {
         const failure = known.find(({ flow, in: isIn }) => flow === title && isIn(one))
-        const run = within(flow(rig), FLOW_MS)
-        if (failure === undefined) await t.resolves(run, title)
-        else await t.rejects(run, `${title}: known to fail, ${failure.why}`)
+        const done = within(run(rig), FLOW_MS)
+        if (failure === undefined) await t.resolves(done, title)
+        else await t.rejects(done, `${title}: known to fail, ${failure.why}`)
       }
     })
   }

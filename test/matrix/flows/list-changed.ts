@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { ALIAS, type Flow } from '../../support/matrix.js'
+
+/**
+ * A client hears that the tools have changed when the server adds one, and finds it in the list that it then
+ * asks for.
+ */
+export const listChanged: Flow = {
+  title: 'a tool that is added is announced, and listed',
+  run: async ({ client, wire, call }) => {
+    await client.listTools()
+    const from = wire.heard.length
+    assert.equal(await call('add', { name: 'fresh' }), 'added')
+    await wire.hears(({ method }) => method === 'notifications/tools/list_changed', from)
+    const names: string[] = []
+    for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+      const page = await client.listTools(cursor === undefined ? {} : { cursor })
+      names.push(...page.tools.map(({ name }) => name))
+      cursor = page.nextCursor
+    }
+    assert.ok(names.includes(`${ALIAS}__fresh`))
+  },
+}

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict'
+import { type Flow, SAMPLED } from '../../support/matrix.js'
+
+const SAMPLING = {
+  messages: [{ role: 'user', content: { type: 'text', text: 'Write a haiku' } }],
+  maxTokens: 5,
+  temperature: 0.5,
+}
+
+/**
+ * A server that asks for a sample gets the client's, and the client is asked exactly what the server asked.
+ */
+export const sampling: Flow = {
+  title: 'the server samples from the client',
+  run: async ({ json, asked }) => {
+    assert.deepEqual(await json('ask', { method: 'sampling/createMessage', params: SAMPLING }), SAMPLED)
+    assert.deepEqual(asked.splice(0), [{ method: 'sampling/createMessage', params: SAMPLING }])
+  },
+}
