@@ -1,15 +1,14 @@
 import type { Clock } from '../../kernel/clock.js'
-import type { JsonText } from '../../kernel/json-text.js'
-import { errorText } from '../../model/fault-table.js'
 import type { Principal } from '../../model/peer.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import { type Classified, classify } from '../../wire/classify.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
-import { encodeRefusal, type Message } from '../../wire/jsonrpc.js'
+import type { Message } from '../../wire/jsonrpc.js'
 import { LIMITS } from '../../wire/limits.js'
 import { accepts, mediaTypeOf } from '../../wire/media-type.js'
 import { arrayOf, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
 import { tokenOf } from './encode.js'
+import { refuse } from './http-refusal.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
 import type { LiveStream } from './http-streams.js'
 import type { UplinkOptions } from './uplink.js'
@@ -241,21 +240,3 @@ const isInitialize = (message: Message): boolean =>
 const takesJson = ({ headers }: HttpRequest): boolean => accepts(headers.accept, 'application/json')
 
 const takesStreams = ({ headers }: HttpRequest): boolean => accepts(headers.accept, 'text/event-stream')
-
-/** What an HTTP refusal may say beside its words. */
-interface RefusalDetails {
-  readonly code?: number
-  readonly id?: JsonText | undefined
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** An HTTP refusal; its body is a JSON-RPC error (transports, "Sending Messages to the Server", item 4). */
-const refuse = (
-  responder: HttpResponder,
-  status: number,
-  words: string,
-  { code = -32600, id, headers }: RefusalDetails = {},
-): void => {
-  const body = encodeRefusal(id, errorText(code, words))
-  responder.send(status, { 'content-type': 'application/json', ...headers }, body)
-}

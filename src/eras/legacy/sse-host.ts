@@ -1,9 +1,8 @@
 import { readJson } from '../../kernel/json-text.js'
-import { errorText } from '../../model/fault-table.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
-import { encodeRefusal } from '../../wire/jsonrpc.js'
 import { accepts, mediaTypeOf } from '../../wire/media-type.js'
 import type { HttpHostOptions } from './http-host.js'
+import { refuse } from './http-refusal.js'
 import { type PipeHost, servePipe } from './pipe-host.js'
 import { SseSession } from './sse-session.js'
 
@@ -72,11 +71,11 @@ class SseFace {
   /** The session begins with its stream and ends with it. */
   stream(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'GET') {
-      refuse(responder, 405, 'Use GET', { allow: 'GET' })
+      refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
     } else if (!accepts(request.headers.accept, 'text/event-stream')) {
       refuse(responder, 406, 'Accept must list text/event-stream')
     } else if (this.#served.size >= SESSIONS_MAX) {
-      refuse(responder, 503, 'Too many sessions; try again later', { 'retry-after': '5' })
+      refuse(responder, 503, 'Too many sessions; try again later', { headers: { 'retry-after': '5' } })
     } else {
       this.#open(request, responder)
     }
@@ -93,7 +92,7 @@ class SseFace {
 
   message(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'POST') {
-      refuse(responder, 405, 'Use POST', { allow: 'POST' })
+      refuse(responder, 405, 'Use POST', { headers: { allow: 'POST' } })
       return
     }
     if (mediaTypeOf(request.headers['content-type']) !== 'application/json') {
@@ -107,9 +106,11 @@ class SseFace {
     }
     const why = flawOf(request.body)
     if (why !== undefined) {
-      refuse(responder, 400, `Not JSON: ${why}`)
+      refuse(responder, 400, `Not JSON: ${why}`, { code: -32700 })
     } else if (!session.hasRoomFor(request.body)) {
-      refuse(responder, 429, 'Read the event stream before you send more', { 'retry-after': '1' })
+      refuse(responder, 429, 'Read the event stream before you send more', {
+        headers: { 'retry-after': '1' },
+      })
     } else {
       responder.send(202, { 'content-type': 'text/plain' }, 'Accepted')
       session.receive(request.body)
@@ -132,16 +133,4 @@ const flawOf = (body: Buffer): string | undefined => {
   } catch (thrown) {
     return thrown instanceof Error ? thrown.message : 'it cannot be read'
   }
-}
-
-/** An HTTP refusal; its body is a JSON-RPC error, as on the other faces. */
-const refuse = (
-  responder: HttpResponder,
-  status: number,
-  words: string,
-  headers: Readonly<Record<string, string>> = {},
-): void => {
-  const code = status === 400 ? -32700 : -32600
-  const body = encodeRefusal(undefined, errorText(code, words))
-  responder.send(status, { 'content-type': 'application/json', ...headers }, body)
 }
