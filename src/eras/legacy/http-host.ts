@@ -44,12 +44,17 @@ export const createHttpHost = (options: HttpHostOptions): HttpHost => {
     options.clock.every(SWEEP_MS, () => sessions.sweep()),
   ]
   const face = new HttpFace(options, sessions, live)
+  let isClosed = false
   return {
-    handle: (request, responder) => face.handle(request, responder),
+    handle(request, responder) {
+      if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
+      else face.handle(request, responder)
+    },
     get sessions() {
       return sessions.size
     },
     close() {
+      isClosed = true
       for (const timer of timers) timer.cancel()
       sessions.close('the proxy is shutting down')
     },

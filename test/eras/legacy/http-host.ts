@@ -343,6 +343,8 @@ t.test('closing the face ends every session once and stops its timers', async t 
   t.equal(reception.gone.length, 2)
   t.equal(reception.cancels.length, 1)
   t.equal(clock.pending, 0)
+  t.equal(post(hello('2025-11-25')).status, 503, 'nobody is let in any more')
+  t.equal(reception.clients.length, 2)
 })
 
 // ── JSON or a stream ──
