@@ -27,16 +27,15 @@ export class LiveCall implements CallSink {
   #wasResent = false
   #idleAtMs: number
   readonly #totalAtMs: number
-  readonly startedMs: number
 
   constructor(call: Call, connection: Connection, request: Request, context: LiveCallContext) {
     this.call = call
     this.connection = connection
     this.#request = request
     this.#context = context
-    this.startedMs = context.nowMs()
-    this.#idleAtMs = this.startedMs + connection.server.timeouts.callMs
-    this.#totalAtMs = this.startedMs + connection.server.timeouts.totalMs
+    const nowMs = context.nowMs()
+    this.#idleAtMs = nowMs + connection.server.timeouts.callMs
+    this.#totalAtMs = nowMs + connection.server.timeouts.totalMs
     call.onCancel = reason => this.#cancelled(reason)
   }
 

@@ -11,7 +11,8 @@ const BEHIND_BYTES = 4 * 1024 * 1024
 const RETRY_MS = 1000
 const PRIMING = Buffer.alloc(0)
 
-const SSE_HEADERS = {
+/** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
+export const SSE_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',

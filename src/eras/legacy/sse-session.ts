@@ -7,6 +7,7 @@ import type { Channel, ChannelListener } from '../../wire/channel.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { LIMITS } from '../../wire/limits.js'
 import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
+import { SSE_HEADERS } from './http-streams.js'
 
 /** With more than this on its way a client counts as behind, and its messages wait. */
 const SLOW_BYTES = 1024 * 1024
@@ -23,12 +24,6 @@ const SLOWEST_BYTES_PER_MS = 256
 const POLL_MS = 20
 /** Messages of a client that wait while it is behind; above either limit they are refused. */
 const HELD = { messages: 100, bytes: LIMITS.bodyBytes }
-
-const SSE_HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-} as const
 
 /** What a session needs beside its stream. */
 export interface SseSessionContext {
