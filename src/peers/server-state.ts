@@ -7,7 +7,7 @@ import type { Fault } from '../kernel/faults.js'
  */
 export type ServerState =
   | { readonly at: 'idle' }
-  | { readonly at: 'starting'; readonly failures: number }
+  | { readonly at: 'starting'; readonly sinceMs: number; readonly failures: number }
   | { readonly at: 'ready'; readonly sinceMs: number; readonly failures: number }
   | { readonly at: 'backoff'; readonly failures: number; readonly untilMs: number; readonly why: Fault }
 
@@ -36,7 +36,7 @@ export const nextState = (state: ServerState, event: ServerEvent, nowMs: number)
   switch (event.is) {
     case 'start':
       return state.at === 'idle' || state.at === 'backoff'
-        ? { at: 'starting', failures: state.at === 'backoff' ? state.failures : 0 }
+        ? { at: 'starting', sinceMs: nowMs, failures: state.at === 'backoff' ? state.failures : 0 }
         : state
     case 'ready':
       return state.at === 'starting' ? { at: 'ready', sinceMs: nowMs, failures: state.failures } : state

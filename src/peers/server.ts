@@ -18,7 +18,6 @@ export class Server {
   /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
   readonly #byClient = new Map<Client, Connection>()
   #facts: ServerFacts | undefined
-  #askedSinceMs: number | undefined
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
@@ -29,7 +28,6 @@ export class Server {
       listener: {
         ready: connection => {
           this.#facts = connection.link?.facts ?? this.#facts
-          this.#askedSinceMs = undefined
           context.listener.ready(connection)
         },
         lost: (connection, why) => context.listener.lost(connection, why),
@@ -50,12 +48,14 @@ export class Server {
     return this.#facts
   }
 
-  /**
-   * How long somebody has been waiting for the server, over however many attempts, in milliseconds: who comes later need not
-   * wait as long as the first again.
-   */
+  /** How long the oldest attempt to reach it has been under way, in milliseconds: who comes later need not wait as long again. */
   get unansweredMs(): number {
-    return this.#askedSinceMs === undefined ? 0 : this.#context.clock.nowMs() - this.#askedSinceMs
+    const nowMs = this.#context.clock.nowMs()
+    let longestMs = 0
+    for (const { state } of this.#connections.values()) {
+      if (state.at === 'starting') longestMs = Math.max(longestMs, nowMs - state.sinceMs)
+    }
+    return longestMs
   }
 
   get connections(): Iterable<Connection> {
@@ -127,9 +127,6 @@ export class Server {
   #connection(share: Share): Connection {
     if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
     let connection = this.#connections.get(share.key)
-    if (![...this.#connections.values()].some(({ link }) => link !== undefined)) {
-      this.#askedSinceMs ??= this.#context.clock.nowMs()
-    }
     if (connection === undefined) {
       if (this.#connections.size >= this.options.maxConnections) {
         const { name } = this

@@ -51,6 +51,22 @@ t.test('a server that hangs holds up those who come first, not everybody who com
   t.match(call.ended, { result: { tools: [{ name: 'a__x' }] } }, 'nor for a list')
 })
 
+t.test('a server that failed long ago is waited for when it starts again', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  world.server('a').dialling = 'refuse'
+  const first = world.newcomer()
+  greet(world, first)
+  await settled()
+  first.leave()
+  await world.pass(600_000)
+  world.server('a').dialling = 'hang'
+  const late = greet(world, world.newcomer())
+  await world.pass(4900)
+  t.equal(late.welcome, undefined, 'the old failure is no reason to answer without it')
+  await world.pass(200)
+  t.ok(late.welcome, 'nor is it waited for longer than any other')
+})
+
 t.test('when all servers are there, or known to be away, a newcomer waits for nothing', async t => {
   const world = new World({
     a: { tools: [] },

@@ -6,7 +6,7 @@ const why = new Fault('unavailable', 'because')
 const NOW = 100_000
 
 const idle: ServerState = { at: 'idle' }
-const starting: ServerState = { at: 'starting', failures: 2 }
+const starting: ServerState = { at: 'starting', sinceMs: NOW, failures: 2 }
 const ready: ServerState = { at: 'ready', sinceMs: NOW - 59_999, failures: 2 }
 const steady: ServerState = { at: 'ready', sinceMs: NOW - 60_000, failures: 2 }
 const backoff: ServerState = { at: 'backoff', failures: 2, untilMs: 1, why }
@@ -19,7 +19,7 @@ const stop: ServerEvent = { is: 'stop' }
 const off = (failures: number): ServerState => ({ at: 'backoff', failures, untilMs: NOW + 500, why })
 
 const ROWS: readonly (readonly [string, ServerState, ServerEvent, ServerState])[] = [
-  ['the first start has no failures behind it', idle, start, { at: 'starting', failures: 0 }],
+  ['the first start has no failures behind it', idle, start, { at: 'starting', sinceMs: NOW, failures: 0 }],
   ['a start after a failure remembers it', backoff, start, starting],
   ['a start while starting is none', starting, start, starting],
   ['a start while ready is none', ready, start, ready],
