@@ -179,6 +179,9 @@ t.test('URIs of three servers that own the same ones round-trip, with subscripti
   const [client, bystander] = [new RawClient(url), new RawClient(url)]
   await client.initialize()
   await bystander.initialize()
+  // Who has read the lists as they are is not told that they changed when the servers' first lists come in.
+  for (const list of ['tools', 'prompts', 'resources', 'resources/templates'])
+    await bystander.request(`${list}/list`)
   await client.listen()
   await bystander.listen()
   const { resources } = (await client.request('resources/list')).last.message.result
