@@ -2,7 +2,7 @@ import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client, Reception, Welcome } from '../model/links.js'
 import { LIST_METHODS } from '../model/listing.js'
-import { failed, type Outcome, type Settle } from '../model/outcome.js'
+import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
 import { NO_CAPABILITIES, type Principal } from '../model/peer.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
 import { IDENTITY } from './identity.js'
@@ -20,7 +20,7 @@ export interface LocalClient {
   /** Resolves when the servers are there or were waited for long enough; requests are served from then on. */
   readonly welcome: Promise<Welcome>
   /** Sends a request once we are welcome. Never rejects. */
-  request(method: string, params?: JsonText): Promise<Outcome>
+  request(method: string, params?: JsonText): Promise<Answer>
   /** All items of a list, through all its pages; none if no server has such a list. Rejects with a Fault. */
   list(method: keyof typeof LIST_METHODS): Promise<JsonText[]>
   /** Cancels what is under way and leaves. */
@@ -45,6 +45,7 @@ class Local implements Client {
   readonly id: number
   readonly principal: Principal = 'local'
   readonly revision = NEWEST_LEGACY
+  readonly asking = 'pushed'
   readonly capabilities = NO_CAPABILITIES
   readonly info: JsonText = textOf(IDENTITY)
   readonly welcome: Promise<Welcome>
@@ -69,7 +70,7 @@ class Local implements Client {
     ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
   }
 
-  async request(method: string, params: JsonText | undefined): Promise<Outcome> {
+  async request(method: string, params: JsonText | undefined): Promise<Answer> {
     await this.welcome
     if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
     return new Promise(resolve => {
@@ -112,7 +113,7 @@ class Local implements Client {
 }
 
 /** The result of an outcome; throws a Fault for anything else, a server's own error in its own words. */
-export const resultOf = (outcome: Outcome): JsonText => {
+export const resultOf = (outcome: Answer): JsonText => {
   switch (outcome.kind) {
     case 'result':
       return outcome.result
@@ -130,13 +131,14 @@ class LocalCall implements Call {
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
+  readonly logLevel = undefined
   onCancel: ((reason: CancelReason) => void) | undefined
-  #settle: Settle | undefined
+  #settle: Reply | undefined
 
   constructor(
     client: Local,
     { method, params }: { readonly method: string; readonly params: JsonText | undefined },
-    settle: Settle,
+    settle: Reply,
   ) {
     this.client = client
     this.method = method
@@ -156,7 +158,7 @@ class LocalCall implements Call {
   end(outcome: Outcome): void {
     const settle = this.#settle
     this.#settle = undefined
-    settle?.(outcome)
+    settle?.(answerOf(outcome))
   }
 
   cancel(reason: string): void {

@@ -30,6 +30,7 @@ export const joinWelcome = (servers: readonly Server[], isAlone: boolean): Welco
       logging: some(capabilities => capabilities.logging),
     },
     instructions: joinInstructions(servers, isAlone),
+    isComplete: !isUnknown,
   }
 }
 

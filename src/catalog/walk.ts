@@ -10,7 +10,7 @@ import {
 } from '../kernel/json-text.js'
 import type { Downlink } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
-import type { Outcome } from '../model/outcome.js'
+import type { Answer } from '../model/outcome.js'
 import type { ServerCapabilities } from '../model/peer.js'
 import { type AskLimit, askServer } from '../peers/ask-server.js'
 
@@ -76,11 +76,11 @@ export const walkList = async (link: Downlink, list: ListName, pageLimit: AskLim
   return { items, isWhole: false, why: `more than ${PAGES_MAX} pages` }
 }
 
-const wordsOf = (outcome: Exclude<Outcome, { kind: 'result' }>): string =>
+const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
   outcome.kind === 'fault'
     ? outcome.fault.message
     : (stringOf(memberOf(outcome.error, 'message')) ?? 'no reason given')
 
 /** Some servers declare a capability and lack one of its lists, most often the templates. */
-const isUnknownMethod = (outcome: Exclude<Outcome, { kind: 'result' }>): boolean =>
+const isUnknownMethod = (outcome: Exclude<Answer, { kind: 'result' }>): boolean =>
   outcome.kind === 'error' && memberOf(outcome.error, 'code')?.toString('latin1') === '-32601'

@@ -107,6 +107,10 @@ export function memberOf(object: JsonText, key: string): JsonText | undefined {
   return undefined
 }
 
+/** A text member of an object, if it is there and is text. */
+export const textMember = (object: JsonText, name: string): string | undefined =>
+  stringOf(memberOf(object, name))
+
 /** What stands at the end of a path of keys; undefined where the path leaves the objects. */
 export function at(text: JsonText, ...path: string[]): JsonText | undefined {
   let found: JsonText | undefined = text

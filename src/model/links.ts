@@ -1,28 +1,40 @@
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
-import type { Settle } from './outcome.js'
+import type { LogLevel } from './log-level.js'
+import type { Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'
 import type { Revision } from './revision.js'
 
 /** Why a call was called off, in the words of whoever did it; passed on as `reason`. */
 export type CancelReason = string | undefined
 
+/**
+ * How questions of servers travel on a hop. `pushed`: as requests of the one who is otherwise asked, and changes are told at
+ * any time (all revisions before 2026-07-28). `returned`: inside the answer to a request, which is then made again with the
+ * answers (2026-07-28, basic/patterns/mrtr); changes are told on a request that listens (basic/patterns/subscriptions).
+ */
+export type Asking = 'pushed' | 'returned'
+
 // ── upstream: what the mux sees of a client ──────────────────────────────────────────────────────────────
 
-/** One client behind one uplink: a session of the legacy era. Implemented in `eras/`. */
+/**
+ * One client behind one uplink. With `pushed` questions it is a session; with `returned` ones it is whoever says the same about
+ * itself on the same way in, for such requests stand for themselves. Implemented in `eras/`.
+ */
 export interface Client {
   /** Unique in this process; for logs and tables, never on a wire. */
   readonly id: number
   readonly principal: Principal
   readonly revision: Revision
+  readonly asking: Asking
   readonly capabilities: ClientCapabilities
   /** The client's own `Implementation` object. */
   readonly info: JsonText
-  /** Says something that belongs to no request of this client. */
+  /** Says something that belongs to no request of this client; does nothing where questions are `returned`. */
   tell(method: string, params: JsonText | undefined): void
   /**
    * Asks the client something on behalf of a server. With `during`, the question travels on the stream of that
-   * call. The answer reaches `ask.answer`; waits until the client is ready to be asked.
+   * call. The answer reaches `ask.answer`; waits until the client is ready to be asked. Only where questions are `pushed`.
    */
   ask(ask: Ask, during: Call | undefined): void
 }
@@ -34,6 +46,8 @@ export interface Call {
   /** As the client sent them; its progress token is still inside. */
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
+  /** How severe log messages about this call must be, where each request says so; undefined: the client wants none, or said it otherwise. */
+  readonly logLevel: LogLevel | undefined
   /** Relays progress; whatever token `params` carry is replaced by the client's own. Nothing after `end`. */
   progress(params: JsonText): void
   /** Says something that belongs to this call, such as a log line, on the call's stream. Nothing after `end`. */
@@ -54,13 +68,20 @@ export interface Welcome {
     readonly logging: boolean
   }
   readonly instructions: string | undefined
+  /** Whether every server was reached: while one was not, the next answer may say more. */
+  readonly isComplete: boolean
 }
 
 /** What uplinks report to. Implemented by the mux. */
 export interface Reception {
-  /** A client introduced itself; resolves within the start-up wait however slow the servers are. Never rejects. */
+  /**
+   * A client introduced itself, or asks what there is; resolves within the start-up wait however slow the servers are. Never
+   * rejects. A client whose questions are `returned` may call without it, and is told anew each time.
+   */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
+  /** The `inputSchema` of a tool as clients see it, by the name that they know; undefined if it is not known (yet). */
+  toolSchema(exposed: string): JsonText | undefined
   /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
   notice(client: Client, method: string, params: JsonText | undefined): void
   /** The client has been away for a while and may come back: what runs for it alone need not go on meanwhile. */
@@ -71,12 +92,21 @@ export interface Reception {
 
 // ── downstream: what the mux sees of a server ────────────────────────────────────────────────────────────
 
+/** On whose behalf a request is made, for servers that are told so with each one (2026-07-28, basic, "Request Metadata"). */
+export interface Caller {
+  /** What the server may ask in its answer. */
+  readonly capabilities: ClientCapabilities
+  readonly logLevel: LogLevel | undefined
+}
+
 /** A request to a server, in neutral form. */
 export interface Request {
   readonly method: string
   readonly params: JsonText | undefined
   /** Whether progress is wanted; the downlink mints the token and removes any other. */
   readonly wantsProgress: boolean
+  /** Undefined for requests of our own: nobody can be asked. */
+  readonly caller?: Caller | undefined
 }
 
 /** A request that is under way at a server. */
@@ -94,6 +124,8 @@ export interface CallSink {
 /** One connection to one server. Implemented in `eras/`. */
 export interface Downlink {
   readonly facts: ServerFacts
+  /** `returned`: the server keeps nothing about us, so that all clients may share the connection. */
+  readonly asking: Asking
   call(request: Request, sink: CallSink): DownCall
   tell(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
@@ -115,7 +147,7 @@ export interface Ask {
   /** Whether the server wants to hear about progress. */
   readonly wantsProgress: boolean
   /** Answers; exactly one answer reaches the server. */
-  answer: Settle
+  answer: Reply
   /** Relays the client's progress under the server's own token. */
   progress(params: JsonText): void
   /** Set by whoever passes the question on: the server no longer wants to know. */

@@ -12,7 +12,7 @@ import {
 } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Ask, CancelReason, Client } from '../model/links.js'
-import { failed, type Outcome, resulted } from '../model/outcome.js'
+import { type Answer, failed, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import type { CallTable } from './call-table.js'
 import type { LiveCall } from './live-call.js'
@@ -166,7 +166,7 @@ class PassedAsk implements Ask {
     }
   }
 
-  answer(outcome: Outcome): void {
+  answer(outcome: Answer): void {
     if (this.#close()) this.#ask.answer(answerFor(this.method, outcome))
   }
 
@@ -183,7 +183,7 @@ class PassedAsk implements Ask {
 }
 
 /** What reaches the server: a person who cannot be asked any more has cancelled, and roots are files. */
-const answerFor = (method: string, outcome: Outcome): Outcome => {
+const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && outcome.fault.code !== 'overloaded') {
     return resulted(CANCELLED)
   }

@@ -9,7 +9,7 @@ import {
   withMember,
   withoutMember,
 } from '../kernel/json-text.js'
-import type { Outcome } from '../model/outcome.js'
+import type { Answer } from '../model/outcome.js'
 import { bareAnswer, isAnswer } from './input-answers.js'
 import type { KeyedQuestion } from './input-requests.js'
 import { type Asked, projectQuestion } from './project-question.js'
@@ -48,10 +48,6 @@ interface Abort {
 export type RoundEnd = { readonly is: 'retry'; readonly responses: JsonText } | Abort
 
 const CANCELLED = rawText('{"action":"cancel"}')
-
-/** Whether a result asks for input instead of being one (2026-07-28, basic/patterns/mrtr, `InputRequiredResult`). */
-export const wantsInput = (result: JsonText): boolean =>
-  stringOf(memberOf(result, 'resultType')) === 'input_required'
 
 /**
  * What to ask a client of the legacy era for such a result. If anything in it cannot be asked, nothing is: a user should
@@ -92,7 +88,7 @@ const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQ
  */
 export const collectRound = (
   questions: readonly KeyedQuestion[],
-  answers: ReadonlyMap<string, Outcome>,
+  answers: ReadonlyMap<string, Answer>,
   server: string,
 ): RoundEnd => {
   const responses: [string, JsonText][] = []
@@ -133,7 +129,7 @@ const malformed = ({ server }: RoundContext): Abort => ({
   words: `Server ${server} asked for input in a way that cannot be understood`,
 })
 
-const wordsOf = (outcome: Outcome | undefined): string => {
+const wordsOf = (outcome: Answer | undefined): string => {
   switch (outcome?.kind) {
     case 'error':
       return stringOf(memberOf(outcome.error, 'message')) ?? 'an error'

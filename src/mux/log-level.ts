@@ -3,16 +3,15 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client, DownCall } from '../model/links.js'
+import { LOG_LEVELS } from '../model/log-level.js'
 import { failed, resulted } from '../model/outcome.js'
 import { askServer } from '../peers/ask-server.js'
 import type { Connection } from '../peers/connection.js'
 import type { CallTable } from './call-table.js'
 
-/** From least to most severe (RFC 5424; server/utilities/logging, "Log Levels"). */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
-const RANKS: ReadonlyMap<string, number> = new Map(LEVELS.map((level, rank) => [level, rank]))
+const RANKS: ReadonlyMap<string, number> = new Map(LOG_LEVELS.map((level, rank) => [level, rank]))
 /** What a client that never set a level is sent. */
-const DEFAULT_RANK = LEVELS.indexOf('info')
+const DEFAULT_RANK = LOG_LEVELS.indexOf('info')
 const EMPTY = rawText('{}')
 
 /** Log messages of servers: each client's level, the level that each server is told, and whose a message is. */
@@ -68,7 +67,7 @@ export class LogLevels {
     if (rank === undefined || this.#told.get(connection) === rank) return
     this.#told.set(connection, rank)
     const limit = { clock: this.#clock, timeoutMs: connection.server.timeouts.callMs }
-    void askServer(link, 'logging/setLevel', textOf({ level: LEVELS[rank] }), limit).then(outcome => {
+    void askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), limit).then(outcome => {
       if (outcome.kind !== 'result')
         this.#log.warn({ server: connection.server.name }, 'the server did not take the log level')
     })

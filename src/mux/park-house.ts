@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Ask, Call, Client } from '../model/links.js'
-import type { Outcome } from '../model/outcome.js'
+import type { Answer } from '../model/outcome.js'
 import type { Binding } from './sealed-state.js'
 
 /** Where a call that may be parked comes from and goes to. */
@@ -47,7 +47,7 @@ export interface ParkHouse {
     from: ParkOrigin,
   ): string
   /** What a server hears whose question this client cannot be asked; undefined if it can. */
-  refusal(client: Client, ask: Pick<Ask, 'method' | 'params'>): Outcome | undefined
+  refusal(client: Client, ask: Pick<Ask, 'method' | 'params'>): Answer | undefined
   /** Whether this request of the client wants such a log line. */
   wantsNotice(call: Call, method: string, params: JsonText | undefined): boolean
   /** Takes a place for a call that is about to be parked; false if there is none. */

@@ -2,7 +2,8 @@ import type { Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client } from '../model/links.js'
-import { failed, type Outcome, resulted } from '../model/outcome.js'
+import type { LogLevel } from '../model/log-level.js'
+import { type Answer, failed, type Outcome } from '../model/outcome.js'
 import { inputRequired } from './input-requests.js'
 import { noAnswer, noInput } from './no-input.js'
 import type { ParkHouse, ParkOrigin } from './park-house.js'
@@ -46,6 +47,7 @@ export class Park implements Call {
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
+  readonly logLevel: LogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
   readonly #house: ParkHouse
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
@@ -63,6 +65,7 @@ export class Park implements Call {
     this.method = call.method
     this.params = call.params
     this.wantsProgress = call.wantsProgress
+    this.logLevel = call.logLevel
     this.#house = house
     this.#upstream = call
     this.#attach(call)
@@ -159,7 +162,7 @@ export class Park implements Call {
 
   // ── rounds ──
 
-  #resume(call: Call, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Outcome>): void {
+  #resume(call: Call, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Answer>): void {
     deadline.cancel()
     this.#stopBeat()
     this.#state = RUNNING
@@ -209,7 +212,7 @@ export class Park implements Call {
   #inputRequired(ttlMs: number): Outcome {
     const state = this.#house.mintState({ id: this.id, round: this.#round, ttlMs }, this.from)
     const questions = this.#questions.keyed.filter(ask => this.#house.refusal(this.client, ask) === undefined)
-    return resulted(inputRequired(questions, state))
+    return { kind: 'input', result: inputRequired(questions, state) }
   }
 
   // ── the end ──
@@ -286,6 +289,7 @@ const answerAll = (questions: readonly Ask[]): void => {
 const bytesOf = (outcome: Outcome): number => {
   switch (outcome.kind) {
     case 'result':
+    case 'input':
       return outcome.result.length
     case 'error':
       return outcome.error.length

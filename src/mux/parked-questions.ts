@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, textOf } from '../kernel/json-text.js'
 import type { Ask } from '../model/links.js'
-import { type Outcome, resulted } from '../model/outcome.js'
+import { type Answer, resulted } from '../model/outcome.js'
 import { bareAnswer, isAnswer } from './input-answers.js'
 import type { KeyedQuestion } from './input-requests.js'
 import { noAnswer } from './no-input.js'
@@ -76,8 +76,8 @@ export class ParkedQuestions {
   }
 
   /** What `inputResponses` answer; unknown keys are ignored. A Fault if anything that counts is no answer. */
-  read(responses: JsonText | undefined): ReadonlyMap<OpenQuestion, Outcome> | Fault {
-    const answers = new Map<OpenQuestion, Outcome>()
+  read(responses: JsonText | undefined): ReadonlyMap<OpenQuestion, Answer> | Fault {
+    const answers = new Map<OpenQuestion, Answer>()
     if (responses === undefined) return answers
     if (kindOf(responses) !== 'object') return new Fault('invalid-params', 'inputResponses must be an object')
     for (const question of this.#open) {
@@ -93,7 +93,7 @@ export class ParkedQuestions {
   }
 
   /** Answers those that `refusal` has an answer to. */
-  refuse(refusal: (ask: Ask) => Outcome | undefined): void {
+  refuse(refusal: (ask: Ask) => Answer | undefined): void {
     for (const question of [...this.#open]) {
       const outcome = refusal(question.ask)
       if (outcome !== undefined) this.settle(question, outcome)
@@ -101,7 +101,7 @@ export class ParkedQuestions {
   }
 
   /** Answers a question, unless it was before. */
-  settle(question: OpenQuestion, outcome: Outcome): void {
+  settle(question: OpenQuestion, outcome: Answer): void {
     if (this.#drop(question)) question.ask.answer(outcome)
   }
 

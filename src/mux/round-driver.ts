@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
 import type { Ask, CallSink, CancelReason, DownCall, Downlink, Request } from '../model/links.js'
-import { failed, type Outcome } from '../model/outcome.js'
+import { type Answer, failed, type Outcome } from '../model/outcome.js'
 import {
   collectRound,
   pauseMs,
@@ -10,7 +10,6 @@ import {
   type RoundContext,
   type RoundQuestion,
   retryParams,
-  wantsInput,
 } from './input-rounds.js'
 import { noInput } from './no-input.js'
 
@@ -42,7 +41,7 @@ export interface RoundOptions extends RoundContext {
 interface OpenRound {
   readonly questions: readonly RoundQuestion[]
   readonly state: JsonText | undefined
-  readonly answers: Map<string, Outcome>
+  readonly answers: Map<string, Answer>
   readonly asks: Map<string, RoundAsk>
   /** Forms that wait for the one before. */
   readonly waiting: RoundQuestion[]
@@ -107,7 +106,7 @@ export class RoundDriver implements DownCall {
   }
 
   #ended(outcome: Outcome): void {
-    if (outcome.kind !== 'result' || !wantsInput(outcome.result)) {
+    if (outcome.kind !== 'input') {
       this.#finish(outcome)
       return
     }
@@ -154,7 +153,7 @@ export class RoundDriver implements DownCall {
     this.#options.ask(ask)
   }
 
-  #answered(round: OpenRound, question: RoundQuestion, outcome: Outcome): void {
+  #answered(round: OpenRound, question: RoundQuestion, outcome: Answer): void {
     if (this.#round !== round) return
     round.asks.delete(question.key)
     round.answers.set(question.key, outcome)
@@ -213,7 +212,7 @@ export class RoundDriver implements DownCall {
   }
 }
 
-const isAccepted = (outcome: Outcome): boolean =>
+const isAccepted = (outcome: Answer): boolean =>
   outcome.kind === 'result' && stringOf(memberOf(outcome.result, 'action')) === 'accept'
 
 /** A question that a server returned, on its way to the client as if the server had asked it. */
@@ -223,16 +222,16 @@ class RoundAsk implements Ask {
   readonly about = undefined
   readonly wantsProgress = false
   onWithdrawn: ((reason: CancelReason) => void) | undefined
-  readonly #onAnswer: (outcome: Outcome) => void
+  readonly #onAnswer: (outcome: Answer) => void
   #isOver = false
 
-  constructor({ method, params }: RoundQuestion, onAnswer: (outcome: Outcome) => void) {
+  constructor({ method, params }: RoundQuestion, onAnswer: (outcome: Answer) => void) {
     this.method = method
     this.params = params
     this.#onAnswer = onAnswer
   }
 
-  answer(outcome: Outcome): void {
+  answer(outcome: Answer): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#onAnswer(outcome)

@@ -150,6 +150,11 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
+  toolSchema(exposed: string): JsonText | undefined {
+    const tool = this.catalog.find('tools', exposed)
+    return tool && memberOf(tool.text, 'inputSchema')
+  }
+
   /** A client's roots changed: told to the servers whose connections are that client's alone. */
   notice(client: Client, method: string, params: JsonText | undefined): void {
     if (method !== 'notifications/roots/list_changed') return

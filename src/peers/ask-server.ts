@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Downlink } from '../model/links.js'
-import { failed, type Outcome } from '../model/outcome.js'
+import { type Answer, answerOf, failed, type Outcome } from '../model/outcome.js'
 
 /** How long a request of our own may take. */
 export interface AskLimit {
@@ -19,7 +19,7 @@ export const askServer = (
   method: string,
   params: JsonText | undefined,
   { clock, timeoutMs }: AskLimit,
-): Promise<Outcome> =>
+): Promise<Answer> =>
   new Promise(resolve => {
     const timer = clock.after(timeoutMs, () => {
       call?.cancel('timed out')
@@ -27,7 +27,7 @@ export const askServer = (
     })
     const ended = (outcome: Outcome): void => {
       timer.cancel()
-      resolve(outcome)
+      resolve(answerOf(outcome))
     }
     let call: ReturnType<Downlink['call']> | undefined
     try {

@@ -8,6 +8,7 @@ import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 const WELCOME: Welcome = {
   capabilities: { tools: true, prompts: false, resources: undefined, completions: false, logging: false },
   instructions: undefined,
+  isComplete: true,
 }
 
 /** A reception that answers with what it is told, and keeps what it saw. */
@@ -22,6 +23,7 @@ const reception = (answer: (call: Call) => void) => {
       seen.calls.push(call)
       answer(call)
     },
+    toolSchema: () => undefined,
     notice: () => undefined,
     rests: () => undefined,
     left: () => {

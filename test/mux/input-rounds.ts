@@ -1,14 +1,13 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { rawText, textOf, valueOf } from '../../src/kernel/json-text.js'
-import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
+import { type Answer, failed, resulted } from '../../src/model/outcome.js'
 import {
   collectRound,
   pauseMs,
   planRound,
   type RoundContext,
   retryParams,
-  wantsInput,
 } from '../../src/mux/input-rounds.js'
 
 const CONTEXT: RoundContext = {
@@ -92,25 +91,19 @@ t.test('what a server returns is a plan: ask, wait, or give up', async t => {
   t.match(planRound(twice, CONTEXT), { is: 'abort', words: STRANGE })
 })
 
-t.test('only input_required asks for input', async t => {
-  t.ok(wantsInput(rawText('{"resultType":"input_required"}')))
-  for (const text of ['{}', '{"resultType":"complete"}', '[]', '{"inputRequests":{}}'])
-    t.notOk(wantsInput(rawText(text)), text)
-})
-
 t.test(
   'answers come back bare, under the server’s keys; what cannot be answered ends the request',
   async t => {
     const sample = { role: 'assistant', content: { type: 'text', text: 'yo' }, model: 'm' }
-    const rejected: Outcome = {
+    const rejected: Answer = {
       kind: 'error',
       error: textOf({ code: -1, message: 'User rejected sampling request' }),
     }
-    const fine = (value: object): Outcome => resulted(textOf(value))
+    const fine = (value: object): Answer => resulted(textOf(value))
     const rows: readonly (readonly [
       why: string,
       method: string,
-      answer: Outcome | undefined,
+      answer: Answer | undefined,
       end: unknown,
     ])[] = [
       [

@@ -35,7 +35,8 @@ class Try {
   }
 
   returns(result: object): void {
-    this.sink.ended(resulted(textOf(result)))
+    const wantsInput = 'resultType' in result && result.resultType === 'input_required'
+    this.sink.ended({ kind: wantsInput ? 'input' : 'result', result: textOf(result) })
   }
 }
 

@@ -12,6 +12,7 @@ export const WELCOME: Welcome = {
     logging: true,
   },
   instructions: 'be nice',
+  isComplete: true,
 }
 
 /** A mux that remembers what it was told and answers when a test says so. */
@@ -23,6 +24,7 @@ export class FakeReception implements Reception {
   readonly gone: Client[] = []
   /** What calls were told when they were called off, in order. */
   readonly cancels: string[] = []
+  readonly schemas = new Map<string, JsonText>()
   /** Set to make newcomers wait. */
   gate: Deferred<void> | undefined
   /** Answers each call at once, if set. */
@@ -38,6 +40,10 @@ export class FakeReception implements Reception {
     this.calls.push(call)
     call.onCancel = reason => this.cancels.push(`${call.method} ${reason}`)
     this.onCall?.(call)
+  }
+
+  toolSchema(exposed: string): JsonText | undefined {
+    return this.schemas.get(exposed)
   }
 
   notice(_client: Client, method: string, _params: JsonText | undefined): void {
@@ -95,7 +101,7 @@ export class FakeAsk implements Ask {
 export const shown = (outcome: Outcome | undefined): string => {
   if (outcome === undefined) return 'none'
   if (outcome.kind === 'fault') return `${outcome.fault.code}: ${outcome.fault.message}`
-  return `${outcome.kind} ${(outcome.kind === 'result' ? outcome.result : outcome.error).toString()}`
+  return `${outcome.kind} ${(outcome.kind === 'error' ? outcome.error : outcome.result).toString()}`
 }
 
 export const IDENTITY = { name: 'proxy', version: '1', title: 'The proxy' }

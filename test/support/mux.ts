@@ -5,6 +5,7 @@ import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { RPC_CODES } from '../../src/model/fault-table.js'
 import type {
   Ask,
+  Asking,
   Call,
   CallSink,
   CancelReason,
@@ -14,6 +15,7 @@ import type {
   DownlinkListener,
   Request,
 } from '../../src/model/links.js'
+import type { LogLevel } from '../../src/model/log-level.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import {
   type ClientCapabilities,
@@ -38,11 +40,13 @@ const parsed = (text: JsonText | undefined): unknown => (text === undefined ? un
 /** An outcome in a form to compare: `{ result }` or `{ code, message, data }` as a peer would read it. */
 export const plain = (outcome: Outcome | undefined): unknown => {
   if (outcome === undefined) return undefined
-  if (outcome.kind === 'result') return { result: valueOf(outcome.result) }
+  if (outcome.kind === 'result' || outcome.kind === 'input') return { result: valueOf(outcome.result) }
   if (outcome.kind === 'error') return valueOf(outcome.error)
   const { fault } = outcome
   return { code: RPC_CODES[fault.code], message: fault.message, data: fault.data }
 }
+
+const askingOf = (revision: Revision): Asking => (revision === '2026-07-28' ? 'returned' : 'pushed')
 
 // ── servers ──
 
@@ -191,6 +195,7 @@ export class FakeServer {
 /** One connection to a scripted server. */
 export class FakeLink implements Downlink {
   readonly server: FakeServer
+  readonly asking: Asking
   readonly listener: DownlinkListener
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
@@ -205,6 +210,7 @@ export class FakeLink implements Downlink {
     this.server = server
     this.listener = listener
     this.facts = server.facts
+    this.asking = askingOf(this.facts.revision)
     this.hearsAmbient = server.script.hearsAmbient ?? true
   }
 
@@ -357,6 +363,7 @@ export class FakeClient implements Client {
   readonly id: number
   readonly principal: string
   readonly revision: Revision
+  readonly asking: Asking
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
   readonly told: (readonly [string, unknown])[] = []
@@ -374,6 +381,7 @@ export class FakeClient implements Client {
     this.#router = router
     this.principal = about.principal ?? 'local'
     this.revision = about.revision ?? '2025-11-25'
+    this.asking = askingOf(this.revision)
     this.capabilities = about.capabilities ?? ALL_ABILITIES
     this.info = textOf({ name: `client ${this.id}`, version: '1' })
   }
@@ -440,6 +448,7 @@ export class FakeCall implements Call {
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
+  readonly logLevel: LogLevel | undefined
   readonly ends: Outcome[] = []
   readonly progresses: unknown[] = []
   readonly told: (readonly [string, unknown])[] = []
@@ -453,8 +462,10 @@ export class FakeCall implements Call {
     method: string,
     params: object | string | undefined,
     wantsProgress: boolean,
+    logLevel: LogLevel | undefined = undefined,
   ) {
     this.client = client
+    this.logLevel = logLevel
     this.method = method
     this.params = typeof params === 'string' ? rawText(params) : params && textOf(params)
     this.wantsProgress = wantsProgress

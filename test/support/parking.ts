@@ -18,6 +18,7 @@ const ALL: ClientCapabilities = {
 export const shown = (outcome: Outcome): unknown => {
   switch (outcome.kind) {
     case 'result':
+    case 'input':
       return valueOf(outcome.result)
     case 'error':
       return { error: valueOf(outcome.error) }
@@ -32,6 +33,7 @@ export class ModernCall implements Call {
   readonly method: string
   readonly params
   readonly wantsProgress: boolean
+  readonly logLevel = undefined
   onCancel: ((reason: CancelReason) => void) | undefined
   readonly ends: unknown[] = []
   readonly progresses: unknown[] = []

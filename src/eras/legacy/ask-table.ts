@@ -1,10 +1,10 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json-text.js'
 import type { Ask, CancelReason } from '../../model/links.js'
-import { failed, type Outcome } from '../../model/outcome.js'
+import { type Answer, failed } from '../../model/outcome.js'
 import type { Outlet } from '../../rpc/host.js'
+import { withToken } from '../../rpc/progress-token.js'
 import { encodeNotice, encodeRequest, idKey, isId } from '../../wire/jsonrpc.js'
-import { withToken } from './encode.js'
 import type { InboundCall } from './inbound-call.js'
 
 /** Questions of servers that one client may owe an answer to at a time. */
@@ -50,7 +50,7 @@ export class AskTable {
   }
 
   /** An answer of the client; one that names no open question is dropped (a forged or late one). */
-  answered(id: JsonText, outcome: Outcome): void {
+  answered(id: JsonText, outcome: Answer): void {
     const open = this.#take(id)
     if (open === undefined) return
     const isObject = outcome.kind !== 'result' || kindOf(outcome.result) === 'object'

@@ -1,5 +1,13 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../kernel/json-text.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  rawText,
+  textMember,
+  textOf,
+  withMember,
+} from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { errorText, RPC_CODES } from '../../model/fault-table.js'
 import type {
@@ -11,14 +19,14 @@ import type {
   DownlinkListener,
   Request,
 } from '../../model/links.js'
-import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { ServerFacts } from '../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
+import { tokenOf, withToken } from '../../rpc/progress-token.js'
+import { repairError } from '../../rpc/repair-error.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
-import { textMember } from './decode.js'
-import { tokenOf, withToken } from './encode.js'
-import { encodeFault, repairError } from './errors.js'
+import { encodeFault } from './errors.js'
 import type { Heartbeat } from './heartbeat.js'
 import { EMPTY_RESULTS, SERVER_ASKS } from './methods.js'
 import { projectRequest } from './project.js'
@@ -30,6 +38,7 @@ const EMPTY = rawText('{}')
  * kept here; what goes up carries none of them.
  */
 export class LegacyDownlink implements Downlink, ConversationListener {
+  readonly asking = 'pushed'
   readonly #server: string
   readonly #log: Logger
   readonly #listener: DownlinkListener
@@ -112,8 +121,10 @@ export class LegacyDownlink implements Downlink, ConversationListener {
 
   /** A server's outcome as any client may read it. */
   repaired(method: string, outcome: Outcome): Outcome {
-    if (outcome.kind === 'error') return { kind: 'error', error: repairError(outcome.error, this.#server) }
-    if (outcome.kind === 'fault' || kindOf(outcome.result) === 'object') return outcome
+    if (outcome.kind === 'error') {
+      return { kind: 'error', error: repairError(outcome.error, this.#server), revision: this.#revision }
+    }
+    if (outcome.kind !== 'result' || kindOf(outcome.result) === 'object') return outcome
     if (EMPTY_RESULTS.has(method)) return resulted(EMPTY)
     return failed(
       new Fault('internal', `Server ${this.#server} answered ${method} with something that is no object`, {
@@ -171,7 +182,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     return this.#talk
   }
 
-  #answer(id: JsonText, outcome: Outcome): void {
+  #answer(id: JsonText, outcome: Answer): void {
     if (outcome.kind === 'result') this.#conversation.reply(id, outcome.result)
     else this.#conversation.refuse(id, outcome.kind === 'error' ? outcome.error : encodeFault(outcome.fault))
   }
@@ -229,14 +240,14 @@ class LegacyAsk implements Ask {
   readonly wantsProgress: boolean
   onWithdrawn: ((reason: CancelReason) => void) | undefined
   readonly #token: JsonText | undefined
-  readonly #way: { answer(outcome: Outcome): void; tell(method: string, params: JsonText): void }
+  readonly #way: { answer(outcome: Answer): void; tell(method: string, params: JsonText): void }
   #over = false
 
   constructor(
     method: string,
     params: JsonText | undefined,
     about: DownCall | undefined,
-    way: { answer(outcome: Outcome): void; tell(method: string, params: JsonText): void },
+    way: { answer(outcome: Answer): void; tell(method: string, params: JsonText): void },
   ) {
     this.method = method
     this.params = params
@@ -246,7 +257,7 @@ class LegacyAsk implements Ask {
     this.#way = way
   }
 
-  answer(outcome: Outcome): void {
+  answer(outcome: Answer): void {
     if (this.#over) return
     this.#over = true
     this.#way.answer(outcome)

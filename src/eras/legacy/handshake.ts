@@ -9,13 +9,14 @@ import {
   objectText,
   rawText,
   stringOf,
+  textMember,
   textOf,
 } from '../../kernel/json-text.js'
-import type { Outcome } from '../../model/outcome.js'
+import { type Answer, answerOf } from '../../model/outcome.js'
 import type { ClientCapabilities, ServerFacts } from '../../model/peer.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
+import { decodeServerCapabilities } from '../../rpc/capabilities.js'
 import type { Conversation } from '../../rpc/conversation.js'
-import { decodeServerCapabilities, textMember } from './decode.js'
 import { encodeClientCapabilities } from './encode.js'
 
 /** What we introduce ourselves with to a server. */
@@ -64,16 +65,16 @@ const ask = async (
   intro: Introduction,
   version: LegacyRevision,
   limits: Limits,
-): Promise<Outcome> => {
+): Promise<Answer> => {
   const id = talk.nextId()
   try {
     return await bounded(
       limits,
       () =>
-        new Promise<Outcome>(resolve =>
+        new Promise<Answer>(resolve =>
           talk.request(id, 'initialize', initializeParams(intro, version), {
             progress: () => undefined,
-            ended: resolve,
+            ended: outcome => resolve(answerOf(outcome)),
           }),
         ),
     )
@@ -120,7 +121,7 @@ const otherRevision = (error: JsonText): LegacyRevision | undefined => {
     .at(-1)
 }
 
-const readAgreement = (outcome: Outcome): Agreement => {
+const readAgreement = (outcome: Answer): Agreement => {
   if (outcome.kind === 'fault') throw outcome.fault
   if (outcome.kind === 'error') {
     const words = textMember(outcome.error, 'message') ?? 'no reason given'

@@ -1,11 +1,11 @@
 import type { Fault } from '../../kernel/faults.js'
 import { type JsonText, withMember } from '../../kernel/json-text.js'
 import type { Call, CancelReason, Client } from '../../model/links.js'
-import type { Outcome } from '../../model/outcome.js'
+import { type Answer, answerOf, type Outcome } from '../../model/outcome.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
+import { tokenOf } from '../../rpc/progress-token.js'
 import { encodeNotice, encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
-import { tokenOf } from './encode.js'
 import { encodeFault } from './errors.js'
 import { projectOnce } from './project-once.js'
 
@@ -21,6 +21,8 @@ export class InboundCall implements Call {
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
+  /** A session sets its level once for all requests. */
+  readonly logLevel = undefined
   readonly replies: ReplyStream
   onCancel: ((reason: CancelReason) => void) | undefined
   readonly #id: JsonText
@@ -68,7 +70,7 @@ export class InboundCall implements Call {
     if (this.#over) return
     this.#over = true
     this.#session.forget(this.#key)
-    this.replies.end(this.#frame(outcome))
+    this.replies.end(this.#frame(answerOf(outcome)))
   }
 
   /** The client no longer waits: the mux is told, and no answer is sent (utilities/cancellation). */
@@ -89,7 +91,7 @@ export class InboundCall implements Call {
     this.replies.end(answer)
   }
 
-  #frame(outcome: Outcome): Buffer {
+  #frame(outcome: Answer): Buffer {
     switch (outcome.kind) {
       case 'result':
         return encodeReply(this.#id, projectOnce(this.#session.revision, this.method, outcome.result))

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json-text.js'
+import { type JsonText, kindOf, memberOf, objectText, textMember, textOf } from '../../kernel/json-text.js'
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 import {
@@ -8,7 +8,7 @@ import {
   type LegacyRevision,
   NEWEST_LEGACY,
 } from '../../model/revision.js'
-import { decodeClientCapabilities, textMember } from './decode.js'
+import { decodeClientCapabilities } from '../../rpc/capabilities.js'
 import { encodeServerCapabilities } from './encode.js'
 
 /** Who we say that we are. */

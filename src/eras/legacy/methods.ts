@@ -12,6 +12,3 @@ export const SERVER_ASKS: ReadonlySet<string> = new Set([
   'sampling/createMessage',
   'elicitation/create',
 ])
-
-/** Where in a request's or notice's `params` the progress token stands (base, "Progress"). */
-export const TOKEN_PATH = ['_meta', 'progressToken'] as const

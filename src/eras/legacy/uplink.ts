@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, memberOf, rawText } from '../../kernel/json-text.js'
+import { type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { errorText, RPC_CODES } from '../../model/fault-table.js'
 import type { Ask, Call, Client, Reception, Welcome } from '../../model/links.js'
@@ -9,7 +9,6 @@ import { LEGACY_REVISIONS, type LegacyRevision, NEWEST_LEGACY } from '../../mode
 import type { Outlet, ReplyStream } from '../../rpc/host.js'
 import { encodeNotice, encodeRefusal, encodeReply, idKey, isId, type Message } from '../../wire/jsonrpc.js'
 import { AskTable } from './ask-table.js'
-import { textMember } from './decode.js'
 import { encodeFault } from './errors.js'
 import { InboundCall } from './inbound-call.js'
 import { type Identity, readInitialize, writeInitialize } from './introduction.js'
@@ -39,6 +38,7 @@ let clients = 0
 export class LegacyUplink implements Client {
   readonly id: number
   readonly principal: Principal
+  readonly asking = 'pushed'
   revision: LegacyRevision = NEWEST_LEGACY
   capabilities: ClientCapabilities = NO_CAPABILITIES
   info: JsonText = EMPTY

@@ -1,6 +1,6 @@
 import { type JsonText, objectText, textOf } from '../../kernel/json-text.js'
+import { type CacheHints, withCacheHints } from '../../model/cache-hints.js'
 import type { Welcome } from '../../model/links.js'
-import { type CacheHints, withCacheHints } from './cache-hints.js'
 import { encodeServerCapabilities } from './encode.js'
 import { MODERN_REVISION } from './methods.js'
 import { withResultType, withServerInfo } from './result-type.js'

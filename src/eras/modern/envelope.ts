@@ -8,13 +8,15 @@ import {
   rawText,
   repeatedKey,
   stringOf,
+  textMember,
   textOf,
   withMember,
 } from '../../kernel/json-text.js'
+import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import type { ClientCapabilities } from '../../model/peer.js'
-import { decodeClientCapabilities, textMember } from './decode.js'
+import { decodeClientCapabilities } from '../../rpc/capabilities.js'
 import { encodeClientCapabilities } from './encode.js'
-import { isLogLevel, type LogLevel, META, MODERN_REVISION } from './methods.js'
+import { META, MODERN_REVISION } from './methods.js'
 import { withoutReservedMeta } from './project-meta.js'
 
 /**
@@ -65,13 +67,17 @@ export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
     is: 'fine',
     envelope: {
       version: MODERN_REVISION,
-      capabilities: decodeClientCapabilities(declared),
+      capabilities: withoutRootsChanges(decodeClientCapabilities(declared)),
       declared,
       info: memberOf(meta, META.clientInfo),
       logLevel: level !== undefined && isLogLevel(level) ? level : undefined,
     },
   }
 }
+
+/** Nobody tells of changed roots in this revision: each request is answered anew (client/roots). */
+const withoutRootsChanges = (capabilities: ClientCapabilities): ClientCapabilities =>
+  capabilities.roots === undefined ? capabilities : { ...capabilities, roots: { listChanged: false } }
 
 const problemOf = (meta: JsonText): string | undefined => {
   const missing = REQUIRED.filter(key => memberOf(meta, key) === undefined)

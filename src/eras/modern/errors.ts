@@ -8,13 +8,13 @@ import {
   objectText,
   rawText,
   stringOf,
+  textMember,
   textOf,
   valueOf,
   withAt,
   withMember,
 } from '../../kernel/json-text.js'
 import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
-import { textMember } from './decode.js'
 import { SUPPORTED_VERSIONS } from './methods.js'
 import { capabilityNames, lacksCapability } from './required-capabilities.js'
 
@@ -92,20 +92,6 @@ const withData = (error: JsonText, key: string, value: JsonText): JsonText => {
 /** An error that must not be passed on as it is; programs find its code in `data.code`. */
 const asInternal = (error: JsonText, code: number): JsonText =>
   withCode(withData(error, 'code', textOf(code)), INTERNAL)
-
-/**
- * A modern server's error as any client may read it. `-32700` and `-32600` say that *our* message was at
- * fault, which would mislead the client; a missing message or a code that is no integer would make SDK
- * clients reject the frame.
- */
-export const repairError = (error: JsonText, server: string): JsonText => {
-  const said = textMember(error, 'message') === undefined ? withMember(error, 'message', textOf('')) : error
-  const code = codeOf(said)
-  if (code === undefined) return withCode(said, INTERNAL)
-  if (code !== RPC_CODES['parse-error'] && code !== RPC_CODES['invalid-request']) return said
-  const mapped = withCode(said, INTERNAL)
-  return memberOf(mapped, 'data') === undefined ? withMember(mapped, 'data', textOf({ server })) : mapped
-}
 
 /** What was asked when an error came. */
 export interface Asked {

@@ -92,24 +92,3 @@ export const META = {
   serverInfo: `${RESERVED}serverInfo`,
   subscriptionId: `${RESERVED}subscriptionId`,
 } as const
-
-/** From least to most severe (RFC 5424; server/utilities/logging, "Log Levels"). */
-export const LOG_LEVELS = [
-  'debug',
-  'info',
-  'notice',
-  'warning',
-  'error',
-  'critical',
-  'alert',
-  'emergency',
-] as const
-
-/** How severe a log message must be to be sent. */
-export type LogLevel = (typeof LOG_LEVELS)[number]
-
-/** Whether a text names a log level. */
-export const isLogLevel = (text: string): text is LogLevel => (LOG_LEVELS as readonly string[]).includes(text)
-
-/** Where in a request's or notice's `params` the progress token stands (basic/patterns/progress). */
-export const TOKEN_PATH = ['_meta', 'progressToken'] as const

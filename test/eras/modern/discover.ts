@@ -1,7 +1,7 @@
 import t from 'tap'
-import { discoverHints } from '../../../src/eras/modern/cache-hints.js'
 import { writeDiscover } from '../../../src/eras/modern/discover.js'
 import { rawText } from '../../../src/kernel/json-text.js'
+import { discoverHints } from '../../../src/model/cache-hints.js'
 import type { Welcome } from '../../../src/model/links.js'
 import { sdkOnPipe } from '../../support/modern-sdk.js'
 
@@ -16,11 +16,13 @@ const FULL: Welcome = {
     logging: true,
   },
   instructions: undefined,
+  isComplete: true,
 }
 
 const EMPTY: Welcome = {
   capabilities: { tools: false, prompts: false, resources: undefined, completions: false, logging: false },
   instructions: undefined,
+  isComplete: true,
 }
 
 t.test(

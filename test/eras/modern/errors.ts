@@ -6,13 +6,13 @@ import {
   httpStatusOf,
   missingCapability,
   projectError,
-  repairError,
   type Stage,
   unsupportedVersion,
   urlElicitationsOf,
 } from '../../../src/eras/modern/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { repairError } from '../../../src/rpc/repair-error.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -7,9 +7,7 @@ import t from 'tap'
 import {
   CLIENT_NOTICES,
   isCacheable,
-  isLogLevel,
   LISTEN_NOTICES,
-  LOG_LEVELS,
   META,
   MODERN_REVISION,
   mayNeedInput,
@@ -18,8 +16,8 @@ import {
   REQUESTS,
   SERVER_ASKS,
   SUPPORTED_VERSIONS,
-  TOKEN_PATH,
 } from '../../../src/eras/modern/methods.js'
+import { isLogLevel, LOG_LEVELS } from '../../../src/model/log-level.js'
 import { sdkOnPipe } from '../../support/modern-sdk.js'
 
 const DISCOVER =
@@ -115,7 +113,6 @@ t.test('versions, reserved keys and log levels are literally those of the specif
     subscriptionId: 'io.modelcontextprotocol/subscriptionId',
   })
   t.same(LOG_LEVELS, ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'])
-  t.same(TOKEN_PATH, ['_meta', 'progressToken'])
   t.ok(isLogLevel('alert'))
   t.notOk(isLogLevel('fatal') || isLogLevel(''))
 })

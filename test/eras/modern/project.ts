@@ -1,8 +1,8 @@
 import t from 'tap'
-import { UNCACHED, withCacheHints } from '../../../src/eras/modern/cache-hints.js'
 import { projectListResult, projectRequest, projectResult } from '../../../src/eras/modern/project.js'
 import { withResultType } from '../../../src/eras/modern/result-type.js'
 import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+import { UNCACHED, withCacheHints } from '../../../src/model/cache-hints.js'
 import { sdkOnPipe } from '../../support/modern-sdk.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

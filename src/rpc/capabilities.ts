@@ -1,5 +1,5 @@
-import { type JsonText, kindOf, memberOf, stringOf } from '../../kernel/json-text.js'
-import type { ClientCapabilities, ServerCapabilities } from '../../model/peer.js'
+import { type JsonText, kindOf, memberOf } from '../kernel/json-text.js'
+import type { ClientCapabilities, ServerCapabilities } from '../model/peer.js'
 
 /** Whether a capability is there: an object, or the `true` that sloppy peers send for one. */
 const declared = (capabilities: JsonText, name: string): JsonText | undefined => {
@@ -14,7 +14,7 @@ const isTrue = (value: JsonText | undefined): boolean =>
 
 const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(capability, name))
 
-/** `ServerCapabilities` of an `initialize` result, read leniently. */
+/** `ServerCapabilities` as a server announces them (schema, all revisions), read leniently. */
 export const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   const tools = declared(text, 'tools')
   const prompts = declared(text, 'prompts')
@@ -31,7 +31,7 @@ export const decodeServerCapabilities = (text: JsonText): ServerCapabilities => 
   }
 }
 
-/** `ClientCapabilities` of an `initialize` request; `elicitation: {}` means forms (2025-11-25, client/elicitation). */
+/** `ClientCapabilities` as a client declares them (schema, all revisions); `elicitation: {}` means forms (client/elicitation). */
 export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => {
   const roots = declared(text, 'roots')
   const sampling = declared(text, 'sampling')
@@ -51,7 +51,3 @@ const decodeElicitation = (elicitation: JsonText): { form: boolean; url: boolean
   const url = declared(elicitation, 'url') !== undefined
   return { form: form || !url, url }
 }
-
-/** A text member, if it is there and is text. */
-export const textMember = (object: JsonText, name: string): string | undefined =>
-  stringOf(memberOf(object, name))

@@ -6,7 +6,7 @@ import {
   textOf,
   valueOf,
   withMember,
-} from '../../kernel/json-text.js'
+} from '../kernel/json-text.js'
 
 /** For how long, and for whom, a client may keep a result (server/utilities/caching). */
 export interface CacheHints {

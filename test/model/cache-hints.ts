@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { type JsonText, readJson } from '../../src/kernel/json-text.js'
 import {
   type CacheHints,
   type Contribution,
@@ -8,8 +9,7 @@ import {
   readCacheHints,
   UNCACHED,
   withCacheHints,
-} from '../../../src/eras/modern/cache-hints.js'
-import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+} from '../../src/model/cache-hints.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
