@@ -22,8 +22,8 @@ export interface CatalogOptions {
   readonly listWaitMs: number
   /** How long a new client has waited for them before. */
   readonly startupWaitMs: number
-  /** Told after a merged list has become another one. */
-  readonly onChanged: (list: ListName) => void
+  /** Told after a merged list has become another one; `isFirst` when nothing was known of that list of a server before. */
+  readonly onChanged: (list: ListName, isFirst: boolean) => void
   /** The one server of a proxy that has no other is shown as it is. */
   readonly isAlone: boolean
   readonly showingOf: (server: Server) => Showing
@@ -227,7 +227,7 @@ export class Catalog {
     if (looksSame(known?.items ?? [], items)) return
     this.#merged.delete(list)
     this.#versions.set(list, this.version(list) + 1)
-    this.#options.onChanged(list)
+    this.#options.onChanged(list, known === undefined)
   }
 
   /** What a server had is not shown any more, until it can be read again. */

@@ -16,11 +16,15 @@ export interface Guest {
 }
 
 interface Due {
-  readonly lists: Set<ListName>
+  /** The lists that changed, and whether all that came into each was the first that is known of a server. */
+  readonly lists: Map<ListName, boolean>
   readonly timer: Timer
 }
 
-/** Tells clients that merged lists changed: those who could see it, and who have not seen it already. */
+/**
+ * Tells clients that merged lists changed: those who could see it, and who have not seen it already. A server's first list
+ * is no news to a client that was never given the merged one: there is nothing that it would have to read again.
+ */
 export class ChangeNotices {
   readonly #clock: Clock
   readonly #guests: ReadonlyMap<Client, Guest>
@@ -31,19 +35,21 @@ export class ChangeNotices {
     this.#guests = guests
   }
 
-  /** A merged list is another one now; `versionOf` counts how often each was. */
-  changed(list: ListName, versionOf: (list: ListName) => number): void {
+  /** A merged list is another one now, `isFirst` as in the catalogue; `versionOf` counts how often each was. */
+  changed(list: ListName, isFirst: boolean, versionOf: (list: ListName) => number): void {
     const notice = CHANGE_NOTICES[list]
     const due = this.#due.get(notice)
     if (due !== undefined) {
-      due.lists.add(list)
+      due.lists.set(list, isFirst && due.lists.get(list) !== false)
       return
     }
-    const lists = new Set([list])
+    const lists = new Map([[list, isFirst]])
     const timer = this.#clock.after(MERGE_MS, () => {
       this.#due.delete(notice)
       for (const [client, { announced, seen }] of this.#guests) {
-        const isNews = [...lists].some(one => seen.get(one) !== versionOf(one))
+        const isNews = [...lists].some(([one, onlyFirst]) =>
+          seen.has(one) ? seen.get(one) !== versionOf(one) : !onlyFirst,
+        )
         if (isNews && announced?.[LISTS[list].capability]) client.tell(notice, undefined)
       }
     })

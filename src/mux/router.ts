@@ -68,7 +68,7 @@ export class Router implements Reception, ConnectionListener {
     this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log })
     this.catalog = new Catalog(this.pool.servers, {
       ...options,
-      onChanged: list => this.#notices.changed(list, one => this.catalog.version(one)),
+      onChanged: (list, isFirst) => this.#notices.changed(list, isFirst, one => this.catalog.version(one)),
     })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
     this.#asks = new Asks(this.#calls, { log, isShared: options.servers.length > 1 })

@@ -39,6 +39,19 @@ t.test('an error that nobody caught closes all the same and ends with 1', async 
   t.match(logged, [{ err: { message: 'oops' } }, { err: { code: 'internal', cause: 'again' } }])
 })
 
+t.test('a host that gives 5 s before it kills need not kill', async t => {
+  const limitsMs: number[] = []
+  const value = (work: () => void, delayMs: number) => {
+    limitsMs.push(delayMs)
+    work()
+  }
+  t.intercept(globalThis, 'setTimeout', { value })
+  const shutdown = createShutdown({ close: () => new Promise(() => undefined), log: silentLogger, codeOf })
+  shutdown.end(0)
+  t.equal(await shutdown.ended, 0)
+  t.ok(limitsMs.length === 1 && limitsMs.every(limitMs => limitMs < 5000))
+})
+
 t.test('what does not close in time is left behind', async t => {
   const warned: object[] = []
   const log = { ...silentLogger, warn: (facts: object) => void warned.push(facts) }

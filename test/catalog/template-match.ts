@@ -27,8 +27,10 @@ t.test('a URI matches a template by its literal text, in order and without overl
 })
 
 t.test('no template and no URI make matching slow', async t => {
-  const startMs = performance.now()
-  matchTemplate('{x}a'.repeat(20_000), 'a'.repeat(1_000_000))
-  matchTemplate(`${'a{x}'.repeat(20_000)}b`, 'a'.repeat(1_000_000))
-  t.ok(performance.now() - startMs < 2000)
+  // Of a size that only linear work comes to the end of: anything else meets the time limit of the test.
+  const count = 200_000
+  const uri = 'a'.repeat(10_000_000)
+  t.equal(matchTemplate('{x}a'.repeat(count), uri), count)
+  t.equal(matchTemplate(`${'a{x}'.repeat(count)}b`, uri), undefined)
+  t.equal(matchTemplate(`${'a{x}'.repeat(count)}b{x}`, uri), undefined)
 })

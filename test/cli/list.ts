@@ -57,7 +57,8 @@ t.test('silence is explained after two seconds', async t => {
   const file = configFile(t, { sleepy: tiny('--slow', '2300'), quick: tiny() })
   t.match(await runHere(t, 'list', '--config', file), {
     code: 0,
-    err: 'still starting after 2 s: sleepy\n',
+    // The other one may be slow, too, if the machine is.
+    err: /^still starting after \d+ s: sleepy/,
     out: /^sleepy +ready/m,
   })
 })

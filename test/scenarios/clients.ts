@@ -10,9 +10,11 @@ import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   ListRootsRequestSchema,
+  ProgressNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
+import { until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxies.js'
 
 const BIN = fileURLToPath(new URL('../../bin/mcp-proxy.js', import.meta.url))
@@ -45,10 +47,12 @@ async function flows(t: Test, client: ClientV1): Promise<void> {
   const echo = await client.callTool({ name: 'everything__echo', arguments: { message: 'hi' } })
   t.match(echo.content, [{ text: 'Echo: hi' }])
   const steps: number[] = []
+  // Not where the SDK tells of progress: it has forgotten the call when the last progress comes along with the answer.
+  client.setNotificationHandler(ProgressNotificationSchema, ({ params }) => void steps.push(params.progress))
   await client.callTool(
     { name: 'everything__trigger-long-running-operation', arguments: { duration: 0.2, steps: 4 } },
     undefined,
-    { onprogress: ({ progress }) => steps.push(progress) },
+    { onprogress: () => undefined },
   )
   t.same(steps, [1, 2, 3, 4])
   const sampled = await client.callTool({
@@ -67,6 +71,8 @@ async function flows(t: Test, client: ClientV1): Promise<void> {
   t.equal((await client.readResource({ uri })).contents[0]?.uri, uri)
   await client.subscribeResource({ uri: 'raw+file:///a' })
   await client.callTool({ name: 'raw__touch', arguments: { uri: 'file:///a' } })
+  // Over HTTP it comes on a stream of its own, before or after the answer.
+  await until(() => updated.length > 0, 'the update')
   await client.unsubscribeResource({ uri: 'raw+file:///a' })
   t.same(updated, ['raw+file:///a'])
   const prompt = await client.getPrompt({ name: 'everything__args-prompt', arguments: { city: 'Ulm' } })
@@ -98,7 +104,10 @@ t.test('the client of SDK v1 works over HTTP, and ends its session', async t => 
 
 t.test('the client of SDK v1 works on stdio, and leaves nothing behind', async t => {
   const file = join(mkdtempSync(join(tmpdir(), 'mcp-proxy-')), 'config.json')
-  writeFileSync(file, JSON.stringify({ mcpServers: { everything: EVERYTHING, raw: rawServer() } }))
+  writeFileSync(
+    file,
+    JSON.stringify({ mcpServers: { everything: EVERYTHING, raw: rawServer() }, startupWait: '60s' }),
+  )
   const client = new ClientV1(INFO, { capabilities })
   const transport = new StdioClientTransport({
     command: process.execPath,

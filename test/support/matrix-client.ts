@@ -21,7 +21,7 @@ const SETTINGS = {
   // A server's page holds two items: neither is cut where the other is.
   pageSize: 3,
   // Capabilities are those of the servers that have started by then; this machine may have much else to do.
-  startupWait: '20s',
+  startupWait: '60s',
 }
 
 /** What a client needs to reach a proxy. */

@@ -150,10 +150,10 @@ export interface MatrixOptions {
   readonly known?: readonly Known[]
 }
 
-/** Far longer than any flow takes: what hangs is to fail by itself. */
-const FLOW_MS = 15_000
+/** Far longer than any flow takes, on a slow machine too: what hangs is to fail by its name. */
+const FLOW_MS = 60_000
 /** For a machine that has much else to do. */
-const FILE_MS = 240_000
+const FILE_MS = 480_000
 
 /**
  * Runs flows in every pair, in this order and one after the other: they may build on each other. A server process serves all

@@ -15,10 +15,13 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when `condition` holds; rejects after a while, so that a test fails instead of hanging. */
-export async function until(condition: () => boolean, what: string, limitMs = 10_000): Promise<void> {
-  const endMs = performance.now() + limitMs
-  while (!condition()) {
+/** Far longer than anything takes, on a slow machine too: it only gives a name to what would hang. */
+const LIMIT_MS = 60_000
+
+/** Resolves when `condition` holds; rejects after a long while, so that a test that hangs says what it waits for. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const endMs = performance.now() + LIMIT_MS
+  while (!(await condition())) {
     if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`)
     await delay(5)
   }

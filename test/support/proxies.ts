@@ -17,7 +17,8 @@ export const startProxy = (
   mcpServers: Readonly<Record<string, object>>,
   options: ProxyOptions & { readonly pageSize?: number; readonly startupWait?: string } = {},
 ): Proxy => {
-  const { pageSize, startupWait, ...rest } = options
+  // A machine that has much else to do must not make servers look sick.
+  const { pageSize, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
   const text = JSON.stringify({ mcpServers, pageSize, startupWait })
   const { config, problems } = parseConfig(text, 'test.json', process.env)
   if (config === undefined || problems.some(({ severity }) => severity === 'error')) {

@@ -121,7 +121,7 @@ t.test('redirects are followed on the same origin only, three times at most', as
 })
 
 t.test('a server that cannot be reached is unavailable, in words that hold no secret', async t => {
-  const { send } = client(t, { connectTimeoutMs: 200 })
+  const { send } = client(t)
   const closed = createTcpServer()
   await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
   const url = urlOf(closed)
@@ -212,13 +212,15 @@ t.test('a server that never answers is a timeout when one is set', async t => {
 t.test('discard frees the connection for the next request, and may come at any time', async t => {
   const { url, connections } = await remote(t, (_request, response) => response.end('short'))
   const { send } = client(t)
-  for (let i = 0; i < 5; i += 1) {
+  // Nobody tells when a connection is free again: were it never, each request would open another one, without an end.
+  let requests = 0
+  await until(async () => {
+    requests += 1
     const reply = await send(url)
     reply.discard()
     reply.discard()
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
-  t.equal(connections(), 1)
+    return connections() < requests
+  }, 'a request on the connection of an earlier one')
   const whole = await send(url)
   t.equal(await read(whole), 'short')
   whole.discard()

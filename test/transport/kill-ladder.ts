@@ -7,7 +7,10 @@ import { endGroup } from '../../src/transport/kill-ladder.js'
 import { signalGroup } from '../../src/transport/process-group.js'
 import { isRunning, until } from '../support/processes.js'
 
-const quick = { closeMs: 60, termMs: 60, graceMs: 300 }
+/** Longer than anything takes: a rung that is waited for is left because it worked. */
+const patient = { closeMs: 60_000, termMs: 60_000, graceMs: 60_000 }
+/** For what ignores the first rungs. */
+const quick = { ...patient, closeMs: 60, termMs: 60 }
 const skip = process.platform === 'win32' ? 'POSIX only' : false
 
 const start = (...args: string[]): ChildProcess =>
@@ -24,7 +27,7 @@ t.test(
   async t => {
     const child = start('-e', "process.stdin.resume(); console.log('ready')")
     await firstLine(child)
-    t.equal(await endGroup(child, systemClock, { ...quick, closeMs: 5000 }), true)
+    t.equal(await endGroup(child, systemClock, patient), true)
     t.equal(child.exitCode, 0)
   },
 )
@@ -32,7 +35,7 @@ t.test(
 t.test('a child that ignores its stdin is ended by SIGTERM', { skip }, async t => {
   const child = start('-e', "setInterval(() => {}, 1000); console.log('ready')")
   await firstLine(child)
-  t.equal(await endGroup(child, systemClock, { ...quick, termMs: 5000 }), true)
+  t.equal(await endGroup(child, systemClock, { ...patient, closeMs: 60 }), true)
   t.equal(child.signalCode, 'SIGTERM')
 })
 

@@ -41,7 +41,7 @@ async function listening(t: Test, more: Partial<SocketServerOptions> = {}) {
     onChannel: channel => void channels.push(channel),
     log,
     ...more,
-    limits: { closeMs: 100, ...more.limits },
+    limits: { closeMs: 60_000, ...more.limits },
   })
   t.teardown(() => listener.close())
   const accepted = async (count: number): Promise<Channel> => {
@@ -54,7 +54,7 @@ async function listening(t: Test, more: Partial<SocketServerOptions> = {}) {
 }
 
 const dial = (path: string) =>
-  connectSocket({ path, connectTimeoutMs: 5000, signal: new AbortController().signal, log: silentLogger })
+  connectSocket({ path, connectTimeoutMs: 60_000, signal: new AbortController().signal, log: silentLogger })
 
 /** A peer that is a plain socket, and all that it received. */
 function raw(t: Test, path: string, options: { readonly allowHalfOpen?: boolean } = {}) {

@@ -10,7 +10,10 @@ import { isRunning, until } from '../support/processes.js'
 import { Recorder, recordedLog } from '../support/recorded-channel.js'
 
 const skip = process.platform === 'win32' ? 'POSIX only' : false
-const quick = { closeMs: 60, termMs: 60, graceMs: 200, exitWaitMs: 100 }
+/** Longer than anything takes: what is waited for comes, whatever the machine has to do. */
+const patient = { closeMs: 60_000, termMs: 60_000, graceMs: 60_000, exitWaitMs: 60_000 }
+/** For children that do not go by themselves. */
+const quick = { ...patient, closeMs: 60, termMs: 60 }
 const echo = "process.stdin.on('data', c => process.stdout.write(c)).on('end', () => process.exit(0));"
 
 /** A guard that only remembers. */
@@ -46,7 +49,7 @@ function start(t: Test, code: string, more: Partial<ChildOptions> = {}) {
 const send = (child: ChildChannel, text: string) => child.send(Buffer.from(text))
 
 t.test('messages go to the child and come back, one line each, whatever is in them', async t => {
-  const { child, listener, watched, forgotten } = start(t, echo)
+  const { child, listener, watched, forgotten } = start(t, echo, { limits: patient })
   child.listen(listener)
   const texts = ['{"a":"ä世界👩‍🚀"}', '[1,2]', ` {"big":"${'€'.repeat(100_000)}"}`, '{}']
   for (const text of texts) send(child, text)
@@ -217,6 +220,7 @@ t.test(
       t,
       `const c = require('child_process').spawn('sleep', ['60'], { stdio: 'inherit' })
      console.log('[' + c.pid + ']'); process.exit(7)`,
+      { limits: { ...quick, exitWaitMs: 1000 } },
     )
     child.listen(listener)
     t.match(await listener.isClosed(), { message: 'exited with code 7' })
@@ -233,7 +237,7 @@ t.test('a child without its pipes counts as gone, and is ended', { skip }, async
     [`${live} require('fs').closeSync(0); console.log('{}')`, 'closed its input and kept running'],
   ] as const
   for (const [code, words] of rows) {
-    const { child, listener } = start(t, code)
+    const { child, listener } = start(t, code, { limits: { ...quick, exitWaitMs: 100 } })
     child.listen(listener)
     if (words.includes('input')) {
       await listener.hasMessages(1)
@@ -264,7 +268,7 @@ t.test('an answer that a child gives after the end of its stdin still arrives', 
   const { child, listener } = start(
     t,
     `process.stdin.resume().on('end', () => console.log('{"last":1}')); console.log('{}')`,
-    { limits: { ...quick, closeMs: 5000 } },
+    { limits: patient },
   )
   child.listen(listener)
   await listener.hasMessages(1)

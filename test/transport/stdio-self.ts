@@ -135,7 +135,7 @@ t.test('what is written with console goes to stderr, so that stdout carries the 
   child.stdout.on('data', chunk => (stdout += String(chunk)))
   child.stderr.on('data', chunk => (stderr += String(chunk)))
   child.stdin.write('{"id":1}\n')
-  await until(() => stdout.includes('\n'), 'the echo', 20_000)
+  await until(() => stdout.includes('\n'), 'the echo')
   child.stdin.end()
   const [exitCode] = (await once(child, 'close')) as [number]
   t.equal(exitCode, 0, 'the end of stdin lets the process end')

@@ -27,7 +27,7 @@ async function listening(t: Test, more: Partial<WsServerOptions> = {}) {
     log,
     clock: systemClock,
     ...more,
-    limits: { closeMs: 100, ...more.limits },
+    limits: { closeMs: 60_000, ...more.limits },
   })
   const listener = await listenHttp({
     host: '127.0.0.1',
@@ -109,7 +109,7 @@ const dial = (url: string, more: Partial<WsClientOptions> = {}) =>
   connectWs({
     url,
     headers: {},
-    connectTimeoutMs: 5000,
+    connectTimeoutMs: 60_000,
     signal: new AbortController().signal,
     log: silentLogger,
     clock: systemClock,
@@ -390,7 +390,7 @@ t.test('a reader that stands still for the time it has is cut off', async t => {
   clock.advance(1)
   t.match(atServer.ends, [{ code: 'disconnected', message: 'does not read what it is sent' }])
   const gone = channel.close()
-  clock.advance(100)
+  clock.advance(60_000)
   await gone
   ws.resume()
   await closed()

@@ -1,0 +1,120 @@
+import t from 'tap'
+import type { Client } from '../../src/model/links.js'
+import type { ListName } from '../../src/model/listing.js'
+import { ChangeNotices, type Guest } from '../../src/mux/change-notices.js'
+import { FakeClock, settled } from '../support/fake-clock.js'
+import { tool, World } from '../support/mux.js'
+
+const TOOLS_CHANGED = 'notifications/tools/list_changed'
+const RESOURCES_CHANGED = 'notifications/resources/list_changed'
+
+t.test(
+  'what servers list at first is news to those who have read a shorter list, and to nobody else',
+  async t => {
+    const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
+    world.server('late').dialling = 'hang'
+    const [reader, bystander] = [world.newcomer(), world.newcomer()]
+    for (const client of [reader, bystander]) void world.router.welcome(client)
+    await world.pass(5000)
+    const call = reader.call('tools/list')
+    await settled()
+    await world.pass(3000)
+    t.match(call.ended, { result: { tools: [{ name: 'a__x' }] } })
+    t.same(reader.told, [], 'the first server was there before the reader asked')
+    world.server('late').admit()
+    await settled()
+    await world.pass(500, 10)
+    t.same(reader.told, [[TOOLS_CHANGED, undefined]])
+    t.same(bystander.told, [])
+    t.same(await bystander.list('tools/list'), ['a__x', 'late__y'])
+  },
+)
+
+t.test('a later change is told to those who have read nothing as well', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  const client = await world.client()
+  await world.pass(500, 10)
+  t.equal(world.server('a').got('tools/list').length, 1, 'its first list is known')
+  t.same(client.told, [])
+  world.server('a').lists.tools = [tool('x'), tool('y')]
+  world.server('a').link.notice(TOOLS_CHANGED)
+  await world.pass(500, 10)
+  t.same(client.told, [[TOOLS_CHANGED, undefined]], 'it said so')
+  client.told.length = 0
+  world.server('a').lists.tools = [tool('z')]
+  world.server('a').link.drop()
+  await world.pass(60_000, 100)
+  t.same(client.told, [[TOOLS_CHANGED, undefined]], 'it came back with something else')
+})
+
+t.test('of changes that come together one that is told to everybody is enough', t => {
+  type Change = readonly [list: ListName, isFirst: boolean]
+  const rows: readonly (readonly [readonly Change[], string | undefined])[] = [
+    [[['tools', true]], undefined],
+    [
+      [
+        ['tools', true],
+        ['tools', true],
+      ],
+      undefined,
+    ],
+    [
+      [
+        ['tools', true],
+        ['tools', false],
+      ],
+      TOOLS_CHANGED,
+    ],
+    [
+      [
+        ['tools', false],
+        ['tools', true],
+      ],
+      TOOLS_CHANGED,
+    ],
+    [
+      [
+        ['resources', true],
+        ['templates', true],
+      ],
+      undefined,
+    ],
+    [
+      [
+        ['resources', true],
+        ['templates', false],
+        ['resources', true],
+      ],
+      RESOURCES_CHANGED,
+    ],
+  ]
+  for (const [changes, notice] of rows) {
+    const clock = new FakeClock()
+    const told = { stranger: [] as string[], reader: [] as string[], current: [] as string[] }
+    const guest = (who: keyof typeof told, seen: number | undefined): [Client, Guest] => {
+      const announced = {
+        tools: true,
+        prompts: true,
+        resources: { subscribe: true },
+        completions: false,
+        logging: false,
+      }
+      const lists = seen === undefined ? [] : changes.map(([list]) => [list, seen] as const)
+      const client = { tell: (method: string) => void told[who].push(method) } as unknown as Client
+      return [client, { announced, seen: new Map(lists) }]
+    }
+    const guests = new Map([guest('stranger', undefined), guest('reader', 0), guest('current', 2)])
+    const notices = new ChangeNotices(clock, guests)
+    for (const [list, isFirst] of changes) {
+      notices.changed(list, isFirst, () => 2)
+      clock.advance(1)
+    }
+    clock.advance(1000)
+    const title = JSON.stringify(changes)
+    t.same(told.stranger, notice === undefined ? [] : [notice], `who has read nothing: ${title}`)
+    t.equal(told.reader.length, 1, `who has read an older list: ${title}`)
+    t.same(told.current, [], `who has read this list: ${title}`)
+    t.equal(clock.pending, 0)
+  }
+  t.end()
+})
