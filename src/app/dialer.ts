@@ -13,9 +13,9 @@ import type { Logger } from '../kernel/logger.js'
 import type { Downlink } from '../model/links.js'
 import type { Dial } from '../peers/dial.js'
 import { childEnv } from '../transport/child-env.js'
-import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
 import { spawnChild } from '../transport/stdio-child.js'
 import type { HttpClient } from '../wire/http.js'
+import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
 
 /** To reach a server that runs elsewhere; its handshake has the server's own limit. */
@@ -30,13 +30,13 @@ export interface Dialer {
   close(): Promise<void>
 }
 
-/** Starts or reaches servers by their configuration; one death guard and one HTTP client serve them all. */
+/** Starts or reaches servers by their configuration; one HTTP client serves them all. */
 export const createDialer = (
   servers: readonly ServerConfig[],
-  around: { readonly clock: Clock; readonly log: Logger },
+  around: { readonly clock: Clock; readonly log: Logger; readonly children: Children },
 ): Dialer => {
   const byName = new Map(servers.map(server => [server.name, server]))
-  const shared = new Shared()
+  const shared = new Shared(around.children)
   return {
     dial: (name, greeting, listener, signal) => {
       const server = byName.get(name)
@@ -71,10 +71,10 @@ const open = async (server: ServerConfig, shared: Shared, options: LinkOptions):
         command: transport.command,
         args: transport.args,
         cwd: transport.cwd,
-        env: childEnv(inherited, transport.env),
+        env: { ...childEnv(inherited, transport.env), ...shared.children.env },
         log: options.log,
         clock: options.clock,
-        guard: shared.guard,
+        guard: shared.children.guardOf(options.server),
       })
       return openLegacyPipe(channel, options)
     }
@@ -95,14 +95,13 @@ const open = async (server: ServerConfig, shared: Shared, options: LinkOptions):
   }
 }
 
-/** Made when first needed: a proxy of remote servers needs no guard, one of children no HTTP client. */
+/** What all connections have in common. */
 class Shared {
-  #guard: DeathGuard | undefined
+  readonly children: Children
   #http: Promise<HttpClient> | undefined
 
-  get guard(): DeathGuard {
-    this.#guard ??= createDeathGuard()
-    return this.#guard
+  constructor(children: Children) {
+    this.children = children
   }
 
   /** Loaded with the first remote server: a proxy of children starts faster without. */
@@ -112,7 +111,7 @@ class Shared {
   }
 
   async close(): Promise<void> {
-    this.#guard?.close()
+    this.children.close()
     await (await this.#http)?.close()
   }
 }

@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import { Router } from '../mux/router.js'
 import type { ServerOptions } from '../peers/options.js'
+import { Children } from './children.js'
 import { createDialer } from './dialer.js'
 import type { HttpFace } from './front-http.js'
 import type { SocketFace } from './front-socket.js'
@@ -32,6 +33,8 @@ export interface Proxy {
   serveStdio(): StdioFace
   /** For clients in this process. */
   readonly reception: Reception
+  /** The processes that run for it. */
+  readonly children: Children
   status(): ServerStatus[]
   /** Ends all faces, then all servers. Never rejects. */
   close(): Promise<void>
@@ -47,7 +50,8 @@ const LIST_WAIT_MS = 2000
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
   const { log = silentLogger, clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
   const byName = new Map(config.servers.map(server => [server.name, server]))
-  const dialer = createDialer(config.servers, { clock, log })
+  const children = new Children()
+  const dialer = createDialer(config.servers, { clock, log, children })
   const router = new Router({
     servers: config.servers.map(toOptions),
     showingOf: server => showingOf(byName.get(server.name)),
@@ -81,6 +85,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       return face
     },
     reception: router,
+    children,
     status: () => router.pool.servers.map(server => serverStatus(server)),
     async close() {
       await Promise.all(faces.map(face => face.close()))

@@ -86,7 +86,12 @@ export const bridge: Verb<Flags> = {
       startupWaitMs: DEFAULTS.startupWaitMs,
       logLevel: DEFAULTS.logLevel,
     }
-    const served = { config, level: args.logLevel ?? DEFAULTS.logLevel, isAlone: true }
+    const served = {
+      config,
+      level: args.logLevel ?? DEFAULTS.logLevel,
+      isAlone: true,
+      verb: 'bridge' as const,
+    }
     if (args.to === 'stdio') return await serveStdio(served, stdioSnippet(name, bridgeArgs(args, command)))
     return await serveNetwork(served, { name, first: args.to })
   },

@@ -1,3 +1,4 @@
+import type { Instance } from '../app/instance.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
 import { addressesOf, listeningLines, type Way } from './addresses.js'
 import { EXIT } from './exit-codes.js'
@@ -9,6 +10,10 @@ export interface Served {
   readonly config: ProxyConfig
   readonly level: LogLevel
   readonly isAlone?: boolean
+  /** The word on the command line. */
+  readonly verb: 'serve' | 'stdio' | 'bridge'
+  /** The file that the configuration came from, absolute. */
+  readonly file?: string
 }
 
 /** What people and programs are told about it. */
@@ -27,13 +32,14 @@ export interface Announced {
  */
 export const serveNetwork = async (served: Served, { name, more, first }: Announced): Promise<number> => {
   const { http, socket } = served.config.listen
-  const { proxy, shutdown } = await start(served)
+  const { proxy, shutdown, settle } = await start(served)
   try {
     const face = http ? await proxy.listen() : undefined
     const socketFace = socket === undefined ? undefined : await proxy.listenSocket(socket)
     const addresses = addressesOf(face, socketFace?.path, first)
     print(listeningLines(addresses))
     say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
+    settle(face?.url)
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
@@ -44,9 +50,10 @@ export const serveNetwork = async (served: Served, { name, more, first }: Announ
 
 /** Serves the client on our stdin and stdout until it leaves or a signal comes; `hint` is for a person at a terminal. */
 export const serveStdio = async (served: Served, hint: string): Promise<number> => {
-  const { proxy, shutdown } = await start(served)
+  const { proxy, shutdown, settle } = await start(served)
   if (process.stdin.isTTY) say(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
   void proxy.serveStdio().gone.then(() => shutdown.end(EXIT.ok))
+  settle(undefined)
   return await shutdown.ended
 }
 
@@ -54,9 +61,20 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
 export const loadParts = () =>
   Promise.all([import('../app/proxy.js'), import('../app/logger.js'), import('../app/shutdown.js')])
 
-const start = async ({ config, level, isAlone = false }: Served) => {
+const start = async ({ config, level, isAlone = false, verb, file }: Served) => {
   const [{ createProxy }, { createLogger }, { createShutdown }] = await loadParts()
   const log = await createLogger({ level, isTerminal: process.stderr.isTTY })
   const proxy = createProxy(config, { log, isAlone })
-  return { proxy, shutdown: createShutdown({ close: () => proxy.close(), log, codeOf: () => EXIT.ok }) }
+  let instance: Promise<Instance> | undefined
+  const close = async (): Promise<void> => {
+    await proxy.close()
+    await (await instance)?.close()
+  }
+  /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
+  const settle = (url: string | undefined): void => {
+    instance ??= import('../app/instance.js').then(({ settleIn }) =>
+      settleIn({ facts: { verb, url, config: file }, children: proxy.children, log }),
+    )
+  }
+  return { proxy, settle, shutdown: createShutdown({ close, log, codeOf: () => EXIT.ok }) }
 }

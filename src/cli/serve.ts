@@ -35,9 +35,10 @@ export const serve: Verb<Flags> = {
     const config = await readConfiguration(args.config)
     const listen = resolveListen(config.listen, args)
     if (!listen.http && listen.socket === undefined) throw new CliError(EXIT.configuration, NOWHERE)
-    const more = stdioSnippet('mcp-proxy', ['stdio', '--config', resolve(configFile(args.config))])
+    const file = resolve(configFile(args.config))
+    const more = stdioSnippet('mcp-proxy', ['stdio', '--config', file])
     return await serveNetwork(
-      { config: { ...config, listen }, level: args.logLevel ?? config.logLevel },
+      { config: { ...config, listen }, level: args.logLevel ?? config.logLevel, verb: 'serve', file },
       { name: 'mcp-proxy', more },
     )
   },

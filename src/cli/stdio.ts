@@ -19,7 +19,8 @@ export const stdio: Verb<Flags> = {
   options,
   async run(args) {
     const [config] = await Promise.all([readConfiguration(args.config), loadParts()])
-    const hint = stdioSnippet('mcp-proxy', ['stdio', '--config', resolve(configFile(args.config))])
-    return await serveStdio({ config, level: args.logLevel ?? config.logLevel }, hint)
+    const file = resolve(configFile(args.config))
+    const hint = stdioSnippet('mcp-proxy', ['stdio', '--config', file])
+    return await serveStdio({ config, level: args.logLevel ?? config.logLevel, verb: 'stdio', file }, hint)
   },
 }

@@ -54,7 +54,7 @@ async function emptyWithin(groupId: number, clock: Clock, delayMs: number): Prom
 }
 
 /** Windows has no groups: `taskkill /T` follows the parent ids for as long as the leader lives. */
-function killTree(pid: number): void {
+export function killTree(pid: number): void {
   const program = join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'taskkill.exe')
   spawn(program, ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true }).on(
     'error',

@@ -12,10 +12,14 @@ export function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolea
   }
 }
 
-/** State and group of a process, from the line that `man proc_pid_stat` describes; its name may hold anything. */
-function runsInGroup(stat: string, groupId: number): boolean {
-  const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return group === String(groupId) && state !== 'Z' && state !== 'X'
+/** What the line of a process says that `man proc_pid_stat` describes; undefined for one that runs no more. */
+export function readStat(stat: string): { readonly group: number; readonly ticks: string } | undefined {
+  // Its name stands in brackets, and may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, , group] = fields
+  const ticks = fields[19]
+  if (ticks === undefined || state === 'Z' || state === 'X') return undefined
+  return { group: Number(group), ticks }
 }
 
 /**
@@ -32,5 +36,5 @@ export async function isGroupRunning(groupId: number): Promise<boolean> {
       .filter(name => /^\d+$/.test(name))
       .map(pid => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')),
   )
-  return stats.some(stat => runsInGroup(stat, groupId))
+  return stats.some(stat => readStat(stat)?.group === groupId)
 }

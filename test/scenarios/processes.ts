@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { configFile, INITIALIZE, type Running, startBin, tiny } from '../support/cli.js'
+import { configFile, INITIALIZE, type Running, STATE_HOME, startBin, tiny } from '../support/cli.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxies.js'
 import { type Loose, RawClient } from '../support/raw-client.js'
@@ -46,6 +46,50 @@ t.test('nothing of a proxy that is killed outlives it', { skip: process.platform
   proxy.child.kill('SIGKILL')
   await until(() => !pids.some(isRunning), 'their end')
 })
+
+const RECORDS = join(STATE_HOME, 'mcp-proxy', 'instances')
+
+/** The process ids of the direct children of a process. */
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+
+const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+
+t.test(
+  'what outlives a proxy that was killed with its death guard is ended by the next, and nothing else',
+  { skip: process.platform !== 'linux' },
+  async t => {
+    const stubborn = { two: tiny('--stubborn'), deep: withChild }
+    const dies = await serve(t, stubborn)
+    const lives = await serve(t, { one: tiny('--stubborn') })
+    const pidOf = async (url: string, tool: string) =>
+      JSON.parse(textOf(await (await introduced(url)).call(1, tool))).pid as number
+    const [orphan, kept] = await Promise.all([pidOf(dies.url, 'two__facts'), pidOf(lives.url, 'one__facts')])
+    await until(() => /grandchild \d+ of \d+/.test(dies.err), 'the grandchild')
+    const [, grandchild = 0, deep = 0] = (/grandchild (\d+) of (\d+)/.exec(dies.err) ?? []).map(Number)
+    const recorded = () =>
+      readdirSync(RECORDS)
+        .map(file => readFileSync(join(RECORDS, file), 'utf8'))
+        .some(text => [orphan, deep].every(pid => text.includes(`"pid":${pid},`)))
+    await until(recorded, 'the record')
+    // Frozen, so that it cannot replace its guard.
+    dies.child.kill('SIGSTOP')
+    const guard = childrenOf(dies.child.pid ?? 0).find(pid => commandOf(pid).includes('death-guard'))
+    process.kill(guard ?? 0, 'SIGKILL')
+    dies.child.kill('SIGKILL')
+    await dies.exited
+    t.same([orphan, deep, grandchild, kept].map(isRunning), [true, true, true, true])
+    const next = await serve(t, { one: tiny() })
+    await until(() => ![orphan, deep, grandchild].some(isRunning), 'the end of the orphans')
+    t.ok(isRunning(kept))
+    t.equal(await pidOf(lives.url, 'one__facts'), kept)
+    for (const proxy of [next, lives]) {
+      proxy.child.kill('SIGTERM')
+      t.equal(await proxy.exited, 0)
+    }
+    t.same(readdirSync(RECORDS), [], 'no record is left')
+  },
+)
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   t.test(`${signal} answers what is under way, ends the servers and exits with 0`, async t => {

@@ -7,6 +7,11 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { main } from '../../src/cli/main.js'
 
+/** Where proxies of this test file keep their state, so that they see no others and none see them. */
+export const STATE_HOME = mkdtempSync(join(tmpdir(), 'mcp-state-'))
+process.env['XDG_STATE_HOME'] = STATE_HOME
+process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }))
+
 /** A tiny stdio server; see its first lines for what it can be told. */
 export const TINY = fileURLToPath(new URL('../fixtures/tiny-server.mjs', import.meta.url))
 

@@ -1,0 +1,60 @@
+import { unguessableId } from '../kernel/ids.js'
+import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
+import { MARK_VARIABLE } from '../transport/strays.js'
+
+/** The processes of all servers that we started: who they are, and who ends them if we cannot. */
+export class Children {
+  /** Stands in the environment of each of them, and of what they start; nobody else can have it by chance. */
+  readonly mark = unguessableId()
+  /** Told whenever one came or went. */
+  onChange: (() => void) | undefined
+  readonly #serverOf = new Map<number, string>()
+  /** Made when first needed: a proxy of remote servers needs none. */
+  #guard: DeathGuard | undefined
+
+  /** What each of them gets beside its own environment. */
+  get env(): Readonly<Record<string, string>> {
+    return { [MARK_VARIABLE]: this.mark }
+  }
+
+  get pids(): readonly number[] {
+    return [...this.#serverOf.keys()]
+  }
+
+  /** The processes of one server, without what they started themselves. */
+  of(server: string): readonly number[] {
+    return this.pids.filter(pid => this.#serverOf.get(pid) === server)
+  }
+
+  /** Watches over the processes of one server. */
+  guardOf(server: string): DeathGuard {
+    this.#guard ??= createDeathGuard()
+    const guard = this.#guard
+    return {
+      pid: guard.pid,
+      watch: pid => {
+        guard.watch(pid)
+        this.added(pid, server)
+      },
+      forget: pid => {
+        guard.forget(pid)
+        this.removed(pid)
+      },
+      close: () => undefined,
+    }
+  }
+
+  added(pid: number, server: string): void {
+    this.#serverOf.set(pid, server)
+    this.onChange?.()
+  }
+
+  removed(pid: number): void {
+    this.#serverOf.delete(pid)
+    this.onChange?.()
+  }
+
+  close(): void {
+    this.#guard?.close()
+  }
+}

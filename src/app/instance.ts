@@ -1,0 +1,122 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import { type ProcessRow, type ProcessTable, processTable } from '../transport/process-table.js'
+import type { Children } from './children.js'
+import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
+import { stateFolder } from './state-folder.js'
+import { sweep } from './sweep.js'
+
+/** What is written down beside what we can find out ourselves. */
+export interface InstanceFacts {
+  readonly verb: string
+  readonly url: string | undefined
+  readonly config: string | undefined
+}
+
+/** What keeping house needs of the proxy. */
+export interface Household {
+  readonly facts: InstanceFacts
+  readonly children: Children
+  readonly log: Logger
+}
+
+/** Ends what earlier proxies left, and keeps a record of ours until it is closed; both go on by themselves. */
+export const settleIn = (household: Household): Instance => {
+  const around = { folder: stateFolder(), table: processTable(), log: household.log }
+  void sweep({ ...around, clock: systemClock })
+  return new Instance({ ...household, ...around })
+}
+
+/** What the record is made of, and where it goes. */
+export interface InstanceOptions extends Household {
+  /** The state folder. */
+  readonly folder: string
+  readonly table: ProcessTable
+}
+
+/**
+ * Our own record, kept up to date while we run and removed when we end in order. A disk that cannot be written to costs the
+ * record and nothing else.
+ */
+export class Instance {
+  readonly #options: InstanceOptions
+  readonly #file: string
+  readonly #startedAt = new Date().toISOString()
+  /** When the children began: asked for once, right after their start. */
+  readonly #born = new Map<number, string | undefined>()
+  #writing: Promise<void> | undefined
+  #isDirty = false
+  #isClosed = false
+
+  constructor(options: InstanceOptions) {
+    const { children, folder } = options
+    this.#options = options
+    this.#file = join(recordFolder(folder), `${children.mark}.json`)
+    children.onChange = () => this.#changed()
+    this.#changed()
+  }
+
+  /** Resolves when what is known is on the disk. */
+  get written(): Promise<void> {
+    return this.#writing ?? Promise.resolve()
+  }
+
+  /** All children were ended: there is nothing to clean up after us. Never rejects. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#writing
+    await rm(this.#file, { force: true }).catch(() => undefined)
+  }
+
+  #changed(): void {
+    this.#isDirty = true
+    if (!this.#isClosed) this.#writing ??= this.#writeAll()
+  }
+
+  /** Whatever changes while one is written is in the next. */
+  async #writeAll(): Promise<void> {
+    try {
+      while (this.#isDirty && !this.#isClosed) {
+        this.#isDirty = false
+        await this.#write(await this.#record())
+      }
+    } catch (thrown) {
+      this.#options.log.debug({ err: thrown }, 'the record of this proxy could not be written')
+    }
+    this.#writing = undefined
+  }
+
+  async #record(): Promise<InstanceRecord> {
+    const { children, facts, table } = this.#options
+    const { pids } = children
+    for (const pid of this.#born.keys()) {
+      if (pid !== process.pid && !pids.includes(pid)) this.#born.delete(pid)
+    }
+    if ([process.pid, ...pids].some(pid => !this.#born.has(pid))) {
+      const rows = new Map<number, ProcessRow>((await table.rows()).map(row => [row.pid, row]))
+      for (const pid of [process.pid, ...pids]) {
+        if (!this.#born.has(pid)) this.#born.set(pid, rows.get(pid)?.born)
+      }
+    }
+    return {
+      version: 1,
+      mark: children.mark,
+      place: await thisPlace(),
+      pid: process.pid,
+      born: this.#born.get(process.pid),
+      startedAt: this.#startedAt,
+      ...facts,
+      children: pids.map(pid => ({ pid, born: this.#born.get(pid) })),
+    }
+  }
+
+  async #write(record: InstanceRecord): Promise<void> {
+    const folder = recordFolder(this.#options.folder)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    // Whoever reads it sees the old one or the new one, never a half.
+    await writeFile(`${this.#file}~`, JSON.stringify(record), { mode: 0o600 })
+    await rename(`${this.#file}~`, this.#file)
+  }
+}

@@ -1,0 +1,58 @@
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import type { ProcessRow, ProcessTable } from '../transport/process-table.js'
+import { endStrays, MARK_VARIABLE } from '../transport/strays.js'
+import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
+
+/** Where to look, and with what. */
+export interface SweepOptions {
+  /** The state folder. */
+  readonly folder: string
+  readonly table: ProcessTable
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** A record of another machine or container that has not changed for so long is of no use to anybody. */
+const STALE_MS = 30 * 24 * 3_600_000
+
+/** Whether the proxy that wrote a record still runs; `rows` are the processes of this place. */
+export const isAlive = ({ pid, born }: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
+  rows.some(row => row.pid === pid && (born === undefined || row.born === born))
+
+/**
+ * Ends the children of earlier proxies that were killed before they, or their death guard, could do it. Records of proxies
+ * that still run, or that ran on another machine, are left alone. Never rejects.
+ */
+export const sweep = async ({ folder, table, clock, log }: SweepOptions): Promise<void> => {
+  try {
+    const [records, place] = await Promise.all([readRecords(recordFolder(folder)), thisPlace()])
+    if (records.length === 0) return
+    const rows = await table.rows()
+    // Without a look at the processes nobody can be said to be gone.
+    if (!rows.some(row => row.pid === process.pid)) return
+    await Promise.all(
+      records.map(async record => {
+        const file = join(recordFolder(folder), `${record.mark}.json`)
+        if (record.place !== place) await removeIfStale(file)
+        else if (!isAlive(record, rows) && !isOurForebear(record)) {
+          const groups = await endStrays(record, { table, clock })
+          if (groups.length > 0) log.warn({ groups, of: record.pid }, 'ended what a killed proxy had left')
+          await rm(file, { force: true })
+        }
+      }),
+    )
+  } catch (thrown) {
+    log.debug({ err: thrown }, 'could not look for what earlier proxies left')
+  }
+}
+
+/** Whether we run among the children of that proxy ourselves, as the server of a client that it had. */
+const isOurForebear = ({ mark }: InstanceRecord): boolean => process.env[MARK_VARIABLE] === mark
+
+const removeIfStale = async (file: string): Promise<void> => {
+  const { mtimeMs } = await stat(file)
+  if (Date.now() - mtimeMs > STALE_MS) await rm(file, { force: true })
+}

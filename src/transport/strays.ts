@@ -1,0 +1,86 @@
+import type { Clock } from '../kernel/clock.js'
+import { killTree } from './kill-ladder.js'
+import { isGroupRunning, signalGroup } from './process-group.js'
+import type { ProcessRow, ProcessTable } from './process-table.js'
+
+/** The variable by which a child of ours, and what it starts, can be told from all other processes. */
+export const MARK_VARIABLE = 'MCP_PROXY_CHILD_OF'
+
+/** A child as it was written down when it was started. */
+export interface RecordedChild {
+  readonly pid: number
+  /** See `ProcessRow`; undefined if it could not be found out. */
+  readonly born: string | undefined
+}
+
+/** What a proxy that is gone has left. */
+export interface Brood {
+  /** The value of the variable in the environment of all its children. */
+  readonly mark: string
+  readonly children: readonly RecordedChild[]
+}
+
+/** How what it left is found and ended. */
+export interface StrayOptions {
+  readonly table: ProcessTable
+  readonly clock: Clock
+  /** From SIGTERM to SIGKILL. */
+  readonly termMs?: number
+}
+
+/** Their stdin has ended long ago, so they are late already. */
+const TERM_MS = 2000
+const POLL_MS = 50
+
+/**
+ * Whether the group of a recorded child is still that child's: the child itself runs, born at the recorded moment, or it is
+ * gone and what runs in its group carries the mark. The number alone proves nothing, because numbers are used again.
+ */
+const isOurs = async (
+  { pid, born }: RecordedChild,
+  rows: readonly ProcessRow[],
+  isMarked: (pid: number) => Promise<boolean>,
+): Promise<boolean> => {
+  const members = rows.filter(row => row.group === pid || row.pid === pid)
+  const leader = members.find(row => row.pid === pid)
+  if (leader !== undefined && born !== undefined) return leader.born === born
+  const marked = await Promise.all(members.map(member => isMarked(member.pid)))
+  return marked.includes(true)
+}
+
+const wait = (clock: Clock, delayMs: number): Promise<void> =>
+  new Promise(resolve => {
+    clock.after(delayMs, resolve)
+  })
+
+const endOne = async (pid: number, clock: Clock, termMs: number): Promise<void> => {
+  if (process.platform === 'win32') {
+    killTree(pid)
+    return
+  }
+  signalGroup(pid, 'SIGTERM')
+  const killAtMs = clock.nowMs() + termMs
+  while (await isGroupRunning(pid)) {
+    if (clock.nowMs() >= killAtMs) {
+      signalGroup(pid, 'SIGKILL')
+      return
+    }
+    await wait(clock, POLL_MS)
+  }
+}
+
+/**
+ * Ends what a proxy left behind that was killed together with its death guard: of each recorded child the process group, if it
+ * is proven to be that child's. Resolves with the numbers of the groups that were ended; never rejects.
+ */
+export const endStrays = async (brood: Brood, options: StrayOptions): Promise<number[]> => {
+  const { table, clock, termMs = TERM_MS } = options
+  const rows = await table.rows()
+  const isMarked = (pid: number) => table.carries(pid, MARK_VARIABLE, brood.mark)
+  const found = await Promise.all(
+    brood.children.map(async child => ((await isOurs(child, rows, isMarked)) ? [child.pid] : [])),
+  )
+  const groups = found.flat()
+  await Promise.all(groups.map(group => endOne(group, clock, termMs)))
+  return groups
+}

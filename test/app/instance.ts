@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Children } from '../../src/app/children.js'
+import { Instance } from '../../src/app/instance.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import type { ProcessTable } from '../../src/transport/process-table.js'
+
+const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json' }
+const rows = [
+  { pid: process.pid, group: 1, born: 'first' },
+  { pid: 4711, group: 4711, born: 'second' },
+]
+const table: ProcessTable = { rows: () => Promise.resolve(rows), carries: () => Promise.resolve(false) }
+const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'))
+
+t.test('a proxy writes down that it runs and what runs for it, and takes it back', async t => {
+  const folder = join(t.testdir(), 'state')
+  const children = new Children()
+  const instance = new Instance({ facts, children, folder, table, log: silentLogger })
+  await instance.written
+  const file = join(folder, 'instances', `${children.mark}.json`)
+  t.match(read(file), {
+    version: 1,
+    mark: children.mark,
+    pid: process.pid,
+    born: 'first',
+    ...facts,
+    children: [],
+  })
+  if (process.platform !== 'win32') {
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    t.equal(statSync(join(folder, 'instances')).mode & 0o777, 0o700)
+  }
+  children.added(4711, 'one')
+  children.added(4712, 'two')
+  await instance.written
+  t.same(read(file).children, [{ pid: 4711, born: 'second' }, { pid: 4712 }])
+  children.removed(4711)
+  await instance.written
+  t.same(read(file).children, [{ pid: 4712 }])
+  await instance.close()
+  children.added(4713, 'late')
+  await instance.written
+  t.same(readdirSync(join(folder, 'instances')), [], 'nothing is left, not even a half-written file')
+})
+
+t.test('a folder that cannot be written to costs nothing but the record', async t => {
+  const folder = join(t.testdir(), 'a-file')
+  writeFileSync(folder, '')
+  const logged: string[] = []
+  const log = { ...silentLogger, debug: (_: object, words: string) => void logged.push(words) }
+  const instance = new Instance({ facts, children: new Children(), folder, table, log })
+  await instance.written
+  await instance.close()
+  t.same(logged, ['the record of this proxy could not be written'])
+})

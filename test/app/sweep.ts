@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { thisPlace } from '../../src/app/instance-record.js'
+import { sweep } from '../../src/app/sweep.js'
+import { systemClock } from '../../src/kernel/clock.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import { processTable } from '../../src/transport/process-table.js'
+import { MARK_VARIABLE } from '../../src/transport/strays.js'
+import { isRunning, until } from '../support/processes.js'
+
+const skip = process.platform === 'win32' ? 'POSIX only' : false
+const table = processTable()
+const marks = ['a', 'b', 'c', 'd'].map(letter => letter.repeat(22))
+
+const setUp = async (t: Test) => {
+  // The timers of the clock keep no process alive; a proxy that serves lives anyway.
+  const hold = setInterval(() => undefined, 2 ** 30)
+  t.teardown(() => clearInterval(hold))
+  const folder = t.testdir()
+  const records = join(folder, 'instances')
+  mkdirSync(records)
+  const place = await thisPlace()
+  const bornAt = async (pid: number) => (await table.rows()).find(row => row.pid === pid)?.born
+  return {
+    /** A server of the proxy with this mark. */
+    async server(mark: string) {
+      const child = spawn(process.execPath, ['-e', "setInterval(() => {}, 1000); console.log('here')"], {
+        detached: true,
+        stdio: ['ignore', 'pipe', 'ignore'],
+        env: { ...process.env, [MARK_VARIABLE]: mark },
+      })
+      t.teardown(() => child.kill('SIGKILL'))
+      await once(child.stdout, 'data')
+      const pid = child.pid ?? 0
+      return { pid, born: await bornAt(pid) }
+    },
+    write(mark: string, record: object): string {
+      const file = join(records, `${mark}.json`)
+      const whole = { version: 1, mark, place, startedAt: 'then', verb: 'serve', ...record }
+      writeFileSync(file, JSON.stringify(whole), { mode: 0o600 })
+      return file
+    },
+    bornAt,
+    left: () => readdirSync(records).sort(),
+    sweep: () => sweep({ folder, table, clock: systemClock, log: silentLogger }),
+  }
+}
+
+t.test(
+  'servers of proxies that were killed are ended; those of running ones are left alone',
+  { skip },
+  async t => {
+    const [dead = '', alive = '', reused = '', elsewhere = ''] = marks
+    const around = await setUp(t)
+    const servers = await Promise.all(marks.map(mark => around.server(mark)))
+    const pids = servers.map(({ pid }) => pid)
+    const own = { pid: process.pid, born: await around.bornAt(process.pid) }
+    around.write(dead, { pid: 2 ** 22 + 1, born: 'then', children: [servers[0]] })
+    around.write(alive, { ...own, children: [servers[1]] })
+    around.write(reused, { ...own, born: 'another time', children: [servers[2]] })
+    around.write(elsewhere, {
+      pid: 2 ** 22 + 1,
+      born: 'then',
+      place: 'another machine',
+      children: [servers[3]],
+    })
+    await around.sweep()
+    await until(() => !isRunning(pids[0] ?? 0) && !isRunning(pids[2] ?? 0), 'the end of two')
+    t.same(pids.map(isRunning), [false, true, false, true])
+    t.same(around.left(), [`${alive}.json`, `${elsewhere}.json`], 'records that are done with are removed')
+  },
+)
+
+t.test('a proxy that runs within the servers of a dead one does not end itself', { skip }, async t => {
+  const [mark = ''] = marks
+  const around = await setUp(t)
+  const server = await around.server(mark)
+  around.write(mark, { pid: 2 ** 22 + 1, born: 'then', children: [server] })
+  process.env[MARK_VARIABLE] = mark
+  t.teardown(() => delete process.env[MARK_VARIABLE])
+  await around.sweep()
+  t.ok(isRunning(server.pid))
+})
+
+t.test('records of other machines go when they are a month old', async t => {
+  const around = await setUp(t)
+  const [old = '', young = ''] = marks
+  const record = { pid: 4711, place: 'another machine', children: [] }
+  const file = around.write(old, record)
+  around.write(young, record)
+  const longAgo = Date.now() / 1000 - 31 * 24 * 3600
+  utimesSync(file, longAgo, longAgo)
+  await around.sweep()
+  t.same(around.left(), [`${young}.json`])
+})
+
+t.test('who cannot see the processes says of nobody that it is gone', async t => {
+  const around = await setUp(t)
+  const [mark = ''] = marks
+  const folder = join(around.write(mark, { pid: 4711, born: 'then', children: [] }), '..', '..')
+  const blind = { rows: () => Promise.resolve([]), carries: () => Promise.resolve(false) }
+  await sweep({ folder, table: blind, clock: systemClock, log: silentLogger })
+  t.same(around.left(), [`${mark}.json`])
+  await sweep({ folder: join(folder, 'nowhere'), table: blind, clock: systemClock, log: silentLogger })
+})
