@@ -88,6 +88,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     children,
     status: () => router.pool.servers.map(server => serverStatus(server)),
     async close() {
+      router.closing()
       await Promise.all(faces.map(face => face.close()))
       await router.close()
       await dialer.close()

@@ -82,8 +82,8 @@ export class Catalog {
   }
 
   /** A page of a merged list. Rejects with a Fault for a bad cursor, or if no server could be reached. */
-  async page(list: ListName, cursor: string | undefined): Promise<Page> {
-    const faults = await this.#refresh(list, server => !this.#isFresh(server, list))
+  async page(list: ListName, cursor: string | undefined, waitMs?: number): Promise<Page> {
+    const faults = await this.#refresh(list, server => !this.#isFresh(server, list), waitMs)
     const [fault] = faults
     if (fault !== undefined && faults.length === this.#slices.size && !this.#isKnown(list)) throw fault
     const result = cutPage(list, this.merged(list), cursor, this.#options.pageSize)
@@ -167,7 +167,11 @@ export class Catalog {
   }
 
   /** Reads a list from some servers at once; resolves with why they could not be read, as far as known in time. */
-  async #refresh(list: ListName, isWanted: (server: Server) => boolean): Promise<Fault[]> {
+  async #refresh(
+    list: ListName,
+    isWanted: (server: Server) => boolean,
+    waitMs = this.#options.listWaitMs,
+  ): Promise<Fault[]> {
     const faults: Fault[] = []
     const { listWaitMs, startupWaitMs, clock } = this.#options
     const reads = [...this.#slices.keys()].filter(isWanted).map(server => ({
@@ -178,7 +182,7 @@ export class Catalog {
       isWorthWaiting: server.unansweredMs <= startupWaitMs + listWaitMs,
     }))
     const waits = reads.filter(({ isWorthWaiting }) => isWorthWaiting).map(({ read }) => read)
-    if (waits.length > 0) await withLimit(Promise.all(waits), listWaitMs, clock)
+    if (waits.length > 0) await withLimit(Promise.all(waits), waitMs, clock)
     return faults
   }
 

@@ -1,38 +1,41 @@
-import { LISTS } from '../catalog/walk.js'
 import type { Clock, Timer } from '../kernel/clock.js'
-import type { Client, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import { CHANGE_NOTICES } from './routes.js'
 
 /** Changes that come together are one notification. */
 const MERGE_MS = 50
 
-/** What we remember of a client. */
-export interface Guest {
-  /** What it was told that we can do; undefined until then. Never changed: no revision can take it back. */
-  announced: Welcome['capabilities'] | undefined
-  /** The version of each merged list of which it was last given the first page. */
-  readonly seen: Map<ListName, number>
+/** A change of a merged list. */
+export interface Change {
+  readonly list: ListName
+  /** Counts how often the list has become another one. */
+  readonly version: number
+  /** All that came into it was the first that is known of a server. */
+  readonly isFirst: boolean
+}
+
+/** Someone who may be told that merged lists changed: a session, or a request that listens. */
+export interface Audience {
+  /** Whether it would see another list than the one it knows. */
+  isNews(change: Change): boolean
+  tell(method: string, params: undefined): void
 }
 
 interface Due {
-  /** The lists that changed, and whether all that came into each was the first that is known of a server. */
+  /** The lists that changed, and whether each change was a first one. */
   readonly lists: Map<ListName, boolean>
   readonly timer: Timer
 }
 
-/**
- * Tells clients that merged lists changed: those who could see it, and who have not seen it already. A server's first list
- * is no news to a client that was never given the merged one: there is nothing that it would have to read again.
- */
+/** Tells clients that merged lists changed: once for changes that come together, and only those to whom it is news. */
 export class ChangeNotices {
   readonly #clock: Clock
-  readonly #guests: ReadonlyMap<Client, Guest>
+  readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
 
-  constructor(clock: Clock, guests: ReadonlyMap<Client, Guest>) {
+  constructor(clock: Clock, audiences: () => Iterable<Audience>) {
     this.#clock = clock
-    this.#guests = guests
+    this.#audiences = audiences
   }
 
   /** A merged list is another one now, `isFirst` as in the catalogue; `versionOf` counts how often each was. */
@@ -46,11 +49,13 @@ export class ChangeNotices {
     const lists = new Map([[list, isFirst]])
     const timer = this.#clock.after(MERGE_MS, () => {
       this.#due.delete(notice)
-      for (const [client, { announced, seen }] of this.#guests) {
-        const isNews = [...lists].some(([one, onlyFirst]) =>
-          seen.has(one) ? seen.get(one) !== versionOf(one) : !onlyFirst,
-        )
-        if (isNews && announced?.[LISTS[list].capability]) client.tell(notice, undefined)
+      const changes = [...lists].map(([one, first]) => ({
+        list: one,
+        version: versionOf(one),
+        isFirst: first,
+      }))
+      for (const audience of [...this.#audiences()]) {
+        if (changes.some(change => audience.isNews(change))) audience.tell(notice, undefined)
       }
     })
     this.#due.set(notice, { lists, timer })

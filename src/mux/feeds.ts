@@ -23,11 +23,34 @@ interface Feed {
   isRefused: boolean
 }
 
-/** One client's wish, under the URI as the client wrote it: it is told in the same words. */
+/** Whom updates are told: a session, or a request that listens. */
+export interface Subscriber {
+  tell(method: string, params: JsonText): void
+}
+
+/** One subscriber's wish, under the URI as it wrote it: it is told in the same words. */
 interface Subscription {
-  readonly client: Client
+  readonly subscriber: Subscriber
   readonly exposed: string
   readonly feed: Feed
+}
+
+/** A URI that is to be subscribed. */
+export interface Wish {
+  readonly subscriber: Subscriber
+  /** Over whose connection. */
+  readonly client: Client
+  readonly exposed: string
+  /** Whether it still is, when the server has been found and reached. */
+  readonly isWanted: () => boolean
+}
+
+/** A subscription that was sent to its server. */
+export interface Joined {
+  /** False if the subscriber had it already. */
+  readonly isNew: boolean
+  /** The server's answer; with any but a result the subscription is gone again. */
+  readonly accepted: Promise<Outcome>
 }
 
 /** What the feeds need of the router. */
@@ -45,7 +68,7 @@ export interface FeedsContext {
 export class Feeds {
   readonly #context: FeedsContext
   readonly #feeds = new Map<Connection, Map<string, Feed>>()
-  readonly #byClient = new Map<Client, Map<string, Subscription>>()
+  readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
   /** The last request about each URI that is not answered yet. */
   readonly #unanswered = new WeakMap<Connection, Map<string, Promise<Outcome>>>()
 
@@ -58,33 +81,56 @@ export class Feeds {
     return [...this.#feeds.values()].reduce((sum, feeds) => sum + feeds.size, 0)
   }
 
-  /** Serves `resources/subscribe`. Rejects with a Fault, with which the call is to be ended. */
+  /** Serves `resources/subscribe` of a session. Rejects with a Fault, with which the call is to be ended. */
   async subscribe(call: Call): Promise<void> {
+    const { client } = call
     const exposed = uriOf(call)
-    const isWanted = stillWanted(call)
-    const { server, own } = await this.#context.owners.uri(exposed)
-    if (!isWanted()) return
-    const connection = server.connectionFor(call.client)
-    const link = await connection.open()
-    if (!isWanted()) return
-    if (link.facts.capabilities.resources?.subscribe !== true) {
-      throw new Fault('unknown-method', `Server ${server.name} does not support resource subscriptions`)
-    }
-    const known = this.#byClient.get(call.client)?.get(exposed)
-    const subscription = known ?? this.#join(connection, own, call.client, exposed)
+    const joined = await this.join({ subscriber: client, client, exposed, isWanted: stillWanted(call) })
+    if (joined === undefined) return
     // A client that gives up before it is subscribed does not want to be.
-    if (known === undefined) call.onCancel = () => this.#leave(subscription)
-    const outcome = await subscription.feed.accepted
-    if (outcome.kind !== 'result') this.#leave(subscription)
+    if (joined.isNew) call.onCancel = () => this.leave(client, exposed)
+    const outcome = await joined.accepted
     call.end(outcome.kind === 'result' ? resulted(EMPTY) : outcome)
   }
 
   /** Serves `resources/unsubscribe`; unsubscribing what was not subscribed is fine. Throws a Fault without a URI. */
   unsubscribe(call: Call): void {
-    const exposed = uriOf(call)
-    const subscription = this.#byClient.get(call.client)?.get(exposed)
-    if (subscription !== undefined) this.#leave(subscription)
+    this.leave(call.client, uriOf(call))
     call.end(resulted(EMPTY))
+  }
+
+  /**
+   * Finds the owner of a URI and subscribes there; resolves when that was sent, or with undefined if it is not wanted any
+   * more. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
+   */
+  async join({ subscriber, client, exposed, isWanted }: Wish): Promise<Joined | undefined> {
+    const { server, own } = await this.#context.owners.uri(exposed)
+    if (!isWanted()) return undefined
+    const connection = server.connectionFor(client)
+    const link = await connection.open()
+    if (!isWanted()) return undefined
+    if (link.facts.capabilities.resources?.subscribe !== true) {
+      throw new Fault('unknown-method', `Server ${server.name} does not support resource subscriptions`)
+    }
+    const known = this.#bySubscriber.get(subscriber)?.get(exposed)
+    const subscription = known ?? this.#add(subscriber, exposed, () => this.#feed(connection, own))
+    const accepted = subscription.feed.accepted.then(outcome => {
+      if (outcome.kind !== 'result') this.#remove(subscription)
+      return outcome
+    })
+    return { isNew: known === undefined, accepted }
+  }
+
+  /** Ends a subscription; one that is not there has ended already. */
+  leave(subscriber: Subscriber, exposed: string): void {
+    const subscription = this.#bySubscriber.get(subscriber)?.get(exposed)
+    if (subscription !== undefined) this.#remove(subscription)
+  }
+
+  /** The subscriber is gone: its subscriptions end. */
+  forget(subscriber: Subscriber): void {
+    for (const subscription of [...(this.#bySubscriber.get(subscriber)?.values() ?? [])])
+      this.#remove(subscription)
   }
 
   /**
@@ -97,17 +143,16 @@ export class Feeds {
     if (params === undefined || uri === undefined || feeds === undefined) return
     const feed = feeds.get(uri) ?? feeds.get(longestAbove(uri, feeds.keys()) ?? uri)
     if (feed !== undefined) {
-      for (const { client, exposed } of feed.subscribers)
-        tellUpdated(client, params, exposed + uri.slice(feed.own.length))
+      for (const { subscriber, exposed } of feed.subscribers)
+        tellUpdated(subscriber, params, exposed + uri.slice(feed.own.length))
       return
     }
     // Connections that principals share are kept out: the URI of one is none of the other's business.
     if (connection.server.sharing === 'all') return
     const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
-    const clients = new Set(
-      [...feeds.values()].flatMap(({ subscribers }) => [...subscribers]).map(s => s.client),
-    )
-    for (const client of clients) tellUpdated(client, params, exposed)
+    const everyone = [...feeds.values()].flatMap(({ subscribers }) => [...subscribers])
+    for (const subscriber of new Set(everyone.map(one => one.subscriber)))
+      tellUpdated(subscriber, params, exposed)
   }
 
   /** The server was lost and is back: subscriptions are renewed, and what may have been missed is reported. */
@@ -116,29 +161,24 @@ export class Feeds {
       this.#subscribe(feed)
       void feed.accepted.then(outcome => {
         if (outcome.kind === 'result') {
-          for (const { client, exposed } of feed.subscribers) tellUpdated(client, EMPTY, exposed)
+          for (const { subscriber, exposed } of feed.subscribers) tellUpdated(subscriber, EMPTY, exposed)
         } else this.#context.log.warn({ server: connection.server.name }, 'could not renew a subscription')
       })
     }
   }
 
-  /** Whether a client is subscribed to anything. */
-  has(client: Client): boolean {
-    return (this.#byClient.get(client)?.size ?? 0) > 0
+  /** Whether a subscriber has any subscription. */
+  has(subscriber: Subscriber): boolean {
+    return this.#bySubscriber.has(subscriber)
   }
 
-  /** The client is gone: its subscriptions end. */
-  forget(client: Client): void {
-    for (const subscription of this.#byClient.get(client)?.values() ?? []) this.#leave(subscription)
-  }
-
-  #join(connection: Connection, own: string, client: Client, exposed: string): Subscription {
-    const subscriptions = this.#byClient.get(client) ?? new Map<string, Subscription>()
+  #add(subscriber: Subscriber, exposed: string, feed: () => Feed): Subscription {
+    const subscriptions = this.#bySubscriber.get(subscriber) ?? new Map<string, Subscription>()
     if (subscriptions.size >= SUBSCRIPTIONS_MAX)
       throw new Fault('overloaded', `More than ${SUBSCRIPTIONS_MAX} subscriptions`)
-    const subscription = { client, exposed, feed: this.#feed(connection, own) }
+    const subscription = { subscriber, exposed, feed: feed() }
     subscription.feed.subscribers.add(subscription)
-    this.#byClient.set(client, subscriptions.set(exposed, subscription))
+    this.#bySubscriber.set(subscriber, subscriptions.set(exposed, subscription))
     return subscription
   }
 
@@ -163,12 +203,12 @@ export class Feeds {
     })
   }
 
-  #leave({ client, exposed, feed }: Subscription): void {
-    const subscriptions = this.#byClient.get(client)
-    const subscription = subscriptions?.get(exposed)
-    if (subscription?.feed !== feed || !feed.subscribers.delete(subscription)) return
+  #remove(subscription: Subscription): void {
+    const { subscriber, exposed, feed } = subscription
+    if (!feed.subscribers.delete(subscription)) return
+    const subscriptions = this.#bySubscriber.get(subscriber)
     subscriptions?.delete(exposed)
-    if (subscriptions?.size === 0) this.#byClient.delete(client)
+    if (subscriptions?.size === 0) this.#bySubscriber.delete(subscriber)
     if (feed.subscribers.size > 0) return
     const feeds = this.#feeds.get(feed.connection)
     feeds?.delete(feed.own)
@@ -212,8 +252,8 @@ const request = async (
   return failed(new Fault(fault.code, `Server ${server.name}: ${fault.message}`, { data, cause: fault }))
 }
 
-const tellUpdated = (client: Client, params: JsonText, uri: string): void =>
-  client.tell('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
+const tellUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
+  subscriber.tell('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
 
 /** The longest subscribed URI that `uri` lies below. */
 const longestAbove = (uri: string, subscribed: Iterable<string>): string | undefined => {

@@ -1,4 +1,3 @@
-import { joinWelcome } from '../catalog/capabilities.js'
 import { Catalog } from '../catalog/catalog.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
@@ -6,7 +5,6 @@ import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
-import { withLimit } from '../kernel/with-limit.js'
 import type { Ask, Call, Client, DownCall, Reception, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import { failed, resulted } from '../model/outcome.js'
@@ -17,9 +15,12 @@ import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { Asks } from './asks.js'
 import { CallTable } from './call-table.js'
-import { ChangeNotices, type Guest } from './change-notices.js'
+import { ChangeNotices } from './change-notices.js'
 import { Feeds } from './feeds.js'
+import { Guests } from './guests.js'
+import { Listens } from './listens.js'
 import { LogLevels } from './log-level.js'
+import { Overview } from './overview.js'
 import { CHANGES, ROUTES } from './routes.js'
 import { WayToOwner } from './way-owner.js'
 
@@ -45,6 +46,8 @@ export interface Load {
   readonly calls: number
   readonly questions: number
   readonly subscriptions: number
+  /** Requests that listen for changes. */
+  readonly listens: number
 }
 
 /** Who gets what, and the way back: clients above, servers below, and a table of routes in between. */
@@ -57,14 +60,18 @@ export class Router implements Reception, ConnectionListener {
   readonly #feeds: Feeds
   readonly #levels: LogLevels
   readonly #toOwner: WayToOwner
-  readonly #guests = new Map<Client, Guest>()
+  readonly #overview: Overview
+  readonly #guests: Guests
+  readonly #listens: Listens
   readonly #notices: ChangeNotices
 
   constructor(options: RouterOptions) {
     const { clock, log, isAlone } = options
     this.#options = options
     this.#calls = new CallTable(clock)
-    this.#notices = new ChangeNotices(clock, this.#guests)
+    this.#overview = new Overview({ ...options, servers: () => this.pool.servers })
+    this.#guests = new Guests(() => this.#overview.current)
+    this.#notices = new ChangeNotices(clock, () => [...this.#guests.sessions, ...this.#listens.audience])
     this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log })
     this.catalog = new Catalog(this.pool.servers, {
       ...options,
@@ -73,6 +80,14 @@ export class Router implements Reception, ConnectionListener {
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
     this.#asks = new Asks(this.#calls, { log, isShared: options.servers.length > 1 })
     this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log })
+    this.#listens = new Listens({
+      feeds: this.#feeds,
+      clock,
+      log,
+      current: () => this.#overview.current,
+      versionOf: list => this.catalog.version(list),
+      hasOther: (principal, list, version) => this.#guests.hasOther(principal, list, version),
+    })
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
     this.#toOwner = new WayToOwner({
       catalog: this.catalog,
@@ -90,8 +105,14 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
+  /** Clients will soon be cut off: what listens for changes is ended in order, while it can still be told. */
+  closing(): void {
+    this.#listens.close()
+  }
+
   /** Stops all servers; every call under way is ended. Never rejects. */
   async close(): Promise<void> {
+    this.closing()
     await this.pool.close()
     this.catalog.close()
     this.#calls.close()
@@ -105,45 +126,38 @@ export class Router implements Reception, ConnectionListener {
       calls: this.#calls.size,
       questions: this.#asks.size,
       subscriptions: this.#feeds.size,
+      listens: this.#listens.size,
     }
   }
 
   // ── what clients say ──
 
   async welcome(client: Client): Promise<Welcome> {
-    const guest: Guest = { announced: undefined, seen: new Map() }
-    this.#guests.set(client, guest)
-    const { clock, startupWaitMs, isAlone } = this.#options
-    // A server that we know already need not run for a client that may never use it.
-    const starts = this.pool.servers
-      .filter(server => server.facts === undefined)
-      .map(server => ({ started: startFor(server, client), restMs: startupWaitMs - server.unansweredMs }))
-      .filter(({ restMs }) => restMs > 0)
-    if (starts.length > 0) {
-      const restMs = Math.max(...starts.map(start => start.restMs))
-      await withLimit(Promise.all(starts.map(start => start.started)), restMs, clock)
-    }
-    const welcome = joinWelcome(this.pool.servers, isAlone)
-    guest.announced = welcome.capabilities
+    this.#guests.came(client)
+    await this.#overview.reach(client)
+    const welcome = this.#overview.current
+    this.#guests.welcomed(client, welcome)
     return welcome
   }
 
   call(call: Call): void {
     const route = ROUTES.get(call.method)
-    const guest = this.#guests.get(call.client)
-    if (route === undefined || guest?.announced === undefined || !guest.announced[route.needs]) {
+    if (route === undefined || !this.#guests.mayUse(call.client, route)) {
       call.end(failed(new Fault('unknown-method', `Method not found: ${call.method.slice(0, 128)}`)))
       return
     }
     switch (route.way) {
       case 'catalog':
-        void this.#page(call, route.list, guest)
+        void this.#page(call, route.list)
         return
       case 'owner':
         this.#toOwner.take(call, route.by)
         return
       case 'feed':
         void this.#feed(call, route.wants)
+        return
+      case 'listen':
+        this.#listens.take(call)
         return
       case 'everyone':
         this.#levels.set(call, this.#connections())
@@ -172,7 +186,7 @@ export class Router implements Reception, ConnectionListener {
   }
 
   left(client: Client): void {
-    this.#guests.delete(client)
+    this.#guests.left(client)
     this.#feeds.forget(client)
     this.#levels.forget(client)
     this.#asks.forget(client)
@@ -185,6 +199,7 @@ export class Router implements Reception, ConnectionListener {
 
   ready(connection: Connection): void {
     const server = this.pool.byName(connection.server.name)
+    this.#overview.changed()
     this.#levels.restore(connection)
     this.#feeds.renew(connection)
     // One more connection to a server that is there says nothing new about its lists.
@@ -224,17 +239,27 @@ export class Router implements Reception, ConnectionListener {
 
   // ── ways that are short ──
 
-  async #page(call: Call, list: ListName, guest: Guest): Promise<void> {
+  async #page(call: Call, list: ListName): Promise<void> {
     try {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      const { result, version } = await this.catalog.page(list, cursor)
-      if (cursor === undefined) guest.seen.set(list, version)
+      const { result, version } = await this.catalog.page(list, cursor, this.#firstWaitMs(call.client))
+      if (cursor === undefined) this.#guests.saw(call.client, list, version)
       call.end(resulted(result))
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
+  }
+
+  /**
+   * What a client sees must not depend on whether it asked before what there is: one that was not welcomed waits as long
+   * for servers that start. Undefined if there is nothing to make up for.
+   */
+  #firstWaitMs(client: Client): number | undefined {
+    if (client.asking === 'pushed' || this.#overview.current.isComplete) return undefined
+    void this.#overview.reach(client)
+    return this.#options.startupWaitMs
   }
 
   async #feed(call: Call, wants: boolean): Promise<void> {
@@ -254,12 +279,3 @@ export class Router implements Reception, ConnectionListener {
 /** Whether a server can be asked over any connection but this one. */
 const isThere = (server: Server, but?: Connection): boolean =>
   [...server.connections].some(connection => connection !== but && connection.link !== undefined)
-
-/** Starts a server on behalf of a client, so that the client's own connection is the one that answers first. */
-const startFor = async (server: Server, client: Client): Promise<void> => {
-  try {
-    await server.connectionFor(client).open()
-  } catch {
-    // Its connection has logged why; the client is served by the others.
-  }
-}

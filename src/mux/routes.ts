@@ -1,15 +1,26 @@
-import type { Welcome } from '../model/links.js'
+import type { Asking, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 
 /** The capability that must have been announced to a client before it may use a method. */
 type Capability = keyof Welcome['capabilities']
 
+interface Terms {
+  /** Undefined: there whatever the servers can do. */
+  readonly needs?: Capability
+  /** The one kind of clients that have the method; undefined: all. */
+  readonly asking?: Asking
+}
+
 /** Where a request goes: to our catalogue, to the one owner of what it names, to a subscription, to everyone. */
-export type Route =
-  | { readonly way: 'catalog'; readonly needs: Capability; readonly list: ListName }
-  | { readonly way: 'owner'; readonly needs: Capability; readonly by: 'tool' | 'prompt' | 'uri' | 'ref' }
-  | { readonly way: 'feed'; readonly needs: Capability; readonly wants: boolean }
-  | { readonly way: 'everyone'; readonly needs: Capability }
+type Way =
+  | { readonly way: 'catalog'; readonly list: ListName }
+  | { readonly way: 'owner'; readonly by: 'tool' | 'prompt' | 'uri' | 'ref' }
+  | { readonly way: 'feed'; readonly wants: boolean }
+  | { readonly way: 'everyone' }
+  | { readonly way: 'listen' }
+
+/** A request that is routed, and whose it can be. */
+export type Route = Way & Terms
 
 /** Every request that is routed; what is absent does not exist and is answered with -32601. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
@@ -21,9 +32,10 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['prompts/get', { way: 'owner', needs: 'prompts', by: 'prompt' }],
   ['resources/read', { way: 'owner', needs: 'resources', by: 'uri' }],
   ['completion/complete', { way: 'owner', needs: 'completions', by: 'ref' }],
-  ['resources/subscribe', { way: 'feed', needs: 'resources', wants: true }],
-  ['resources/unsubscribe', { way: 'feed', needs: 'resources', wants: false }],
-  ['logging/setLevel', { way: 'everyone', needs: 'logging' }],
+  ['resources/subscribe', { way: 'feed', asking: 'pushed', needs: 'resources', wants: true }],
+  ['resources/unsubscribe', { way: 'feed', asking: 'pushed', needs: 'resources', wants: false }],
+  ['logging/setLevel', { way: 'everyone', asking: 'pushed', needs: 'logging' }],
+  ['subscriptions/listen', { way: 'listen', asking: 'returned' }],
 ])
 
 /** The list that a change notification is about; resources stand for their templates too. */

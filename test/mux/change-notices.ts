@@ -1,11 +1,19 @@
 import t from 'tap'
 import type { Client } from '../../src/model/links.js'
 import type { ListName } from '../../src/model/listing.js'
-import { ChangeNotices, type Guest } from '../../src/mux/change-notices.js'
+import { ChangeNotices } from '../../src/mux/change-notices.js'
+import { Guests } from '../../src/mux/guests.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { tool, World } from '../support/mux.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
+const ALL = {
+  tools: true,
+  prompts: true,
+  resources: { subscribe: true },
+  completions: false,
+  logging: false,
+}
 const RESOURCES_CHANGED = 'notifications/resources/list_changed'
 
 t.test(
@@ -91,20 +99,18 @@ t.test('of changes that come together one that is told to everybody is enough', 
   for (const [changes, notice] of rows) {
     const clock = new FakeClock()
     const told = { stranger: [] as string[], reader: [] as string[], current: [] as string[] }
-    const guest = (who: keyof typeof told, seen: number | undefined): [Client, Guest] => {
-      const announced = {
-        tools: true,
-        prompts: true,
-        resources: { subscribe: true },
-        completions: false,
-        logging: false,
-      }
-      const lists = seen === undefined ? [] : changes.map(([list]) => [list, seen] as const)
-      const client = { tell: (method: string) => void told[who].push(method) } as unknown as Client
-      return [client, { announced, seen: new Map(lists) }]
+    const guests = new Guests(() => ({ capabilities: ALL, instructions: undefined, isComplete: true }))
+    const guest = (who: keyof typeof told, seen: number | undefined): void => {
+      const tell = (method: string) => void told[who].push(method)
+      const client = { asking: 'pushed', tell } as unknown as Client
+      guests.came(client)
+      guests.welcomed(client, { capabilities: ALL, instructions: undefined, isComplete: true })
+      for (const [list] of seen === undefined ? [] : changes) guests.saw(client, list, seen ?? 0)
     }
-    const guests = new Map([guest('stranger', undefined), guest('reader', 0), guest('current', 2)])
-    const notices = new ChangeNotices(clock, guests)
+    guest('stranger', undefined)
+    guest('reader', 0)
+    guest('current', 2)
+    const notices = new ChangeNotices(clock, () => guests.sessions)
     for (const [list, isFirst] of changes) {
       notices.changed(list, isFirst, () => 2)
       clock.advance(1)

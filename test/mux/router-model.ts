@@ -17,6 +17,8 @@ import {
 
 const SHARED = { tools: [tool('x')], resources: [resource('x:1')], capabilities: { logging: true } }
 
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+
 /** What happened, to be judged: which call each request stands for is written in its arguments. */
 class Play {
   readonly world = new World({
@@ -28,6 +30,13 @@ class Play {
   readonly calls = new Map<number, FakeCall>()
   readonly asks: ServerAsk[] = []
   readonly progress = new Map<FakeRequest, number>()
+
+  /** Clients whose requests stand for themselves. */
+  readonly listeners: FakeClient[] = []
+
+  get listens(): FakeCall[] {
+    return this.listeners.flatMap(client => client.calls).filter(call => !call.isOver)
+  }
 
   get present(): FakeClient[] {
     return this.clients.filter(client => !client.isGone)
@@ -100,6 +109,23 @@ const DEEDS: Readonly<Record<string, (play: Play, one: number, two: number) => v
   updated: (play, one) => {
     pick(play.world.servers, one)?.links.at(-1)?.notice('notifications/resources/updated', { uri: 'x:1' })
   },
+  listen: ({ world, listeners }, one, two) => {
+    if (listeners.length < 3)
+      listeners.push(world.modern({ principal: listeners.length === 0 ? 'other' : 'local' }))
+    pick(listeners, one)?.call('subscriptions/listen', {
+      notifications: {
+        toolsListChanged: two % 2 === 0,
+        resourceSubscriptions: two % 3 === 0 ? [] : [`${pick(world.servers, two)?.name}+x:1`],
+      },
+    })
+  },
+  unlisten: (play, one) => pick(play.listens, one)?.cancel(),
+  change: (play, one, two) => {
+    const server = pick(play.world.servers, one)
+    if (server === undefined) return
+    server.lists.tools = [tool('x'), tool(`y${two}`)]
+    server.links.at(-1)?.notice('notifications/tools/list_changed')
+  },
   level: (play, one, two) => {
     pick(play.present, one)?.call('logging/setLevel', { level: two % 2 === 0 ? 'debug' : 'error' })
   },
@@ -124,7 +150,7 @@ const script = fc.array(
 
 /** What is wrong at the moment; undefined if nothing. */
 const flaw = (play: Play): string | undefined => {
-  for (const call of play.clients.flatMap(client => client.calls)) {
+  for (const call of [...play.clients, ...play.listeners].flatMap(client => client.calls)) {
     if (call.ends.length > 1) return 'a call ended twice'
     if (call.late > 0) return 'something was said after the end of a call'
     if (
@@ -136,6 +162,10 @@ const flaw = (play: Play): string | undefined => {
     const [end] = call.ends
     const told = end?.kind === 'result' ? (JSON.parse(end.result.toString()) as { n: number }).n : n
     if (told !== n) return `call ${n} got the answer to ${told}`
+  }
+  for (const { told } of play.listeners.flatMap(client => client.calls)) {
+    if (told.some(([method], index) => (method === ACKNOWLEDGED) !== (index === 0)))
+      return 'a change was told before it was promised'
   }
   for (const request of play.requests) {
     if (request.cancels.length > 1) return 'a call was cancelled twice'
@@ -158,9 +188,12 @@ const wind = async (play: Play): Promise<string | undefined> => {
   for (const request of play.open)
     request.answer({ content: [], n: (request.params as { arguments: { n: number } }).arguments.n })
   await settled()
-  const open = play.clients.flatMap(client => client.calls).filter(call => !call.isOver)
+  play.world.router.closing()
+  const open = [...play.clients, ...play.listeners]
+    .flatMap(client => client.calls)
+    .filter(call => !call.isOver)
   if (open.length > 0) return `${open.length} calls never ended: ${open[0]?.method}`
-  for (const client of play.clients) client.leave()
+  for (const client of [...play.clients, ...play.listeners]) client.leave()
   await settled()
   const unanswered = play.asks.filter(ask => !ask.isWithdrawn && ask.outcomes.length !== 1)
   if (unanswered.length > 0) return `${unanswered.length} questions without exactly one answer`

@@ -405,8 +405,12 @@ export class FakeClient implements Client {
   }
 
   /** Calls; params that are a string are JSON text. */
-  call(method: string, params?: object | string, more: { wantsProgress?: boolean } = {}): FakeCall {
-    const call = new FakeCall(this, method, params, more.wantsProgress ?? false)
+  call(
+    method: string,
+    params?: object | string,
+    more: { wantsProgress?: boolean; logLevel?: LogLevel } = {},
+  ): FakeCall {
+    const call = new FakeCall(this, method, params, more.wantsProgress ?? false, more.logLevel)
     this.calls.push(call)
     this.#router.call(call)
     return call
@@ -563,6 +567,11 @@ export class World {
     void this.router.welcome(client)
     await settled()
     return client
+  }
+
+  /** A client whose requests stand for themselves: nobody welcomes it. */
+  modern(about: Omit<ConstructorParameters<typeof FakeClient>[1] & {}, 'revision'> = {}): FakeClient {
+    return this.newcomer({ ...about, revision: '2026-07-28' })
   }
 
   /** Lets time pass in small steps, and everything happen that follows from it. */

@@ -1,0 +1,97 @@
+import { LISTS } from '../catalog/walk.js'
+import type { Client, Welcome } from '../model/links.js'
+import type { ListName } from '../model/listing.js'
+import type { Principal } from '../model/peer.js'
+import type { Audience, Change } from './change-notices.js'
+import type { Route } from './routes.js'
+
+/** What we remember of a client. */
+class Guest implements Audience {
+  readonly client: Client
+  /** What a session was told that we can do. Never changed then: no revision with sessions can take it back. */
+  announced: Welcome['capabilities'] | undefined
+  /** The version of each merged list of which it was last given the first page. */
+  readonly seen = new Map<ListName, number>()
+
+  constructor(client: Client) {
+    this.client = client
+  }
+
+  /**
+   * A list that it was told of and has not seen. A server's first list is no news to a client that was never given the
+   * merged one: there is nothing that it would have to read again.
+   */
+  isNews({ list, version, isFirst }: Change): boolean {
+    if (!this.announced?.[LISTS[list].capability]) return false
+    const seen = this.seen.get(list)
+    return seen === undefined ? !isFirst : seen !== version
+  }
+
+  tell(method: string, params: undefined): void {
+    this.client.tell(method, params)
+  }
+}
+
+/**
+ * The clients that are there. A session may use for ever what it was told when it came; a client whose requests stand for
+ * themselves may use what there is at the moment, whatever it asked before (2026-07-28, basic, "Statelessness").
+ */
+export class Guests {
+  readonly #current: () => Welcome
+  readonly #byClient = new Map<Client, Guest>()
+
+  constructor(current: () => Welcome) {
+    this.#current = current
+  }
+
+  get size(): number {
+    return this.#byClient.size
+  }
+
+  /** A client is there from now on, until it leaves. */
+  came(client: Client): void {
+    if (!this.#byClient.has(client)) this.#byClient.set(client, new Guest(client))
+  }
+
+  /** A client was told what we can do, unless it has left meanwhile. */
+  welcomed(client: Client, { capabilities }: Welcome): void {
+    const guest = this.#byClient.get(client)
+    if (guest !== undefined && client.asking === 'pushed') guest.announced = capabilities
+  }
+
+  /** Whether a client has this method. One whose requests stand for themselves is a guest from its first one on. */
+  mayUse(client: Client, { needs, asking }: Route): boolean {
+    if (asking !== undefined && asking !== client.asking) return false
+    if (client.asking === 'pushed') {
+      const announced = this.#byClient.get(client)?.announced
+      return needs === undefined ? announced !== undefined : Boolean(announced?.[needs])
+    }
+    this.came(client)
+    const { capabilities, isComplete } = this.#current()
+    // A server that was not reached yet may be the one that has it, and is asked.
+    return needs === undefined || !isComplete || Boolean(capabilities[needs])
+  }
+
+  /** A client was given the first page of this version of a list. */
+  saw(client: Client, list: ListName, version: number): void {
+    this.#byClient.get(client)?.seen.set(list, version)
+  }
+
+  /** Whether a client of this principal was given another version of a list than this one. */
+  hasOther(principal: Principal, list: ListName, version: number): boolean {
+    for (const { client, seen } of this.#byClient.values()) {
+      const known = client.principal === principal ? seen.get(list) : undefined
+      if (known !== undefined && known !== version) return true
+    }
+    return false
+  }
+
+  left(client: Client): void {
+    this.#byClient.delete(client)
+  }
+
+  /** Those who are told of changes because they are there. */
+  get sessions(): Iterable<Audience> {
+    return this.#byClient.values()
+  }
+}

@@ -1,0 +1,167 @@
+import type { Clock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import { type JsonText, rawText } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import { withLimit } from '../kernel/with-limit.js'
+import type { Call, Welcome } from '../model/links.js'
+import type { ListName } from '../model/listing.js'
+import { failed, resulted } from '../model/outcome.js'
+import type { Principal } from '../model/peer.js'
+import type { Audience, Change } from './change-notices.js'
+import type { Feeds, Subscriber } from './feeds.js'
+import { acknowledgement, flagsFor, type ListenFilter, listsOf, readFilter } from './listen-filter.js'
+
+/** Each holds a stream, and perhaps a socket, for as long as its client likes. */
+const LISTENS_MAX = 8
+/** How long the servers of resources have to accept; whoever is later is left out of the acknowledgement. */
+const ACK_WAIT_MS = 5000
+const EMPTY = rawText('{}')
+
+/** What listening requests need of the router. */
+export interface ListensContext {
+  readonly feeds: Feeds
+  readonly clock: Clock
+  readonly log: Logger
+  /** What there is at the moment. */
+  readonly current: () => Welcome
+  /** Counts how often a merged list has become another one. */
+  readonly versionOf: (list: ListName) => number
+  /** Whether a client of this principal was given another version of a list than this one. */
+  readonly hasOther: (principal: Principal, list: ListName, version: number) => boolean
+}
+
+/**
+ * Requests that listen for changes (2026-07-28, basic/patterns/subscriptions): each says what it wants to hear of, is told
+ * what it will, and hears that until its client ends it or we close.
+ *
+ *   opening ─servers accepted, or had their time▶ open ─client cancels, we close▶ over;  cancelled while opening ▶ over
+ */
+export class Listens {
+  readonly #context: ListensContext
+  readonly #byPrincipal = new Map<Principal, Set<Listen>>()
+  #isClosed = false
+
+  constructor(context: ListensContext) {
+    this.#context = context
+  }
+
+  /** How many requests listen. */
+  get size(): number {
+    return [...this.#byPrincipal.values()].reduce((sum, listens) => sum + listens.size, 0)
+  }
+
+  /** Those who are told of changed lists. */
+  get audience(): Iterable<Audience> {
+    return [...this.#byPrincipal.values()].flatMap(listens => [...listens])
+  }
+
+  /** Serves `subscriptions/listen`; whatever is wrong with it ends it. */
+  take(call: Call): void {
+    try {
+      const filter = readFilter(call.params)
+      const listen = this.#admit(call)
+      call.onCancel = () => this.#over(listen)
+      void this.#open(listen, filter)
+    } catch (thrown) {
+      call.end(failed(Fault.from(thrown)))
+    }
+  }
+
+  /** Ends all of them as the specification wants it ("Ending a Subscription"), and lets no more in. */
+  close(): void {
+    this.#isClosed = true
+    for (const listens of [...this.#byPrincipal.values()]) {
+      for (const listen of [...listens]) {
+        this.#over(listen)
+        listen.call.end(resulted(EMPTY))
+      }
+    }
+  }
+
+  #admit(call: Call): Listen {
+    if (this.#isClosed) throw new Fault('unavailable', 'The proxy is shutting down')
+    const { principal } = call.client
+    const listens = this.#byPrincipal.get(principal) ?? new Set()
+    if (listens.size >= LISTENS_MAX) {
+      const words = `${LISTENS_MAX} requests listen already; end one of them first`
+      throw new Fault('overloaded', words)
+    }
+    const listen = new Listen(call, this.#context)
+    this.#byPrincipal.set(principal, listens.add(listen))
+    return listen
+  }
+
+  async #open(listen: Listen, { flags, uris }: ListenFilter): Promise<void> {
+    const { feeds, clock, current } = this.#context
+    const accepted = new Set<string>()
+    const answers = uris.map(async uri => {
+      if (await this.#subscribe(listen, uri)) accepted.add(uri)
+    })
+    if (answers.length > 0) await withLimit(Promise.all(answers), ACK_WAIT_MS, clock)
+    if (listen.at === 'over') return
+    for (const uri of uris) if (!accepted.has(uri)) feeds.leave(listen, uri)
+    const { capabilities } = current()
+    const isOffered = (list: ListName): boolean =>
+      Boolean(capabilities[list === 'templates' ? 'resources' : list])
+    listen.open({ flags: flagsFor({ flags, uris }, isOffered), uris: uris.filter(uri => accepted.has(uri)) })
+  }
+
+  /** Whether a URI's owner accepted; never rejects. */
+  async #subscribe(listen: Listen, exposed: string): Promise<boolean> {
+    const { feeds, log } = this.#context
+    const { client } = listen.call
+    const isWanted = (): boolean => listen.at === 'opening'
+    try {
+      const joined = await feeds.join({ subscriber: listen, client, exposed, isWanted })
+      return joined !== undefined && (await joined.accepted).kind === 'result'
+    } catch (thrown) {
+      log.debug({ client: client.id, why: Fault.from(thrown).message }, 'a resource cannot be listened to')
+      return false
+    }
+  }
+
+  #over(listen: Listen): void {
+    if (listen.at === 'over') return
+    listen.at = 'over'
+    const { principal } = listen.call.client
+    const listens = this.#byPrincipal.get(principal)
+    listens?.delete(listen)
+    if (listens?.size === 0) this.#byPrincipal.delete(principal)
+    this.#context.feeds.forget(listen)
+  }
+}
+
+/** One request that listens. */
+class Listen implements Subscriber, Audience {
+  readonly call: Call
+  at: 'opening' | 'open' | 'over' = 'opening'
+  readonly #context: ListensContext
+  /** The lists that it hears of, in the version that they had when that was promised. */
+  readonly #since = new Map<ListName, number>()
+
+  constructor(call: Call, context: ListensContext) {
+    this.call = call
+    this.#context = context
+  }
+
+  /** Says what will be heard: the first thing that is said at all. */
+  open(honoured: ListenFilter): void {
+    for (const list of listsOf(honoured)) this.#since.set(list, this.#context.versionOf(list))
+    this.at = 'open'
+    this.call.tell('notifications/subscriptions/acknowledged', acknowledgement(honoured))
+  }
+
+  /**
+   * Every change since the acknowledgement. The first list of a server is one only for those who were given the merged list
+   * without it; that need not have been this very client, for what is listed is the same for all of a principal.
+   */
+  isNews({ list, version, isFirst }: Change): boolean {
+    const since = this.#since.get(list)
+    if (this.at !== 'open' || since === undefined || since === version) return false
+    return !isFirst || this.#context.hasOther(this.call.client.principal, list, version)
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (this.at === 'open') this.call.tell(method, params)
+  }
+}
