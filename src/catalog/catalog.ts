@@ -3,10 +3,11 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import { withLimit } from '../kernel/with-limit.js'
+import { type CacheHints, mergeHints } from '../model/cache-hints.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
-import { createSlice, isSame, looksSame, NOTHING, type Slice } from './freshness.js'
+import { contributionOf, createSlice, isSame, isStale, looksSame, NOTHING, type Slice } from './freshness.js'
 import { type Merged, mergeParts } from './merge.js'
 import { AS_IT_IS, type Showing } from './options.js'
 import { cutPage } from './page.js'
@@ -29,14 +30,13 @@ export interface CatalogOptions {
   readonly showingOf: (server: Server) => Showing
 }
 
-/** A page, and which version of the merged list it was cut from. */
+/** A page, which version of the merged list it was cut from, and how long that may be kept. */
 export interface Page {
   readonly result: JsonText
   readonly version: number
+  readonly hints: CacheHints
 }
 
-/** A server without a live channel for changes is asked again when a client asks and its list is older than this. */
-const STALE_MS = 30_000
 /** Changes that come in a burst are one change. */
 const MERGE_MS = 50
 /** How long the last known list of a server that is away, or does not answer, stays. */
@@ -87,7 +87,7 @@ export class Catalog {
     const [fault] = faults
     if (fault !== undefined && faults.length === this.#slices.size && !this.#isKnown(list)) throw fault
     const result = cutPage(list, this.merged(list), cursor, this.#options.pageSize)
-    return { result, version: this.version(list) }
+    return { result, version: this.version(list), hints: this.#hints(list) }
   }
 
   /** Counts how often what clients see of a merged list has become something else. */
@@ -241,6 +241,15 @@ export class Catalog {
     if (slice !== undefined) slice.isDue = true
   }
 
+  /** How long clients may keep a merged list, and for whom: as long as all of its parts (server/utilities/caching). */
+  #hints(list: ListName): CacheHints {
+    const nowMs = this.#options.clock.nowMs()
+    const contributions = [...this.#slices].flatMap(([server, slices]) =>
+      server.facts !== undefined && !this.#offers(server, list) ? [] : [contributionOf(slices[list], nowMs)],
+    )
+    return mergeHints(contributions)
+  }
+
   #slice(server: Server, list: ListName): Slice | undefined {
     return this.#slices.get(server)?.[list]
   }
@@ -255,7 +264,7 @@ export class Catalog {
     const capability = server.facts?.capabilities[LISTS[list].capability]
     const willTell = server.hears() && (capability === undefined || capability.listChanged)
     if (willTell && slice.known.walked.isWhole) return true
-    return this.#options.clock.nowMs() - slice.known.readMs < STALE_MS
+    return !isStale(slice.known, this.#options.clock.nowMs())
   }
 
   /** What a server did not announce is not asked for (basic/lifecycle, "Operation"). */

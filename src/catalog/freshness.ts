@@ -1,5 +1,6 @@
 import type { Timer } from '../kernel/clock.js'
 import type { JsonText } from '../kernel/json-text.js'
+import { type Contribution, UNCACHED } from '../model/cache-hints.js'
 import type { Item } from './snapshot.js'
 import type { Walked } from './walk.js'
 
@@ -27,6 +28,20 @@ export const createSlice = (): Slice => ({
   reading: undefined,
   burst: undefined,
 })
+
+/** A server that does not tell of changes is asked again when a client asks and its list is older than this. */
+const STALE_MS = 30_000
+
+/** Whether a list that no change was heard of is too old to be shown; what its server says can only shorten its life. */
+export const isStale = ({ walked, readMs }: Reading, nowMs: number): boolean =>
+  nowMs - readMs >= Math.min(STALE_MS, walked.hints?.ttlMs ?? STALE_MS)
+
+/** For how long clients may keep what a server has in a list: not at all if we would not keep it ourselves. */
+export const contributionOf = ({ known, isDue, reading }: Slice, nowMs: number): Contribution => {
+  const isSettled = !isDue && reading === undefined && known?.walked.isWhole === true
+  const hints = isSettled ? known.walked.hints : undefined
+  return { ...(hints ?? UNCACHED), ageMs: known === undefined ? 0 : nowMs - known.readMs }
+}
 
 /** A list of a server that has none. */
 export const NOTHING: Walked = { items: [], isWhole: true }

@@ -1,13 +1,6 @@
 import { Fault } from '../kernel/faults.js'
-import {
-  elementsOf,
-  type JsonText,
-  kindOf,
-  memberOf,
-  objectText,
-  stringOf,
-  textOf,
-} from '../kernel/json-text.js'
+import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../model/cache-hints.js'
 import type { Downlink } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import type { Answer } from '../model/outcome.js'
@@ -42,6 +35,8 @@ export interface Walked {
   readonly items: readonly JsonText[]
   readonly isWhole: boolean
   readonly why?: string
+  /** How long the whole may be kept, and for whom; undefined where the server's revision does not say such things. */
+  readonly hints?: CacheHints | undefined
 }
 
 /**
@@ -50,6 +45,7 @@ export interface Walked {
  */
 export const walkList = async (link: Downlink, list: ListName, pageLimit: AskLimit): Promise<Walked> => {
   const items: JsonText[] = []
+  const hints: Contribution[] = []
   const seen = new Set<string>()
   let cursor: string | undefined
   for (let page = 0; page < PAGES_MAX; page += 1) {
@@ -62,19 +58,25 @@ export const walkList = async (link: Downlink, list: ListName, pageLimit: AskLim
       const code = outcome.kind === 'fault' ? outcome.fault.code : 'unavailable'
       throw new Fault(code, `${LISTS[list].method} failed: ${why}`)
     }
-    const array = memberOf(outcome.result, LISTS[list].member)
-    if (array !== undefined && kindOf(array) === 'array') {
-      // Not spread: a server may put more on one page than a call takes arguments.
-      for (const item of elementsOf(array)) items.push(item)
-    }
+    // Not spread: a server may put more on one page than a call takes arguments.
+    for (const item of itemsOn(outcome.result, list)) items.push(item)
+    if (link.asking === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
-    if (cursor === undefined) return { items, isWhole: true }
+    if (cursor === undefined) return whole(items, hints)
     if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
     if (items.length > ITEMS_MAX) return { items, isWhole: false, why: `more than ${ITEMS_MAX} items` }
     seen.add(cursor)
   }
   return { items, isWhole: false, why: `more than ${PAGES_MAX} pages` }
 }
+
+const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Walked => {
+  const walked = { items, isWhole: true }
+  return hints.length === 0 ? walked : { ...walked, hints: mergeHints(hints) }
+}
+
+const itemsOn = (result: JsonText, list: ListName): readonly JsonText[] =>
+  elementsOf(memberOf(result, LISTS[list].member) ?? result)
 
 const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
   outcome.kind === 'fault'

@@ -7,7 +7,7 @@ import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Ask, Call, Client, DownCall, Reception, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
-import { failed, resulted } from '../model/outcome.js'
+import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { Dial } from '../peers/dial.js'
 import type { ServerOptions } from '../peers/options.js'
@@ -244,9 +244,9 @@ export class Router implements Reception, ConnectionListener {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      const { result, version } = await this.catalog.page(list, cursor, this.#firstWaitMs(call.client))
+      const { result, version, hints } = await this.catalog.page(list, cursor, this.#firstWaitMs(call.client))
       if (cursor === undefined) this.#guests.saw(call.client, list, version)
-      call.end(resulted(result))
+      call.end({ kind: 'result', result, hints })
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { failed } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
-import { type FakeClient, tool, World } from '../support/mux.js'
+import { type FakeClient, type Script, tool, World } from '../support/mux.js'
 
 const CHANGED = 'notifications/tools/list_changed'
 const tools = (...names: string[]) => names.map(name => tool(name))
@@ -186,6 +186,86 @@ t.test(
     await world.pass(3_600_000, 600_000)
     await client.list('tools/list')
     t.equal(world.server('a').got('tools/list').length, 1, 'with one it is not')
+  },
+)
+
+const MODERN = { revision: '2026-07-28', tools: tools('x') } as const
+const LONG = { ttlMs: 300_000, cacheScope: 'public' } as const
+
+/** How long the tools may be kept, and for whom. */
+const hintsFor = async (client: FakeClient, cursor?: string): Promise<unknown> => {
+  const call = client.call('tools/list', cursor === undefined ? undefined : { cursor })
+  await settled()
+  const [end] = call.ends
+  return end?.kind === 'result' ? end.hints : end
+}
+
+t.test('a list may be kept until the first of its parts is too old, and by all if all agree', async t => {
+  const world = new World(
+    { a: { ...MODERN, hints: LONG }, b: { ...MODERN, hints: { ...LONG, ttlMs: 50_000 } } },
+    { pageSize: 1 },
+  )
+  const client = world.modern()
+  t.same(await hintsFor(client), { ttlMs: 50_000, cacheScope: 'public' })
+  await world.pass(20_000)
+  t.same(await hintsFor(client), { ttlMs: 30_000, cacheScope: 'public' })
+  await world.pass(40_000)
+  t.same(await hintsFor(client), { ttlMs: 0, cacheScope: 'public' })
+  const { result } = (await client.get('tools/list')) as { result: { nextCursor: string } }
+  t.same(await hintsFor(client, result.nextCursor), { ttlMs: 0, cacheScope: 'public' })
+  t.equal(world.server('b').got('tools/list').length, 1, 'it says so when something changes')
+})
+
+t.test('a list is kept by nobody if a part of it may change unheard', async t => {
+  const others: readonly (readonly [string, Script])[] = [
+    ['an older server', { tools: tools('y') }],
+    ['a server that forbids it', { ...MODERN, hints: { ttlMs: 0, cacheScope: 'private' } }],
+    ['a server that does not say', MODERN],
+  ]
+  for (const [what, other] of others) {
+    const world = new World({ a: { ...MODERN, hints: LONG }, other })
+    t.same(await hintsFor(world.modern()), { ttlMs: 0, cacheScope: 'private' }, what)
+  }
+  const none = new World({ a: { ...MODERN, hints: LONG }, none: { prompts: [] } })
+  t.same(await hintsFor(none.modern()), LONG, 'a server without tools has no part in them')
+})
+
+t.test('a list that waits for a server, or to be read again, is kept by nobody', async t => {
+  const world = new World({ a: { ...MODERN, hints: LONG }, late: { ...MODERN, hints: LONG } })
+  world.server('late').dialling = 'hang'
+  const client = world.modern()
+  const call = client.call('tools/list')
+  await world.pass(5000)
+  t.match(call.ends, [{ hints: { ttlMs: 0, cacheScope: 'private' } }])
+  world.server('late').admit()
+  await world.pass(500, 10)
+  t.match(await hintsFor(client), { ttlMs: Number, cacheScope: 'public' })
+  const { link, silent } = world.server('a')
+  silent.add('tools/list')
+  link.notice(CHANGED)
+  const during = client.call('tools/list')
+  await world.pass(3000)
+  t.match(during.ends, [{ hints: { ttlMs: 0, cacheScope: 'private' } }])
+})
+
+t.test(
+  'without a channel for changes a list is read again when its server says that it is too old',
+  async t => {
+    const rows = [
+      [{ ...LONG, ttlMs: 10_000 }, 9000, 1],
+      [{ ...LONG, ttlMs: 10_000 }, 10_000, 2],
+      [LONG, 29_000, 1],
+      [LONG, 30_000, 2],
+      [{ ...LONG, ttlMs: 0 }, 0, 2],
+    ] as const
+    for (const [hints, ageMs, reads] of rows) {
+      const world = new World({ a: { ...MODERN, hints, hearsAmbient: false } })
+      const client = world.modern()
+      await client.get('tools/list')
+      await world.pass(ageMs)
+      await client.get('tools/list')
+      t.equal(world.server('a').got('tools/list').length, reads, `${hints.ttlMs} after ${ageMs}`)
+    }
   },
 )
 

@@ -2,12 +2,13 @@ import t from 'tap'
 import { walkList } from '../../src/catalog/walk.js'
 import { textOf, valueOf } from '../../src/kernel/json-text.js'
 import { type Outcome, resulted } from '../../src/model/outcome.js'
+import type { Revision } from '../../src/model/revision.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { FakeServer } from '../support/mux.js'
 
 /** Walks a server that answers each page as told; resolves with what was found and which cursors were sent. */
-const walk = async (answers: (page: number) => object | Outcome) => {
-  const server = new FakeServer('a', { tools: [] })
+const walk = async (answers: (page: number) => object | Outcome, revision: Revision = '2025-11-25') => {
+  const server = new FakeServer('a', { tools: [], revision })
   const cursors: unknown[] = []
   server.answerTo = ({ params }) => {
     cursors.push((params as { cursor?: unknown } | undefined)?.cursor)
@@ -80,4 +81,23 @@ t.test('a server without the method has an empty list; a result without the memb
   t.match(await walk(() => refusal(-32601)), { items: [], isWhole: true })
   t.match(await walk(() => ({ tools: 'none' })), { items: [], isWhole: true })
   t.match(await walk(() => ({})), { items: [], isWhole: true })
+})
+
+t.test('a list may be kept as long as its page that ends first, by all if every page says so', async t => {
+  const page = (ttlMs: unknown, cacheScope: unknown, nextCursor?: string) => ({
+    tools: [],
+    ttlMs,
+    cacheScope,
+    nextCursor,
+  })
+  const pages = (...all: object[]) => walk(number => all[number - 1] ?? {}, '2026-07-28')
+  const rows = [
+    [[page(5, 'public')], { ttlMs: 5, cacheScope: 'public' }],
+    [[page(5, 'public', 'a'), page(3, 'public')], { ttlMs: 3, cacheScope: 'public' }],
+    [[page(5, 'public', 'a'), page(9, 'private')], { ttlMs: 5, cacheScope: 'private' }],
+    [[page(5, 'public', 'a'), {}], { ttlMs: 0, cacheScope: 'private' }],
+    [[page(-1, 'all')], { ttlMs: 0, cacheScope: 'private' }],
+  ] as const
+  for (const [all, hints] of rows) t.same((await pages(...all)).hints, hints, JSON.stringify(all))
+  t.equal((await walk(() => page(5, 'public'))).hints, undefined, 'an older server means something else')
 })

@@ -66,6 +66,8 @@ export interface Script {
   /** Items on a page of its lists. */
   readonly pageSize?: number
   readonly hearsAmbient?: boolean
+  /** What it says about keeping its lists. */
+  readonly hints?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
 }
 
 const PARTS: Readonly<Record<string, readonly ['tools' | 'prompts' | 'resources' | 'templates', string]>> = {
@@ -187,6 +189,7 @@ export class FakeServer {
       textOf({
         [member]: items.slice(from, from + pageSize),
         ...(isMore && { nextCursor: String(from + pageSize) }),
+        ...this.script.hints,
       }),
     )
   }

@@ -9,6 +9,7 @@ import {
 } from '../../kernel/json-text.js'
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
 import { isListMethod, LIST_METHODS } from '../../model/listing.js'
+import { paramHeadersOf } from './param-headers.js'
 import { projectMeta } from './project-meta.js'
 import { readResultType } from './result-type.js'
 
@@ -36,8 +37,16 @@ export const projectListResult = (method: string, result: JsonText): JsonText =>
   return editMember(known, member, items => mapElements(items, list === 'tools' ? projectTool : projectMeta))
 }
 
-/** Tasks are an extension now, and servers decide alone what becomes one. */
-const projectTool = (tool: JsonText): JsonText => projectMeta(withoutMember(tool, 'execution'))
+/**
+ * Tasks are an extension now, and servers decide alone what becomes one. Over HTTP, clients refuse a tool with an annotation
+ * for headers that they cannot follow, although without it they could call it (server/tools, "x-mcp-header").
+ */
+const projectTool = (tool: JsonText): JsonText =>
+  editMember(
+    projectMeta(withoutMember(tool, 'execution')),
+    'inputSchema',
+    schema => paramHeadersOf(schema).schema,
+  )
 
 /** A result for a modern client; the same reference if it knows all that is in it. */
 export const projectResult = (method: string, result: JsonText): JsonText => {

@@ -54,6 +54,12 @@ const RESULTS: [string, string, string, string][] = [
     '{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}',
   ],
   [
+    'HD-9 invalid',
+    'tools/list',
+    '{"tools":[{"name":"x","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"B"}}}}]}',
+    '{"tools":[{"name":"x","inputSchema":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"string","x-mcp-header":"B"}}}}]}',
+  ],
+  [
     'INV-3 result',
     'tools/call',
     `{"content":[{"type":"text","text":"done","_meta":{${TASK},"k":1}}],"_meta":{${TASK}}}`,
