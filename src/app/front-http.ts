@@ -5,6 +5,7 @@ import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { listenHttp } from '../transport/http-server.js'
+import type { HttpHandler } from '../wire/http.js'
 import { LIMITS } from '../wire/limits.js'
 import { IDENTITY } from './identity.js'
 import { PipeHosts } from './pipe-hosts.js'
@@ -34,10 +35,12 @@ export interface FaceContext {
   readonly reception: Reception
   readonly clock: Clock
   readonly log: Logger
+  /** Whether nobody is let in any more, though those who are in may still finish. */
+  readonly isDraining: () => boolean
 }
 
 /**
- * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz`, on one port.
+ * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz` and `/readyz`, on one port.
  * Rejects with a Fault `unavailable` if it cannot listen.
  */
 export const serveHttp = async (listen: ListenConfig, around: FaceContext): Promise<HttpFace> => {
@@ -49,16 +52,16 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
   const listener = await listenHttp({
     ...listen,
     endpoints: new Map([
-      [MCP_PATH, http.handle],
+      [MCP_PATH, forKnown(http.handle, around)],
       ...(sse === undefined
         ? []
         : ([
-            [SSE_PATH, sse.stream],
+            [SSE_PATH, forKnown(sse.stream, around)],
             [MESSAGES_PATH, sse.messages],
           ] as const)),
     ]),
     ...(ws !== undefined && { upgrade: ws.upgrade }),
-    other: async () => (await import('./http-pages.js')).createPages(),
+    other: async () => (await import('./http-pages.js')).createPages(around),
     bodyLimitBytes: LIMITS.bodyBytes,
     log: around.log,
     clock: around.clock,
@@ -81,6 +84,20 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
     },
   }
 }
+
+const LEAVING = JSON.stringify({
+  jsonrpc: '2.0',
+  error: { code: -32603, message: 'The proxy is shutting down' },
+})
+
+/** While we drain, only clients with a session are served: they may have answers to give. */
+const forKnown =
+  (handler: HttpHandler, { isDraining }: FaceContext): HttpHandler =>
+  (request, responder) => {
+    if (isDraining() && request.headers['mcp-session-id'] === undefined) {
+      responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, LEAVING)
+    } else handler(request, responder)
+  }
 
 /** Clients over WebSocket, each on a channel of its own. */
 const serveWs = async (around: FaceContext) => {

@@ -1,8 +1,5 @@
-import type { Clock } from '../kernel/clock.js'
-import type { Logger } from '../kernel/logger.js'
-import type { Reception } from '../model/links.js'
 import { listenSocket } from '../transport/socket-server.js'
-import { PipeHosts } from './pipe-hosts.js'
+import { type PipeContext, PipeHosts } from './pipe-hosts.js'
 
 /** The face on a unix domain socket or named pipe. */
 export interface SocketFace {
@@ -14,10 +11,7 @@ export interface SocketFace {
  * Serves clients on a socket of this machine, framed as on stdio: whoever may open the socket is the local user. Rejects with
  * a Fault `unavailable` if it cannot listen.
  */
-export const serveSocket = async (
-  path: string,
-  around: { readonly reception: Reception; readonly clock: Clock; readonly log: Logger },
-): Promise<SocketFace> => {
+export const serveSocket = async (path: string, around: PipeContext): Promise<SocketFace> => {
   const hosts = new PipeHosts(around)
   const listener = await listenSocket({
     ...around,

@@ -133,6 +133,7 @@ class LocalCall implements Call {
   readonly wantsProgress: boolean
   readonly logLevel = undefined
   onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
   #settle: Reply | undefined
 
   constructor(
@@ -157,8 +158,10 @@ class LocalCall implements Call {
 
   end(outcome: Outcome): void {
     const settle = this.#settle
+    if (settle === undefined) return
     this.#settle = undefined
-    settle?.(answerOf(outcome))
+    settle(answerOf(outcome))
+    this.onOver?.(outcome)
   }
 
   cancel(reason: string): void {

@@ -6,12 +6,21 @@ import type { Principal } from '../model/peer.js'
 import type { Channel } from '../wire/channel.js'
 import { IDENTITY } from './identity.js'
 
+/** What every client on a channel reports to. */
+export interface PipeContext {
+  readonly reception: Reception
+  readonly clock: Clock
+  readonly log: Logger
+  /** Whether nobody is let in any more. */
+  readonly isDraining: () => boolean
+}
+
 /** The clients of one face that each have a channel of their own: WebSockets, sockets. */
 export class PipeHosts {
-  readonly #around: { readonly reception: Reception; readonly clock: Clock; readonly log: Logger }
+  readonly #around: PipeContext
   readonly #open = new Set<ReturnType<typeof servePipe>>()
 
-  constructor(around: { readonly reception: Reception; readonly clock: Clock; readonly log: Logger }) {
+  constructor(around: PipeContext) {
     this.#around = around
   }
 
@@ -21,6 +30,10 @@ export class PipeHosts {
 
   /** Serves a new client until it is gone. */
   serve(channel: Channel, principal: Principal): void {
+    if (this.#around.isDraining()) {
+      void channel.close()
+      return
+    }
     const host = servePipe(channel, principal, { ...this.#around, identity: IDENTITY })
     this.#open.add(host)
     void host.gone.then(() => this.#open.delete(host))

@@ -4,6 +4,7 @@ import type { ProxyConfig, ServerConfig } from '../config/types.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
+import { Gate } from '../mux/gate.js'
 import { Router } from '../mux/router.js'
 import type { ServerOptions } from '../peers/options.js'
 import { Children } from './children.js'
@@ -36,6 +37,8 @@ export interface Proxy {
   /** The processes that run for it. */
   readonly children: Children
   status(): ServerStatus[]
+  /** Lets in no further calls, and waits up to `limitMs` for those that are under way. Never rejects. */
+  drain(limitMs: number): Promise<void>
   /** Ends all faces, then all servers. Never rejects. */
   close(): Promise<void>
 }
@@ -64,7 +67,8 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     listWaitMs,
   })
   const faces: { close(): Promise<void> }[] = []
-  const around = { reception: router, clock, log }
+  const gate = new Gate(router, clock)
+  const around = { reception: gate, clock, log, isDraining: () => gate.isShut }
   router.start()
   return {
     async listen(where = {}) {
@@ -84,9 +88,13 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       faces.push(face)
       return face
     },
-    reception: router,
+    reception: gate,
     children,
     status: () => router.pool.servers.map(server => serverStatus(server)),
+    async drain(limitMs) {
+      const calls = await gate.shut(limitMs)
+      if (calls > 0) log.warn({ calls, limitMs }, 'calls were not over in time')
+    },
     async close() {
       router.closing()
       await Promise.all(faces.map(face => face.close()))

@@ -17,6 +17,8 @@ const CLOSE_LIMIT_MS = 4500
 
 /** What is ended, and how. */
 export interface ShutdownOptions {
+  /** Waits for what is under way, within a time of its own; never rejects. */
+  readonly drain?: () => Promise<void>
   /** Ends everything in order; never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
@@ -79,7 +81,9 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
   return { ended: ended.promise.finally(release), end }
 }
 
-const closeWithin = async ({ close, log, limitMs = CLOSE_LIMIT_MS }: ShutdownOptions): Promise<void> => {
+const closeWithin = async (options: ShutdownOptions): Promise<void> => {
+  const { drain, close, log, limitMs = CLOSE_LIMIT_MS } = options
+  if (drain !== undefined) await drain()
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<void>(resolve => {
     timer = setTimeout(() => {

@@ -84,6 +84,7 @@ export const bridge: Verb<Flags> = {
       listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
       pageSize: DEFAULTS.pageSize,
       startupWaitMs: DEFAULTS.startupWaitMs,
+      drainMs: DEFAULTS.drainMs,
       logLevel: DEFAULTS.logLevel,
     }
     const served = {

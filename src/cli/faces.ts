@@ -70,11 +70,12 @@ const start = async ({ config, level, isAlone = false, verb, file }: Served) => 
     await proxy.close()
     await (await instance)?.close()
   }
+  const drain = (): Promise<void> => proxy.drain(config.drainMs)
   /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
   const settle = (url: string | undefined): void => {
     instance ??= import('../app/instance.js').then(({ settleIn }) =>
       settleIn({ facts: { verb, url, config: file }, children: proxy.children, log }),
     )
   }
-  return { proxy, settle, shutdown: createShutdown({ close, log, codeOf: () => EXIT.ok }) }
+  return { proxy, settle, shutdown: createShutdown({ drain, close, log, codeOf: () => EXIT.ok }) }
 }

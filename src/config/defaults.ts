@@ -15,6 +15,7 @@ export const DEFAULTS = {
   } as ListenConfig,
   pageSize: 1000,
   startupWaitMs: 4_500,
+  drainMs: 10_000,
   logLevel: 'info' as LogLevel,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,

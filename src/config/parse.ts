@@ -79,15 +79,15 @@ const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<Pr
   const listenItem = items.get('listen')
   const long = [...items].filter(([key, item]) => key !== 'listen' || !isShortForm(item))
   const values = checkedSettings(new Map(long), report)
-  const waitItem = items.get('startupWait')
-  const startupWaitMs =
-    values.startupWait === undefined || waitItem === undefined
-      ? undefined
-      : readDuration(values.startupWait, waitItem, 0, report)
+  const wait = (key: 'startupWait' | 'drain'): number | undefined => {
+    const [value, item] = [values[key], items.get(key)]
+    return value === undefined || item === undefined ? undefined : readDuration(value, item, 0, report)
+  }
   return {
     listen: readListen(listenItem, values.listen, around),
     pageSize: values.pageSize ?? DEFAULTS.pageSize,
-    startupWaitMs: startupWaitMs ?? DEFAULTS.startupWaitMs,
+    startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
+    drainMs: wait('drain') ?? DEFAULTS.drainMs,
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
   }
 }

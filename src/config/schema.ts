@@ -209,6 +209,10 @@ export const settings = z.object({
     description: 'How long a new client waits for servers that are still starting.',
     default: '4.5s',
   }),
+  drain: wait().optional().meta({
+    description: 'How long calls that are under way may still take when the proxy is asked to end.',
+    default: '10s',
+  }),
   log: log.optional().describe('What is written to the log.'),
 })
 

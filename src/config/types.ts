@@ -128,6 +128,8 @@ export interface ProxyConfig {
   readonly pageSize: number
   /** How long a new client waits for servers that are still starting. */
   readonly startupWaitMs: number
+  /** How long calls that are under way may still take when the proxy is asked to end. */
+  readonly drainMs: number
   readonly logLevel: LogLevel
 }
 

@@ -1,7 +1,7 @@
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { LogLevel } from './log-level.js'
-import type { Reply, Settle } from './outcome.js'
+import type { Outcome, Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'
 import type { Revision } from './revision.js'
 
@@ -56,6 +56,8 @@ export interface Call {
   end: Settle
   /** Set by the mux: told once if the client cancels or its session ends before `end`. */
   onCancel: ((reason: CancelReason) => void) | undefined
+  /** Set by whoever looks on: told once when the call is over; without an outcome if nobody waited for one any more. */
+  onOver?: ((outcome: Outcome | undefined) => void) | undefined
 }
 
 /** What a new client is told about us, before its revision's encoder drops what it does not know. */

@@ -28,6 +28,24 @@ t.test('a signal closes once, and then the code is known', async t => {
   t.equal(process.listenerCount('SIGHUP'), before, 'we no longer listen for signals after the end')
 })
 
+t.test('what is under way is waited for before anything is closed, unless a second signal comes', async t => {
+  const drained = new Deferred<void>()
+  const done: string[] = []
+  const drain = async () => {
+    await drained.promise
+    done.push('drained')
+  }
+  const close = async () => void done.push('closed')
+  const exit = (code: number) => void done.push(`left with ${code}`)
+  const shutdown = createShutdown({ drain, close, log: silentLogger, codeOf, exit })
+  process.emit('SIGTERM', 'SIGTERM')
+  process.emit('SIGTERM', 'SIGTERM')
+  t.same(done, ['left with 143'])
+  drained.resolve()
+  t.equal(await shutdown.ended, 0)
+  t.same(done, ['left with 143', 'drained', 'closed'])
+})
+
 t.test('an error that nobody caught closes all the same and ends with 1', async t => {
   const logged: object[] = []
   const log = { ...silentLogger, error: (facts: object) => void logged.push(facts) }

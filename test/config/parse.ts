@@ -58,6 +58,7 @@ t.test('a server that says only what it must gets every default', async t => {
       listen: LISTEN,
       pageSize: 1000,
       startupWaitMs: 4500,
+      drainMs: 10_000,
       logLevel: 'info',
     },
     problems: [],
@@ -88,7 +89,7 @@ t.test('everything that can be said arrives', async t => {
       "http": true, "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"],
       "sse": false, "ws": false, "socket": "unix:\${HOME}/mcp.sock",
     },
-    "pageSize": 10000, "startupWait": 0, "log": { "level": "silent" },
+    "pageSize": 10000, "startupWait": 0, "drain": "1m", "log": { "level": "silent" },
   }`)
   t.strictSame(told(loaded), [])
   t.same(loaded.config, {
@@ -129,6 +130,7 @@ t.test('everything that can be said arrives', async t => {
     },
     pageSize: 10_000,
     startupWaitMs: 0,
+    drainMs: 60_000,
     logLevel: 'silent',
   })
 })
@@ -642,6 +644,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     listen: { ...LISTEN, host: 'h' },
     pageSize: 1000,
     startupWaitMs: 4500,
+    drainMs: 10_000,
     logLevel: 'info',
   })
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { Deferred } from '../../src/kernel/deferred.js'
 import { configFile, INITIALIZE, type Running, STATE_HOME, startBin, tiny } from '../support/cli.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxies.js'
@@ -93,7 +94,7 @@ t.test(
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   t.test(`${signal} answers what is under way, ends the servers and exits with 0`, async t => {
-    const proxy = await serve(t, { raw: rawServer() })
+    const proxy = await serve(t, { raw: rawServer() }, { drain: '100ms' })
     const client = await introduced(proxy.url)
     const pid = Number(textOf(await client.call(1, 'raw__pid')))
     const calls = [client.call(2, 'raw__wait'), client.call(3, 'raw__wait', '{}', { progressToken: 1 })]
@@ -105,6 +106,38 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     await until(() => !isRunning(pid), 'the end of the server')
   })
 }
+
+t.test('who is in may finish when the proxy is asked to end, and nobody else is let in', async t => {
+  const proxy = await serve(t, { raw: rawServer() }, { drain: '1m' })
+  const client = new RawClient(proxy.url)
+  const [asked, answered] = [new Deferred<void>(), new Deferred<void>()]
+  client.onAsk = async () => {
+    asked.resolve()
+    await answered.promise
+    return { action: 'accept', content: {} }
+  }
+  await client.initialize({ elicitation: {} })
+  await client.listen()
+  const ready = async () => {
+    const response = await fetch(new URL('/readyz', proxy.url))
+    return [response.status, ((await response.json()) as { status: string }).status]
+  }
+  t.same(await ready(), [200, 'ready'])
+  const question = { message: 'well?', requestedSchema: { type: 'object', properties: {} } }
+  const args = JSON.stringify({ method: 'elicitation/create', params: question })
+  const call = client.call(1, 'raw__ask', args)
+  await asked.promise
+  proxy.child.kill('SIGTERM')
+  await until(async () => (await ready())[0] === 503, 'the beginning of the end')
+  t.same(await ready(), [503, 'draining'])
+  t.equal((await fetch(new URL('/healthz', proxy.url))).status, 200)
+  t.match(await new RawClient(proxy.url).initialize(), { status: 503, last: { message: { error: {} } } })
+  t.equal((await fetch(new URL('/sse', proxy.url), { headers: { accept: 'text/event-stream' } })).status, 503)
+  t.match((await client.call(2, 'raw__echo')).last.message.error, { data: { reason: 'unavailable' } })
+  answered.resolve()
+  t.match(textOf(await call), '"action":"accept"')
+  t.equal(await proxy.exited, 0)
+})
 
 t.test('a second signal ends the proxy at once, with its own code', async t => {
   const proxy = await serve(t, { slow: tiny('--stubborn') })

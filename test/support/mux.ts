@@ -463,6 +463,7 @@ export class FakeCall implements Call {
   late = 0
   isCancelled = false
   onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
 
   constructor(
     client: FakeClient,
@@ -498,13 +499,16 @@ export class FakeCall implements Call {
   }
 
   end(outcome: Outcome): void {
-    if (!this.isCancelled) this.ends.push(outcome)
+    if (this.isCancelled) return
+    this.ends.push(outcome)
+    if (this.ends.length === 1) this.onOver?.(outcome)
   }
 
   cancel(reason?: string): void {
     if (this.isOver) return
     this.isCancelled = true
     this.onCancel?.(reason)
+    this.onOver?.(undefined)
   }
 }
 

@@ -23,7 +23,10 @@ export class RawClient {
   readonly url: string
   session: string | undefined
   /** Answers questions of servers; what it returns is the result, or an error if it has a `code`. */
-  onAsk: (method: string, params: Loose) => object = () => ({ code: -32601, message: 'not here' })
+  onAsk: (method: string, params: Loose) => object | Promise<object> = () => ({
+    code: -32601,
+    message: 'not here',
+  })
   /** What came on the standalone stream. */
   readonly ambient: Heard[] = []
   readonly #abort = new AbortController()
@@ -144,7 +147,7 @@ export class RawClient {
   }
 
   async #answer(message: { id: unknown; method: string; params: Loose }): Promise<void> {
-    const answer = this.onAsk(message.method, message.params)
+    const answer = await this.onAsk(message.method, message.params)
     await this.post({ id: message.id, ...('code' in answer ? { error: answer } : { result: answer }) })
   }
 }

@@ -25,6 +25,7 @@ export class InboundCall implements Call {
   readonly logLevel = undefined
   readonly replies: ReplyStream
   onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
   readonly #id: JsonText
   readonly #key: string
   readonly #token: JsonText | undefined
@@ -71,6 +72,7 @@ export class InboundCall implements Call {
     this.#over = true
     this.#session.forget(this.#key)
     this.replies.end(this.#frame(answerOf(outcome)))
+    this.onOver?.(outcome)
   }
 
   /** The client no longer waits: the mux is told, and no answer is sent (utilities/cancellation). */
@@ -89,6 +91,7 @@ export class InboundCall implements Call {
     this.#session.forget(this.#key)
     this.onCancel?.(reason)
     this.replies.end(answer)
+    this.onOver?.(undefined)
   }
 
   #frame(outcome: Answer): Buffer {

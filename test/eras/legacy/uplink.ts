@@ -540,3 +540,24 @@ t.test('a client has a thousand requests under way and no more', async t => {
   t.equal(reception.calls.length, 1001)
   uplink.close('done')
 })
+
+t.test('whoever looks on is told once how each call ended', async t => {
+  const { uplink, reception, say, open } = start()
+  await open()
+  const over: unknown[] = []
+  for (const id of [1, 2, 3]) {
+    say({ id, method: 'tools/call', params: { name: 'x' } })
+    const call = reception.calls.at(-1)
+    if (call !== undefined) call.onOver = outcome => over.push([id, outcome?.kind])
+  }
+  reception.calls[0]?.end(resulted(textOf({})))
+  reception.calls[0]?.end(resulted(textOf({})))
+  say({ method: 'notifications/cancelled', params: { requestId: 2 } })
+  reception.calls[1]?.end(resulted(textOf({})))
+  uplink.close('it is over')
+  t.same(over, [
+    [1, 'result'],
+    [2, undefined],
+    [3, undefined],
+  ])
+})

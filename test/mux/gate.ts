@@ -1,0 +1,82 @@
+import t from 'tap'
+import { textOf } from '../../src/kernel/json-text.js'
+import { resulted } from '../../src/model/outcome.js'
+import { Gate } from '../../src/mux/gate.js'
+import { FakeClock, settled } from '../support/fake-clock.js'
+import { FakeReception } from '../support/fake-reception.js'
+import { FakeCall, type FakeClient } from '../support/mux.js'
+
+const ENDED = resulted(textOf({}))
+
+const setUp = () => {
+  const clock = new FakeClock()
+  const behind = new FakeReception()
+  const gate = new Gate(behind, clock)
+  const call = (method = 'tools/call') => {
+    const made = new FakeCall({} as FakeClient, method, undefined, false)
+    gate.call(made)
+    return made
+  }
+  const shut = (limitMs: number) => {
+    const result: { left?: number } = {}
+    void gate.shut(limitMs).then(left => {
+      result.left = left
+    })
+    return result
+  }
+  return { clock, behind, gate, call, shut }
+}
+
+t.test('a gate that is shut lets in nobody, and waits for those who are in', async t => {
+  const { clock, behind, gate, call, shut } = setUp()
+  const [first, second] = [call(), call('tools/list')]
+  t.equal(gate.inside, 2)
+  const result = shut(10_000)
+  t.ok(gate.isShut)
+  const late = call()
+  t.match(late.ended, { code: -32603, message: 'The proxy is shutting down' })
+  t.equal(behind.calls.length, 2)
+  first.end(ENDED)
+  first.end(ENDED)
+  clock.advance(9999)
+  await settled()
+  t.equal(result.left, undefined)
+  second.cancel()
+  await settled()
+  t.equal(result.left, 0)
+  t.equal(clock.pending, 0)
+})
+
+t.test('those who take too long are counted', async t => {
+  const { clock, call, shut } = setUp()
+  call()
+  const result = shut(10_000)
+  clock.advance(10_000)
+  await settled()
+  t.equal(result.left, 1)
+})
+
+t.test(
+  'with nobody inside there is nothing to wait for; a stream that never ends does not count',
+  async t => {
+    const { call, shut } = setUp()
+    call('subscriptions/listen')
+    call().end(ENDED)
+    const result = shut(10_000)
+    await settled()
+    t.equal(result.left, 0)
+  },
+)
+
+t.test('everything but calls passes', async t => {
+  const { behind, gate } = setUp()
+  const client = {} as FakeClient
+  void gate.shut(0)
+  await gate.welcome(client)
+  gate.notice(client, 'x', undefined)
+  gate.rests(client)
+  gate.left(client)
+  behind.schemas.set('a', textOf({}))
+  t.ok(gate.toolSchema('a'))
+  t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
+})
