@@ -1,42 +1,60 @@
-import { createHttpHost, type HttpHost } from '../../src/eras/legacy/http-host.js'
-import { servePipe } from '../../src/eras/legacy/pipe-host.js'
-import { silentLogger } from '../../src/kernel/logger.js'
 import type { Reception } from '../../src/model/links.js'
 import { originAllowed } from '../../src/transport/http-guards.js'
 import { FarEnd } from './channel-pair.js'
 import type { FakeClock } from './fake-clock.js'
 import { FakeResponder, httpRequest } from './fake-http.js'
-import { IDENTITY } from './fake-reception.js'
+import { HopWatch } from './hop-watch.js'
 import { isObject, type Labels, Mismatch } from './vector-match.js'
+import { serveHttpClients, servePipeClient, serveSseClients } from './vector-proxy.js'
 import type { Json } from './vectors.js'
 
-/** A client that a vector scripts, on a channel of its own. */
-export class PipeClient {
+/** A client that a vector scripts. */
+export interface VectorClient {
+  readonly watch: HopWatch
+  /** Sends a message of the vector: as it stands, or as an HTTP request. */
+  say(message: Json): void
+  /** Sends a request whose answer is nobody's business. */
+  sayOwn(message: Json): void
+  /** Compares the next thing that came with a message of the vector. */
+  match(expected: Json, labels: Labels): void
+  /** The next message that came, whatever it is. */
+  take(): Json
+  /** Something that no step has taken; undefined if nothing is left. */
+  readonly leftOver: string | undefined
+  /** Something came that no step has taken. */
+  readonly hasMore: boolean
+  hangUp(): void
+  close(): void
+}
+
+/** A client on a channel of its own. */
+export class PipeClient implements VectorClient {
+  readonly watch = new HopWatch()
   readonly #end = new FarEnd()
   readonly #got: Json[] = []
-  /** Requests that the vector does not speak of; nor does it of their answers. */
   readonly #own = new Set<unknown>()
 
   constructor(reception: Reception, clock: FakeClock) {
-    servePipe(this.#end.channel, 'local', { reception, identity: IDENTITY, log: silentLogger, clock })
+    servePipeClient(reception, clock, this.#end.channel)
     this.#end.onMessage = message => {
-      if (message.method !== undefined || !this.#own.has(message.id))
-        this.#got.push(message as unknown as Json)
+      this.watch.proxySays(message)
+      const about = message.method === undefined ? message.id : subscriptionOf(message.params)
+      if (about === undefined || !this.#own.has(about)) this.#got.push(message as unknown as Json)
     }
   }
 
-  /** Sends a request whose answer is nobody's business. */
+  say(message: Json): void {
+    this.watch.peerSays(message)
+    this.#end.say(message)
+  }
+
   sayOwn(message: Json): void {
     this.#own.add(message['id'])
     this.say(message)
   }
 
-  say(message: Json): void {
-    this.#end.say(message)
-  }
-
-  hangUp(): void {
-    this.#end.hangUp()
+  match(expected: Json, labels: Labels): void {
+    labels.match(expected, withoutVersion(this.take()))
   }
 
   take(): Json {
@@ -45,11 +63,26 @@ export class PipeClient {
     return message
   }
 
-  /** Messages that no step has taken. */
-  get waiting(): readonly Json[] {
-    return this.#got
+  get hasMore(): boolean {
+    return this.#got.length > 0
+  }
+
+  get leftOver(): string | undefined {
+    return this.hasMore ? JSON.stringify(this.#got[0]) : undefined
+  }
+
+  hangUp(): void {
+    this.#end.hangUp()
+  }
+
+  close(): void {
+    this.hangUp()
   }
 }
+
+/** The request to listen that a notification belongs to. */
+const subscriptionOf = (params: Json | undefined): unknown =>
+  (params?.['_meta'] as Json | undefined)?.['io.modelcontextprotocol/subscriptionId']
 
 const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const lowerCase = (headers: unknown): Record<string, string> =>
@@ -57,36 +90,57 @@ const lowerCase = (headers: unknown): Record<string, string> =>
     Object.entries((headers ?? {}) as Record<string, string>).map(([k, v]) => [k.toLowerCase(), v]),
   )
 
-/** A client that a vector scripts over Streamable HTTP, in one session. */
-export class HttpVectorClient {
-  readonly #host: HttpHost
+/** The headers that a client of 2026-07-28 sends with a request, for vectors that show the request alone. */
+const mirrored = ({ method, params }: Json): Record<string, string> => {
+  const { name, uri, _meta } = (params ?? {}) as { name?: string; uri?: string; _meta?: Json }
+  const version = _meta?.['io.modelcontextprotocol/protocolVersion']
+  const named = method === 'tools/call' || method === 'prompts/get' ? name : uri
+  return typeof version !== 'string'
+    ? {}
+    : {
+        'mcp-protocol-version': version,
+        'mcp-method': String(method),
+        ...(named !== undefined && { 'mcp-name': named }),
+      }
+}
+
+/** A client over Streamable HTTP: in one session before 2026-07-28, in none since. */
+export class HttpVectorClient implements VectorClient {
+  readonly watch = new HopWatch(true)
+  readonly #host: ReturnType<typeof serveHttpClients>
   #last: FakeResponder | undefined
   #isTaken = false
   #eventsTaken = 0
+  #eventsWatched = 0
 
   constructor(reception: Reception, clock: FakeClock) {
-    this.#host = createHttpHost({
-      reception,
-      clock,
-      identity: IDENTITY,
-      log: silentLogger,
-      principalOf: () => 'local',
-    })
+    this.#host = serveHttpClients(reception, clock)
   }
 
   close(): void {
     this.#host.close()
   }
 
-  /** Sends `{"http":"POST /mcp","h":…,"body":…}`. */
-  send(step: Json): FakeResponder {
-    const [method = ''] = String(step['http']).split(' ')
-    const headers = { ...HEADERS, ...lowerCase(step['h']) }
-    const body = step['body'] as object | undefined
+  /** Sends `{"http":"POST /mcp","h":…,"body":…}`, or a message as the body of such a request. */
+  say(step: Json): void {
+    this.request(step)
+  }
+
+  sayOwn(step: Json): void {
+    this.request(step)
+    this.forget()
+  }
+
+  request(step: Json): FakeResponder {
+    const { http, h, body } = 'http' in step ? step : { http: 'POST /mcp', h: mirrored(step), body: step }
+    const [method = ''] = String(http).split(' ')
+    const headers = { ...HEADERS, ...lowerCase(h) }
     const responder = new FakeResponder()
     this.#last = responder
     this.#isTaken = false
     this.#eventsTaken = 0
+    this.#eventsWatched = 0
+    if (body !== undefined) this.watch.peerSays(body as object)
     // The guard stands in front of every face on a port.
     if (originAllowed(headers['origin' as keyof typeof headers], new Set()))
       this.#host.handle(httpRequest(method, headers, withVersion(body)), responder)
@@ -99,32 +153,127 @@ export class HttpVectorClient {
     this.#last = undefined
   }
 
-  /** Compares the answer to the last request, or its next event. */
   match(step: Json, labels: Labels): void {
-    const last = this.#last
-    if (last === undefined || last.answers === 0) throw new Mismatch('the request was not answered')
+    const last = this.#answered()
     if (typeof step['http'] === 'number') {
       if (this.#isTaken) throw new Mismatch('the request was answered once')
-      this.#isTaken = true
       labels.match(step['http'], last.status, ['http'])
     }
     for (const [name, value] of Object.entries(lowerCase(step['h'])))
       labels.match(value, last.headers[name], ['h', name])
-    if (step['body'] === undefined) return
-    if (step['event'] === undefined) {
-      labels.match(step['body'], withoutVersion(last.json), [])
-      return
-    }
-    labels.match(step['body'], withoutVersion(last.messages[this.#eventsTaken]), [])
-    this.#eventsTaken += 1
+    const body = 'http' in step || 'event' in step ? step['body'] : step
+    if (body === undefined) this.#isTaken = true
+    else labels.match(body, withoutVersion(this.take()), [])
   }
 
-  /** Why something is left that no step has taken; undefined if nothing is. */
-  get leftOver(): string | undefined {
+  take(): Json {
+    const last = this.#answered()
+    if (last.isStream) {
+      const message = last.messages[this.#eventsTaken]
+      if (message === undefined) throw new Mismatch('the client got nothing')
+      this.#eventsTaken += 1
+      return message as unknown as Json
+    }
+    if (this.#isTaken) throw new Mismatch('the request was answered once')
+    this.#isTaken = true
+    return last.body === '' ? {} : (last.json as unknown as Json)
+  }
+
+  #answered(): FakeResponder {
+    if (this.#last === undefined || this.#last.answers === 0)
+      throw new Mismatch('the request was not answered')
+    this.watchNew()
+    return this.#last
+  }
+
+  /** Shows to the watch what has come since. */
+  watchNew(): void {
     const last = this.#last
-    if (last === undefined) return undefined
-    if (!last.isStream) return last.answers > 0 && !this.#isTaken ? `status ${last.status}` : undefined
-    return last.messages.length > this.#eventsTaken ? `events: ${last.body}` : undefined
+    if (last === undefined || last.answers === 0 || last.body === '') return
+    const messages = last.isStream
+      ? last.messages
+      : last.headers['content-type'] === undefined
+        ? []
+        : [last.json]
+    for (const message of messages.slice(this.#eventsWatched)) this.watch.proxySays(message)
+    this.#eventsWatched = messages.length
+  }
+
+  get hasMore(): boolean {
+    const last = this.#last
+    if (last === undefined) return false
+    if (last.isStream) return last.messages.length > this.#eventsTaken
+    return last.answers > 0 && !this.#isTaken
+  }
+
+  get leftOver(): string | undefined {
+    this.watchNew()
+    return this.hasMore ? `status ${this.#last?.status}: ${this.#last?.body}` : undefined
+  }
+
+  hangUp(): void {
+    this.#last?.goAway()
+  }
+}
+
+/** A client over HTTP+SSE. */
+export class SseVectorClient implements VectorClient {
+  readonly watch = new HopWatch()
+  readonly #host: ReturnType<typeof serveSseClients>
+  readonly #stream = new FakeResponder()
+  readonly #own = new Set<unknown>()
+  /** The first event says where to post. */
+  #eventsTaken = 1
+
+  constructor(reception: Reception, clock: FakeClock) {
+    this.#host = serveSseClients(reception, clock)
+    this.#host.stream(httpRequest('GET', { accept: 'text/event-stream' }), this.#stream)
+  }
+
+  say(message: Json): void {
+    this.watch.peerSays(message)
+    const query = new URL(this.#stream.events[0]?.text ?? '', 'http://x').searchParams
+    this.#host.messages({ ...httpRequest('POST', HEADERS, message), query }, new FakeResponder())
+  }
+
+  sayOwn(message: Json): void {
+    this.#own.add(message['id'])
+    this.say(message)
+  }
+
+  match(expected: Json, labels: Labels): void {
+    labels.match(expected, withoutVersion(this.take()))
+  }
+
+  take(): Json {
+    const [message] = this.#waiting()
+    if (message === undefined) throw new Mismatch('the client got nothing')
+    this.watch.proxySays(message)
+    this.#eventsTaken += 1
+    return message
+  }
+
+  get hasMore(): boolean {
+    return this.#waiting().length > 0
+  }
+
+  get leftOver(): string | undefined {
+    return this.hasMore ? JSON.stringify(this.#waiting()[0]) : undefined
+  }
+
+  hangUp(): void {
+    this.#stream.goAway()
+  }
+
+  close(): void {
+    this.#host.close()
+  }
+
+  #waiting(): readonly Json[] {
+    const all = this.#stream.events.map(({ text }, at) => (at === 0 ? {} : (JSON.parse(text) as Json)))
+    while (this.#eventsTaken < all.length && this.#own.has(all[this.#eventsTaken]?.['id']))
+      this.#eventsTaken += 1
+    return all.slice(this.#eventsTaken)
   }
 }
 

@@ -1,33 +1,53 @@
 import { isObject } from './vector-match.js'
-import type { ServerPlan } from './vector-servers.js'
-import { type Json, revisionOf, type Step, type Vector } from './vectors.js'
+import { type Json, MODERN, revisionOf, type Step, type Vector } from './vectors.js'
 
 // What a vector leaves out, told from what it says.
 
-export const methodOf = ({ message }: Step): string | undefined =>
-  (message['method'] ??
-    message['m'] ??
-    (isObject(message['body']) ? message['body']['method'] : undefined)) as string | undefined
+/** The JSON-RPC message of a step, which may be the body of an HTTP request or answer. */
+export const rpcOf = ({ message }: Step): Json => (isObject(message['body']) ? message['body'] : message)
 
-/** What clients ask for by name or URI, as they write it. */
-const namesIn = (vector: Vector): readonly (readonly [string, string])[] =>
-  vector.steps.flatMap(({ way, message }) => {
-    const request = isObject(message['body']) ? message['body'] : message
-    const params = request['params'] as Json | undefined
-    const ref = params?.['ref'] as Json | undefined
-    const name = ref?.['name'] ?? params?.['name'] ?? params?.['uri']
-    if (way !== 'c>p' || typeof name !== 'string') return []
-    return [[ref === undefined ? String(request['method']) : 'prompts/get', name]]
+export const methodOf = (step: Step): string | undefined =>
+  (rpcOf(step)['method'] ?? rpcOf(step)['m']) as string | undefined
+
+/** What clients ask for by name or URI, as they write it: the method that lists it, and the name. */
+export const namesIn = (vector: Vector): readonly (readonly [string, string])[] =>
+  vector.steps.flatMap((step): readonly (readonly [string, string])[] => {
+    const { method, params } = rpcOf(step) as { method?: string; params?: Json }
+    if (step.way !== 'c>p' || method === undefined) return []
+    const { ref, name, uri, notifications } = (params ?? {}) as Record<string, Json | undefined>
+    const uris = (notifications?.['resourceSubscriptions'] ?? []) as readonly string[]
+    if (uris.length > 0) return uris.map(one => ['resources/subscribe', one] as const)
+    const named = ref?.['name'] ?? name ?? uri
+    if (typeof named !== 'string') return []
+    return [[ref === undefined ? method : 'prompts/get', named]]
   })
 
 /** The names of the servers, in the order of the configuration. */
 export const aliasesOf = (vector: Vector): readonly string[] => {
+  if (vector.server === 'mixed') return Object.keys(mixedIn(vector))
   const named = vector.steps.flatMap(({ alias }) => alias ?? [])
+  if (named.length > 0) return [...new Set(['a', 'b', ...named])]
   const prefixes = namesIn(vector).flatMap(([, name]) => /^([a-z]+)__/.exec(name)?.[1] ?? [])
-  // A vector that says which server it means has more than one.
-  return [...new Set([...(named.length > 0 ? ['a', 'b'] : []), ...named, ...prefixes, 'a'])].slice(
-    0,
-    named.length > 0 ? undefined : 1,
+  const [said] = vector.steps.flatMap(
+    step => /[Ss]erver ([a-z])\b/.exec(step.way === 'p>c' ? JSON.stringify(step.message) : '')?.[1] ?? [],
+  )
+  return [prefixes[0] ?? said ?? 'a']
+}
+
+/** What a vector says of its server where there are several: their revisions by their names. */
+export const mixedIn = ({
+  server,
+  note = '',
+}: Vector): Readonly<Record<string, { revision: string; has: string }>> => {
+  if (server !== 'mixed') return {}
+  const servers = /^a: ?R/.test(note)
+    ? note
+    : 'a:R1 tools; b:R4 prompts+completions+tasks; c:R5 resources.subscribe+logging'
+  return Object.fromEntries(
+    [...servers.matchAll(/\b([a-z]): ?(R\d)([^;]*)/g)].map(([, alias, revision, has]) => [
+      alias,
+      { revision: revisionOf(revision ?? ''), has: has ?? '' },
+    ]),
   )
 }
 
@@ -35,64 +55,35 @@ export const aliasesOf = (vector: Vector): readonly string[] => {
 export const isHttp = ({ steps }: Vector, peer: 'c' | 's'): boolean =>
   steps.some(({ way, message }) => way.includes(peer) && 'http' in message)
 
-/** The capabilities of a client that the vector can be about. */
-export const clientCapabilities = ({ steps, note }: Vector): Json => {
-  if (note === 'client declared nothing') return {}
+export const isModernClient = ({ client }: Vector): boolean => revisionOf(client) === MODERN
+
+/** The capabilities of a client that the vector can be about, as its revision writes them. */
+export const clientCapabilities = (vector: Vector): Json => {
+  const { steps, note = '' } = vector
+  if (note === 'client declared nothing' || note === 'client without url elicitation') return {}
+  const isModern = isModernClient(vector)
+  const said = declaredIn(vector)
   const text = JSON.stringify(steps.map(({ message }) => message))
+  const asks = (words: string, name: string): boolean =>
+    said === undefined ? text.includes(words) : name in said
+  const modes = note.includes('form only') ? { form: {} } : { form: {}, url: {} }
+  const tellsModes = vector.client === 'R4' || isModern
   return {
-    ...(text.includes('roots/list') && { roots: { listChanged: true } }),
-    ...(/sampling/.test(text) && { sampling: {} }),
-    ...(text.includes('elicitation/create') && { elicitation: {} }),
+    ...(asks('roots/list', 'roots') && { roots: isModern ? {} : { listChanged: true } }),
+    ...(asks(isModern ? 'sampling/createMessage' : 'sampling', 'sampling') && {
+      sampling: said?.['sampling'] ?? {},
+    }),
+    ...(asks('elicitation/create', 'elicitation') && { elicitation: tellsModes ? modes : {} }),
   }
 }
 
-/** Tools that nobody has: the vector is about calling them. */
-const isUnknown = ({ steps }: Vector, name: string): boolean =>
-  JSON.stringify(steps.filter(({ way }) => way === 'p>c')).includes(`: ${name}"`)
-
-const itemsFor = (vector: Vector, alias: string): readonly (readonly [string, string])[] =>
-  namesIn(vector)
-    .filter(([, name]) => !isUnknown(vector, name))
-    .filter(([, name]) => !name.includes('__') || name.startsWith(`${alias}__`))
-    .map(([method, name]) => [method, name.replace(/^[a-z]+__/, '')])
-
-/** What a server of the vector has, as far as the vector needs it. */
-export const planOf = (vector: Vector, alias: string): ServerPlan => {
-  const items = itemsFor(vector, alias)
-  const own = (prefix: string): string[] => [
-    ...new Set(items.filter(([method]) => method.startsWith(prefix)).map(([, name]) => name)),
-  ]
-  const about = (prefix: string): boolean => vector.steps.some(step => methodOf(step)?.startsWith(prefix))
-  const refused = vector.steps[0]?.message['error'] as Json | undefined
-  const sessionId = vector.steps
-    .filter(({ way }) => way === 'p>s')
-    .map(({ message }) => (message['h'] as Json | undefined)?.['Mcp-Session-Id'])
-    .find(id => typeof id === 'string')
-  const hasPrompts = about('prompts/') || about('completion/')
-  return {
-    alias,
-    revision: revisionOf(vector.server),
-    capabilities: {
-      tools: {},
-      ...(hasPrompts && { prompts: {} }),
-      ...(about('resources/') && { resources: {} }),
-      ...(about('completion/') && { completions: {} }),
-      ...((about('logging/') || about('notifications/message')) && { logging: {} }),
-    },
-    lists: {
-      'tools/list': {
-        tools: [...new Set(['x', ...own('tools/')])].map(name => ({ name, inputSchema: { type: 'object' } })),
-      },
-      'prompts/list': { prompts: own('prompts/').map(name => ({ name })) },
-      // Only the first server lists what is not said to be another one's.
-      'resources/list': { resources: alias === 'a' ? listed(vector, own('resources/')) : [] },
-      'resources/templates/list': { resourceTemplates: [] },
-    },
-    isHttp: isHttp(vector, 's'),
-    sessionId: (sessionId as string | undefined) ?? 's',
-    isDown: (refused?.['data'] as Json | undefined)?.['reason'] === 'unavailable',
-  }
+/** The capabilities that a modern server is told: those of the client. */
+const declaredIn = (vector: Vector): Json | undefined => {
+  const envelopes = vector.steps
+    .filter(({ way }) => way === 'p>s' && !isModernClient(vector))
+    .flatMap(step => {
+      const meta = (rpcOf(step)['params'] as Json | undefined)?.['_meta'] as Json | undefined
+      return (meta?.['io.modelcontextprotocol/clientCapabilities'] as Json | undefined) ?? []
+    })
+  return envelopes.length === 0 ? undefined : Object.assign({}, ...envelopes)
 }
-
-const listed = ({ note }: Vector, uris: readonly string[]): Json[] =>
-  note?.startsWith('unlisted') === true ? [] : uris.map(uri => ({ uri, name: uri }))

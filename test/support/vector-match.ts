@@ -7,8 +7,18 @@ export class Mismatch extends Error {}
 /** Members that may be there beside what a vector says: who answered, and traces. */
 const EXTRAS = new Set(['io.modelcontextprotocol/serverInfo', 'traceparent', 'tracestate', 'baggage'])
 /** Members and headers whose value may be a label, in lower case. */
-const LABELLED = new Set(['id', 'requestid', 'progresstoken', 'elicitationid', 'mcp-session-id'])
+const LABELLED = new Set([
+  'id',
+  'requestid',
+  'progresstoken',
+  'elicitationid',
+  'mcp-session-id',
+  'requeststate',
+  'io.modelcontextprotocol/subscriptionid',
+])
 const LABEL = /^[#~][a-z]*\d*$/
+/** What the proxy seals says nothing but which key it is sealed with. */
+const SEALED = /^v1\.[\w-]+\.[\w-]+$/
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -49,6 +59,8 @@ export class Labels {
   /** Throws a Mismatch that says where a message is not as the vector has it; labels are bound on first use. */
   match(expected: unknown, actual: unknown, at: readonly string[] = []): void {
     const key = at.at(-1) ?? ''
+    const comparable = COMPARABLE[key]
+    if (comparable !== undefined && isDeepStrictEqual(comparable(expected), comparable(actual))) return
     if (isLabel(key, expected)) this.#label(expected, actual, at)
     else if (Array.isArray(expected)) this.#array(expected, actual, at)
     else if (isObject(expected)) this.#object(expected, actual, at)
@@ -62,6 +74,8 @@ export class Labels {
 
   #label(label: string, actual: unknown, at: readonly string[]): void {
     if (actual === undefined) throw differ(label, actual, at)
+    if (label.startsWith('~') && at.at(-1) === 'requestState' && !SEALED.test(String(actual)))
+      throw differ('a sealed text', actual, at)
     if (!this.has(label)) this.bind(label, actual)
     else if (!isDeepStrictEqual(this.#values.get(label), actual)) {
       throw differ(`${label} = ${JSON.stringify(this.#values.get(label))}`, actual, at)
@@ -86,6 +100,15 @@ export class Labels {
       if (name !== 'm' || at.length > 0) this.match(value, actual[name], [...at, name])
     }
   }
+}
+
+/** Members that are as the vector has them if these parts of them are. */
+const COMPARABLE: Readonly<Record<string, (value: unknown) => unknown>> = {
+  // In an envelope the proxy names itself or its client: what counts is that it names somebody.
+  'io.modelcontextprotocol/clientInfo': value =>
+    isObject(value) && typeof value['name'] === 'string' && typeof value['version'] === 'string',
+  // A trace goes on; the step in it is ours.
+  traceparent: value => String(value).replace(/^(00-\w{32})-\w{16}-/, '$1-'),
 }
 
 /** Our words may say more than the vector: who and why. */

@@ -1,28 +1,15 @@
-import { openLegacyHttp, openLegacyPipe } from '../../src/eras/legacy/open.js'
 import { Fault } from '../../src/kernel/faults.js'
-import { textOf } from '../../src/kernel/json-text.js'
-import { silentLogger } from '../../src/kernel/logger.js'
 import type { Downlink, DownlinkListener } from '../../src/model/links.js'
 import type { Greeting } from '../../src/peers/dial.js'
-import { FarEnd } from './channel-pair.js'
+import type { Channel } from '../../src/wire/channel.js'
+import { FarEnd, rpc } from './channel-pair.js'
 import type { FakeClock } from './fake-clock.js'
 import { type FakeExchange, FakeHttp } from './fake-http.js'
-import { Mismatch } from './vector-match.js'
-import type { Json } from './vectors.js'
-
-/** What a server of a vector has and does of its own accord. */
-export interface ServerPlan {
-  readonly alias: string
-  readonly revision: string
-  readonly capabilities: Json
-  /** Its lists by method: the whole result of each. */
-  readonly lists: Readonly<Record<string, Json>>
-  readonly isHttp: boolean
-  /** The id of its HTTP session. */
-  readonly sessionId: string
-  /** Nothing answers at its address. */
-  readonly isDown: boolean
-}
+import { HopWatch } from './hop-watch.js'
+import { isObject, Mismatch } from './vector-match.js'
+import type { ServerPlan } from './vector-plan.js'
+import { openServer } from './vector-proxy.js'
+import { type Json, MODERN } from './vectors.js'
 
 /** A message that the proxy sent to a server. */
 export interface Received {
@@ -30,53 +17,45 @@ export interface Received {
   readonly exchange: FakeExchange | undefined
 }
 
+/** Something that a server says by itself. */
+type Own = { readonly result: Json } | { readonly error: Json } | 'nothing'
+
+const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
+const UNKNOWN: Own = { error: { code: -32601, message: 'Method not found' } }
+
 /** A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the vector. */
 export class VectorServer {
   readonly plan: ServerPlan
   /** Methods that the vector speaks of; they are left to it. */
   scripted: ReadonlySet<string> = new Set()
+  readonly watch = new HopWatch()
   readonly #clock: FakeClock
   readonly #http = new FakeHttp()
   readonly #got: Received[] = []
   #pipe: FarEnd | undefined
   #exchange: FakeExchange | undefined
+  /** Requests to listen that the vector does not show; their ends are not shown either. */
+  readonly #listens: unknown[] = []
+  #added = 0
 
   constructor(plan: ServerPlan, clock: FakeClock) {
     this.plan = plan
     this.#clock = clock
-    this.#http.onRequest = exchange => this.#take(exchange)
+    this.#http.onRequest = exchange => this.#hear(exchange)
   }
 
   async dial(greeting: Greeting, listener: DownlinkListener, signal: AbortSignal): Promise<Downlink> {
-    if (this.plan.isDown) throw new Fault('unavailable', 'connection refused')
-    const options = {
-      server: this.plan.alias,
-      listener,
-      signal,
-      capabilities: greeting.capabilities,
-      clientInfo: greeting.clientInfo ?? textOf({ name: 'proxy', version: '1' }),
-      timeoutMs: 60_000,
-      pingMs: Number.POSITIVE_INFINITY,
-      clock: this.#clock,
-      log: silentLogger,
-    }
-    if (this.plan.isHttp) return openLegacyHttp(this.#http, { url: 'http://s/mcp', headers: {} }, options)
-    const pipe = new FarEnd()
-    this.#pipe = pipe
-    pipe.onMessage = message => {
-      const heard = message as unknown as Json
-      const result = this.#byItself(heard)
-      if (result === undefined) this.#got.push({ message: heard, exchange: undefined })
-      else if (heard['id'] !== undefined) pipe.say({ id: heard['id'], result })
-    }
-    return openLegacyPipe(pipe.channel, options)
+    const { isDown, alias, url } = this.plan
+    if (isDown) throw new Fault('unavailable', 'connection refused')
+    const way = url === undefined ? { pipe: () => this.#newPipe() } : { http: this.#http, url }
+    return openServer(alias, way, this.#clock, greeting, listener, signal)
   }
 
   /** The next message that waits for the vector. */
   take(): Received {
     const received = this.#got.shift()
     if (received === undefined) throw new Mismatch(`server ${this.plan.alias} got nothing`)
-    this.#exchange = received.exchange
+    if (received.message['id'] !== undefined) this.#exchange = received.exchange
     return received
   }
 
@@ -85,41 +64,142 @@ export class VectorServer {
     return this.#got
   }
 
+  /** The id of the newest request to listen that the vector does not show. */
+  get ownListen(): unknown {
+    return this.#listens.at(-1)
+  }
+
   /** Says a message; over HTTP, as the answer to the request that was taken last. */
   say(message: Json): void {
-    if (!this.plan.isHttp) this.#pipe?.say(message)
-    else if (typeof message['http'] === 'number') this.#exchange?.reply(message['http'])
+    const { http, event, body } = message
+    if (message['method'] === 'notifications/tools/list_changed') this.#added += 1
+    if (this.plan.url === undefined) this.#sayOnPipe(message)
+    else if (event !== undefined) this.#startSse(message)
+    else if (typeof http === 'number') this.#reply(http, body)
     else this.#exchange?.json(message)
   }
 
-  /** The answer to what the vector does not speak of; `{}` also for notifications that need none. */
-  #byItself(message: Json): Json | undefined {
+  #newPipe(): Channel {
+    const pipe = new FarEnd()
+    this.#pipe = pipe
+    pipe.onMessage = message => {
+      const heard = message as unknown as Json
+      this.watch.proxySays(heard)
+      if (this.#isEndOfOwnListen(heard)) return
+      const own = this.#byItself(heard)
+      if (own === undefined) this.#got.push({ message: heard, exchange: undefined })
+      else if (own !== 'nothing' && heard['id'] !== undefined) this.#sayOnPipe({ id: heard['id'], ...own })
+      this.#acknowledge(heard, own, said => this.#sayOnPipe(said))
+    }
+    return pipe.channel
+  }
+
+  #sayOnPipe(message: Json): void {
+    this.watch.peerSays(message)
+    this.#pipe?.say(message)
+  }
+
+  #reply(status: number, body: unknown): void {
+    const type = body === undefined ? undefined : { 'content-type': 'application/json' }
+    if (isObject(body)) this.watch.peerSays(body)
+    this.#exchange?.reply(status, type, isObject(body) ? rpc(body) : '')
+  }
+
+  #startSse({ event, data }: Json): void {
+    this.#exchange?.sse()
+    this.#exchange?.raw(`event: ${event}\ndata: ${data}\n\n`)
+  }
+
+  /** What is said of what the vector does not speak of; undefined: it speaks of it. */
+  #byItself(message: Json): Own | undefined {
     const method = message['method'] as string | undefined
     if (method === undefined || this.scripted.has(method)) return undefined
-    const { revision, capabilities, alias, lists } = this.plan
+    const { isModern, ignoresProbe } = this.plan
+    if (method === 'server/discover' && ignoresProbe && !this.watch.hasSeen('initialize')) return 'nothing'
+    return isModern ? this.#modernAnswer(method) : this.#legacyAnswer(method)
+  }
+
+  #legacyAnswer(method: string): Own | undefined {
+    const { revision, capabilities, alias } = this.plan
     switch (method) {
+      case 'server/discover':
+        return UNKNOWN
       case 'initialize':
-        return { protocolVersion: revision, capabilities, serverInfo: { name: alias, version: '1' } }
+        return {
+          result: { protocolVersion: revision, capabilities, serverInfo: { name: alias, version: '1' } },
+        }
       case 'notifications/initialized':
+        return 'nothing'
       case 'logging/setLevel':
-        return {}
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        return { result: {} }
       default:
-        return lists[method]
+        return this.#list(method)
     }
   }
 
-  #take(exchange: FakeExchange): boolean {
+  #modernAnswer(method: string): Own | undefined {
+    const { capabilities, alias } = this.plan
+    const _meta = { 'io.modelcontextprotocol/serverInfo': { name: alias, version: '1' } }
+    switch (method) {
+      case 'server/discover': {
+        const found = { resultType: 'complete', supportedVersions: [MODERN], capabilities, _meta }
+        return { result: { ...found, ttlMs: 0, cacheScope: 'private' } }
+      }
+      case 'initialize':
+        return { error: { code: -32022, message: 'no handshakes', data: { supported: [MODERN] } } }
+      case 'subscriptions/listen':
+        return 'nothing'
+      default:
+        return this.#list(method)
+    }
+  }
+
+  /** A list, which is another one after each time that the server has said so. */
+  #list(method: string): Own | undefined {
+    const list = this.plan.lists[method]
+    if (list === undefined) return undefined
+    if (method !== 'tools/list' || this.#added === 0) return { result: list }
+    const more = { name: `more-${this.#added}`, inputSchema: { type: 'object' } }
+    return { result: { ...list, tools: [...(list['tools'] as Json[]), more] } }
+  }
+
+  /** Confirms a request to listen that the vector does not show. */
+  #acknowledge(heard: Json, own: Own | undefined, say: (message: Json) => void): void {
+    if (heard['method'] !== 'subscriptions/listen' || own !== 'nothing') return
+    const { id, params } = heard
+    this.#listens.push(id)
+    const { notifications } = params as Json
+    const _meta = { [SUBSCRIPTION]: id }
+    say({ method: 'notifications/subscriptions/acknowledged', params: { notifications, _meta } })
+  }
+
+  #isEndOfOwnListen({ method, params }: Json): boolean {
+    const about = (params as Json | undefined)?.['requestId']
+    return method === 'notifications/cancelled' && this.#listens.includes(about)
+  }
+
+  #hear(exchange: FakeExchange): boolean {
+    const { takesGet, sessionId } = this.plan
     if (exchange.method !== 'POST') {
-      exchange.reply(405)
+      if (takesGet) this.#got.push({ message: {}, exchange })
+      else exchange.reply(405)
       return true
     }
     const message = exchange.message as unknown as Json
-    const result = this.#byItself(message)
-    if (result === undefined) this.#got.push({ message, exchange })
-    else if (message['id'] === undefined) exchange.reply(202)
-    else {
+    this.watch.proxySays(message)
+    const own = this.#byItself(message)
+    if (message['id'] === undefined) exchange.reply(202)
+    if (own === undefined) this.#got.push({ message, exchange })
+    else if (message['id'] === undefined) return true
+    else if (own !== 'nothing') {
       const isGreeting = message['method'] === 'initialize'
-      exchange.json({ result }, isGreeting ? { 'mcp-session-id': this.plan.sessionId } : {})
+      this.watch.peerSays({ id: message['id'], ...own })
+      exchange.json(own, isGreeting ? { 'mcp-session-id': sessionId } : {})
+    } else if (message['method'] === 'subscriptions/listen') {
+      exchange.sse()
+      this.#acknowledge(message, own, said => exchange.event(said))
     }
     return true
   }

@@ -9,8 +9,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 // R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c", "p>s", "s>p", with
 // "!" behind for a message that is wrong on purpose and ":a" behind for the server of that alias. Left out are "jsonrpc",
 // and whatever the rule is not about: handshakes, the request of an answer that has its method beside it as "m", lists. "#1"
-// is an id or token of the proxy, "~1" a text that it sealed: the same label, the same value. {"http":…,"h":…,"body":…} is an
-// HTTP request or answer with its headers, {"event":…,"body":…} an event of such an answer.
+// is an id or token of the proxy, "~1" a text that it sealed: the same label, the same value. {"$E":capabilities} in a _meta is
+// the envelope of 2026-07-28 with them. {"http":…,"h":…,"body":…} is an HTTP request or answer with its headers,
+// {"event":…,"body":…} an event of such an answer.
 
 /** A JSON object of which nothing is known yet. */
 export type Json = Readonly<Record<string, unknown>>
@@ -33,6 +34,8 @@ export interface Vector {
   readonly server: string
   readonly note: string | undefined
   readonly steps: readonly Step[]
+  /** What follows from the last word of a server is not told. */
+  readonly isOpen: boolean
 }
 
 /** A rule that is checked by a test of another kind. */
@@ -40,6 +43,11 @@ export interface Check {
   readonly rule: string
   readonly text: string
 }
+
+/** The revision without handshakes. */
+export const MODERN = '2026-07-28'
+/** The name that clients of vectors give themselves. */
+export const CLIENT_INFO = { name: 'c', version: '1' }
 
 const FOLDER = new URL('../vectors/', import.meta.url)
 
@@ -51,22 +59,44 @@ const lines = (): readonly Json[] =>
     .filter(line => line !== '')
     .map(line => JSON.parse(line) as Json)
 
+/** The envelope of a client with these capabilities. */
+export const envelope = (capabilities: unknown): Json => ({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': capabilities,
+  'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
+})
+
+/** A message with its envelopes written out. */
+const unfolded = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(unfolded)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) =>
+      name === '$E' ? Object.entries(envelope(one)) : [[name, unfolded(one)]],
+    ),
+  )
+}
+
 const stepOf = ([direction, message]: readonly [string, Json]): Step => {
   const [way, alias] = direction.replace('!', '').split(':')
-  return { way: way as Direction, alias, message }
+  return { way: way as Direction, alias, message: unfolded(message) as Json }
 }
 
 /** All conversations, in the order of the files. */
 export const readVectors = (): readonly Vector[] =>
   lines()
     .filter(line => 'steps' in line)
-    .map(line => ({
-      rule: line['t'] as string,
-      client: line['c'] as string,
-      server: line['s'] as string,
-      note: line['note'] as string | undefined,
-      steps: (line['steps'] as [string, Json][]).map(stepOf),
-    }))
+    .map(line => {
+      const steps = (line['steps'] as [string, Json][]).map(stepOf)
+      return {
+        rule: line['t'] as string,
+        client: line['c'] as string,
+        server: line['s'] as string,
+        note: line['note'] as string | undefined,
+        steps,
+        isOpen: steps.at(-1)?.way === 's>p',
+      }
+    })
 
 /** All rules that other tests check, in the order of the files. */
 export const readChecks = (): readonly Check[] =>
@@ -78,10 +108,6 @@ export const readChecks = (): readonly Check[] =>
 export const titleOf = ({ rule, client, server, note }: Vector): string =>
   `${rule} ${client}-${server}${note === undefined ? '' : ` ${note}`}`
 
-/** Whether a vector has no peer of 2026-07-28. */
-export const isLegacy = ({ client, server, note }: Vector): boolean =>
-  client !== 'R5' && server !== 'R5' && !(server === 'mixed' && /R5|same servers/.test(note ?? 'R5'))
-
 /** The date of a revision, by its number in vectors. */
 export const revisionOf = (name: string): string =>
-  ({ R1: '2024-11-05', R2: '2025-03-26', R3: '2025-06-18' })[name] ?? '2025-11-25'
+  ({ R1: '2024-11-05', R2: '2025-03-26', R3: '2025-06-18', R5: MODERN })[name] ?? '2025-11-25'

@@ -1,0 +1,87 @@
+import { createHttpHost } from '../../src/eras/legacy/http-host.js'
+import { openLegacyHttp, openLegacyPipe } from '../../src/eras/legacy/open.js'
+import { servePipe } from '../../src/eras/legacy/pipe-host.js'
+import { createSseHost } from '../../src/eras/legacy/sse-host.js'
+import { textOf } from '../../src/kernel/json-text.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import type { Downlink, DownlinkListener, Reception } from '../../src/model/links.js'
+import { Router } from '../../src/mux/router.js'
+import type { Dial, Greeting } from '../../src/peers/dial.js'
+import type { Channel } from '../../src/wire/channel.js'
+import type { HttpClient } from '../../src/wire/http.js'
+import type { FakeClock } from './fake-clock.js'
+import { IDENTITY } from './fake-reception.js'
+import { SHOWN } from './mux.js'
+
+// The proxy of the vectors: the real one without its transports, wired as src/app does it.
+
+/** The mux in front of servers with these aliases; their URIs are not renamed, as the vectors have it. */
+export const createMux = (
+  aliases: readonly string[],
+  { dial, clock, isIsolated }: { dial: Dial; clock: FakeClock; isIsolated: boolean },
+): Router =>
+  new Router({
+    servers: aliases.map(alias => ({
+      name: alias,
+      alias,
+      sharing: isIsolated ? 'session' : 'principal',
+      maxConnections: 1000,
+      start: 'lazy',
+      timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
+    })),
+    showingOf: () => ({ ...SHOWN, uris: 'preserve' }),
+    isAlone: false,
+    dial,
+    clock,
+    log: silentLogger,
+    pageSize: 100,
+    startupWaitMs: 5000,
+    listWaitMs: 3000,
+  })
+
+const around = (reception: Reception, clock: FakeClock) => ({
+  reception,
+  clock,
+  identity: IDENTITY,
+  log: silentLogger,
+})
+
+/** Serves a client on a channel. */
+export const servePipeClient = (reception: Reception, clock: FakeClock, channel: Channel): void => {
+  servePipe(channel, 'local', around(reception, clock))
+}
+
+/** The endpoint of Streamable HTTP. */
+export const serveHttpClients = (reception: Reception, clock: FakeClock) =>
+  createHttpHost({ ...around(reception, clock), principalOf: () => 'local' })
+
+/** The endpoints of HTTP+SSE. */
+export const serveSseClients = (reception: Reception, clock: FakeClock) =>
+  createSseHost({ ...around(reception, clock), principalOf: () => 'local', messagesPath: '/messages' })
+
+/** How a server is reached. */
+export type Way = { readonly pipe: () => Channel } | { readonly http: HttpClient; readonly url: string }
+
+/** Opens a connection to a server of which only its way is known. */
+export const openServer = (
+  server: string,
+  way: Way,
+  clock: FakeClock,
+  greeting: Greeting,
+  listener: DownlinkListener,
+  signal: AbortSignal,
+): Promise<Downlink> => {
+  const options = {
+    server,
+    listener,
+    signal,
+    capabilities: greeting.capabilities,
+    clientInfo: greeting.clientInfo ?? textOf({ name: 'proxy', version: '1' }),
+    timeoutMs: 60_000,
+    pingMs: Number.POSITIVE_INFINITY,
+    clock,
+    log: silentLogger,
+  }
+  if ('http' in way) return openLegacyHttp(way.http, { url: way.url, headers: {} }, options)
+  return openLegacyPipe(way.pipe(), options)
+}
