@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
 import { ALIAS, connectClient, ELICITED, SAMPLED } from '../support/matrix.js'
-import { CLIENTS } from '../support/matrix-client.js'
 import { EVERYTHING, startEverything } from '../support/matrix-server.js'
+import { CLIENTS } from '../support/matrix-transports.js'
 
 type Connected = Awaited<ReturnType<typeof connectClient>>
 
 /** An ordinary session with the reference server. */
 const session = async ({ client, wire, asked, call }: Connected): Promise<void> => {
-  assert.ok((await client.listTools()).tools.length > 0)
+  assert.ok((await client.list('tools')).items.length > 0)
   assert.equal(await call('echo', { message: 'é☃' }), 'Echo: é☃')
   const from = wire.heard.length
   await client.callTool(
-    { name: `${ALIAS}__trigger-long-running-operation`, arguments: { duration: 0.05, steps: 4 } },
-    undefined,
+    `${ALIAS}__trigger-long-running-operation`,
+    { duration: 0.05, steps: 4 },
     { onprogress: () => undefined },
   )
   const steps = wire.heard.slice(from).filter(({ method }) => method === 'notifications/progress')
@@ -21,20 +21,17 @@ const session = async ({ client, wire, asked, call }: Connected): Promise<void> 
     steps.map(({ params }) => params.progress),
     [1, 2, 3, 4],
   )
-  const sampled = await client.callTool({
-    name: `${ALIAS}__trigger-sampling-request`,
-    arguments: { prompt: 'x', maxTokens: 5 },
-  })
+  const sampled = await client.callTool(`${ALIAS}__trigger-sampling-request`, { prompt: 'x', maxTokens: 5 })
   assert.ok(JSON.stringify(sampled).includes(SAMPLED.content.text))
-  const elicited = await client.callTool({ name: `${ALIAS}__trigger-elicitation-request`, arguments: {} })
+  const elicited = await client.callTool(`${ALIAS}__trigger-elicitation-request`)
   assert.ok(JSON.stringify(elicited).includes(ELICITED.content.city))
   const methods = new Set(asked.map(({ method }) => method))
   assert.ok(methods.has('sampling/createMessage') && methods.has('elicitation/create'))
-  const { resources } = await client.listResources()
-  const uri = resources[0]?.uri ?? ''
+  const { items } = await client.list('resources')
+  const uri = items[0]?.uri ?? ''
   assert.ok(uri.startsWith(`${ALIAS}+`))
-  assert.equal((await client.readResource({ uri })).contents[0]?.uri, uri)
-  await client.setLoggingLevel('error')
+  assert.equal((await client.readResource(uri)).contents[0]?.uri, uri)
+  await client.setLevel('error')
   await client.ping()
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runMatrix } from '../support/matrix.js'
+import { runMatrix, TRANSPORT_PAIRS } from '../support/matrix.js'
 import { reconnect } from './flows/reconnect.js'
 
-runMatrix(t, [reconnect], { isAboutRevisions: false })
+runMatrix(t, [reconnect], TRANSPORT_PAIRS)

@@ -1,20 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import type { AnyMessage } from './matrix-wire.js'
 
-const FIXTURE = fileURLToPath(new URL('../fixtures/matrix-server.mjs', import.meta.url))
+const LEGACY = fileURLToPath(new URL('../fixtures/matrix-server.mjs', import.meta.url))
+const MODERN = fileURLToPath(new URL('../fixtures/matrix-modern.mjs', import.meta.url))
 const PRINT_PORT = new URL('../fixtures/print-port.mjs', import.meta.url).href
 const EVERYTHING_MAIN = fileURLToPath(
   new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
 )
 
-/** How a server is configured, by the transport over which test/fixtures/matrix-server.mjs serves. */
+/** How a server is configured, by the transport over which it serves. */
 const ENTRIES = {
   stdio: undefined,
   sse: (port: string) => ({ type: 'sse', url: `http://127.0.0.1:${port}/sse` }),
@@ -27,25 +29,42 @@ const ENTRIES = {
 /** A transport between the proxy and a server; `http-json` answers requests with JSON, `http` with streams. */
 export type ServerKind = keyof typeof ENTRIES
 
-/** Every transport of servers. */
+/** Every transport of servers before 2026-07-28. */
 export const SERVERS = Object.keys(ENTRIES) as ServerKind[]
+/** Every transport of servers of 2026-07-28; over HTTP, they answer with JSON or a stream as they need. */
+export const MODERN_SERVERS = ['stdio', 'http', 'ws', 'socket'] as const satisfies ServerKind[]
 
 /** A server of the matrix, running or to be run by the proxy. */
 export interface MatrixServer {
   /** What stands in the configuration for it. */
   readonly entry: object
+  /** What the proxy said to it, and it to the proxy, since the last look. */
+  hops(): readonly Hop[]
   /** Kills it; one on stdio is the proxy's child and known by its process id. Resolves when it is gone. */
   kill(pid: number): Promise<void>
   /** Starts it again where it was; one on stdio is started by the proxy. Resolves when it can be reached. */
   restart(): Promise<void>
 }
 
+/** A message between the proxy and a server, on one of the connections there. */
+export interface Hop {
+  readonly on: string
+  readonly from: 'proxy' | 'server'
+  readonly message: AnyMessage
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Starts a server that agrees to `revision` whatever is offered; it ends with the test. */
 export const startServer = async (t: Test, kind: ServerKind, revision: string): Promise<MatrixServer> => {
   const entryFor = ENTRIES[kind]
+  const fixture = revision === '2026-07-28' ? [MODERN, kind] : [LEGACY, kind, revision]
+  const record = join(folderFor(t), 'record')
+  const env = { MATRIX_RECORD: record }
+  const hops = recordIn(record)
   if (entryFor === undefined) {
     return {
-      entry: { command: process.execPath, args: [FIXTURE, kind, revision] },
+      entry: { command: process.execPath, args: fixture, env },
+      hops,
       kill: pid => Promise.resolve(void process.kill(pid, 'SIGKILL')),
       restart: () => Promise.resolve(),
     }
@@ -53,7 +72,7 @@ export const startServer = async (t: Test, kind: ServerKind, revision: string): 
   let address = kind === 'socket' ? socketPath(t) : '0'
   let child: ChildProcess | undefined
   const start = async (): Promise<void> => {
-    const started = await startChild([FIXTURE, kind, revision, address])
+    const started = await startChild([...fixture, address], env)
     address = started.address
     child = started.child
   }
@@ -62,18 +81,36 @@ export const startServer = async (t: Test, kind: ServerKind, revision: string): 
   }
   t.teardown(kill)
   await start()
-  return { entry: entryFor(address), kill, restart: start }
+  return { entry: entryFor(address), hops, kill, restart: start }
+}
+
+/** What was written to a record since the last look. */
+const recordIn = (file: string): (() => readonly Hop[]) => {
+  let seen = 0
+  return () => {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    const lines = text.split('\n').slice(0, -1)
+    const fresh = lines.slice(seen)
+    seen = lines.length
+    return fresh.map(line => JSON.parse(line) as Hop)
+  }
 }
 
 /** Where a socket can be: the folders of tests have paths that are longer than a socket's may be. */
-export const socketPath = (t: Test): string => {
+export const socketPath = (t: Test): string => join(folderFor(t), 's')
+
+const folderFor = (t: Test): string => {
   const folder = mkdtempSync(join(tmpdir(), 'matrix-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  return join(folder, 's')
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
 }
 
-const startChild = async (args: readonly string[]): Promise<{ child: ChildProcess; address: string }> => {
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+const startChild = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ child: ChildProcess; address: string }> => {
+  const stdio = ['pipe', 'pipe', 'inherit'] as const
+  const child = spawn(process.execPath, args, { stdio: [...stdio], env: { ...process.env, ...env } })
   return { child, address: await addressIn(child.stdout) }
 }
 

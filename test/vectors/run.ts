@@ -4,7 +4,11 @@ import { Mismatch } from '../support/vector-match.js'
 import { play } from '../support/vector-stage.js'
 import { type Json, readVectors, type Step, titleOf, type Vector } from '../support/vectors.js'
 
-const vectors = readVectors()
+const all = readVectors()
+/** Whether a vector has no peer of 2026-07-28. */
+const isLegacy = ({ client, server, note }: Vector): boolean =>
+  client !== 'R5' && server !== 'R5' && !(server === 'mixed' && /R5|same servers/.test(note ?? 'R5'))
+const vectors = process.env['ALL_VECTORS'] === undefined ? all.filter(isLegacy) : all
 const held = vectors.filter(vector => !EXCEPTIONS.has(titleOf(vector)))
 
 /** How a vector went otherwise; undefined if it went as it stands. */
@@ -69,5 +73,7 @@ t.test('an exception is one of a vector that is there', async t => {
   )
 })
 
-t.comment(`vectors: ${vectors.length} played, ${count.held} hold, ${count.broken} do not`)
+t.comment(
+  `vectors: ${vectors.length} of ${all.length} played, ${count.held} hold, ${count.broken} do not; the others need 2026-07-28`,
+)
 for (const [title, { kind, reason }] of EXCEPTIONS) t.comment(`  ${kind}: ${title}: ${reason}`)

@@ -11,8 +11,8 @@ export const call: Flow = {
     const args = { n: 1.5, text: 'é☃𝄞\u2028\n', list: [null, true, {}], deep: { a: [{ b: '' }] } }
     assert.deepEqual(await json('echo', args), args)
     const uri = `${ALIAS}+file:///4`
-    assert.deepEqual((await client.readResource({ uri })).contents, [{ uri, text: 'text of file:///4' }])
-    const prompt = await client.getPrompt({ name: `${ALIAS}__prompt-5`, arguments: { word: 'Ulm' } })
+    assert.deepEqual((await client.readResource(uri)).contents, [{ uri, text: 'text of file:///4' }])
+    const prompt = await client.getPrompt(`${ALIAS}__prompt-5`, { word: 'Ulm' })
     assert.deepEqual(prompt.messages[0]?.content, { type: 'text', text: 'prompt-5 Ulm' })
   },
 }

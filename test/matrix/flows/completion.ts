@@ -10,10 +10,8 @@ export const completion: Flow = {
   run: async ({ pair, client }) => {
     // The SDK refuses to ask where the capability is missing, as it is in the oldest revision.
     if (pair.clientRevision < '2025-03-26') return
-    const { completion } = await client.complete({
-      ref: { type: 'ref/resource', uri: `${ALIAS}+file:///t2/{path}` },
-      argument: { name: 'path', value: 'x' },
-    })
+    const ref = { type: 'ref/resource', uri: `${ALIAS}+file:///t2/{path}` }
+    const { completion } = await client.complete(ref, { name: 'path', value: 'x' })
     assert.deepEqual(completion.values, ['file:///t2/{path} x'])
   },
 }

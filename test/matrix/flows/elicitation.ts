@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ELICITED, type Flow } from '../../support/matrix.js'
+import { ELICITED, type Flow, MODERN } from '../../support/matrix.js'
 
 const FORM = {
   message: 'Where?',
@@ -7,23 +7,25 @@ const FORM = {
 }
 
 /**
- * A server that asks the person gets the answer of a client whose revision can be asked, and is refused for
+ * A server that asks the person gets the answer of a client whose revision can be asked, once, and is refused for
  * any other.
  */
 export const elicitation: Flow = {
-  title: 'the server asks the person at the client',
-  run: async ({ pair, json, asked }) => {
-    const answer = await json('ask', { method: 'elicitation/create', params: FORM })
+  title: 'the server asks the person at the client, and goes on once with the answer',
+  run: async ({ pair, json, call, asked, key }) => {
+    const question = { method: 'elicitation/create', params: FORM, key: `elicitation ${key}` }
     if (pair.clientRevision >= '2025-06-18') {
-      assert.deepEqual(answer, ELICITED)
+      assert.deepEqual(await json('ask', question), ELICITED)
       assert.deepEqual(
         asked.splice(0).map(({ method }) => method),
         ['elicitation/create'],
       )
-    } else {
-      // It came with 2025-06-18: a client of an older revision cannot be asked, whatever it declares.
-      assert.equal(answer.error.code, -32601)
-      assert.deepEqual(asked, [])
+      assert.deepEqual(await json('ran', question), { begun: 1, done: 1 })
+      return
     }
+    // It came with 2025-06-18: a client of an older revision cannot be asked, whatever it declares.
+    if (pair.serverRevision === MODERN) await assert.rejects(call('ask', question), { code: -32603 })
+    else assert.equal((await json('ask', question)).error.code, -32601)
+    assert.deepEqual(asked, [])
   },
 }

@@ -8,7 +8,7 @@ export const progress: Flow = {
   title: 'progress comes whole, in order and before the answer',
   run: async ({ client, wire }) => {
     const name = `${ALIAS}__progress`
-    await client.callTool({ name, arguments: { count: 50 } }, undefined, { onprogress: () => undefined })
+    await client.callTool(name, { count: 50 }, { onprogress: () => undefined })
     const request = wire.lastCall(name)
     const { answer, before } = wire.answerTo(request)
     assert.equal(answer?.result.content[0].text, 'done')

@@ -8,12 +8,14 @@ const SAMPLING = {
 }
 
 /**
- * A server that asks for a sample gets the client's, and the client is asked exactly what the server asked.
+ * A server that asks for a sample gets the client's, once, and the client is asked exactly what the server asked.
  */
 export const sampling: Flow = {
-  title: 'the server samples from the client',
-  run: async ({ json, asked }) => {
-    assert.deepEqual(await json('ask', { method: 'sampling/createMessage', params: SAMPLING }), SAMPLED)
+  title: 'the server samples from the client, and goes on once with the sample',
+  run: async ({ json, asked, key }) => {
+    const question = { method: 'sampling/createMessage', params: SAMPLING, key: `sampling ${key}` }
+    assert.deepEqual(await json('ask', question), SAMPLED)
     assert.deepEqual(asked.splice(0), [{ method: 'sampling/createMessage', params: SAMPLING }])
+    assert.deepEqual(await json('ran', question), { begun: 1, done: 1 })
   },
 }

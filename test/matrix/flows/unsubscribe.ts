@@ -12,7 +12,7 @@ export const unsubscribe: Flow = {
   title: 'after the end of a subscription nothing is sent',
   run: async ({ client, wire, json, call }) => {
     const before = wire.heard.filter(isUpdate).length
-    await client.unsubscribeResource({ uri: URI })
+    await client.unsubscribe(URI)
     assert.deepEqual(await json('subscribed', { uri: 'file:///1', wanted: false }), [])
     assert.equal(await call('touch', { uri: 'file:///1' }), 'nobody is subscribed')
     assert.equal(wire.heard.filter(isUpdate).length, before)
