@@ -12,6 +12,8 @@ import { createDialer } from './dialer.js'
 import type { HttpFace } from './front-http.js'
 import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
+import { createLazySealer } from './sealer.js'
+import { stateDir } from './state-key.js'
 import { type ServerStatus, serverStatus } from './status.js'
 
 /** How a proxy is made, beside its configuration. */
@@ -22,6 +24,8 @@ export interface ProxyOptions {
   readonly isAlone?: boolean
   /** How long lists wait for servers that are still starting, in milliseconds. */
   readonly listWaitMs?: number
+  /** The folder for what should outlive this process; that of the user if absent. */
+  readonly stateDir?: string
 }
 
 /** Many MCP servers that look like one, behind any number of faces. */
@@ -62,6 +66,11 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     dial: dialer.dial,
     clock,
     log,
+    sealer: createLazySealer({
+      configured: config.stateKeys,
+      dir: options.stateDir ?? stateDir(process.env),
+      log,
+    }),
     pageSize: config.pageSize,
     startupWaitMs: config.startupWaitMs,
     listWaitMs,
@@ -113,6 +122,7 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   alias: aliasOf(server.name, server.prefix === false ? undefined : server.prefix),
   sharing: server.sharing,
   start: server.start,
+  replay: server.replay,
   maxConnections: server.transport.kind === 'stdio' ? MAX_PROCESSES : MAX_REMOTE_SESSIONS,
   timeouts: server.timeouts,
 })

@@ -78,6 +78,7 @@ export const bridge: Verb<Flags> = {
       sharing: transport.kind === 'stdio' ? DEFAULTS.sharing.stdio : DEFAULTS.sharing.url,
       start: DEFAULTS.start,
       timeouts: DEFAULTS.timeouts,
+      replay: DEFAULTS.replay,
     }
     const config: ProxyConfig = {
       servers: [server],
@@ -86,6 +87,7 @@ export const bridge: Verb<Flags> = {
       startupWaitMs: DEFAULTS.startupWaitMs,
       drainMs: DEFAULTS.drainMs,
       logLevel: DEFAULTS.logLevel,
+      stateKeys: [],
     }
     const served = {
       config,

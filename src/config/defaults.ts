@@ -19,6 +19,8 @@ export const DEFAULTS = {
   logLevel: 'info' as LogLevel,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,
+  // What a tool says about itself is believed only where somebody says so.
+  replay: false,
   // A process is dear and shared by all sessions of one user; a session of an HTTP server is cheap.
   sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
   timeouts: { connectMs: 60_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 } as Timeouts,

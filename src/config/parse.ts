@@ -8,6 +8,7 @@ import { isShortForm, readListen } from './listen.js'
 import { createReport, type Report } from './problem.js'
 import { KEYS } from './schema.js'
 import { readDuration, readServer } from './server.js'
+import { readStateKeys } from './state-keys.js'
 import { readTree } from './syntax.js'
 import { createLocator, type Item, members, repeated, valueOf } from './tree.js'
 import type { DisabledServer, Environment, Loaded, ProxyConfig, ServerConfig } from './types.js'
@@ -72,7 +73,7 @@ const readServers = (
 
 const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<ProxyConfig, 'servers'> => {
   const { report } = around
-  for (const key of ['listen', 'log'] as const) {
+  for (const key of ['listen', 'log', 'requestState'] as const) {
     const item = items.get(key)
     if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
   }
@@ -89,6 +90,7 @@ const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<Pr
     startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
     drainMs: wait('drain') ?? DEFAULTS.drainMs,
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
+    stateKeys: readStateKeys(items.get('requestState'), values.requestState, around),
   }
 }
 

@@ -64,5 +64,6 @@ export function redactServer({ written = {}, ...server }: ServerConfig): ServerC
 /** A configuration for the eyes of a person; see `redactServer`. */
 export const redactConfig = (config: ProxyConfig): ProxyConfig => ({
   ...config,
+  stateKeys: config.stateKeys.map(() => MASK),
   servers: config.servers.map(redactServer),
 })

@@ -109,6 +109,11 @@ const own = {
     default: DEFAULTS.start,
   }),
   timeouts: timeouts.optional().describe('How long to wait for this server.'),
+  replay: flag().optional().meta({
+    description:
+      'Whether a tool that says that it only reads, or may be called twice (readOnlyHint, idempotentHint), is called again if its call was lost while a person was asked.',
+    default: DEFAULTS.replay,
+  }),
   disabled: flag().optional().meta({ description: 'Leaves this server out.', default: false }),
   enabled: flag().optional().meta({ description: 'The opposite of disabled.', default: true }),
 }
@@ -192,6 +197,19 @@ const log = z.object(
   objectMend('{ "level": "info" }'),
 )
 
+const KEYS_MEND = 'Write a list of strings, such as ["${STATE_KEY}"].'
+
+const requestState = z.object(
+  {
+    keys: texts(KEYS_MEND)
+      .optional()
+      .describe(
+        'Keys of 32 bytes in base64. The first one seals, all of them open, so that a key is replaced by putting the new one in front. Without any, one is made and kept in the state folder of the user.',
+      ),
+  },
+  objectMend('{ "keys": ["${STATE_KEY}"] }'),
+)
+
 /** Everything beside the servers. */
 export const settings = z.object({
   $schema: z
@@ -214,6 +232,9 @@ export const settings = z.object({
     default: '10s',
   }),
   log: log.optional().describe('What is written to the log.'),
+  requestState: requestState
+    .optional()
+    .describe('How the states are sealed that clients of 2026-07-28 carry from one request to the next.'),
 })
 
 const root = settings.extend({
@@ -228,6 +249,7 @@ export const KEYS = {
   root: Object.keys(root.shape),
   listen: Object.keys(listen.shape),
   log: Object.keys(log.shape),
+  requestState: Object.keys(requestState.shape),
   server: Object.keys(server.shape),
   own: Object.keys(own),
   tools: Object.keys(tools.shape),

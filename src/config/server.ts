@@ -44,6 +44,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     sharing: values.sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url'],
     start: values.start ?? DEFAULTS.start,
     timeouts,
+    replay: values.replay ?? DEFAULTS.replay,
     written: reach.written,
   }
   return { is: 'ready', config, members: folded }

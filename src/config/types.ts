@@ -96,6 +96,8 @@ export interface ServerConfig {
   readonly sharing: Sharing
   readonly start: Start
   readonly timeouts: Timeouts
+  /** Whether tools that say that they may be called twice are, if a call is lost while a person is asked. */
+  readonly replay: boolean
   /** What stands in the file, before variables were expanded; only for printing. */
   readonly written?: ServerWritten
 }
@@ -131,6 +133,8 @@ export interface ProxyConfig {
   /** How long calls that are under way may still take when the proxy is asked to end. */
   readonly drainMs: number
   readonly logLevel: LogLevel
+  /** Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none to make one. */
+  readonly stateKeys: readonly string[]
 }
 
 /** Something in a file that is wrong (error) or suspicious (warning); never holds an expanded value. */

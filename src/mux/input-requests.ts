@@ -28,21 +28,19 @@ export const inputRequired = (questions: readonly KeyedQuestion[], requestState:
 const embeddedAll = (questions: readonly KeyedQuestion[]): JsonText =>
   objectText(questions.map(({ key, method, params }) => [key, embedded(method, params)] as const))
 
-/**
- * A legacy server's question inside a result: method and params, without what belongs to the exchange that it came in. Forms
- * say that they are, because a modern client need not know the default.
- */
 const embedded = (method: string, params: JsonText | undefined): JsonText => {
-  const bare =
-    params && withoutMember(params, '_meta', 'task', ...(isElicitation(method) ? ['elicitationId'] : []))
-  const needsMode = bare !== undefined && isElicitation(method) && memberOf(bare, 'mode') === undefined
-  const known = needsMode ? withMember(bare, 'mode', rawText('"form"')) : bare
-  return objectText([
-    ['method', textOf(method)],
-    ...(known === undefined || isEmpty(known) ? [] : [['params', known] as const]),
-  ])
+  const bare = bareParams(method, params)
+  return objectText([['method', textOf(method)], ...(bare === undefined ? [] : [['params', bare] as const])])
 }
 
-const isElicitation = (method: string): boolean => method === 'elicitation/create'
-
-const isEmpty = (object: JsonText): boolean => membersOf(object).length === 0
+/**
+ * The params of a legacy server's question without what belongs to the exchange that it came in; undefined if nothing is
+ * left. Forms say that they are, because a modern client need not know the default.
+ */
+export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
+  const isElicitation = method === 'elicitation/create'
+  const bare = params && withoutMember(params, '_meta', 'task', ...(isElicitation ? ['elicitationId'] : []))
+  if (bare === undefined || membersOf(bare).length === 0) return undefined
+  const needsMode = isElicitation && memberOf(bare, 'mode') === undefined
+  return needsMode ? withMember(bare, 'mode', rawText('"form"')) : bare
+}

@@ -1,8 +1,22 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, valueOf } from '../kernel/json-text.js'
-import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink, Request } from '../model/links.js'
+import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
+import { Park } from './park.js'
+
+/** A request at a server, or what makes several of one and has the latest of them under it. */
+export interface Undertaking extends DownCall {
+  readonly current?: DownCall | undefined
+}
+
+/** What a live call does at its server. */
+export interface Errand {
+  /** What the request names, as the server calls it. */
+  readonly own: string
+  /** Makes the request; may throw what the link throws. */
+  run(link: Downlink, live: LiveCall): Undertaking
+}
 
 /** What a live call needs of its surroundings. */
 export interface LiveCallContext {
@@ -17,21 +31,24 @@ export interface LiveCallContext {
 export class LiveCall implements CallSink {
   readonly call: Call
   readonly connection: Connection
-  readonly #request: Request
+  readonly errand: Errand
   readonly #context: LiveCallContext
   /** Questions of the server that belong to this call and wait for the client. */
   readonly #asks = new Set<Ask>()
-  #down: DownCall | undefined
+  #askedAtMs = 0
+  #down: Undertaking | undefined
+  /** Whether questions come back in the server's answers, so that the client is asked by us. */
+  #isDriven = false
   #progress = Number.NEGATIVE_INFINITY
   #isOver = false
   #wasResent = false
   #idleAtMs: number
-  readonly #totalAtMs: number
+  #totalAtMs: number
 
-  constructor(call: Call, connection: Connection, request: Request, context: LiveCallContext) {
+  constructor(call: Call, connection: Connection, errand: Errand, context: LiveCallContext) {
     this.call = call
     this.connection = connection
-    this.#request = request
+    this.errand = errand
     this.#context = context
     const nowMs = context.nowMs()
     this.#idleAtMs = nowMs + connection.server.timeouts.callMs
@@ -46,7 +63,17 @@ export class LiveCall implements CallSink {
 
   /** The request at the server, by which the transport says what a question is about. */
   get down(): DownCall | undefined {
-    return this.#down
+    return this.#down?.current ?? this.#down
+  }
+
+  /** What stands in for a client that is asked by answers to its requests. */
+  get park(): Park | undefined {
+    return this.call instanceof Park ? this.call : undefined
+  }
+
+  /** Whether its client has been asked something, and has no request open meanwhile. */
+  get isParked(): boolean {
+    return this.park?.at === 'parked'
   }
 
   /** Sends the request, at once if the server is there, else when it is. */
@@ -64,18 +91,22 @@ export class LiveCall implements CallSink {
 
   /** The server asks something in the course of this call: a person may take long, so silence does not count. */
   asking(ask: Ask): void {
+    if (this.#asks.size === 0) this.#askedAtMs = this.#context.nowMs()
     this.#asks.add(ask)
   }
 
   answered(ask: Ask): void {
-    this.#asks.delete(ask)
+    if (!this.#asks.delete(ask)) return
+    if (this.#asks.size === 0 && this.#isPatient) this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
     this.#stillAlive()
   }
 
   /** Ends the call if it took too long; told now and then. */
   checkTime(nowMs: number): void {
-    const isIdle = nowMs >= this.#idleAtMs && this.#asks.size === 0
-    if (this.#isOver || (!isIdle && nowMs < this.#totalAtMs)) return
+    const isWaiting = this.#asks.size > 0
+    const isIdle = nowMs >= this.#idleAtMs && !isWaiting
+    const isTooLong = nowMs >= this.#totalAtMs && !(isWaiting && this.#isPatient)
+    if (this.#isOver || (!isIdle && !isTooLong)) return
     const { name } = this.connection.server
     this.#down?.cancel('timed out')
     this.#finish(
@@ -112,7 +143,8 @@ export class LiveCall implements CallSink {
     if (this.#isOver) return
     this.#stillAlive()
     try {
-      this.#down = link.call(this.#request, this)
+      this.#isDriven = link.asking === 'returned'
+      this.#down = this.errand.run(link, this)
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }
@@ -122,11 +154,18 @@ export class LiveCall implements CallSink {
     this.#idleAtMs = this.#context.nowMs() + this.connection.server.timeouts.callMs
   }
 
+  /** The time for questions has a limit of its own, where it is not the server that keeps them open. */
+  get #isPatient(): boolean {
+    return this.#isDriven || this.park !== undefined
+  }
+
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
+    // Whoever asks on behalf of the server must not take the end of its questions for answers.
+    if (this.#isDriven) this.#down?.cancel(reason)
     this.#close()
-    this.#down?.cancel(reason)
+    if (!this.#isDriven) this.#down?.cancel(reason)
   }
 
   #finish(outcome: Outcome): void {

@@ -3,7 +3,7 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client, DownCall } from '../model/links.js'
-import { LOG_LEVELS } from '../model/log-level.js'
+import { LOG_LEVELS, type LogLevel } from '../model/log-level.js'
 import { failed, resulted } from '../model/outcome.js'
 import { askServer } from '../peers/ask-server.js'
 import type { Connection } from '../peers/connection.js'
@@ -83,6 +83,18 @@ export class LogLevels {
     const named = this.#named(connection, params)
     if (call !== undefined) call.call.tell('notifications/message', named)
     else client.tell('notifications/message', named)
+  }
+
+  /** The level that a client set for its session; undefined if it never did. */
+  wantedBy(client: Client): LogLevel | undefined {
+    const rank = this.#wanted.get(client)
+    return rank === undefined ? undefined : LOG_LEVELS[rank]
+  }
+
+  /** Whether a request that says how severe log messages must be wants this one. */
+  isWanted({ logLevel }: Call, params: JsonText | undefined): boolean {
+    if (logLevel === undefined || params === undefined) return false
+    return this.#rankOf(params) >= LOG_LEVELS.indexOf(logLevel)
   }
 
   forget(client: Client): void {

@@ -1,27 +1,19 @@
+import type { Asking } from '../model/links.js'
 import type { ClientCapabilities } from '../model/peer.js'
+import { type Ability, hasAbility } from './abilities.js'
+import { mayNeedInput } from './digests.js'
 
-/** What a client must have declared to be asked something. */
-export type Ability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url'
-
-/** Whether a client declared it. */
-export const hasAbility = (capabilities: ClientCapabilities, ability: Ability): boolean => {
-  switch (ability) {
-    case 'roots':
-      return capabilities.roots !== undefined
-    case 'sampling':
-      return capabilities.sampling !== undefined
-    case 'sampling.tools':
-      return capabilities.sampling?.tools === true
-    case 'elicitation.form':
-      return capabilities.elicitation?.form === true
-    case 'elicitation.url':
-      return capabilities.elicitation?.url === true
-  }
+/** Who may be asked. */
+interface Person {
+  readonly capabilities: ClientCapabilities
+  readonly asking: Asking
 }
 
 /** A request under way that a question could belong to. */
 interface Candidate<C> {
-  readonly call: { readonly client: C }
+  readonly call: { readonly client: C; readonly method: string }
+  /** Its client has questions to answer already. */
+  readonly isParked: boolean
 }
 
 /** What is known about where a question comes from. */
@@ -44,26 +36,32 @@ export type Origin<C, L> =
 
 /**
  * Whose question is it? Tried in order: the request on whose stream it came (transports: messages on a POST's stream relate
- * to its request); the only request under way whose client can be asked; of several of one client, the latest; the only
- * client that ever used the connection. What stays open is never guessed and never broadcast. Pure.
+ * to its request); the only request under way whose client can be asked; of several of one client, the latest that is not
+ * parked; the only client that ever used the connection. A client whose questions are returned is asked in answers to a few
+ * requests only (2026-07-28, basic/patterns/mrtr). What stays open is never guessed and never broadcast. Pure.
  */
-export const originOf = <C extends { readonly capabilities: ClientCapabilities }, L extends Candidate<C>>(
+export const originOf = <C extends Person, L extends Candidate<C>>(
   { about, running, onlyClient }: Evidence<C, L>,
   ability: Ability,
 ): Origin<C, L> => {
   const can = (client: C): boolean => hasAbility(client.capabilities, ability)
   if (about !== undefined && about !== 'another') {
+    if (!mayAsk(about)) return { is: 'none' }
     return can(about.call.client) ? { is: 'call', call: about } : { is: 'incapable' }
   }
-  const possible = about === 'another' ? [] : running
+  const possible = about === 'another' ? [] : running.filter(mayAsk)
   const candidates = possible.filter(({ call }) => can(call.client))
-  const latest = candidates.at(-1)
+  const latest = candidates.findLast(({ isParked }) => !isParked) ?? candidates.at(-1)
   if (latest !== undefined) {
     const isOneClient = candidates.every(({ call }) => call.client === latest.call.client)
     return isOneClient ? { is: 'call', call: latest } : { is: 'ambiguous' }
   }
-  if (onlyClient !== undefined) {
+  if (onlyClient?.asking === 'pushed') {
     return can(onlyClient) ? { is: 'client', client: onlyClient } : { is: 'incapable' }
   }
   return possible.length > 0 ? { is: 'incapable' } : { is: 'none' }
 }
+
+/** Whether a question may stand in the answer to this request, or be asked beside it. */
+const mayAsk = ({ call }: Candidate<Person>): boolean =>
+  call.client.asking === 'pushed' || mayNeedInput(call.method)

@@ -3,25 +3,25 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client } from '../model/links.js'
 import type { LogLevel } from '../model/log-level.js'
-import { type Answer, failed, type Outcome } from '../model/outcome.js'
+import { type Answer, failed, type Outcome, resulted } from '../model/outcome.js'
+import { AnswerHistory, askedUnder } from './answer-history.js'
 import { inputRequired } from './input-requests.js'
 import { noAnswer, noInput } from './no-input.js'
-import type { ParkHouse, ParkOrigin } from './park-house.js'
+import type { EarlierRun, Parkable, ParkHouse, ParkOrigin } from './park-house.js'
 import { ParkedNotes } from './parked-notes.js'
 import { type OpenQuestion, ParkedQuestions, type Waiter } from './parked-questions.js'
+import { invalidState } from './request-states.js'
 
 type State =
   | { readonly at: 'running' }
   | { readonly at: 'collecting'; readonly window: Timer }
-  | { readonly at: 'parked'; readonly deadline: Timer; readonly deadlineMs: number }
+  | { readonly at: 'parked'; readonly deadline: Timer }
   | { readonly at: 'finished'; readonly deadline: Timer; readonly outcome: Outcome }
   | { readonly at: 'over' }
 
 const RUNNING: State = { at: 'running' }
 const OVER: State = { at: 'over' }
 const NO_INPUT = 'Client did not provide input'
-/** Every cause has the same words, so that nobody can find out which states exist (basic/patterns/mrtr, "Security"). */
-const INVALID_STATE = 'Invalid or expired requestState'
 
 /**
  * A request of a modern client at a legacy server, which may ask something in its course. The live call takes it for the
@@ -41,32 +41,31 @@ const INVALID_STATE = 'Invalid or expired requestState'
  *
  * DONE, EXPIRED and CANCELLED are `over`.
  */
-export class Park implements Call {
-  readonly id: string
+export class Park implements Call, Parkable {
   readonly from: ParkOrigin
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
-  readonly logLevel: LogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
   readonly #house: ParkHouse
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
   readonly #notes = new ParkedNotes()
+  readonly #history: AnswerHistory
   /** The client's request that is open; while parked, the last one. */
   #upstream: Call
   #state: State = RUNNING
-  #round = 0
+  #round: number
   #beat: Timer | undefined
   #lastMs = Number.POSITIVE_INFINITY
 
-  constructor(id: string, call: Call, from: ParkOrigin, house: ParkHouse) {
-    this.id = id
+  constructor(call: Call, from: ParkOrigin, house: ParkHouse, earlier?: EarlierRun) {
     this.from = from
     this.method = call.method
     this.params = call.params
     this.wantsProgress = call.wantsProgress
-    this.logLevel = call.logLevel
     this.#house = house
+    this.#round = earlier?.round ?? 0
+    this.#history = new AnswerHistory(earlier?.answers)
     this.#upstream = call
     this.#attach(call)
   }
@@ -74,6 +73,10 @@ export class Park implements Call {
   /** The client of the latest request: what that one can be asked counts. */
   get client(): Client {
     return this.#upstream.client
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.#upstream.logLevel
   }
 
   get at(): State['at'] {
@@ -86,6 +89,11 @@ export class Park implements Call {
   ask(ask: Ask, waiter: Waiter): boolean {
     const { at } = this.#state
     if (at === 'finished' || at === 'over') return false
+    const known = this.#history.take(ask)
+    if (known !== undefined) {
+      ask.answer(resulted(known))
+      return true
+    }
     if (at === 'running') {
       if (!this.#house.admit(this)) return false
       const window = this.#house.clock.after(this.#house.limits.windowMs, () => this.#nextRound())
@@ -131,7 +139,7 @@ export class Park implements Call {
     const isForeign = round > this.#round || round < 1
     if (isForeign || (state.at !== 'parked' && state.at !== 'finished')) {
       // One retry per round: while its request is open, a second one is a mistake or a theft.
-      return new Fault('invalid-params', INVALID_STATE)
+      return invalidState()
     }
     if (state.at === 'finished') {
       this.#close()
@@ -142,7 +150,7 @@ export class Park implements Call {
     // The answer to the retry of an earlier round was lost: its questions are asked again, and it answers none.
     if (round < this.#round) {
       this.#upstream = call
-      call.end(this.#inputRequired(state.deadlineMs - this.#house.clock.nowMs()))
+      call.end(this.#inputRequired())
       return undefined
     }
     const answers = this.#questions.read(responses)
@@ -168,7 +176,10 @@ export class Park implements Call {
     this.#state = RUNNING
     this.#attach(call)
     this.#notes.replay(call, this.#house)
-    for (const [question, outcome] of answers) this.#questions.settle(question, outcome)
+    for (const [question, outcome] of answers) {
+      if (outcome.kind === 'result' && this.from.mayReplay()) this.#history.add(question.ask, outcome.result)
+      this.#questions.settle(question, outcome)
+    }
     if (!this.#isAttached) return
     if (this.#questions.size > 0) this.#nextRound()
     else this.#house.release(this)
@@ -188,31 +199,43 @@ export class Park implements Call {
     if (this.#state.at === 'collecting') this.#state.window.cancel()
     this.#refuseOthers()
     if (!this.#isAttached || this.#questions.size === 0) return
-    if (this.#round === 0) this.#lastMs = clock.nowMs() + limits.totalMs
-    const deadlineMs = Math.min(clock.nowMs() + limits.roundMs, this.#lastMs)
-    const ttlMs = deadlineMs - clock.nowMs()
+    if (this.#lastMs === Number.POSITIVE_INFINITY) this.#lastMs = clock.nowMs() + limits.totalMs
+    const waitMs = Math.min(limits.roundMs, this.#lastMs - clock.nowMs())
     if (this.#round >= limits.rounds) {
       this.#giveUp(`Server ${this.from.server} asked for input more than ${limits.rounds} times`)
       return
     }
-    if (ttlMs <= 0) {
+    if (waitMs <= 0) {
       this.#giveUp(`Server ${this.from.server} waited too long for input`)
       return
     }
     this.#round += 1
     this.#questions.number(this.#round)
-    const outcome = this.#inputRequired(ttlMs)
-    this.#state = { at: 'parked', deadline: clock.after(ttlMs, () => this.expire()), deadlineMs }
+    const outcome = this.#inputRequired()
+    this.#state = { at: 'parked', deadline: clock.after(waitMs, () => this.expire()) }
     // SDK servers give up on a question after 60 s unless they hear of progress.
     this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())
     this.#upstream.onCancel = undefined
     this.#upstream.end(outcome)
   }
 
-  #inputRequired(ttlMs: number): Outcome {
-    const state = this.#house.mintState({ id: this.id, round: this.#round, ttlMs }, this.from)
+  #inputRequired(): Outcome {
+    try {
+      return { kind: 'input', result: this.#asked() }
+    } catch (thrown) {
+      return failed(Fault.from(thrown))
+    }
+  }
+
+  #asked(): JsonText {
     const questions = this.#questions.keyed.filter(ask => this.#house.refusal(this.client, ask) === undefined)
-    return { kind: 'input', result: inputRequired(questions, state) }
+    const isKept = this.from.mayReplay()
+    const state = this.#house.mintState(this, {
+      round: this.#round,
+      asked: isKept ? askedUnder(questions) : [],
+      history: isKept ? this.#history.entries : [],
+    })
+    return inputRequired(questions, state)
   }
 
   // ── the end ──
@@ -287,13 +310,6 @@ const answerAll = (questions: readonly Ask[]): void => {
 }
 
 const bytesOf = (outcome: Outcome): number => {
-  switch (outcome.kind) {
-    case 'result':
-    case 'input':
-      return outcome.result.length
-    case 'error':
-      return outcome.error.length
-    case 'fault':
-      return 0
-  }
+  if (outcome.kind === 'fault') return 0
+  return outcome.kind === 'error' ? outcome.error.length : outcome.result.length
 }

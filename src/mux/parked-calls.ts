@@ -5,7 +5,7 @@ import type { JsonText } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { Park } from './park.js'
-import type { Parkable, ParkHouse, ParkLimits, ParkOrigin } from './park-house.js'
+import type { EarlierRun, Parkable, ParkHouse, ParkLimits, ParkOrigin, ParkRound } from './park-house.js'
 
 /** How much is parked unless somebody says otherwise. */
 export const PARK_LIMITS: ParkLimits = {
@@ -20,9 +20,11 @@ export const PARK_LIMITS: ParkLimits = {
 }
 
 /** What the table of parks is made of. */
-export interface ParkedCallsOptions extends Pick<ParkHouse, 'mintState' | 'refusal' | 'wantsNotice'> {
+export interface ParkedCallsOptions extends Pick<ParkHouse, 'refusal' | 'wantsNotice'> {
   readonly clock: Clock
   readonly limits: ParkLimits
+  /** The `requestState` by which the client finds the park of this id again. */
+  mintState(id: string, park: Parkable, round: ParkRound): string
 }
 
 /** Where a park's place is counted. */
@@ -33,12 +35,14 @@ interface Place {
 
 /**
  * Calls of modern clients that wait at legacy servers for answers: what was asked, who may answer it, and until when. A call
- * is adopted when it starts, and found again by the id in its sealed state when the client retries.
+ * is adopted when it starts, which most are for nothing and costs next to nothing; once it is parked, the client finds it
+ * again by the id in its sealed state.
  */
 export class ParkedCalls {
   readonly #house: ParkHouse
-  /** All calls that were adopted and are not over: a retry may name those that run, to be refused. */
-  readonly #parks = new Map<string, Park>()
+  /** All calls that were ever parked and are not over: a retry may name those that run, to be refused. */
+  readonly #parks = new Map<string, Parkable>()
+  readonly #ids = new WeakMap<Parkable, string>()
   readonly #places = new Map<Parkable, Place>()
   readonly #ofPrincipal = new Map<Principal, number>()
   readonly #onConnection = new Map<object, number>()
@@ -47,13 +51,12 @@ export class ParkedCalls {
     this.#house = {
       clock: options.clock,
       limits: options.limits,
-      mintState: (park, from) => options.mintState(park, from),
+      mintState: (park, round) => options.mintState(this.#idOf(park), park, round),
       refusal: (client, ask) => options.refusal(client, ask),
       wantsNotice: (call, method, params) => options.wantsNotice(call, method, params),
       admit: park => this.#admit(park),
-
       release: park => this.#release(park),
-      forget: park => this.#parks.delete(park.id),
+      forget: park => this.#parks.delete(this.#ids.get(park) ?? ''),
     }
   }
 
@@ -68,10 +71,8 @@ export class ParkedCalls {
   }
 
   /** The request to give to a live call in place of the client's own, so that it can be parked. */
-  adopt(call: Call, from: ParkOrigin): Park {
-    const park = new Park(unguessableId(), call, from, this.#house)
-    this.#parks.set(park.id, park)
-    return park
+  adopt(call: Call, from: ParkOrigin, earlier?: EarlierRun): Park {
+    return new Park(call, from, this.#house, earlier)
   }
 
   /**
@@ -104,7 +105,14 @@ export class ParkedCalls {
     this.#ofPrincipal.set(principal, ofPrincipal + 1)
     this.#onConnection.set(connection, onConnection + 1)
     this.#places.set(park, { principal, connection })
+    this.#parks.set(this.#idOf(park), park)
     return true
+  }
+
+  #idOf(park: Parkable): string {
+    const id = this.#ids.get(park) ?? unguessableId()
+    this.#ids.set(park, id)
+    return id
   }
 
   #release(park: Parkable): void {

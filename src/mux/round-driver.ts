@@ -74,6 +74,11 @@ export class RoundDriver implements DownCall {
     this.#lastMs = options.clock.nowMs() + options.limits.totalMs
   }
 
+  /** The request at the server, if one is under way. */
+  get current(): DownCall | undefined {
+    return this.#down
+  }
+
   /** Makes the request for the first time. Throws what the link throws. */
   start(): void {
     this.#send(this.#request.params)

@@ -13,7 +13,7 @@ import type { Dial } from '../peers/dial.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
-import { Asks } from './asks.js'
+import { Asking } from './asking.js'
 import { CallTable } from './call-table.js'
 import { ChangeNotices } from './change-notices.js'
 import { Feeds } from './feeds.js'
@@ -22,6 +22,7 @@ import { Listens } from './listens.js'
 import { LogLevels } from './log-level.js'
 import { Overview } from './overview.js'
 import { CHANGES, ROUTES } from './routes.js'
+import type { Sealer } from './sealed-state.js'
 import { WayToOwner } from './way-owner.js'
 
 /** What the router is made of. */
@@ -33,6 +34,8 @@ export interface RouterOptions {
   readonly dial: Dial
   readonly clock: Clock
   readonly log: Logger
+  /** Makes and reads the states that clients carry for us. */
+  readonly sealer: Sealer
   readonly pageSize: number
   /** How long `initialize` waits for servers. */
   readonly startupWaitMs: number
@@ -56,7 +59,7 @@ export class Router implements Reception, ConnectionListener {
   readonly catalog: Catalog
   readonly #options: RouterOptions
   readonly #calls: CallTable
-  readonly #asks: Asks
+  readonly #asking: Asking
   readonly #feeds: Feeds
   readonly #levels: LogLevels
   readonly #toOwner: WayToOwner
@@ -78,7 +81,6 @@ export class Router implements Reception, ConnectionListener {
       onChanged: (list, isFirst) => this.#notices.changed(list, isFirst, one => this.catalog.version(one)),
     })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
-    this.#asks = new Asks(this.#calls, { log, isShared: options.servers.length > 1 })
     this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log })
     this.#listens = new Listens({
       feeds: this.#feeds,
@@ -89,13 +91,10 @@ export class Router implements Reception, ConnectionListener {
       hasOther: (principal, list, version) => this.#guests.hasOther(principal, list, version),
     })
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
-    this.#toOwner = new WayToOwner({
-      catalog: this.catalog,
-      owners,
-      calls: this.#calls,
-      nowMs: () => clock.nowMs(),
-      urlShown: ({ call, connection }, id) => this.#asks.remember(connection, call.client, id),
-    })
+    const parts = { catalog: this.catalog, owners, calls: this.#calls, levels: this.#levels }
+    const isShared = options.servers.length > 1
+    this.#asking = new Asking({ ...parts, sealer: options.sealer, clock, log, isShared })
+    this.#toOwner = new WayToOwner({ ...parts, asking: this.#asking, nowMs: () => clock.nowMs() })
   }
 
   /** Starts the servers that are wanted from the beginning. */
@@ -113,6 +112,7 @@ export class Router implements Reception, ConnectionListener {
   /** Stops all servers; every call under way is ended. Never rejects. */
   async close(): Promise<void> {
     this.closing()
+    this.#asking.close()
     await this.pool.close()
     this.catalog.close()
     this.#calls.close()
@@ -124,7 +124,7 @@ export class Router implements Reception, ConnectionListener {
     return {
       clients: this.#guests.size,
       calls: this.#calls.size,
-      questions: this.#asks.size,
+      questions: this.#asking.asks.size,
       subscriptions: this.#feeds.size,
       listens: this.#listens.size,
     }
@@ -189,7 +189,7 @@ export class Router implements Reception, ConnectionListener {
     this.#guests.left(client)
     this.#feeds.forget(client)
     this.#levels.forget(client)
-    this.#asks.forget(client)
+    this.#asking.forget(client)
     const used = [...this.#connections()].filter(connection => connection.clients.has(client))
     this.pool.release(client)
     for (const connection of used) this.#levels.sync(connection)
@@ -211,12 +211,17 @@ export class Router implements Reception, ConnectionListener {
     if (server !== undefined && !isThere(server)) this.catalog.wentAway(server)
   }
 
+  /** Whether somebody who is asked between two requests would come back to nothing. */
+  isKept(connection: Connection): boolean {
+    return [...this.#calls.on(connection)].some(({ call }) => call.client.asking === 'returned')
+  }
+
   joined(connection: Connection): void {
     this.#levels.sync(connection)
   }
 
   asked(connection: Connection, ask: Ask): void {
-    this.#asks.asked(connection, ask)
+    this.#asking.asks.asked(connection, ask)
   }
 
   noticed(
@@ -231,8 +236,7 @@ export class Router implements Reception, ConnectionListener {
       for (const list of lists) this.catalog.changed(server, list)
     } else if (method === 'notifications/message') this.#levels.relay(connection, params, about)
     else if (method === 'notifications/resources/updated') this.#feeds.updated(connection, params)
-    else if (method === 'notifications/elicitation/complete')
-      this.#asks.elicitationComplete(connection, params)
+    else if (method === 'notifications/elicitation/complete') this.#asking.visits.complete(connection, params)
     else
       this.#options.log.debug({ server: connection.server.name }, 'dropped a notification that nobody knows')
   }

@@ -9,12 +9,13 @@ import {
   objectText,
   readJson,
   stringOf,
+  textMember,
   textOf,
   valueOf,
 } from '../kernel/json-text.js'
 
 /** What every state is bound to: a retry counts only if it is the same request of the same principal. */
-export interface Binding {
+interface Binding {
   /** Alias of the server that the request went to. */
   readonly server: string
   readonly method: string
@@ -24,48 +25,56 @@ export interface Binding {
   readonly principal: string
 }
 
-interface Bound extends Binding {
-  /** Wall clock. Kept to the second, rounded up. */
-  readonly expiresAtMs: number
+/** An answer that a client gave to a question, by the hash of the question. */
+export type History = readonly (readonly [question: string, answer: JsonText])[]
+
+/** A question that a client was asked under a key, by its hash. */
+export interface AskedQuestion {
+  readonly key: string
+  readonly method: string
+  readonly question: string
 }
 
-/** An answer that a client gave to a question, by the hash of the question. */
-type History = readonly (readonly [question: string, answer: JsonText])[]
-
 /** A call that waits in this process, or another, for answers to its server's questions. */
-interface ParkState extends Bound {
+interface ParkFacts {
   readonly kind: 'park'
   readonly parkId: string
   /** Which process holds it. */
   readonly replica: string
   readonly round: number
-  /** Only where the call may be run again if the park is gone; left out above `HISTORY_MAX_BYTES`. */
+  /** What this round asks; like the history, only where the call may be run again if the park is gone. */
+  readonly asked: readonly AskedQuestion[]
   readonly history: History
 }
 
 /** A question that a server asked when nothing was under way, put to the client before its request is sent on. */
-interface PreState extends Bound {
+interface PreFacts {
   readonly kind: 'pre'
+  /** What waits for the answer, in that process. */
   readonly parkId: string
   readonly replica: string
-  readonly round: number
 }
 
 /** A modern server's own state on its way through the client: nothing of it is kept here. */
-interface RelayState extends Bound {
+interface RelayFacts {
   readonly kind: 'relay'
   /** The server's `requestState` as it came, byte for byte; undefined if it sent none. */
   readonly inner: JsonText | undefined
 }
 
 /** Pages that the user was asked to visit before the call is made again. */
-interface UrlState extends Bound {
+interface UrlFacts {
   readonly kind: 'url'
   readonly elicitations: readonly string[]
 }
 
+/** What a `requestState` of ours says beside whose it is. */
+export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts
+
 /** What a `requestState` of ours says. */
-export type SealedState = ParkState | PreState | RelayState | UrlState
+export type SealedState = Binding & StateFacts
+/** The same of one kind. */
+export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
 
 /** A key under the name that states carry; 32 bytes. */
 export interface SealKey {
@@ -75,14 +84,12 @@ export interface SealKey {
 
 /** Makes and reads the `requestState` that clients carry for us. */
 export interface Sealer {
-  /** Throws a Fault `too-large` for what `open` would not take. */
-  seal(state: SealedState): string
+  /** A state that opens for `ttlMs`, to the second. Throws a Fault `too-large` for what `open` would not take. */
+  seal(state: SealedState, ttlMs: number): string
   /** Undefined for whatever is not ours, was changed or has expired: nobody learns which. */
   open(text: string): SealedState | undefined
 }
 
-/** Above this an answer history is left out: it travels twice per round. */
-const HISTORY_MAX_BYTES = 8 * 1024
 /** A server's own state is the only part that can be large. */
 const PLAIN_MAX_BYTES = 256 * 1024
 const TEXT_MAX_CHARS = 360 * 1024
@@ -111,8 +118,8 @@ export const createSealer = (options: {
     if (key.length !== KEY_BYTES) throw new TypeError(`A key must have ${KEY_BYTES} bytes`)
   }
   return {
-    seal(state) {
-      const plain = encodeState(state)
+    seal(state, ttlMs) {
+      const plain = encodeState(state, options.nowMs() + ttlMs)
       if (plain.length > PLAIN_MAX_BYTES) throw new Fault('too-large', 'The request state is too large')
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(GCM, first.key, nonce, { authTagLength: TAG_BYTES }).setAAD(AAD)
@@ -121,18 +128,11 @@ export const createSealer = (options: {
     },
     open(text) {
       const plain = decipher(text, keys)
-      const state = plain && decodeState(plain)
-      return state !== undefined && options.nowMs() < state.expiresAtMs ? state : undefined
+      if (plain === undefined || options.nowMs() >= expiryOf(plain)) return undefined
+      return decodeState(plain)
     },
   }
 }
-
-/** Whether a retry is the request that a state was made for, by the same principal at the same server. */
-export const isBoundTo = (state: SealedState, binding: Binding): boolean =>
-  state.server === binding.server &&
-  state.method === binding.method &&
-  state.digest === binding.digest &&
-  state.principal === binding.principal
 
 const decipher = (text: string, keys: ReadonlyMap<string, Buffer>): JsonText | undefined => {
   if (text.length > TEXT_MAX_CHARS) return undefined
@@ -152,21 +152,32 @@ const decipher = (text: string, keys: ReadonlyMap<string, Buffer>): JsonText | u
   }
 }
 
-const encodeState = (state: SealedState): JsonText =>
+const encodeState = (state: SealedState, expiresAtMs: number): JsonText =>
   objectText([
     ['k', textOf(state.kind)],
     ['sv', textOf(state.server)],
     ['m', textOf(state.method)],
     ['d', textOf(state.digest)],
     ['p', textOf(state.principal)],
-    ['x', textOf(Math.ceil(state.expiresAtMs / 1000))],
+    ['x', textOf(Math.ceil(expiresAtMs / 1000))],
     ...membersOfKind(state),
   ])
 
-const membersOfKind = (state: SealedState): readonly (readonly [string, JsonText])[] => {
+const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText])[] => {
   switch (state.kind) {
     case 'park':
-      return [...membersOfPark(state), ...membersOfHistory(state.history)]
+      return [
+        ...membersOfPark(state),
+        ['r', textOf(state.round)],
+        ...listMember(
+          'q',
+          state.asked.map(({ key, method, question }) => textOf([key, method, question])),
+        ),
+        ...listMember(
+          'h',
+          state.history.map(([question, answer]) => arrayText([textOf(question), answer])),
+        ),
+      ]
     case 'pre':
       return membersOfPark(state)
     case 'relay':
@@ -176,71 +187,81 @@ const membersOfKind = (state: SealedState): readonly (readonly [string, JsonText
   }
 }
 
-const membersOfPark = (state: ParkState | PreState): readonly (readonly [string, JsonText])[] => [
+const membersOfPark = (state: ParkFacts | PreFacts): readonly (readonly [string, JsonText])[] => [
   ['id', textOf(state.parkId)],
   ['i', textOf(state.replica)],
-  ['r', textOf(state.round)],
 ]
 
-const membersOfHistory = (history: History): readonly (readonly [string, JsonText])[] => {
-  if (history.length === 0) return []
-  const text = arrayText(history.map(([question, answer]) => arrayText([textOf(question), answer])))
-  return text.length > HISTORY_MAX_BYTES ? [] : [['h', text]]
-}
+const listMember = (key: string, elements: readonly JsonText[]): readonly (readonly [string, JsonText])[] =>
+  elements.length === 0 ? [] : [[key, arrayText(elements)]]
 
 /** It was sealed by us, but perhaps by another version of us. */
 const decodeState = (text: JsonText): SealedState | undefined => {
-  const bound = boundOf(text)
-  const kind = stringOf(memberOf(text, 'k'))
-  if (bound === undefined || !isStateKind(kind)) return undefined
+  const binding = bindingOf(text)
+  const facts = factsOf(text)
+  return binding && facts && { ...binding, ...facts }
+}
+
+const factsOf = (text: JsonText): StateFacts | undefined => {
+  const kind = textMember(text, 'k') ?? ''
   switch (kind) {
     case 'park': {
       const park = parkOf(text)
-      return park && { kind, ...bound, ...park, history: historyOf(memberOf(text, 'h')) }
+      const round = numberOf(memberOf(text, 'r'))
+      if (park === undefined || round === undefined) return undefined
+      return {
+        kind,
+        ...park,
+        round,
+        asked: askedOf(listOf(text, 'q')),
+        history: historyOf(listOf(text, 'h')),
+      }
     }
     case 'pre': {
       const park = parkOf(text)
-      return park && { kind, ...bound, ...park }
+      return park && { kind, ...park }
     }
     case 'relay':
-      return { kind, ...bound, inner: memberOf(text, 's') }
-    case 'url': {
-      const ids = memberOf(text, 'e')
-      return { kind, ...bound, elicitations: stringsOf(ids === undefined ? [] : elementsOf(ids)) }
-    }
+      return { kind, inner: memberOf(text, 's') }
+    case 'url':
+      return { kind, elicitations: stringsOf(listOf(text, 'e')) }
+    default:
+      return undefined
   }
 }
 
-const KINDS: ReadonlySet<string | undefined> = new Set(['park', 'pre', 'relay', 'url'])
-
-const isStateKind = (kind: string | undefined): kind is SealedState['kind'] => KINDS.has(kind)
-
-const boundOf = (text: JsonText): Bound | undefined => {
-  const [server, method, digest, principal, ...more] = stringsOf(
-    ['sv', 'm', 'd', 'p'].flatMap(key => memberOf(text, key) ?? []),
-  )
-  const seconds = numberOf(memberOf(text, 'x'))
+const bindingOf = (text: JsonText): Binding | undefined => {
+  const [server, method, digest, principal] = ['sv', 'm', 'd', 'p'].map(key => textMember(text, key))
   if (server === undefined || method === undefined || digest === undefined) return undefined
-  if (principal === undefined || seconds === undefined || more.length > 0) return undefined
-  return { server, method, digest, principal, expiresAtMs: seconds * 1000 }
+  return principal === undefined ? undefined : { server, method, digest, principal }
 }
 
-const stringsOf = (texts: readonly JsonText[]): string[] => texts.flatMap(text => stringOf(text) ?? [])
+/** Wall clock; the past for what says nothing. */
+const expiryOf = (text: JsonText): number => (numberOf(memberOf(text, 'x')) ?? 0) * 1000
 
-const parkOf = (text: JsonText): Pick<ParkState, 'parkId' | 'replica' | 'round'> | undefined => {
-  const parkId = stringOf(memberOf(text, 'id'))
-  const replica = stringOf(memberOf(text, 'i'))
-  const round = numberOf(memberOf(text, 'r'))
-  if (parkId === undefined || replica === undefined || round === undefined) return undefined
-  return { parkId, replica, round }
+const parkOf = (text: JsonText): Pick<ParkFacts, 'parkId' | 'replica'> | undefined => {
+  const [parkId, replica] = ['id', 'i'].map(key => textMember(text, key))
+  return parkId === undefined || replica === undefined ? undefined : { parkId, replica }
 }
 
-const historyOf = (text: JsonText | undefined): History =>
-  (text === undefined ? [] : elementsOf(text)).flatMap(entry => {
+const askedOf = (entries: readonly JsonText[]): AskedQuestion[] =>
+  entries.flatMap(entry => {
+    const [key, method, question] = stringsOf(elementsOf(entry))
+    return key === undefined || method === undefined || question === undefined
+      ? []
+      : [{ key, method, question }]
+  })
+
+const historyOf = (entries: readonly JsonText[]): History =>
+  entries.flatMap(entry => {
     const [hash, answer] = elementsOf(entry)
     const question = stringOf(hash)
     return question === undefined || answer === undefined ? [] : [[question, answer] as const]
   })
+
+const listOf = (text: JsonText, key: string): readonly JsonText[] => elementsOf(memberOf(text, key) ?? text)
+
+const stringsOf = (texts: readonly JsonText[]): string[] => texts.flatMap(text => stringOf(text) ?? [])
 
 const numberOf = (text: JsonText | undefined): number | undefined =>
   text !== undefined && kindOf(text) === 'number' ? Number(valueOf(text)) : undefined

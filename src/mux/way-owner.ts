@@ -1,29 +1,19 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Owned, Owners } from '../catalog/owners.js'
-import { repairResult } from '../catalog/repair.js'
-import { rewriteUris } from '../catalog/rewrite.js'
 import { Fault } from '../kernel/faults.js'
-import {
-  at,
-  elementsOf,
-  type JsonText,
-  memberOf,
-  rawText,
-  stringOf,
-  textOf,
-  withAt,
-} from '../kernel/json-text.js'
-import type { Call } from '../model/links.js'
-import { failed, type Outcome, resulted } from '../model/outcome.js'
+import { at, type JsonText, stringOf, textOf, withAt } from '../kernel/json-text.js'
+import type { Call, Downlink, Request } from '../model/links.js'
+import { failed, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
+import type { Asking } from './asking.js'
 import type { CallTable } from './call-table.js'
-import { LiveCall, type LiveCallContext } from './live-call.js'
+import { mayNeedInput } from './digests.js'
+import { type Errand, LiveCall, type LiveCallContext } from './live-call.js'
+import type { LogLevels } from './log-level.js'
+import { NO_COMPLETIONS } from './presenter.js'
+import { bare, type Resumed, type Retry } from './retries.js'
 import { stillWanted } from './still-wanted.js'
-
-/** Only 2025-11-25 has it (schema, `URL_ELICITATION_REQUIRED`). */
-const URL_ELICITATION_REQUIRED = '-32042'
-const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
 
 /** What a request names: by that its owner is found. */
 type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
@@ -36,9 +26,9 @@ export interface WayToOwnerContext {
   readonly catalog: Catalog
   readonly owners: Owners
   readonly calls: CallTable
+  readonly asking: Asking
+  readonly levels: LogLevels
   nowMs(): number
-  /** A client was told in an error to open the URL of this elicitation. */
-  urlShown(call: LiveCall, elicitationId: string): void
 }
 
 /** Requests that exactly one server can answer: found by what they name, sent under the server's own name for it. */
@@ -51,17 +41,23 @@ export class WayToOwner {
     this.#liveContext = {
       nowMs: () => context.nowMs(),
       forget: call => context.calls.remove(call),
-      present: (call, outcome) => this.#present(call, outcome),
+      present: (call, outcome) => context.asking.presenter.present(call, outcome),
     }
   }
 
   /** Routes a call; whatever goes wrong ends it. */
   take(call: Call, by: NamedBy): void {
     try {
+      const { retries } = this.#context.asking
+      const retry = retries.read(call)
+      if (retry !== undefined && retries.isTaken(call, retry)) return
       const path = by === 'ref' ? refPath(call) : PATHS[by]
-      const owner = this.#ownerOf(by === 'ref' ? refKind(call) : by, textAt(call, ...path))
-      if (owner instanceof Promise) this.#sendLater(call, owner, path)
-      else this.#send(call, owner, path)
+      const find = () => this.#ownerOf(by === 'ref' ? refKind(call) : by, textAt(call, ...path))
+      // Whether a tool may be called again is written in its list.
+      const owner =
+        retry?.state?.kind === 'park' ? this.#context.catalog.readOnce('tools').then(find) : find()
+      if (owner instanceof Promise) this.#sendLater(call, owner, path, retry)
+      else this.#send(call, owner, path, retry)
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
@@ -82,83 +78,85 @@ export class WayToOwner {
   }
 
   /** The owner must be looked for first; a client that gives up meanwhile causes nothing at any server. */
-  #sendLater(call: Call, owner: Promise<Owned>, path: readonly string[]): void {
+  #sendLater(call: Call, owner: Promise<Owned>, path: readonly string[], retry: Retry | undefined): void {
     const isWanted = stillWanted(call)
     owner
       .then(owned => {
-        if (isWanted()) this.#send(call, owned, path)
+        if (isWanted()) this.#send(call, owned, path, retry)
       })
       .catch((thrown: unknown) => call.end(failed(Fault.from(thrown))))
   }
 
-  #send(call: Call, { server, own }: Owned, path: readonly string[]): void {
+  #send(call: Call, { server, own }: Owned, path: readonly string[], retry: Retry | undefined): void {
     if (call.method === 'completion/complete' && completesNothing(server)) {
       call.end(resulted(NO_COMPLETIONS))
       return
     }
-    const request = {
-      method: call.method,
-      params: renamed(call, path, own),
-      wantsProgress: call.wantsProgress,
+    const { heldRoots, retries } = this.#context.asking
+    const connection = server.connectionFor(call.client)
+    const isAskable = call.client.asking === 'returned' && mayNeedInput(call.method)
+    const question = isAskable && retry === undefined ? heldRoots.question(connection, call) : undefined
+    if (question !== undefined) {
+      call.end(question)
+      return
     }
-    const live = new LiveCall(call, server.connectionFor(call.client), request, this.#liveContext)
-    this.#context.calls.add(live)
-    live.start()
+    const resumed = retry === undefined ? { params: call.params } : retries.resume(call, retry, connection)
+    if ('kind' in resumed) {
+      call.end(resumed)
+      return
+    }
+    const errand = this.#errand(call, { own, path, resumed, isRetry: retry !== undefined })
+    const start = (): void => {
+      const park =
+        isAskable && connection.link?.asking !== 'returned' ? this.#adopt(call, connection, resumed) : call
+      const live = new LiveCall(park, connection, errand, this.#liveContext)
+      this.#context.calls.add(live)
+      live.start()
+    }
+    if (resumed.after === undefined) {
+      start()
+      return
+    }
+    const isWanted = stillWanted(call)
+    void resumed.after.then(() => {
+      if (isWanted()) start()
+    })
   }
 
-  /** A server's outcome as clients may read it: repaired where it would be refused, its URIs under its alias. */
-  #present(live: LiveCall, outcome: Outcome): Outcome {
-    const { call, connection } = live
-    if (outcome.kind === 'error') this.#noteUrls(live, outcome.error)
-    if (outcome.kind !== 'result')
-      return isUncompleted(call, connection, outcome) ? resulted(NO_COMPLETIONS) : outcome
-    const { catalog, owners } = this.#context
-    if (call.method === 'tools/call' && isTask(outcome.result)) return failed(taskFault(connection))
-    const view = catalog.viewOf(connection.server)
-    const repaired = repairResult(call.method, outcome.result, connection.link?.facts.revision)
-    return resulted(
-      rewriteUris(call.method, repaired, uri => {
-        if (view.showing.uris === 'preserve') owners.saw(view.server, uri)
-        return view.exposeUri(uri)
-      }),
-    )
+  /** What stands in for the client, so that its call can wait for answers while no request of it is open. */
+  #adopt(call: Call, connection: Connection, { earlier }: Resumed): Call {
+    const { server } = connection
+    const { retries, parks } = this.#context.asking
+    const mayReplay = (): boolean => retries.mayReplay(call, server)
+    return parks.adopt(call, { connection, server: server.name, alias: server.alias, mayReplay }, earlier)
   }
 
-  /** URLElicitationRequiredError (2025-11-25, client/elicitation): the server will say when they are complete. */
-  #noteUrls(live: LiveCall, error: JsonText): void {
-    if (codeOf(error) !== URL_ELICITATION_REQUIRED) return
-    for (const elicitation of elementsOf(at(error, 'data', 'elicitations') ?? error)) {
-      const id = stringOf(memberOf(elicitation, 'elicitationId'))
-      if (id !== undefined) this.#context.urlShown(live, id)
-    }
+  #errand(
+    call: Call,
+    about: {
+      readonly own: string
+      readonly path: readonly string[]
+      readonly resumed: Resumed
+      readonly isRetry: boolean
+    },
+  ): Errand {
+    const { method, client, wantsProgress } = call
+    const { own, path, resumed, isRetry } = about
+    const { asking, levels } = this.#context
+    const requestFor = (link: Downlink): Request => ({
+      method,
+      // A server that pushes its questions knows nothing of retries.
+      params: renamed(isRetry && link.asking === 'pushed' ? bare(resumed.params) : resumed.params, path, own),
+      wantsProgress,
+      caller: { capabilities: client.capabilities, logLevel: call.logLevel ?? levels.wantedBy(client) },
+    })
+    return { own, run: (link, live) => asking.asks.undertake(live, link, requestFor(link)) }
   }
 }
-
-/**
- * A task in place of a result (2025-11-25, utilities/tasks), although none was asked for: SDK clients from 1.12 on read it as an
- * empty success.
- */
-const isTask = (result: JsonText): boolean =>
-  memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined
-
-const taskFault = ({ server: { name } }: Connection): Fault =>
-  new Fault('internal', `Server ${name} started a task, which this proxy cannot follow`, {
-    data: { server: name },
-  })
 
 /** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */
 const completesNothing = ({ facts }: Server): boolean =>
   facts !== undefined && !facts.capabilities.completions && facts.revision !== '2024-11-05'
-
-/** The code of an error as it was written. */
-const codeOf = (error: JsonText): string | undefined => memberOf(error, 'code')?.toString('latin1')
-
-/** A server of 2024-11-05 without completions: it had no capability to say so. */
-const isUncompleted = (call: Call, connection: Connection, outcome: Outcome): boolean =>
-  call.method === 'completion/complete' &&
-  outcome.kind === 'error' &&
-  connection.link?.facts.revision === '2024-11-05' &&
-  codeOf(outcome.error) === '-32601'
 
 /** A completion names a prompt, or a resource template by its exact text (server/utilities/completion). */
 const refKind = (call: Call): 'prompt' | 'template' => {
@@ -179,8 +177,5 @@ const textAt = (call: Call, ...path: readonly string[]): string => {
 }
 
 /** The request's params with the server's own name in them; the same reference if that is the client's too. */
-const renamed = (call: Call, path: readonly string[], own: string): JsonText | undefined => {
-  const { params } = call
-  if (params === undefined || stringOf(at(params, ...path)) === own) return params
-  return withAt(params, path, textOf(own))
-}
+const renamed = (params: JsonText | undefined, path: readonly string[], own: string): JsonText | undefined =>
+  params === undefined || stringOf(at(params, ...path)) === own ? params : withAt(params, path, textOf(own))

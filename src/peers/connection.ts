@@ -22,6 +22,8 @@ export interface ConnectionListener {
   lost(connection: Connection, why: Fault): void
   /** A client will use this connection from now on. */
   joined(connection: Connection, client: Client): void
+  /** Whether it must stay although no client uses it: one that left will come back for an answer. */
+  isKept(connection: Connection): boolean
   asked(connection: Connection, ask: Ask): void
   noticed(
     connection: Connection,

@@ -9,6 +9,8 @@ export interface ServerOptions {
   readonly alias: string
   readonly sharing: Sharing
   readonly start: 'lazy' | 'eager'
+  /** Whether tools that say that it does no harm may be called again if a call is lost while its client is asked. */
+  readonly replay: boolean
   /** How many connections may be open at a time; each of a program on this machine is a process of its own. */
   readonly maxConnections: number
   readonly timeouts: {

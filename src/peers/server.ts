@@ -32,6 +32,7 @@ export class Server {
         },
         lost: (connection, why) => context.listener.lost(connection, why),
         joined: (connection, client) => context.listener.joined(connection, client),
+        isKept: connection => context.listener.isKept(connection),
         asked: (connection, ask) => context.listener.asked(connection, ask),
         noticed: (connection, method, params, about) =>
           context.listener.noticed(connection, method, params, about),
@@ -93,7 +94,7 @@ export class Server {
     this.#byClient.delete(client)
     for (const [key, connection] of this.#connections) {
       connection.leave(client)
-      if (this.options.sharing === 'session' && connection.clients.size === 0 && key !== '') this.#end(key)
+      if (this.#isAbandoned(connection)) this.#end(key)
     }
   }
 
@@ -101,7 +102,8 @@ export class Server {
   sweep(nowMs: number): void {
     for (const [key, connection] of this.#connections) {
       if (connection.idleSinceMs === undefined || this.#isKept(connection)) continue
-      if (nowMs - connection.idleSinceMs > IDLE_MS || this.#isSpare(connection)) this.#end(key)
+      const isLong = nowMs - connection.idleSinceMs > IDLE_MS
+      if (isLong || this.#isSpare(connection) || this.#isAbandoned(connection)) this.#end(key)
     }
   }
 
@@ -115,7 +117,15 @@ export class Server {
 
   /** An eager server keeps one connection whoever comes and goes. */
   #isKept(connection: Connection): boolean {
+    if (this.#context.listener.isKept(connection)) return true
+    if (this.#isAbandoned(connection)) return false
     return this.options.start === 'eager' && this.#connections.size === 1 && connection.state.at !== 'idle'
+  }
+
+  /** It was one client's alone, which is gone and will not come back for an answer. */
+  #isAbandoned(connection: Connection): boolean {
+    const isAlone = this.options.sharing === 'session' && connection.wasUsed && connection.clients.size === 0
+    return isAlone && !this.#context.listener.isKept(connection)
   }
 
   /** A connection that nobody ever used is not needed beside one that somebody uses. */

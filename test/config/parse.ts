@@ -16,6 +16,8 @@ const told = (loaded: Loaded): string[] => loaded.problems.map(formatProblem)
 // Every expected line is the whole line that a user sees; the entry of server "a" begins in column 24.
 const at = (column: number, rest: string): string => `${FILE}:1:${column}: ${rest}`
 
+const KEY = Buffer.alloc(32, 7).toString('base64')
+
 const LISTEN = {
   http: true,
   host: '127.0.0.1',
@@ -52,6 +54,7 @@ t.test('a server that says only what it must gets every default', async t => {
           sharing: 'principal',
           start: 'lazy',
           timeouts: { connectMs: 60_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 },
+          replay: false,
           written: { command: 'x', args: [] },
         },
       ],
@@ -60,6 +63,7 @@ t.test('a server that says only what it must gets every default', async t => {
       startupWaitMs: 4500,
       drainMs: 10_000,
       logLevel: 'info',
+      stateKeys: [],
     },
     problems: [],
     disabled: [],
@@ -81,7 +85,7 @@ t.test('everything that can be said arrives', async t => {
         },
         "uris": "preserve", "sharing": "all", "start": "eager",
         "timeouts": { "connect": "500ms", "list": 2000, "call": "off", "total": "1.5h" },
-        "disabled": false, "enabled": true,
+        "replay": true, "disabled": false, "enabled": true,
       },
       /* and trailing commas */
     },
@@ -90,6 +94,7 @@ t.test('everything that can be said arrives', async t => {
       "sse": false, "ws": false, "socket": "unix:\${HOME}/mcp.sock",
     },
     "pageSize": 10000, "startupWait": 0, "drain": "1m", "log": { "level": "silent" },
+    "requestState": { "keys": ["${KEY}"] },
   }`)
   t.strictSame(told(loaded), [])
   t.same(loaded.config, {
@@ -115,6 +120,7 @@ t.test('everything that can be said arrives', async t => {
         sharing: 'all',
         start: 'eager',
         timeouts: { connectMs: 500, listMs: 2000, callMs: Number.POSITIVE_INFINITY, totalMs: 5_400_000 },
+        replay: true,
         written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
       },
     ],
@@ -132,6 +138,7 @@ t.test('everything that can be said arrives', async t => {
     startupWaitMs: 0,
     drainMs: 60_000,
     logLevel: 'silent',
+    stateKeys: [KEY],
   })
 })
 
@@ -646,6 +653,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     startupWaitMs: 4500,
     drainMs: 10_000,
     logLevel: 'info',
+    stateKeys: [],
   })
 })
 

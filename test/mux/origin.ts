@@ -1,27 +1,45 @@
 import t from 'tap'
+import type { Asking } from '../../src/model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
-import { type Ability, hasAbility, originOf } from '../../src/mux/origin.js'
+import { originOf } from '../../src/mux/origin.js'
 
 interface Person {
   readonly name: string
+  readonly asking: Asking
   readonly capabilities: ClientCapabilities
 }
 
 const able = (name: string, more: Partial<ClientCapabilities> = {}): Person => ({
   name,
+  asking: 'pushed',
   capabilities: { ...NO_CAPABILITIES, sampling: { tools: false, context: false }, ...more },
 })
 const ann = able('ann')
 const bob = able('bob')
-const mute: Person = { name: 'mute', capabilities: NO_CAPABILITIES }
+const mute: Person = { name: 'mute', asking: 'pushed', capabilities: NO_CAPABILITIES }
+/** Clients whose questions are returned. */
+const eve: Person = { ...able('eve'), asking: 'returned' }
+const dan: Person = { ...able('dan'), asking: 'returned' }
 
-const call = (client: Person, name = `${client.name}'s`) => ({ name, call: { client } })
+const call = (
+  client: Person,
+  name = `${client.name}'s`,
+  more: { method?: string; isParked?: boolean } = {},
+) => ({
+  name,
+  call: { client, method: more.method ?? 'tools/call' },
+  isParked: more.isParked ?? false,
+})
 type Work = ReturnType<typeof call>
 
 const annFirst = call(ann, 'first')
 const annSecond = call(ann, 'second')
 const bobs = call(bob)
 const mutes = call(mute)
+const eves = call(eve)
+const evesParked = call(eve, 'parked', { isParked: true })
+const evesParkedToo = call(eve, 'parked too', { isParked: true })
+const evesCompletion = call(eve, 'completion', { method: 'completion/complete' })
 
 /** evidence: about, running, only client → whose it is, and why */
 const ROWS: readonly (readonly [
@@ -58,6 +76,14 @@ const ROWS: readonly (readonly [
   [undefined, [], undefined, 'none', 'there is nobody'],
   ['another', [annFirst], undefined, 'none', 'the stream of a call that is over is not that of another call'],
   ['another', [annFirst], ann, 'client ann', 'but the only client is the only client'],
+  [undefined, [eves], eve, "call eve's", 'its answer can hold the question'],
+  [undefined, [evesCompletion], eve, 'none', 'the answer to a completion cannot hold a question'],
+  [evesCompletion, [evesCompletion, eves], eve, 'none', 'whatever else is under way'],
+  [undefined, [evesCompletion, annFirst], undefined, 'call first', 'such a call does not count'],
+  [undefined, [], eve, 'none', 'nobody is asked outside a call who is asked in answers'],
+  [undefined, [eves, evesParked], undefined, "call eve's", 'of several calls, the latest that is not parked'],
+  [undefined, [evesParked, evesParkedToo], undefined, 'call parked too', 'all are parked: the latest'],
+  [undefined, [eves, call(dan)], undefined, 'ambiguous', 'calls of two such clients: never guess'],
 ]
 
 t.test('a question is whose the evidence says, or nobody’s', async t => {
@@ -70,28 +96,5 @@ t.test('a question is whose the evidence says, or nobody’s', async t => {
           ? `client ${origin.client.name}`
           : origin.is
     t.equal(shown, expected, why)
-  }
-})
-
-t.test('a client can be asked what it declared, to the mode', async t => {
-  const rows: readonly (readonly [Ability, Partial<ClientCapabilities>, boolean])[] = [
-    ['roots', { roots: { listChanged: false } }, true],
-    ['roots', {}, false],
-    ['sampling', { sampling: { tools: false, context: false } }, true],
-    ['sampling', {}, false],
-    ['sampling.tools', { sampling: { tools: false, context: false } }, false],
-    ['sampling.tools', { sampling: { tools: true, context: false } }, true],
-    ['elicitation.form', { elicitation: { form: true, url: false } }, true],
-    ['elicitation.url', { elicitation: { form: true, url: false } }, false],
-    ['elicitation.form', { elicitation: { form: false, url: true } }, false],
-    ['elicitation.url', { elicitation: { form: false, url: true } }, true],
-    ['elicitation.url', {}, false],
-  ]
-  for (const [ability, more, expected] of rows) {
-    t.equal(
-      hasAbility({ ...NO_CAPABILITIES, ...more }, ability),
-      expected,
-      `${ability} of ${JSON.stringify(more)}`,
-    )
   }
 })

@@ -26,7 +26,10 @@ const running = () => {
   const live = new LiveCall(
     park,
     connection,
-    { method: 'tools/call', params: textOf({ name: 'x' }), wantsProgress: false },
+    {
+      own: 'x',
+      run: (to, sink) => to.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
+    },
     {
       nowMs: () => parking.clock.nowMs(),
       forget: () => deeds.push('forgotten'),

@@ -22,6 +22,7 @@ const create = (script: Script = {}) => {
     joined: () => heard.push('joined'),
     asked: (_connection, ask) => heard.push(`asked ${ask.method}`),
     noticed: (_connection, method) => heard.push(method),
+    isKept: () => false,
   }
   const connection = new Connection(server.options, shareOf(server.options.sharing, client), {
     dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
@@ -267,7 +268,8 @@ t.test(
   async t => {
     const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
     const clock = new FakeClock()
-    const silent: ConnectionListener = { ready() {}, lost() {}, joined() {}, asked() {}, noticed() {} }
+    const nothing = { ready() {}, lost() {}, joined() {}, asked() {}, noticed() {} }
+    const silent: ConnectionListener = { ...nothing, isKept: () => false }
     const peer = new Server(server.options, 0, {
       dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
       listener: silent,

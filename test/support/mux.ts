@@ -7,6 +7,7 @@ import type {
   Ask,
   Asking,
   Call,
+  Caller,
   CallSink,
   CancelReason,
   Client,
@@ -25,6 +26,7 @@ import {
 } from '../../src/model/peer.js'
 import type { Revision } from '../../src/model/revision.js'
 import { Router } from '../../src/mux/router.js'
+import { createSealer, type Sealer } from '../../src/mux/sealed-state.js'
 import type { Dial, Greeting } from '../../src/peers/dial.js'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { FakeClock, settled } from './fake-clock.js'
@@ -127,6 +129,7 @@ export class FakeServer {
       sharing: 'principal',
       maxConnections: 1000,
       start: 'lazy',
+      replay: false,
       timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
       ...this.script.options,
     }
@@ -269,13 +272,15 @@ export class FakeRequest implements DownCall {
   /** The params as they were written. */
   readonly text: string | undefined
   readonly wantsProgress: boolean
+  readonly caller: Caller | undefined
   /** Why it was cancelled, each time that it was. */
   readonly cancels: CancelReason[] = []
   readonly #sink: CallSink
   isOver = false
 
-  constructor({ method, params, wantsProgress }: Request, sink: CallSink) {
+  constructor({ method, params, wantsProgress, caller }: Request, sink: CallSink) {
     this.method = method
+    this.caller = caller
     this.params = parsed(params)
     this.text = params?.toString()
     this.wantsProgress = wantsProgress
@@ -296,6 +301,11 @@ export class FakeRequest implements DownCall {
 
   answer(result: object = { content: [] }): void {
     this.end(resulted(textOf(result)))
+  }
+
+  /** Wants input first. */
+  returns(inputRequests: object | undefined, requestState?: string): void {
+    this.end({ kind: 'input', result: textOf({ resultType: 'input_required', inputRequests, requestState }) })
   }
 
   refuse(code: number, message: string, data?: object): void {
@@ -514,6 +524,10 @@ export class FakeCall implements Call {
 
 // ── all together ──
 
+/** Seals with a key that everybody knows, by a clock that stands still. */
+export const testSealer = (clock: FakeClock, fill = 1): Sealer =>
+  createSealer({ keys: [{ kid: `k${fill}`, key: Buffer.alloc(32, fill) }], nowMs: () => clock.nowMs() })
+
 export const SHOWN: Showing = {
   prefix: true,
   uris: 'prefix',
@@ -552,6 +566,7 @@ export class World {
       dial: dialOf(this.servers),
       clock: this.clock,
       log: options.log ?? silentLogger,
+      sealer: testSealer(this.clock),
       pageSize: options.pageSize ?? 100,
       startupWaitMs: 5000,
       listWaitMs: 3000,

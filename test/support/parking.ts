@@ -182,7 +182,7 @@ export class Parking {
     this.calls = new ParkedCalls({
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },
-      mintState: ({ id, round, ttlMs }) => JSON.stringify({ parkId: id, round, ttlMs }),
+      mintState: (id, _, { round }) => JSON.stringify({ parkId: id, round }),
       refusal: (client, { method }) =>
         client.capabilities === NO_CAPABILITIES ||
         (method === 'roots/list' && client.capabilities.roots === undefined)
@@ -193,8 +193,8 @@ export class Parking {
   }
 
   begin(call = new ModernCall(), connection: object = this): Parked {
-    const binding = { server: 'a', method: call.method, digest: '', principal: call.client.principal }
-    return new Parked(this.calls.adopt(call, { connection, server: 'a', binding }), call)
+    const from = { connection, server: 'a', alias: 'a', mayReplay: () => false }
+    return new Parked(this.calls.adopt(call, from), call)
   }
 
   retry(

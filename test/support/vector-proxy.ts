@@ -11,7 +11,7 @@ import type { Channel } from '../../src/wire/channel.js'
 import type { HttpClient } from '../../src/wire/http.js'
 import type { FakeClock } from './fake-clock.js'
 import { IDENTITY } from './fake-reception.js'
-import { SHOWN } from './mux.js'
+import { SHOWN, testSealer } from './mux.js'
 
 // The proxy of the vectors: the real one without its transports, wired as src/app does it.
 
@@ -27,6 +27,7 @@ export const createMux = (
       sharing: isIsolated ? 'session' : 'principal',
       maxConnections: 1000,
       start: 'lazy',
+      replay: false,
       timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
     })),
     showingOf: () => ({ ...SHOWN, uris: 'preserve' }),
@@ -34,6 +35,7 @@ export const createMux = (
     dial,
     clock,
     log: silentLogger,
+    sealer: testSealer(clock),
     pageSize: 100,
     startupWaitMs: 5000,
     listWaitMs: 3000,

@@ -1,14 +1,12 @@
 import type { Fault } from '../../kernel/faults.js'
 import {
   at,
-  elementsOf,
   type JsonText,
   kindOf,
   memberOf,
   objectText,
   rawText,
   stringOf,
-  textMember,
   textOf,
   valueOf,
   withAt,
@@ -103,7 +101,7 @@ export interface Asked {
 
 /**
  * A server's error for a modern client, with codes that this revision lets a server send. A client with URL
- * elicitation should have been asked for input instead of getting `-32042` (`urlElicitationsOf`).
+ * elicitation should have been asked for input instead of getting `-32042`.
  */
 export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
   const code = codeOf(error)
@@ -140,23 +138,6 @@ export const errorForLegacy = (error: JsonText, server: string, uri?: string): J
   return code === MODERN_CODES.headerMismatch || code === MODERN_CODES.unsupportedVersion
     ? asInternal(error, code)
     : error
-}
-
-/**
- * The params of the questions that a `-32042` stands for, without the ids that this revision does not know.
- */
-export const urlElicitationsOf = (error: JsonText): { id: string | undefined; params: JsonText }[] => {
-  if (codeOf(error) !== URL_ELICITATION_REQUIRED) return []
-  return elementsOf(at(error, 'data', 'elicitations') ?? NONE).flatMap(one => {
-    const [message, url] = [memberOf(one, 'message'), memberOf(one, 'url')]
-    if (url === undefined || stringOf(url) === undefined) return []
-    const params = objectText([
-      ['mode', textOf('url')],
-      ['message', message !== undefined && kindOf(message) === 'string' ? message : textOf('')],
-      ['url', url],
-    ])
-    return [{ id: textMember(one, 'elicitationId'), params }]
-  })
 }
 
 // ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────

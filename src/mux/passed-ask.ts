@@ -1,0 +1,79 @@
+import type { FaultCode } from '../kernel/faults.js'
+import {
+  elementsOf,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  rawText,
+  stringOf,
+  withMember,
+} from '../kernel/json-text.js'
+import type { Ask, CancelReason } from '../model/links.js'
+import { type Answer, resulted } from '../model/outcome.js'
+
+const CANCELLED = rawText('{"action":"cancel"}')
+
+/** A question on its way to a client: tells when it is over, and repairs what the client answers. */
+export class PassedAsk implements Ask {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly about = undefined
+  readonly wantsProgress: boolean
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+  readonly #ask: Ask
+  readonly #over: () => void
+  #isOver = false
+
+  constructor(ask: Ask, params: JsonText | undefined, over: () => void) {
+    this.#ask = ask
+    this.#over = over
+    this.method = ask.method
+    this.params = params
+    this.wantsProgress = ask.wantsProgress
+    ask.onWithdrawn = reason => {
+      if (!this.#close()) return
+      this.onWithdrawn?.(reason)
+    }
+  }
+
+  answer(outcome: Answer): void {
+    if (this.#close()) this.#ask.answer(answerFor(this.method, outcome))
+  }
+
+  progress(params: JsonText): void {
+    if (!this.#isOver) this.#ask.progress(params)
+  }
+
+  #close(): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    this.#over()
+    return true
+  }
+}
+
+/** Faults that are ours to report: nobody was asked, so nobody cancelled. */
+const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
+
+/** What reaches the server: a person who cannot be asked any more has cancelled, and roots are files. */
+const answerFor = (method: string, outcome: Answer): Answer => {
+  if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
+    return resulted(CANCELLED)
+  }
+  if (outcome.kind === 'result' && method === 'roots/list') return resulted(fileRoots(outcome.result))
+  return outcome
+}
+
+/** Roots are `file://` URIs (client/roots, "Data Types"); SDK servers refuse a whole answer for another one. */
+const fileRoots = (result: JsonText): JsonText => {
+  const roots = memberOf(result, 'roots')
+  if (roots === undefined || kindOf(roots) !== 'array') return result
+  const isFile = (root: JsonText): boolean => stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true
+  if (elementsOf(roots).every(isFile)) return result
+  return withMember(
+    result,
+    'roots',
+    mapElements(roots, root => (isFile(root) ? root : undefined)),
+  )
+}

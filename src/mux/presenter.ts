@@ -1,0 +1,136 @@
+import type { Catalog } from '../catalog/catalog.js'
+import type { Owners } from '../catalog/owners.js'
+import { repairResult } from '../catalog/repair.js'
+import { rewriteUris } from '../catalog/rewrite.js'
+import { Fault } from '../kernel/faults.js'
+import { at, type JsonText, memberOf, rawText, stringOf, textOf, withAt } from '../kernel/json-text.js'
+import type { Call } from '../model/links.js'
+import { answerOf, failed, type Outcome, resulted } from '../model/outcome.js'
+import type { Connection } from '../peers/connection.js'
+import { hasAbility } from './abilities.js'
+import type { Asks } from './asks.js'
+import { mayNeedInput } from './digests.js'
+import { inputRequired } from './input-requests.js'
+import type { LiveCall } from './live-call.js'
+import { noInput } from './no-input.js'
+import type { RequestStates } from './request-states.js'
+import { type UrlElicitation, urlElicitationsOf, urlWords } from './url-required.js'
+import type { UrlVisits } from './url-visits.js'
+
+/** What a completion of nothing comes to. */
+export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
+/** How long a client may take to come back from the pages that it was sent to. */
+const URL_STATE_MS = 3_600_000
+
+/** What presenting needs of the router. */
+export interface PresenterContext {
+  readonly catalog: Catalog
+  readonly owners: Owners
+  readonly asks: Asks
+  readonly states: RequestStates
+  readonly visits: UrlVisits
+}
+
+/** Outcomes of servers as clients may read them: repaired where they would be refused, URIs under the server's alias. */
+export class Presenter {
+  readonly #context: PresenterContext
+
+  constructor(context: PresenterContext) {
+    this.#context = context
+  }
+
+  /** Throws a Fault for what must not reach the client. */
+  present(live: LiveCall, outcome: Outcome): Outcome {
+    switch (outcome.kind) {
+      case 'input':
+        return live.call.client.asking === 'returned'
+          ? this.#context.asks.relayed(live, outcome.result)
+          : answerOf(outcome)
+      case 'error':
+        return this.#error(live, outcome)
+      case 'result':
+        return this.#result(live, outcome.result)
+      case 'fault':
+        return outcome
+    }
+  }
+
+  #result({ call, connection }: LiveCall, result: JsonText): Outcome {
+    const { catalog, owners } = this.#context
+    if (call.method === 'tools/call' && isTask(result)) return failed(taskFault(connection))
+    const view = catalog.viewOf(connection.server)
+    const repaired = repairResult(call.method, result, connection.link?.facts.revision)
+    return resulted(
+      rewriteUris(call.method, repaired, uri => {
+        if (view.showing.uris === 'preserve') owners.saw(view.server, uri)
+        return view.exposeUri(uri)
+      }),
+    )
+  }
+
+  #error(live: LiveCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
+    const { call, connection } = live
+    const { error } = outcome
+    if (isUncompleted(call, connection, error)) return resulted(NO_COMPLETIONS)
+    const elicitations = urlElicitationsOf(error)
+    if (elicitations.length > 0) return this.#urlRequired(live, outcome, elicitations)
+    return call.method === 'resources/read'
+      ? { ...outcome, error: this.#inClientsWords(live, error) }
+      : outcome
+  }
+
+  /** URLElicitationRequiredError (2025-11-25, client/elicitation): only clients of that revision know it. */
+  #urlRequired(
+    { call, connection }: LiveCall,
+    outcome: Outcome & { readonly kind: 'error' },
+    elicitations: readonly UrlElicitation[],
+  ): Outcome {
+    const { client, method } = call
+    const { server } = connection
+    const canVisit = hasAbility(client.capabilities, 'elicitation.url')
+    const ids = elicitations.flatMap(({ id }) => id ?? [])
+    if (client.asking === 'returned') {
+      if (!canVisit || !mayNeedInput(method)) return outcome
+      for (const id of ids) this.#context.visits.shown(connection, client, id)
+      const facts = { kind: 'url', elicitations: ids } as const
+      const state = this.#context.states.seal(call, server.alias, facts, URL_STATE_MS)
+      const questions = elicitations.map(({ params }, index) => ({
+        key: `1-${index + 1}`,
+        method: 'elicitation/create',
+        params,
+      }))
+      return { kind: 'input', result: inputRequired(questions, state) }
+    }
+    if (!canVisit || client.revision !== '2025-11-25')
+      return noInput(method, urlWords(server.name, outcome.error, elicitations))
+    for (const id of ids) this.#context.visits.shown(connection, client, id)
+    return outcome
+  }
+
+  /** The URI in an error, as the client wrote it: it does not know the server's own. */
+  #inClientsWords({ call, connection, errand }: LiveCall, error: JsonText): JsonText {
+    const named = stringOf(at(error, 'data', 'uri'))
+    const written = call.params && stringOf(memberOf(call.params, 'uri'))
+    if (named === undefined || named === written) return error
+    const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(named)
+    return withAt(error, ['data', 'uri'], textOf(named === errand.own ? written : exposed))
+  }
+}
+
+/**
+ * A task in place of a result (2025-11-25, utilities/tasks), although none was asked for: SDK clients from 1.12 on read it as an
+ * empty success.
+ */
+const isTask = (result: JsonText): boolean =>
+  memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined
+
+const taskFault = ({ server: { name } }: Connection): Fault =>
+  new Fault('internal', `Server ${name} started a task, which this proxy cannot follow`, {
+    data: { server: name },
+  })
+
+/** A server of 2024-11-05 without completions: it had no capability to say so. */
+const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
+  call.method === 'completion/complete' &&
+  connection.link?.facts.revision === '2024-11-05' &&
+  memberOf(error, 'code')?.toString('latin1') === '-32601'

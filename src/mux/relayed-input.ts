@@ -1,0 +1,83 @@
+import { Fault } from '../kernel/faults.js'
+import { editMember, editValues } from '../kernel/json-edit.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  repeatedKey,
+  textMember,
+  textOf,
+  withMember,
+} from '../kernel/json-text.js'
+import type { Call } from '../model/links.js'
+import type { ClientCapabilities } from '../model/peer.js'
+import type { ServerOptions } from '../peers/options.js'
+import { abilityFor, hasAbility } from './abilities.js'
+import { mayNeedInput } from './digests.js'
+import { withoutContext } from './include-context.js'
+import type { RequestStates } from './request-states.js'
+
+/** How long a client may take to come back. */
+const STATE_MS = 3_600_000
+const MEMBERS = new Set(['inputRequests', 'requestState'])
+const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create'])
+
+/** What relaying needs. */
+export interface Relaying {
+  readonly states: RequestStates
+  /** Whether servers stand side by side, so that `includeContext` would hand one server's context to another. */
+  readonly isShared: boolean
+}
+
+/**
+ * A server's wish for input on its way to a client that gets such wishes itself: as it came, but for the state, which is
+ * wrapped in ours (2026-07-28, basic/patterns/mrtr, "Security": servers see one principal, us, and could not tell whose a
+ * state is). Throws a Fault for what this client must not be asked; nothing of it is kept here.
+ */
+export const relayedInput = (
+  result: JsonText,
+  call: Call,
+  server: Pick<ServerOptions, 'name' | 'alias'>,
+  { states, isShared }: Relaying,
+): JsonText => {
+  const fault = faultOf(result, call)
+  if (fault !== undefined) {
+    throw new Fault('internal', `Server ${server.name} asked for input ${fault}`, {
+      data: { server: server.name },
+    })
+  }
+  const inner = memberOf(result, 'requestState')
+  const state = states.seal(call, server.alias, { kind: 'relay', inner }, STATE_MS)
+  const asked = isShared
+    ? editMember(result, 'inputRequests', requests => editValues(requests, (_, entry) => bareEntry(entry)))
+    : result
+  return withMember(asked, 'requestState', textOf(state))
+}
+
+/** What is wrong with a wish for input, if anything is. */
+const faultOf = (result: JsonText, { method, client }: Call): string | undefined => {
+  if (!mayNeedInput(method)) return 'where none can be given'
+  const [requests, state] = [memberOf(result, 'inputRequests'), memberOf(result, 'requestState')]
+  const isWellFormed =
+    repeatedKey(result, MEMBERS) === undefined &&
+    (requests === undefined || kindOf(requests) === 'object') &&
+    (state === undefined || kindOf(state) === 'string') &&
+    (requests !== undefined || state !== undefined)
+  if (!isWellFormed) return 'in a way that cannot be understood'
+  const entries = requests === undefined ? [] : membersOf(requests)
+  return entries.every(({ value }) => canBeAsked(value, client.capabilities))
+    ? undefined
+    : 'that this client cannot provide'
+}
+
+const canBeAsked = (entry: JsonText, capabilities: ClientCapabilities): boolean => {
+  const method = textMember(entry, 'method')
+  if (method === undefined || !QUESTIONS.has(method)) return false
+  return hasAbility(capabilities, abilityFor({ method, params: memberOf(entry, 'params') }))
+}
+
+const bareEntry = (entry: JsonText): JsonText =>
+  textMember(entry, 'method') === 'sampling/createMessage'
+    ? editMember(entry, 'params', withoutContext)
+    : entry
