@@ -62,7 +62,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'CT-4': [
     ['mux/asks.ts', 'what a client did not offer is not asked: the error says what'],
-    ['mux/origin.ts', 'a client can be asked what it declared, to the mode'],
+    ['mux/abilities.ts', 'a client can be asked what it declared, to the mode'],
   ],
   'CT-7': [
     [
