@@ -21,6 +21,8 @@ export interface Errand {
 /** What a live call needs of its surroundings. */
 export interface LiveCallContext {
   nowMs(): number
+  /** Before the request is sent, over a link that is there; undefined if there is nothing to wait for. Never rejects. */
+  prepare(call: LiveCall): Promise<void> | undefined
   /** The call is over and must be forgotten. */
   forget(call: LiveCall): void
   /** Writes a server's own outcome for clients. */
@@ -80,11 +82,11 @@ export class LiveCall implements CallSink {
   start(): void {
     const { link } = this.connection
     if (link !== undefined) {
-      this.#send(link)
+      this.#prepare(link)
       return
     }
     this.connection.open().then(
-      opened => this.#send(opened),
+      opened => this.#prepare(opened),
       (thrown: unknown) => this.#finish(failed(Fault.from(thrown))),
     )
   }
@@ -137,6 +139,12 @@ export class LiveCall implements CallSink {
       return
     }
     this.#finish(outcome)
+  }
+
+  #prepare(link: Downlink): void {
+    const prepared = this.#isOver ? undefined : this.#context.prepare(this)
+    if (prepared === undefined) this.#send(link)
+    else void prepared.then(() => this.#send(link))
   }
 
   #send(link: Downlink): void {

@@ -3,86 +3,75 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client, DownCall } from '../model/links.js'
-import { LOG_LEVELS, type LogLevel } from '../model/log-level.js'
+import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../model/log-level.js'
 import { failed, resulted } from '../model/outcome.js'
-import { askServer } from '../peers/ask-server.js'
 import type { Connection } from '../peers/connection.js'
 import type { CallTable } from './call-table.js'
+import type { LiveCall } from './live-call.js'
+import { ServerLevels } from './server-levels.js'
 
-const RANKS: ReadonlyMap<string, number> = new Map(LOG_LEVELS.map((level, rank) => [level, rank]))
-/** What a client that never set a level is sent. */
-const DEFAULT_RANK = LOG_LEVELS.indexOf('info')
 const EMPTY = rawText('{}')
+
+/** Who is to hear a message, if it is severe enough. */
+interface Hearer {
+  readonly who: Pick<Call, 'tell'>
+  readonly threshold: number
+}
 
 /** Log messages of servers: each client's level, the level that each server is told, and whose a message is. */
 export class LogLevels {
   readonly #calls: CallTable
-  readonly #clock: Clock
-  readonly #log: Logger
   /** Whether loggers keep their own names because there is only one server. */
   readonly #isAlone: boolean
   readonly #wanted = new Map<Client, number>()
-  readonly #told = new WeakMap<Connection, number>()
+  readonly #servers: ServerLevels
 
   constructor(
     calls: CallTable,
     around: { readonly clock: Clock; readonly log: Logger; readonly isAlone: boolean },
   ) {
     this.#calls = calls
-    this.#clock = around.clock
-    this.#log = around.log
     this.#isAlone = around.isAlone
+    this.#servers = new ServerLevels(calls, client => this.#wanted.get(client), around)
   }
 
   /** Serves `logging/setLevel`: kept for the session, and passed on to the servers that the client uses. */
   set(call: Call, connections: Iterable<Connection>): void {
     const level = call.params && stringOf(memberOf(call.params, 'level'))
-    const rank = level === undefined ? undefined : RANKS.get(level)
-    if (rank === undefined) {
+    if (level === undefined || !isLogLevel(level)) {
       const words =
         level === undefined ? 'Log level must be text' : `Invalid log level: ${level.slice(0, 64)}`
       call.end(failed(new Fault('invalid-params', words)))
       return
     }
-    this.#wanted.set(call.client, rank)
+    this.#wanted.set(call.client, rankOf(level))
     for (const connection of connections) if (connection.clients.has(call.client)) this.sync(connection)
     call.end(resulted(EMPTY))
   }
 
   /** A connection is new: what its server was told before is void. */
   restore(connection: Connection): void {
-    this.#told.delete(connection)
-    this.sync(connection)
+    this.#servers.restore(connection)
   }
 
   /** Tells a server the most verbose level that any of its clients asked for, if that changed. */
   sync(connection: Connection): void {
-    const { link } = connection
-    if (link?.facts.capabilities.logging !== true) return
-    let rank: number | undefined
-    for (const client of connection.clients) {
-      const wanted = this.#wanted.get(client)
-      if (wanted !== undefined) rank = Math.min(rank ?? wanted, wanted)
-    }
-    if (rank === undefined || this.#told.get(connection) === rank) return
-    this.#told.set(connection, rank)
-    const limit = { clock: this.#clock, timeoutMs: connection.server.timeouts.callMs }
-    void askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), limit).then(outcome => {
-      if (outcome.kind !== 'result')
-        this.#log.warn({ server: connection.server.name }, 'the server did not take the log level')
-    })
+    this.#servers.sync(connection)
+  }
+
+  /** Before a call is sent: makes its server as verbose as the call wants it; undefined if there is nothing to wait for. */
+  prepare(connection: Connection, call: Call): Promise<void> | undefined {
+    return call.logLevel === undefined ? undefined : this.#servers.prepare(connection, call)
   }
 
   /** Passes a log message on to the one client that it is for; without evidence of whose it is, to nobody. */
   relay(connection: Connection, params: JsonText | undefined, about: DownCall | undefined): void {
     if (params === undefined) return
-    const evidence = this.#calls.about(connection, about) ?? this.#onlyCall(connection)
-    const call = evidence === 'another' ? undefined : evidence
-    const client = call?.call.client ?? onlyMember(connection)
-    if (client === undefined || this.#rankOf(params) < (this.#wanted.get(client) ?? DEFAULT_RANK)) return
-    const named = this.#named(connection, params)
-    if (call !== undefined) call.call.tell('notifications/message', named)
-    else client.tell('notifications/message', named)
+    const evidence = this.#calls.about(connection, about) ?? this.#likely(connection)
+    const live = evidence === 'another' ? undefined : evidence
+    const hearer = live === undefined ? this.#onlySession(connection) : this.#hearerOf(live.call)
+    if (hearer !== undefined && severityOf(params) >= hearer.threshold)
+      hearer.who.tell('notifications/message', this.#named(connection, params))
   }
 
   /** The level that a client set for its session; undefined if it never did. */
@@ -93,23 +82,52 @@ export class LogLevels {
 
   /** Whether a request that says how severe log messages must be wants this one. */
   isWanted({ logLevel }: Call, params: JsonText | undefined): boolean {
-    if (logLevel === undefined || params === undefined) return false
-    return this.#rankOf(params) >= LOG_LEVELS.indexOf(logLevel)
+    return logLevel !== undefined && params !== undefined && severityOf(params) >= rankOf(logLevel)
   }
 
   forget(client: Client): void {
     this.#wanted.delete(client)
   }
 
-  /** The latest call if all calls under way are one client's. */
-  #onlyCall(connection: Connection) {
-    const calls = [...this.#calls.on(connection)]
-    const latest = calls.at(-1)
-    return calls.every(({ call }) => call.client === latest?.call.client) ? latest : undefined
+  close(): void {
+    this.#servers.close()
   }
 
-  #rankOf(params: JsonText): number {
-    return RANKS.get(stringOf(memberOf(params, 'level')) ?? '') ?? DEFAULT_RANK
+  /**
+   * The call that a message must be about if its transport cannot tell: the latest if all are one session's, else the only
+   * one that asked for messages, as long as whatever it hears is of its own principal.
+   */
+  #likely(connection: Connection): LiveCall | undefined {
+    const calls = [...this.#calls.on(connection)]
+    const latest = calls.at(-1)
+    if (latest === undefined) return undefined
+    const { client } = latest.call
+    if (client.asking === 'pushed' && calls.every(({ call }) => call.client === client)) return latest
+    const asking = calls.filter(({ call }) => this.#asksFor(connection, call))
+    const isOnesOwn = calls.every(({ call }) => call.client.principal === client.principal)
+    return asking.length === 1 && isOnesOwn ? asking[0] : undefined
+  }
+
+  /** Whether a server has a reason to log for a call: a session that never set a level leaves it to servers that have sessions too. */
+  #asksFor(connection: Connection, { client, logLevel }: Call): boolean {
+    if (client.asking === 'returned') return logLevel !== undefined
+    return this.#wanted.has(client) || connection.link?.asking === 'pushed'
+  }
+
+  /** A session hears of a call what it hears at all; of others each call says what it wants, or that it wants nothing. */
+  #hearerOf(call: Call): Hearer | undefined {
+    const { client, logLevel } = call
+    if (client.asking === 'pushed') return { who: call, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
+    return logLevel === undefined ? undefined : { who: call, threshold: rankOf(logLevel) }
+  }
+
+  /** The only client of a connection to a server that may log outside requests, if it is one that hears such things. */
+  #onlySession({ clients, link }: Connection): Hearer | undefined {
+    const [who] = clients
+    if (who === undefined || clients.size > 1 || who.asking === 'returned' || link?.asking === 'returned') {
+      return undefined
+    }
+    return { who, threshold: this.#wanted.get(who) ?? DEFAULT_RANK }
   }
 
   #named(connection: Connection, params: JsonText): JsonText {
@@ -120,7 +138,7 @@ export class LogLevels {
   }
 }
 
-const onlyMember = (connection: Connection): Client | undefined => {
-  const [first] = connection.clients
-  return connection.clients.size === 1 ? first : undefined
+const severityOf = (params: JsonText): number => {
+  const level = stringOf(memberOf(params, 'level')) ?? ''
+  return isLogLevel(level) ? rankOf(level) : DEFAULT_RANK
 }

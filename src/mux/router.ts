@@ -116,6 +116,7 @@ export class Router implements Reception, ConnectionListener {
     await this.pool.close()
     this.catalog.close()
     this.#calls.close()
+    this.#levels.close()
     this.#notices.close()
   }
 

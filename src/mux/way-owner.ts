@@ -40,6 +40,7 @@ export class WayToOwner {
     this.#context = context
     this.#liveContext = {
       nowMs: () => context.nowMs(),
+      prepare: ({ connection, call }) => context.levels.prepare(connection, call),
       forget: call => context.calls.remove(call),
       present: (call, outcome) => context.asking.presenter.present(call, outcome),
     }

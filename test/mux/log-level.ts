@@ -129,3 +129,85 @@ t.test(
     t.equal(one.late + two.late, 0)
   },
 )
+
+/** What each call heard, by what was said. */
+const heardBy = (...calls: readonly { told: readonly (readonly [string, unknown])[] }[]): unknown[] =>
+  calls.map(({ told }) => told.map(([, params]) => (params as { data: unknown }).data))
+
+t.test(
+  'a call that says how severe messages must be hears those, one that says nothing hears none',
+  async t => {
+    for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+      const world = new World({ a: { ...LOGS, revision } })
+      const client = world.modern()
+      await client.get('tools/list')
+      const { link } = world.server('a')
+      const call = async (logLevel?: 'debug' | 'error') => {
+        const made = client.call('tools/call', { name: 'a__x' }, logLevel && { logLevel })
+        await settled()
+        return { made, request: world.server('a').last('tools/call') }
+      }
+      const [debug, error, none] = [await call('debug'), await call('error'), await call()]
+      for (const { request } of [debug, error, none]) {
+        link.notice(MESSAGE, { level: 'debug', data: 1 }, request)
+        link.notice(MESSAGE, { level: 'error', data: 2, logger: 'db' }, request)
+        link.notice(MESSAGE, { level: 'strange', data: 3 }, request)
+      }
+      t.same(heardBy(debug.made, error.made, none.made), [[1, 2, 3], [2], []], revision)
+      t.same(error.made.told, [[MESSAGE, { level: 'error', data: 2, logger: 'a/db' }]])
+      debug.request.answer()
+      link.notice(MESSAGE, { level: 'error', data: 4 }, debug.request)
+      t.same(heardBy(debug.made, error.made, none.made), [[1, 2, 3], [2], []], 'nothing after the end')
+      t.same(client.told, [], 'and nothing outside calls')
+    }
+  },
+)
+
+t.test('a message without evidence is for the only call that asked for any, and else for nobody', async t => {
+  const world = new World({ a: { ...LOGS, options: { sharing: 'all' } } })
+  const client = world.modern()
+  await client.get('tools/list')
+  const { link } = world.server('a')
+  const say = (data: number) => link.notice(MESSAGE, { level: 'error', data })
+  const call = async (who = client, logLevel?: 'debug') => {
+    const made = who.call('tools/call', { name: 'a__x' }, logLevel && { logLevel })
+    await settled()
+    return made
+  }
+  say(1)
+  const none = await call()
+  say(2)
+  const one = await call(client, 'debug')
+  say(3)
+  const stranger = await call(world.modern({ principal: 'other' }))
+  say(4)
+  stranger.cancel()
+  const two = await call(world.modern(), 'debug')
+  say(5)
+  two.cancel()
+  say(6)
+  const session = await world.client()
+  const ours = await call(session)
+  say(7)
+  for (const made of [none, one]) made.cancel()
+  say(8)
+  ours.cancel()
+  say(9)
+  t.same(heardBy(none, one, stranger, two, ours), [[], [3, 6], [], [], [8]])
+  t.same([...client.told, ...session.told], [], 'never outside a call where others could have caused it')
+})
+
+t.test('a server that is told with each request whether to log is heard on calls alone', async t => {
+  const world = new World({ a: { ...LOGS, revision: '2026-07-28' } })
+  const session = await world.client()
+  await session.get('tools/list')
+  const { link } = world.server('a')
+  link.notice(MESSAGE, { level: 'error', data: 1 })
+  const call = session.call('tools/call', { name: 'a__x' })
+  link.notice(MESSAGE, { level: 'debug', data: 2 }, world.server('a').last('tools/call'))
+  await session.get('logging/setLevel', { level: 'debug' })
+  link.notice(MESSAGE, { level: 'debug', data: 3 }, world.server('a').last('tools/call'))
+  link.notice(MESSAGE, { level: 'debug', data: 4 })
+  t.same(heardBy(call), [[3, 4]])
+  t.same(session.told, [])
+})

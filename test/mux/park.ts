@@ -31,6 +31,7 @@ const running = () => {
       run: (to, sink) => to.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
     },
     {
+      prepare: () => undefined,
       nowMs: () => parking.clock.nowMs(),
       forget: () => deeds.push('forgotten'),
       present: (_, outcome) => outcome,
