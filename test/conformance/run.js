@@ -113,7 +113,7 @@ const runClient = async ({ revision, era }) => {
   for (const scenario of await clientScenarios(revision)) {
     const args = ['client', '--command', command, '--scenario', scenario, '--spec-version', revision]
     const output = await runSuite(args, { CONFORMANCE_CLIENT: era })
-    const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(output) ?? [, 0, 1]
+    const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(output) ?? [undefined, 0, 1]
     lines.push(output, `✓ ${scenario}: ${passed} passed, ${all - passed} failed`)
   }
   return lines.join('\n')
