@@ -9,6 +9,7 @@ import type { HttpHandler } from '../wire/http.js'
 import { LIMITS } from '../wire/limits.js'
 import { IDENTITY } from './identity.js'
 import { PipeHosts } from './pipe-hosts.js'
+import type { ProxyStatus } from './status.js'
 
 /** The faces on one HTTP port. */
 export interface HttpFace {
@@ -37,10 +38,12 @@ export interface FaceContext {
   readonly log: Logger
   /** Whether nobody is let in any more, though those who are in may still finish. */
   readonly isDraining: () => boolean
+  /** For `/status`. */
+  readonly status: () => ProxyStatus
 }
 
 /**
- * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz` and `/readyz`, on one port.
+ * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz`, `/readyz` and `/status`, on one port.
  * Rejects with a Fault `unavailable` if it cannot listen.
  */
 export const serveHttp = async (listen: ListenConfig, around: FaceContext): Promise<HttpFace> => {

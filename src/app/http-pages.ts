@@ -1,10 +1,19 @@
 import express from 'express'
 import type { NodeHandler } from '../transport/http-front.js'
+import type { ProxyStatus } from './status.js'
+
+/** What the pages tell about. */
+export interface PagesContext {
+  readonly isDraining: () => boolean
+  readonly status: () => ProxyStatus
+}
 
 /** What is served beside the MCP endpoint; not on the message path, so that its cost does not matter there. */
-export const createPages = ({ isDraining }: { readonly isDraining: () => boolean }): NodeHandler => {
+export const createPages = ({ isDraining, status }: PagesContext): NodeHandler => {
   const app = express()
   app.disable('x-powered-by')
+  // An error that nobody foresaw is told without its stack.
+  app.set('env', 'production')
   app.use((_request, response, next) => {
     response.set('cache-control', 'no-store')
     next()
@@ -16,6 +25,10 @@ export const createPages = ({ isDraining }: { readonly isDraining: () => boolean
     if (isDraining()) response.status(503).json({ status: 'draining' })
     else response.json({ status: 'ready' })
   })
+  app.get('/status', (request, response) => {
+    if (isFromHere(request.socket)) response.json(status())
+    else response.status(403).json({ error: 'The status is told to programs of the same machine only' })
+  })
   app.use((_request, response) => {
     response.status(404).json({ error: 'Not found: the MCP endpoint is /mcp' })
   })
@@ -23,3 +36,14 @@ export const createPages = ({ isDraining }: { readonly isDraining: () => boolean
     app(request, response)
   }
 }
+
+/** The two ends of a connection. */
+interface Peer {
+  readonly remoteAddress?: string | undefined
+  readonly localAddress?: string | undefined
+}
+
+/** Whoever reaches an address of this machine from the same address is on it. */
+export const isFromHere = ({ remoteAddress, localAddress }: Peer): boolean =>
+  remoteAddress !== undefined &&
+  (remoteAddress === localAddress || /^(::1$|(::ffff:)?127\.)/.test(remoteAddress))

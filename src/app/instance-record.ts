@@ -24,7 +24,7 @@ export interface InstanceRecord {
 }
 
 /** The folder of the records. */
-export const recordFolder = (stateFolder: string): string => join(stateFolder, 'instances')
+export const recordFolder = (stateDir: string): string => join(stateDir, 'instances')
 
 /** Where the process ids that we see mean something: containers that share a home folder do not see each other's. */
 export const thisPlace = async (): Promise<string> =>

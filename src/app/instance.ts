@@ -5,7 +5,7 @@ import type { Logger } from '../kernel/logger.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../transport/process-table.js'
 import type { Children } from './children.js'
 import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
-import { stateFolder } from './state-folder.js'
+import { stateDir } from './state-key.js'
 import { sweep } from './sweep.js'
 
 /** What is written down beside what we can find out ourselves. */
@@ -24,7 +24,7 @@ export interface Household {
 
 /** Ends what earlier proxies left, and keeps a record of ours until it is closed; both go on by themselves. */
 export const settleIn = (household: Household): Instance => {
-  const around = { folder: stateFolder(), table: processTable(), log: household.log }
+  const around = { folder: stateDir(process.env), table: processTable(), log: household.log }
   void sweep({ ...around, clock: systemClock })
   return new Instance({ ...household, ...around })
 }

@@ -14,7 +14,7 @@ import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
 import { createLazySealer } from './sealer.js'
 import { stateDir } from './state-key.js'
-import { type ServerStatus, serverStatus } from './status.js'
+import { type ProxyStatus, proxyStatus } from './status.js'
 
 /** How a proxy is made, beside its configuration. */
 export interface ProxyOptions {
@@ -40,7 +40,8 @@ export interface Proxy {
   readonly reception: Reception
   /** The processes that run for it. */
   readonly children: Children
-  status(): ServerStatus[]
+  /** How it is, and how its servers are. */
+  status(): ProxyStatus
   /** Lets in no further calls, and waits up to `limitMs` for those that are under way. Never rejects. */
   drain(limitMs: number): Promise<void>
   /** Ends all faces, then all servers. Never rejects. */
@@ -77,7 +78,9 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   })
   const faces: { close(): Promise<void> }[] = []
   const gate = new Gate(router, clock)
-  const around = { reception: gate, clock, log, isDraining: () => gate.isShut }
+  const startedMs = clock.nowMs()
+  const status = (): ProxyStatus => proxyStatus({ router, gate, children, configs: byName, clock, startedMs })
+  const around = { reception: gate, clock, log, isDraining: () => gate.isShut, status }
   router.start()
   return {
     async listen(where = {}) {
@@ -99,7 +102,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     },
     reception: gate,
     children,
-    status: () => router.pool.servers.map(server => serverStatus(server)),
+    status,
     async drain(limitMs) {
       const calls = await gate.shut(limitMs)
       if (calls > 0) log.warn({ calls, limitMs }, 'calls were not over in time')

@@ -1,28 +1,135 @@
+import type { Catalog } from '../catalog/catalog.js'
+import { redactWords } from '../config/redact.js'
+import type { ServerConfig } from '../config/types.js'
+import type { Clock } from '../kernel/clock.js'
+import type { Fault } from '../kernel/faults.js'
+import type { ListName } from '../model/listing.js'
+import type { Gate } from '../mux/gate.js'
+import type { Router } from '../mux/router.js'
+import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
+import type { Children } from './children.js'
+import { IDENTITY } from './identity.js'
 
-/** How one server is, for people and programs. */
+/** How one server is, for people and programs. Holds no secrets. */
 export interface ServerStatus {
   readonly name: string
   readonly alias: string
+  /** That of its best connection. */
   readonly state: 'idle' | 'starting' | 'ready' | 'backoff'
+  /** For how long. */
+  readonly stateMs: number
+  readonly transport: ServerConfig['transport']['kind']
+  /** What it speaks; undefined until it was reached once. */
   readonly revision: string | undefined
+  /** Process ids, of a server that we start. */
+  readonly pids: readonly number[]
   readonly connections: number
+  readonly clients: number
+  /** What clients see of it; undefined until it was reached once. */
+  readonly items: Readonly<Record<ListName, number>> | undefined
+  /** In a row, up to now. */
+  readonly failures: number
   /** Why it is not reachable. */
   readonly why: string | undefined
+  /** Why it was last lost, or could not be reached, and how long ago; it may work again by now. */
+  readonly lastError: { readonly message: string; readonly agoMs: number } | undefined
+}
+
+/** What a status is read from. */
+export interface StatusContext {
+  readonly router: Router
+  readonly gate: Gate
+  readonly children: Children
+  /** By name. */
+  readonly configs: ReadonlyMap<string, ServerConfig>
+  readonly clock: Clock
+  readonly startedMs: number
 }
 
 const ORDER = ['ready', 'starting', 'backoff', 'idle'] as const
 
-/** The best state of any connection to the server. */
-export const serverStatus = (server: Server): ServerStatus => {
-  const states = [...server.connections].map(({ state }) => state)
-  const best = ORDER.map(at => states.find(state => state.at === at)).find(state => state !== undefined)
+/** How a server is at this moment. */
+const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
+  const nowMs = context.clock.nowMs()
+  const connections = [...server.connections]
+  const best = ORDER.map(at => connections.find(({ state }) => state.at === at)).find(
+    one => one !== undefined,
+  )
+  const words = ({ message }: Fault): string => redactWords(message, config)
+  const loss = lastLoss(connections)
   return {
     name: server.name,
     alias: server.options.alias,
-    state: best?.at ?? 'idle',
+    ...stateOf(best, nowMs),
+    transport: config.transport.kind,
     revision: server.facts?.revision,
-    connections: states.length,
-    why: best?.at === 'backoff' ? best.why.message : undefined,
+    pids: context.children.of(server.name),
+    connections: connections.length,
+    clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
+    items: server.facts === undefined ? undefined : countItems(server, context.router.catalog),
+    why: best?.state.at === 'backoff' ? words(best.state.why) : undefined,
+    lastError: loss && { message: words(loss.why), agoMs: Math.round(nowMs - loss.atMs) },
+  }
+}
+
+const stateOf = (best: Connection | undefined, nowMs: number) => {
+  if (best === undefined) return { state: 'idle', stateMs: 0, failures: 0 } as const
+  const { state, sinceMs } = best
+  return {
+    state: state.at,
+    stateMs: Math.round(nowMs - sinceMs),
+    failures: state.at === 'idle' ? 0 : state.failures,
+  }
+}
+
+const lastLoss = (connections: readonly Connection[]) =>
+  connections
+    .flatMap(({ lastLoss: loss }) => loss ?? [])
+    .sort((one, other) => other.atMs - one.atMs)
+    .at(0)
+
+const countItems = (server: Server, catalog: Catalog): Record<ListName, number> => {
+  const count = (list: ListName): number =>
+    catalog.merged(list).parts.find(({ index }) => index === server.index)?.items.length ?? 0
+  return {
+    tools: count('tools'),
+    prompts: count('prompts'),
+    resources: count('resources'),
+    templates: count('templates'),
+  }
+}
+
+/** How a proxy is, as `/status` tells it. Holds no secrets. */
+export interface ProxyStatus {
+  readonly name: string
+  readonly version: string
+  readonly pid: number
+  readonly state: 'ready' | 'draining'
+  readonly upMs: number
+  /** Clients that are known at the moment: sessions, and those who ask without one. */
+  readonly sessions: number
+  /** Requests under way. */
+  readonly calls: number
+  readonly rssBytes: number
+  readonly servers: readonly ServerStatus[]
+}
+
+/** How a proxy is at this moment. */
+export const proxyStatus = (context: StatusContext): ProxyStatus => {
+  const { clock, configs, gate, router, startedMs } = context
+  return {
+    name: IDENTITY.name,
+    version: IDENTITY.version,
+    pid: process.pid,
+    state: gate.isShut ? 'draining' : 'ready',
+    upMs: Math.round(clock.nowMs() - startedMs),
+    sessions: router.load.clients,
+    calls: gate.inside,
+    rssBytes: process.memoryUsage.rss(),
+    servers: router.pool.servers.flatMap(server => {
+      const config = configs.get(server.name)
+      return config === undefined ? [] : [serverStatus(server, config, context)]
+    }),
   }
 }

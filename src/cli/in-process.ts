@@ -53,7 +53,7 @@ export const inProcess = async (
   }
   const shutdown = createShutdown({ close, log, codeOf: signal => SIGNAL_CODES[signal] })
   const client = createLocalClient(proxy.reception, options)
-  const starts = watchStarts(() => proxy.status())
+  const starts = watchStarts(() => proxy.status().servers)
   let failure: { readonly thrown: unknown } | undefined
   const done = async (): Promise<number> => {
     try {

@@ -10,6 +10,7 @@ import { EXIT, EXIT_TABLE } from './exit-codes.js'
 import { list } from './list.js'
 import { flush, say, tolerateClosedPipes } from './output.js'
 import { serve } from './serve.js'
+import { status } from './status.js'
 import { stdio } from './stdio.js'
 import { CliError, type Verb } from './verb.js'
 
@@ -39,6 +40,7 @@ const run = async (argv: readonly string[]): Promise<number> => {
   addVerb(cli, check, command, choose)
   addVerb(cli, list, command, choose)
   addVerb(cli, call, command, choose)
+  addVerb(cli, status, command, choose)
   await cli.parseAsync()
   return chosen === undefined ? EXIT.ok : await chosen()
 }
@@ -58,7 +60,7 @@ const createCli = (words: readonly string[]): Argv =>
     .exitProcess(false)
     .strict()
     .recommendCommands()
-    .demandCommand(1, 1, 'name a command: serve, stdio, bridge, check, list or call')
+    .demandCommand(1, 1, 'name a command: serve, stdio, bridge, check, list, call or status')
     .check(checkRepeated)
     .help()
     .alias('help', 'h')
@@ -78,7 +80,19 @@ const wordsOf = (message: string): string => {
   return meant === undefined ? message : `${message}. Did you mean --${meant}?`
 }
 
-const SINGLE = ['config', 'host', 'port', 'socket', 'allow-remote', 'from', 'to', 'args', 'json', 'log-level']
+const SINGLE = [
+  'config',
+  'host',
+  'port',
+  'socket',
+  'allow-remote',
+  'from',
+  'to',
+  'args',
+  'json',
+  'log-level',
+  'url',
+]
 const FLAGS = [...SINGLE, 'allowed-host', 'header', 'env']
 
 /** The parser makes a list of what is given twice; only some flags are lists. */
@@ -115,7 +129,7 @@ const explain = (thrown: unknown, argv: readonly string[]): number => {
   return thrown instanceof Fault ? EXIT.failure : EXIT.negative
 }
 
-const VERBS = ['serve', 'stdio', 'bridge', 'check', 'list', 'call']
+const VERBS = ['serve', 'stdio', 'bridge', 'check', 'list', 'call', 'status']
 
 const helpFor = ([word]: readonly string[]): string =>
   word !== undefined && VERBS.includes(word) ? `${word} ` : ''

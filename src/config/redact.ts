@@ -67,3 +67,19 @@ export const redactConfig = (config: ProxyConfig): ProxyConfig => ({
   stateKeys: config.stateKeys.map(() => MASK),
   servers: config.servers.map(redactServer),
 })
+
+/** Values that are too short to be told from ordinary words. */
+const LEAST_SECRET = 6
+
+/** Somebody else's words for the eyes of a person: without the secrets of the server that they are about. */
+export function redactWords(words: string, { transport }: ServerConfig): string {
+  if (transport.kind === 'socket') return words
+  const values =
+    transport.kind === 'stdio'
+      ? Object.entries(transport.env).filter(([name]) => SECRET_NAME.test(name))
+      : Object.entries(transport.headers)
+  return values
+    .flatMap(([, value]) => [value, ...value.split(' ')])
+    .filter(value => value.length >= LEAST_SECRET)
+    .reduce((text, value) => text.replaceAll(value, MASK), words)
+}

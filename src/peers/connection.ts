@@ -41,6 +41,12 @@ export interface ConnectionContext {
   readonly log: Logger
 }
 
+/** Why a connection was lost, or could not be opened, and when. */
+export interface Loss {
+  readonly why: Fault
+  readonly atMs: number
+}
+
 /** One try to reach the server, and the link that came of it. */
 interface Attempt {
   readonly abort: AbortController
@@ -55,6 +61,8 @@ export class Connection {
   readonly clients = new Set<Client>()
   readonly #context: ConnectionContext
   #state: ServerState = IDLE
+  #sinceMs: number
+  #lastLoss: Loss | undefined
   #link: Downlink | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
@@ -70,10 +78,21 @@ export class Connection {
     this.share = share
     this.#context = context
     this.#idleSinceMs = context.clock.nowMs()
+    this.#sinceMs = this.#idleSinceMs
   }
 
   get state(): ServerState {
     return this.#state
+  }
+
+  /** Since when it is in that state, on the clock of the proxy. */
+  get sinceMs(): number {
+    return this.#sinceMs
+  }
+
+  /** Why it was last lost, or could not be opened; still known when it works again. */
+  get lastLoss(): Loss | undefined {
+    return this.#lastLoss
   }
 
   /** The link while the server can be asked. */
@@ -203,6 +222,7 @@ export class Connection {
 
   #lost(why: Fault): void {
     const { clock } = this.#context
+    this.#lastLoss = { why, atMs: clock.nowMs() }
     const failures = failuresSoFar(this.#state, clock.nowMs())
     const isFree = this.#state.at === 'ready' && failures < FREE_FAILURES
     const waitMs = isFree ? 0 : backoffMs(failures, RESTART)
@@ -227,7 +247,10 @@ export class Connection {
   }
 
   #step(event: ServerEvent): void {
-    this.#state = nextState(this.#state, event, this.#context.clock.nowMs())
+    const nowMs = this.#context.clock.nowMs()
+    const next = nextState(this.#state, event, nowMs)
+    if (next.at !== this.#state.at) this.#sinceMs = nowMs
+    this.#state = next
   }
 
   #unreachable(why: Fault): Fault {

@@ -5,7 +5,7 @@ import { runHere } from '../support/cli.js'
 const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 
 const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
-  ['', /name a command: serve, stdio, bridge, check, list or call/],
+  ['', /name a command: serve, stdio, bridge, check, list, call or status/],
   ['sevre', /Did you mean serve\?/],
   ['nonsense', /Unknown argument: nonsense/],
   ['serve --prot 1', /Unknown argument: prot\. Did you mean --port\?/],

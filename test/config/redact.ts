@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseConfig } from '../../src/config/parse.js'
-import { redactArgs, redactConfig, redactServer, redactUrl } from '../../src/config/redact.js'
+import { redactArgs, redactConfig, redactServer, redactUrl, redactWords } from '../../src/config/redact.js'
 
 const SECRET = 'hunter2hunter2'
 
@@ -86,4 +86,22 @@ t.test('a server that came out of no file is shown by its values', async t => {
   if (server === undefined) return t.fail('unusable')
   const { written: _, ...made } = server
   t.strictSame(redactServer(made), made)
+})
+
+t.test('words about a server are shown without its secrets', async t => {
+  const read = (entry: object) => {
+    const text = JSON.stringify({ mcpServers: { x: entry } })
+    const server = parseConfig(text, '/etc/mcp.json', {}).config?.servers[0]
+    if (server === undefined) throw new Error('bad test')
+    return server
+  }
+  const headers = { Authorization: `Bearer ${SECRET}`, 'X-Short': 'ab' }
+  const rows: readonly (readonly [object, string, string])[] = [
+    [{ url: 'http://h/', headers }, `no: ${SECRET} is bad`, 'no: *** is bad'],
+    [{ url: 'http://h/', headers }, `Bearer ${SECRET}`, '***'],
+    [{ url: 'http://h/', headers }, 'ab ab', 'ab ab'],
+    [{ command: 'x', env: { API_KEY: SECRET, LEVEL: 'verbose' } }, `${SECRET} verbose`, '*** verbose'],
+    [{ url: 'unix:///x' }, SECRET, SECRET],
+  ]
+  for (const [entry, words, shown] of rows) t.equal(redactWords(words, read(entry)), shown)
 })

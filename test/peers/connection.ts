@@ -325,3 +325,21 @@ t.test(
     }
   },
 )
+
+t.test('a connection remembers since when it is in its state, and why it was last lost', async t => {
+  const { server, connection, clock, pass } = create()
+  const startMs = clock.nowMs()
+  t.equal(connection.sinceMs, startMs)
+  t.equal(connection.lastLoss, undefined)
+  await pass(1000)
+  server.dialling = 'refuse'
+  await opened(connection)
+  t.match(connection.lastLoss, { why: { message: 'connection refused' }, atMs: startMs + 1000 })
+  t.equal(connection.sinceMs, startMs + 1000)
+  server.dialling = 'open'
+  await pass(2000)
+  await opened(connection)
+  await pass(500)
+  t.equal(connection.sinceMs, startMs + 3000)
+  t.equal(connection.lastLoss?.atMs, startMs + 1000, 'also when it works again')
+})

@@ -1,0 +1,14 @@
+import { processTable } from '../transport/process-table.js'
+import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
+import { stateDir } from './state-key.js'
+import { isAlive } from './sweep.js'
+
+/** The proxies of this user that run on this machine, the youngest first. */
+export const runningProxies = async (): Promise<InstanceRecord[]> => {
+  const records = await readRecords(recordFolder(stateDir(process.env)))
+  if (records.length === 0) return []
+  const [place, rows] = await Promise.all([thisPlace(), processTable().rows()])
+  return records
+    .filter(record => record.place === place && isAlive(record, rows))
+    .sort((one, other) => other.startedAt.localeCompare(one.startedAt))
+}

@@ -1,0 +1,160 @@
+import { resolve } from 'node:path'
+import type { Argv } from 'yargs'
+import type { InstanceRecord } from '../app/instance-record.js'
+import type { ProxyStatus, ServerStatus } from '../app/status.js'
+import { EXIT } from './exit-codes.js'
+import { print } from './output.js'
+import { stdoutLook, tableText } from './table.js'
+import { CliError, configOption, textOption, type Verb } from './verb.js'
+
+const options = (cli: Argv) =>
+  cli
+    .options({
+      url: textOption('The address of the proxy, any of those that it names when it starts'),
+      config: configOption,
+      json: { type: 'boolean', describe: 'One JSON document' },
+    })
+    .example('mcp-proxy status', 'How the proxy of this user is, and each of its servers')
+    .example('mcp-proxy status --url http://127.0.0.1:8808/mcp', 'That of another user, or in a container')
+    .example('mcp-proxy status --json | jq -r ".servers[] | select(.state != \\"ready\\").name"', '')
+
+type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
+
+/** Shows how a running proxy is. */
+export const status: Verb<Flags> = {
+  usage: 'status',
+  describe: 'Show how a running serve or bridge is, and each of its servers',
+  options,
+  async run(args) {
+    const url = args.url === undefined ? await findUrl(args.config) : statusUrl(args.url)
+    const text = await askFor(url)
+    const found = parseStatus(text, url)
+    print(args.json === true ? JSON.stringify(found, null, 2) : shown(found))
+    return EXIT.ok
+  },
+}
+
+// ── which proxy ──
+
+/** The one that runs, or the one of those that run with this configuration. Throws a CliError if that is not one. */
+const findUrl = async (config: string | undefined): Promise<URL> => {
+  const { runningProxies } = await import('../app/running.js')
+  const all = await runningProxies()
+  const file = config ?? process.env['MCP_PROXY_CONFIG']
+  const meant = all.filter(one => config === undefined || one.config === resolve(config))
+  const reachable = meant.filter(({ url }) => url !== undefined)
+  // The variable says which is meant among several, and is no reason not to show the only one.
+  const preferred = reachable.filter(one => file !== undefined && one.config === resolve(file))
+  const [one, another] = preferred.length === 1 ? preferred : reachable
+  if (one?.url === undefined) throw new CliError(EXIT.failure, noneWords(meant))
+  if (another === undefined) return statusUrl(one.url)
+  const list = reachable.map(each => `  ${nameOf(each)}`).join('\n')
+  throw new CliError(EXIT.usage, `several proxies run; choose one with --url or --config:\n${list}`)
+}
+
+const noneWords = (found: readonly InstanceRecord[]): string =>
+  found.length === 0
+    ? 'no proxy of this user runs here, or none with that configuration; one of another user is found with --url'
+    : `what runs has no port to ask: ${found.map(nameOf).join(', ')}`
+
+const nameOf = ({ verb, pid, url, config }: InstanceRecord): string =>
+  [`${verb}, pid ${pid}`, url, config].filter(part => part !== undefined).join(', ')
+
+const statusUrl = (text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new CliError(EXIT.usage, '--url must be a whole http address, such as http://127.0.0.1:8808/mcp')
+  }
+  return new URL('/status', url)
+}
+
+// ── what it says ──
+
+const LIMIT_MS = 5000
+
+const askFor = async (url: URL): Promise<string> => {
+  let response: Response
+  try {
+    response = await fetch(url, { signal: AbortSignal.timeout(LIMIT_MS), redirect: 'error' })
+  } catch (thrown) {
+    const isLate = thrown instanceof Error && thrown.name === 'TimeoutError'
+    const why = isLate ? `no answer within ${LIMIT_MS / 1000} s` : 'nobody answers'
+    throw new CliError(EXIT.failure, `${url.host} cannot be reached: ${why}`)
+  }
+  if (response.ok) return await response.text()
+  await response.body?.cancel()
+  const words =
+    response.status === 403 ? 'tells its status to programs of the same machine only' : 'is no mcp-proxy'
+  throw new CliError(EXIT.failure, `${url.host} ${words} (HTTP ${response.status})`)
+}
+
+const parseStatus = (text: string, { host }: URL): ProxyStatus => {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isStatus(value)) return value
+  } catch {
+    // The same as something else.
+  }
+  throw new CliError(EXIT.failure, `${host} is no mcp-proxy`)
+}
+
+const isStatus = (value: unknown): value is ProxyStatus =>
+  typeof value === 'object' && value !== null && 'servers' in value && Array.isArray(value.servers)
+
+// ── for people ──
+
+const HEADINGS = [
+  'NAME',
+  'STATE',
+  'SINCE',
+  'TRANSPORT',
+  'REVISION',
+  'PID',
+  'TOOLS',
+  'CLIENTS',
+  'FAILURES',
+  'LAST ERROR',
+]
+
+const shown = (found: ProxyStatus): string => {
+  const head = [
+    `${found.name} ${found.version}`,
+    `pid ${found.pid}`,
+    found.state,
+    `up ${spanText(found.upMs)}`,
+    count(found.sessions, 'session'),
+    `${count(found.calls, 'call')} under way`,
+    `${Math.round(found.rssBytes / 2 ** 20)} MiB`,
+  ]
+  return `${head.join(', ')}\n\n${tableText(HEADINGS, found.servers.map(rowOf), stdoutLook())}`
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
+
+const rowOf = (server: ServerStatus): string[] => [
+  server.name,
+  server.state,
+  server.connections === 0 ? '-' : spanText(server.stateMs),
+  server.transport,
+  server.revision ?? '-',
+  server.pids.join(' ') || '-',
+  String(server.items?.tools ?? '-'),
+  String(server.clients),
+  String(server.failures),
+  server.lastError === undefined
+    ? ''
+    : `${spanText(server.lastError.agoMs)} ago: ${server.lastError.message}`,
+]
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+] as const
+
+/** A span of time in its largest unit. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1]
+  return `${Math.floor(seconds / size)}${unit}`
+}

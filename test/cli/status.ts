@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { spanText } from '../../src/cli/status.js'
+import { configFile, type Running, runHere, socketFile, startBin, tiny } from '../support/cli.js'
+import { until } from '../support/processes.js'
+import { RawClient } from '../support/raw-client.js'
+
+const SECRET = 'hunter2hunter2'
+
+const start = async (t: Test, servers: object, more: object = {}) => {
+  const file = configFile(t, servers, more)
+  const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
+  const url = (await proxy.line(/listening/)).split(' ').at(-1) ?? ''
+  return { proxy, file, url }
+}
+
+const end = async (proxy: Running): Promise<void> => {
+  proxy.child.kill('SIGTERM')
+  await proxy.exited
+}
+
+t.test('status shows how the running proxy is, and each of its servers, without secrets', async t => {
+  t.match(await runHere(t, 'status'), { code: 4, out: '', err: /no proxy of this user runs here/ })
+  const dies = `console.error('${SECRET}'); process.exit(3)`
+  const { proxy, file, url } = await start(t, {
+    one: tiny(),
+    dies: { command: process.execPath, args: ['-e', dies], env: { API_TOKEN: SECRET } },
+    never: tiny(),
+  })
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.request('tools/list')
+  // The record is written right after the port is open.
+  await until(async () => (await runHere(t, 'status')).code === 0, 'the record')
+  const { out } = await runHere(t, 'status')
+  t.match(out, /^mcp-proxy \S+, pid \d+, ready, up \d+[smh], 1 session, 0 calls under way, \d+ MiB$/m)
+  t.match(out, /^NAME +STATE +SINCE +TRANSPORT +REVISION +PID +TOOLS +CLIENTS +FAILURES +LAST ERROR$/m)
+  t.match(out, /^one +ready +\d+[sm] +stdio +2025-11-25 +\d+ +6 +1 +0$/m)
+  t.match(out, /^dies +(backoff|starting) .* \d+[sm] ago: exited with code 3$/m)
+  const json = await runHere(t, 'status', '--json', '--config', file)
+  const found = JSON.parse(json.out)
+  t.match(found, { name: 'mcp-proxy', pid: proxy.child.pid, state: 'ready', sessions: 1, calls: 0 })
+  t.match(found.servers[0], {
+    name: 'one',
+    state: 'ready',
+    transport: 'stdio',
+    items: { tools: 6, prompts: 1 },
+  })
+  t.match(found.servers[1].lastError, { message: 'exited with code 3' })
+  t.same((await runHere(t, 'status', '--url', url)).code, 0)
+  t.notMatch(out + json.out, SECRET)
+  await end(proxy)
+  t.match(await runHere(t, 'status'), { code: 4, err: /no proxy of this user runs here/ })
+})
+
+t.test('of several proxies one must be chosen', async t => {
+  const first = await start(t, { one: tiny() })
+  const second = startBin(t, ['bridge', '--port', '0', '--', process.execPath, '-e', '0'])
+  await second.line(/listening/)
+  await until(async () => (await runHere(t, 'status')).code === 2, 'both records')
+  t.match((await runHere(t, 'status')).err, new RegExp(`serve, pid ${first.proxy.child.pid}, ${first.url}`))
+  t.equal((await runHere(t, 'status', '--config', first.file)).code, 0)
+  t.equal((await runHere(t, 'status', '--config', '/nowhere.json')).code, 4)
+  await Promise.all([end(first.proxy), end(second)])
+})
+
+t.test('a proxy without a port cannot be asked', async t => {
+  const proxy = startBin(t, [
+    'bridge',
+    '--to',
+    'unix',
+    '--socket',
+    socketFile(t),
+    '--',
+    process.execPath,
+    '-e',
+    '0',
+  ])
+  await proxy.line(/listening/)
+  const words = /what runs has no port to ask: bridge, pid \d+/
+  await until(async () => words.test((await runHere(t, 'status')).err), 'the record')
+  await end(proxy)
+})
+
+t.test('what is no proxy is told so', async t => {
+  const server = createServer((_request, response) => response.end('<html>')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const ask = async (url: string) => {
+    const { code, err } = await runHere(t, 'status', '--url', url)
+    return [code, err]
+  }
+  t.same(await ask(`http://127.0.0.1:${port}/mcp`), [4, `mcp-proxy: 127.0.0.1:${port} is no mcp-proxy\n`])
+  t.match(await ask('http://127.0.0.1:1/mcp'), [4, /127\.0\.0\.1:1 cannot be reached: nobody answers/])
+  t.match(await ask('nonsense'), [2, /--url must be a whole http address/])
+  t.match(await ask('unix:///x'), [2, /--url must be a whole http address/])
+})
+
+t.test('a span of time is told in its largest unit', async t => {
+  const rows = { 0: '0s', 59_999: '59s', 60_000: '1m', 3_599_000: '59m', 7_200_000: '2h', 200_000_000: '2d' }
+  for (const [ms, text] of Object.entries(rows)) t.equal(spanText(Number(ms)), text)
+})
