@@ -81,8 +81,11 @@ export class Catalog {
     return view
   }
 
-  /** A page of a merged list. Rejects with a Fault for a bad cursor, or if no server could be reached. */
-  async page(list: ListName, cursor: string | undefined, waitMs?: number): Promise<Page> {
+  /**
+   * A page of a merged list; servers that are starting are waited for as for any list, or for `waitMs` if that is longer.
+   * Rejects with a Fault for a bad cursor, or if no server could be reached.
+   */
+  async page(list: ListName, cursor: string | undefined, waitMs = 0): Promise<Page> {
     const faults = await this.#refresh(list, server => !this.#isFresh(server, list), waitMs)
     const [fault] = faults
     if (fault !== undefined && faults.length === this.#slices.size && !this.#isKnown(list)) throw fault
@@ -167,11 +170,7 @@ export class Catalog {
   }
 
   /** Reads a list from some servers at once; resolves with why they could not be read, as far as known in time. */
-  async #refresh(
-    list: ListName,
-    isWanted: (server: Server) => boolean,
-    waitMs = this.#options.listWaitMs,
-  ): Promise<Fault[]> {
+  async #refresh(list: ListName, isWanted: (server: Server) => boolean, waitMs = 0): Promise<Fault[]> {
     const faults: Fault[] = []
     const { listWaitMs, startupWaitMs, clock } = this.#options
     const reads = [...this.#slices.keys()].filter(isWanted).map(server => ({
@@ -182,7 +181,7 @@ export class Catalog {
       isWorthWaiting: server.unansweredMs <= startupWaitMs + listWaitMs,
     }))
     const waits = reads.filter(({ isWorthWaiting }) => isWorthWaiting).map(({ read }) => read)
-    if (waits.length > 0) await withLimit(Promise.all(waits), waitMs, clock)
+    if (waits.length > 0) await withLimit(Promise.all(waits), Math.max(listWaitMs, waitMs), clock)
     return faults
   }
 

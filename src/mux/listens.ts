@@ -51,8 +51,13 @@ export class Listens {
   }
 
   /** Those who are told of changed lists. */
-  get audience(): Iterable<Audience> {
+  get audience(): readonly Listen[] {
     return [...this.#byPrincipal.values()].flatMap(listens => [...listens])
+  }
+
+  /** Whether anybody was promised to hear of changes of a list. */
+  hears(list: ListName): boolean {
+    return this.audience.some(listen => listen.hears(list))
   }
 
   /** Serves `subscriptions/listen`; whatever is wrong with it ends it. */
@@ -149,6 +154,10 @@ class Listen implements Subscriber, Audience {
     for (const list of listsOf(honoured)) this.#since.set(list, this.#context.versionOf(list))
     this.at = 'open'
     this.call.tell('notifications/subscriptions/acknowledged', acknowledgement(honoured))
+  }
+
+  hears(list: ListName): boolean {
+    return this.#since.has(list)
   }
 
   /**

@@ -12,6 +12,14 @@ export interface OverviewContext {
   readonly isAlone: boolean
 }
 
+/** Servers that are starting; the promise never rejects. */
+export interface Start {
+  readonly started: Promise<unknown>
+  readonly restMs: number
+}
+
+const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
+
 /** What all servers can do together, and how they are reached in the first place. */
 export class Overview {
   readonly #context: OverviewContext
@@ -34,17 +42,23 @@ export class Overview {
 
   /** Starts the servers that were not reached yet, on behalf of a client, and waits within the start-up wait. Never rejects. */
   async reach(client: Client): Promise<void> {
-    if (this.current.isComplete) return
-    const { clock, startupWaitMs } = this.#context
+    const { started, restMs } = this.start(client)
+    if (restMs > 0) await withLimit(started, restMs, this.#context.clock)
+  }
+
+  /** The same without waiting: tells for how long one should, which is nothing if all were reached or had their time. */
+  start(client: Client): Start {
+    if (this.current.isComplete) return NOTHING_TO_START
+    const { servers, startupWaitMs } = this.#context
     // A server that we know already need not run for a client that may never use it.
-    const starts = this.#context
-      .servers()
+    const starts = servers()
       .filter(server => server.facts === undefined)
       .map(server => ({ started: startFor(server, client), restMs: startupWaitMs - server.unansweredMs }))
       .filter(({ restMs }) => restMs > 0)
-    if (starts.length === 0) return
-    const restMs = Math.max(...starts.map(start => start.restMs))
-    await withLimit(Promise.all(starts.map(start => start.started)), restMs, clock)
+    return {
+      started: Promise.all(starts.map(start => start.started)),
+      restMs: Math.max(0, ...starts.map(start => start.restMs)),
+    }
   }
 }
 

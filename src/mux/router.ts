@@ -1,6 +1,7 @@
 import { Catalog } from '../catalog/catalog.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
+import { LIST_NAMES, LISTS } from '../catalog/walk.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
@@ -212,9 +213,10 @@ export class Router implements Reception, ConnectionListener {
     if (server !== undefined && !isThere(server)) this.catalog.wentAway(server)
   }
 
-  /** Whether somebody who is asked between two requests would come back to nothing. */
+  /** Whether somebody who is asked between two requests would come back to nothing, or whoever listens would hear nothing. */
   isKept(connection: Connection): boolean {
-    return [...this.#calls.on(connection)].some(({ call }) => call.client.asking === 'returned')
+    const isAwaited = [...this.#calls.on(connection)].some(({ call }) => call.client.asking === 'returned')
+    return isAwaited || this.#isHeard(connection)
   }
 
   joined(connection: Connection): void {
@@ -249,22 +251,14 @@ export class Router implements Reception, ConnectionListener {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      const { result, version, hints } = await this.catalog.page(list, cursor, this.#firstWaitMs(call.client))
+      // What a client sees must not depend on whether it asked before what there is: it waits as long for servers that start.
+      const waitMs = call.client.asking === 'returned' ? this.#overview.start(call.client).restMs : 0
+      const { result, version, hints } = await this.catalog.page(list, cursor, waitMs)
       if (cursor === undefined) this.#guests.saw(call.client, list, version)
       call.end({ kind: 'result', result, hints })
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
-  }
-
-  /**
-   * What a client sees must not depend on whether it asked before what there is: one that was not welcomed waits as long
-   * for servers that start. Undefined if there is nothing to make up for.
-   */
-  #firstWaitMs(client: Client): number | undefined {
-    if (client.asking === 'pushed' || this.#overview.current.isComplete) return undefined
-    void this.#overview.reach(client)
-    return this.#options.startupWaitMs
   }
 
   async #feed(call: Call, wants: boolean): Promise<void> {
@@ -274,6 +268,14 @@ export class Router implements Reception, ConnectionListener {
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
+  }
+
+  /** Whether it is the only way to learn of changes that somebody listens for. */
+  #isHeard({ server: { name } }: Connection): boolean {
+    const server = this.pool.byName(name)
+    if (server === undefined || [...server.connections].length > 1) return false
+    const { facts } = server
+    return LIST_NAMES.some(list => facts?.capabilities[LISTS[list].capability] && this.#listens.hears(list))
   }
 
   *#connections(): Iterable<Connection> {

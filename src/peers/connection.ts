@@ -22,7 +22,7 @@ export interface ConnectionListener {
   lost(connection: Connection, why: Fault): void
   /** A client will use this connection from now on. */
   joined(connection: Connection, client: Client): void
-  /** Whether it must stay although no client uses it: one that left will come back for an answer. */
+  /** Whether it must stay although no client uses it: one that left will come back for an answer, or somebody listens. */
   isKept(connection: Connection): boolean
   asked(connection: Connection, ask: Ask): void
   noticed(
@@ -232,7 +232,7 @@ export class Connection {
 
   /** Whether anybody would miss the server. */
   #isNeeded(): boolean {
-    return this.clients.size > 0 || this.server.start === 'eager'
+    return this.clients.size > 0 || this.server.start === 'eager' || this.#context.listener.isKept(this)
   }
 
   /** Timers may fire a moment early, so this does not ask `open` whether it is time. */

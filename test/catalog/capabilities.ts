@@ -33,6 +33,29 @@ t.test('what any server can do, all of them together can', async t => {
   t.match(joined().capabilities, { tools: false, resources: undefined })
 })
 
+t.test('servers of all revisions count, and tasks and extensions of none', t => {
+  t.same(
+    joined(
+      { tools: [], revision: '2024-11-05' },
+      { prompts: [], revision: '2025-11-25', capabilities: { completions: true } },
+      { resources: [], revision: '2026-07-28', capabilities: { logging: true } },
+    ),
+    {
+      capabilities: {
+        tools: true,
+        prompts: true,
+        resources: { subscribe: true },
+        completions: true,
+        logging: true,
+      },
+      instructions: undefined,
+      isComplete: true,
+    },
+  )
+  t.equal(joined({ tools: [] }, undefined).isComplete, false, 'there may be more')
+  t.end()
+})
+
 t.test(
   'what a server that is still unknown may bring is announced, for it cannot be added later',
   async t => {

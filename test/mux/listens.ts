@@ -249,6 +249,24 @@ t.test('when a server was lost and is back, who listens hears what it may have m
   ])
 })
 
+t.test('a server runs as long as somebody listens for changes of its lists', async t => {
+  const world = new World({ a: { tools: [tool('x')] }, b: { prompts: [] } })
+  const [first, client] = [await ready(world), world.modern()]
+  const call = await listen(client, { toolsListChanged: true })
+  first.leave()
+  await world.pass(3_600_000, 60_000)
+  const open = () => world.servers.map(({ links }) => links.filter(link => !link.isClosed).length)
+  t.same(open(), [1, 0])
+  world.server('a').lists.tools = []
+  world.server('a').link.drop()
+  await world.pass(500, 10)
+  t.same(open(), [1, 0], 'it is started again')
+  t.same(call.told.slice(1), [[TOOLS_CHANGED, undefined]])
+  call.cancel()
+  await world.pass(3_600_000, 60_000)
+  t.same(open(), [0, 0])
+})
+
 t.test('a principal has eight requests that listen, and a place again when one of them ends', async t => {
   const world = sources()
   const client = await ready(world)
