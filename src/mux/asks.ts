@@ -116,7 +116,8 @@ export class Asks {
       clock,
       newElicitationId: randomUUID,
       ask: ask => {
-        if (this.#hasRoom(connection, ask)) this.#relay(connection, ask, client, live)
+        if (this.#hasRoom(connection, ask))
+          this.#put(this.#passed(connection, ask, { live, isRepaired: false }), client, live)
       },
       elicitationComplete: elicitationId =>
         live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
@@ -135,26 +136,30 @@ export class Asks {
   #push(connection: Connection, ask: Ask, client: Client, live: LiveCall | undefined): void {
     const id = ask.params && textMember(ask.params, 'elicitationId')
     if (id !== undefined) this.#context.visits.shown(connection, client, id)
-    this.#relay(connection, ask, client, live)
+    this.#put(this.#passed(connection, ask, { live, isRepaired: true }), client, live)
   }
 
-  #relay(connection: Connection, ask: Ask, client: Client, live: LiveCall | undefined): void {
-    const passed = this.#passed(connection, ask, live)
+  #put(passed: PassedAsk, client: Client, live: LiveCall | undefined): void {
     live?.asking(passed)
     client.ask(passed, live?.call)
   }
 
   #park(connection: Connection, ask: Ask, live: LiveCall): void {
-    const passed = this.#passed(connection, ask, live)
+    const passed = this.#passed(connection, ask, { live, isRepaired: true })
     if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
   }
 
-  #passed(connection: Connection, ask: Ask, live: LiveCall | undefined): PassedAsk {
+  #passed(
+    connection: Connection,
+    ask: Ask,
+    { live, isRepaired }: { readonly live: LiveCall | undefined; readonly isRepaired: boolean },
+  ): PassedAsk {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
-    const passed = new PassedAsk(ask, this.#paramsFor(ask), () => {
+    const over = (): void => {
       this.#closeOne(connection)
       live?.answered(passed)
-    })
+    }
+    const passed = new PassedAsk(ask, { params: this.#paramsFor(ask), isRepaired, over })
     return passed
   }
 

@@ -14,6 +14,16 @@ import { type Answer, resulted } from '../model/outcome.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
+/** How a question is passed on. */
+export interface Passing {
+  /** What the client is asked, instead of what the server wrote. */
+  readonly params: JsonText | undefined
+  /** Whether the server itself reads the answer, so that it must be one that servers understand. */
+  readonly isRepaired: boolean
+  /** Told when the question is answered or withdrawn. */
+  over(): void
+}
+
 /** A question on its way to a client: tells when it is over, and repairs what the client answers. */
 export class PassedAsk implements Ask {
   readonly method: string
@@ -22,14 +32,14 @@ export class PassedAsk implements Ask {
   readonly wantsProgress: boolean
   onWithdrawn: ((reason: CancelReason) => void) | undefined
   readonly #ask: Ask
-  readonly #over: () => void
+  readonly #passing: Passing
   #isOver = false
 
-  constructor(ask: Ask, params: JsonText | undefined, over: () => void) {
+  constructor(ask: Ask, passing: Passing) {
     this.#ask = ask
-    this.#over = over
+    this.#passing = passing
     this.method = ask.method
-    this.params = params
+    this.params = passing.params
     this.wantsProgress = ask.wantsProgress
     ask.onWithdrawn = reason => {
       if (!this.#close()) return
@@ -38,7 +48,8 @@ export class PassedAsk implements Ask {
   }
 
   answer(outcome: Answer): void {
-    if (this.#close()) this.#ask.answer(answerFor(this.method, outcome))
+    if (!this.#close()) return
+    this.#ask.answer(this.#passing.isRepaired ? answerFor(this.method, outcome) : outcome)
   }
 
   progress(params: JsonText): void {
@@ -48,7 +59,7 @@ export class PassedAsk implements Ask {
   #close(): boolean {
     if (this.#isOver) return false
     this.#isOver = true
-    this.#over()
+    this.#passing.over()
     return true
   }
 }

@@ -161,6 +161,11 @@ export class RoundDriver implements DownCall {
   #answered(round: OpenRound, question: RoundQuestion, outcome: Answer): void {
     if (this.#round !== round) return
     round.asks.delete(question.key)
+    // Nobody is there any more: the server must not take that for an answer.
+    if (outcome.kind === 'fault' && outcome.fault.code === 'disconnected') {
+      this.#abort(outcome.fault.message)
+      return
+    }
     round.answers.set(question.key, outcome)
     const { elicitationId } = question
     if (elicitationId !== undefined && isAccepted(outcome)) this.#elicitations.push(elicitationId)
