@@ -1,5 +1,6 @@
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import { newClientId } from '../model/client-ids.js'
 import type { Ask, Call, CancelReason, Client, Reception, Welcome } from '../model/links.js'
 import { LIST_METHODS } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
@@ -38,11 +39,8 @@ export const createLocalClient = (reception: Reception, options: LocalClientOpti
   }
 }
 
-// Uplinks count their ids upwards from 1; ours must not meet theirs.
-let lastId = 0
-
 class Local implements Client {
-  readonly id: number
+  readonly id = newClientId()
   readonly principal: Principal = 'local'
   readonly revision = NEWEST_LEGACY
   readonly asking = 'pushed'
@@ -55,8 +53,6 @@ class Local implements Client {
   #isClosed = false
 
   constructor(reception: Reception, options: LocalClientOptions) {
-    lastId -= 1
-    this.id = lastId
     this.options = options
     this.#reception = reception
     this.welcome = reception.welcome(this)

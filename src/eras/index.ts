@@ -1,5 +1,5 @@
 /** The only door to the eras: who wires the proxy asks here, and nobody else knows how an era works inside. */
-export { createHttpHost } from './legacy/http-host.js'
+export { createHttpHost } from './http-host.js'
 export {
   type LinkOptions,
   openLegacyHttp,
@@ -7,5 +7,5 @@ export {
   openLegacySse,
   openLegacyUrl,
 } from './legacy/open.js'
-export { servePipe } from './legacy/pipe-host.js'
-export { createSseHost } from './legacy/sse-host.js'
+export { servePipe } from './pipe-host.js'
+export { createSseHost } from './sse-host.js'

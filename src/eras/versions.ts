@@ -1,10 +1,11 @@
 import { LEGACY_REVISIONS, type Revision } from '../model/revision.js'
+import { MODERN_REVISION } from './modern/methods.js'
 
 /** A revision whose requests stand for themselves: each names its version in `_meta`. */
 export type ModernRevision = Exclude<Revision, (typeof LEGACY_REVISIONS)[number]>
 
 /** Revisions that are spoken without a handshake, newest first. */
-export const MODERN_REVISIONS = ['2026-07-28'] as const satisfies readonly ModernRevision[]
+export const MODERN_REVISIONS = [MODERN_REVISION] as const satisfies readonly ModernRevision[]
 
 /** Revisions that `initialize` may agree on, newest first: what is offered where nothing else is spoken. */
 export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse()
@@ -16,7 +17,7 @@ export const SUPPORTED: readonly string[] = [...MODERN_REVISIONS, ...SUPPORTED_L
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)
 
-const OLDEST_MODERN = '2026-07-28'
+const OLDEST_MODERN = MODERN_REVISION
 
 /** Whether a version is older than the first without a handshake; versions are ISO dates, anything else is newer. */
 export const isBeforeModern = (version: string): boolean =>

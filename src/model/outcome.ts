@@ -19,6 +19,8 @@ export type Answer =
       readonly error: JsonText
       /** The revision whose codes it is written in, if known: some codes mean something else in another one. */
       readonly revision?: Revision | undefined
+      /** The name of the server whose words they are, if known, for words of our own about them. */
+      readonly server?: string | undefined
     }
   | { readonly kind: 'fault'; readonly fault: Fault }
 

@@ -33,5 +33,12 @@ export interface ServerFacts {
   readonly instructions: string | undefined
 }
 
+/** Who we say that we are, on both sides. */
+export interface Identity {
+  readonly name: string
+  readonly version: string
+  readonly title: string
+}
+
 /** Whose data this is: sessions, subscriptions and shared connections never cross principals. */
 export type Principal = string

@@ -1,3 +1,9 @@
+import type { Clock } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
+import type { Reception } from '../model/links.js'
+import type { Identity, Principal } from '../model/peer.js'
+import type { HttpRequest } from '../wire/http.js'
+
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
 export interface ReplyStream {
   /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
@@ -16,4 +22,22 @@ export interface Outlet {
   ask(frame: Buffer, undeliverable: () => void): void
   /** The id of the next question to this client; unguessable where others could answer in its place. */
   nextAskId(): number | string
+}
+
+/** What everyone needs who listens to a client. */
+export interface UplinkOptions {
+  readonly reception: Reception
+  readonly identity: Identity
+  readonly log: Logger
+}
+
+/** What whoever carries the messages of clients needs beside that. */
+export interface HostOptions extends UplinkOptions {
+  readonly clock: Clock
+}
+
+/** The same over HTTP. */
+export interface HttpHostOptions extends HostOptions {
+  /** Whose request this is. */
+  readonly principalOf: (request: HttpRequest) => Principal
 }

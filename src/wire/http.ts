@@ -31,6 +31,12 @@ export interface HttpResponder {
   onGone(then: () => void): void
 }
 
+/** One request, and the way to answer it. */
+export interface HttpExchange {
+  readonly request: HttpRequest
+  readonly responder: HttpResponder
+}
+
 /** PORT, server side. What `transport/http-server` calls for every request to an endpoint. */
 export type HttpHandler = (request: HttpRequest, responder: HttpResponder) => void
 

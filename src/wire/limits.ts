@@ -8,4 +8,6 @@ export const LIMITS = {
   batchMessages: 50,
   /** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
   handleBytes: 256,
+  /** What may pile up on the event stream of a request in front of a client that does not read: it is cut off above it. */
+  streamBacklogBytes: 4 * 1024 * 1024,
 } as const

@@ -1,3 +1,5 @@
+import type { HttpHeaders } from './http.js'
+
 /** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
   const [type = ''] = (contentType ?? '').split(';', 1)
@@ -41,3 +43,9 @@ const withoutQuotes = (header: string): string => header.replaceAll(/"(?:\\[\s\S
 
 const isRefused = (range: string): boolean =>
   range.split(';').some(parameter => /^\s*q\s*=\s*0(?:\.0*)?\s*$/i.test(parameter))
+
+/** Whether the client takes an answer as one JSON text. */
+export const takesJson = ({ accept }: HttpHeaders): boolean => accepts(accept, 'application/json')
+
+/** Whether the client takes an answer as an event stream. */
+export const takesEvents = ({ accept }: HttpHeaders): boolean => accepts(accept, 'text/event-stream')

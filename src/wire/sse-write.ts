@@ -1,3 +1,10 @@
+/** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
+export const SSE_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const
+
 /** Keeps an event stream alive through proxies: a comment, which readers ignore. */
 export const SSE_COMMENT = Buffer.from(':\n\n')
 

@@ -315,7 +315,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'PI-3': [
     ['eras/legacy/http-host.ts', 'an answer that takes long becomes a stream, and streams are kept alive'],
-    ['eras/legacy/sse-host.ts', 'a comment every 15 s keeps a silent stream alive'],
+    ['eras/sse-host.ts', 'a comment every 15 s keeps a silent stream alive'],
   ],
   'RO-5': [
     [
@@ -360,7 +360,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'SE-6': [
     ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
-    ['eras/legacy/sse-host.ts', 'a session of somebody else is as unknown as none'],
+    ['eras/sse-host.ts', 'a session of somebody else is as unknown as none'],
   ],
   'SE-8': [
     [
@@ -416,17 +416,11 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'TR-10': [
     [
-      'eras/legacy/sse-host.ts',
+      'eras/sse-host.ts',
       'the stream begins by saying where to POST: a relative URI with an id that nobody can guess',
     ],
-    [
-      'eras/legacy/sse-host.ts',
-      'a POST is taken with 202 and answered on the stream, one line of data per message',
-    ],
-    [
-      'eras/legacy/sse-host.ts',
-      'clients of SDK v1 connect, call many tools at once, hear progress and are asked',
-    ],
+    ['eras/sse-host.ts', 'a POST is taken with 202 and answered on the stream, one line of data per message'],
+    ['eras/sse-host.ts', 'clients of SDK v1 connect, call many tools at once, hear progress and are asked'],
   ],
   'TR-11': [
     ['eras/legacy/sse-channel.ts', 'an endpoint at another origin is refused, and the stream is ended'],

@@ -1,10 +1,63 @@
 import type { Fault } from '../../kernel/faults.js'
-import type { JsonText } from '../../kernel/json-text.js'
+import {
+  at,
+  type JsonText,
+  membersOf,
+  rawText,
+  stringOf,
+  textOf,
+  withMember,
+} from '../../kernel/json-text.js'
 import { faultText, RPC_CODES } from '../../model/fault-table.js'
+import { asInternalError, errorCodeOf, withErrorCode } from '../../rpc/error-text.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */
 const RESOURCE_NOT_FOUND = -32002
 
+/** Codes of 2026-07-28 (basic, "Error Codes"): no older client knows them. */
+const HEADER_MISMATCH = -32020
+const MISSING_CAPABILITY = -32021
+const UNSUPPORTED_VERSION = -32022
+
+const NONE = rawText('{}')
+
 /** A fault of ours as a legacy client reads it. */
 export const encodeFault = (fault: Fault): JsonText =>
   faultText(fault, fault.code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[fault.code])
+
+/**
+ * A modern server's error in the codes that a legacy client knows. `uri` is that of `resources/read`: the error for one that is
+ * not there has a code of its own in the older revisions.
+ */
+export const projectError = (
+  error: JsonText,
+  { server, uri }: { readonly server: string | undefined; readonly uri: string | undefined },
+): JsonText => {
+  const code = errorCodeOf(error)
+  switch (code) {
+    case RPC_CODES['invalid-params']: {
+      const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
+      return isThat ? withErrorCode(error, RESOURCE_NOT_FOUND) : error
+    }
+    case MISSING_CAPABILITY: {
+      const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
+      const what = names === '' ? 'a client capability' : `client capability ${names}`
+      const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${what}`
+      return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
+    }
+    case HEADER_MISMATCH:
+    case UNSUPPORTED_VERSION:
+      return asInternalError(error, code)
+    default:
+      return error
+  }
+}
+
+/** What a server requires, for people: `sampling, elicitation.url`. */
+const capabilityNames = (required: JsonText): string =>
+  membersOf(required)
+    .flatMap(({ key, value }) => {
+      const inner = membersOf(value)
+      return inner.length === 0 ? [key] : inner.map(member => `${key}.${member.key}`)
+    })
+    .join(', ')

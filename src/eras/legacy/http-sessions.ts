@@ -1,11 +1,11 @@
 import type { Clock } from '../../kernel/clock.js'
 import { unguessableId } from '../../kernel/ids.js'
 import type { Principal } from '../../model/peer.js'
-import type { Outlet } from '../../rpc/host.js'
+import type { HostOptions, Outlet } from '../../rpc/host.js'
 import type { HttpResponder } from '../../wire/http.js'
 import { EventStream, type LiveStream, PostStream, type StreamContext } from './http-streams.js'
 import { Replay } from './replay.js'
-import { LegacyUplink, type UplinkOptions } from './uplink.js'
+import { LegacyUplink } from './uplink.js'
 
 /** Notifications that wait for a standalone stream; at the limit the oldest goes. */
 const QUEUE_MAX = 100
@@ -38,11 +38,7 @@ export class HttpSession implements Outlet {
   /** Notifications and questions that wait for a standalone stream, in order. */
   #waiting: Waiting[] = []
 
-  constructor(
-    principal: Principal,
-    live: Set<LiveStream>,
-    options: UplinkOptions & { readonly clock: Clock },
-  ) {
+  constructor(principal: Principal, live: Set<LiveStream>, options: HostOptions) {
     this.#clock = options.clock
     this.lastUsedMs = options.clock.nowMs()
     this.uplink = new LegacyUplink(principal, this, options)

@@ -2,21 +2,13 @@ import type { Clock } from '../../kernel/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
+import { LIMITS } from '../../wire/limits.js'
+import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 import type { Replay } from './replay.js'
 
-/** A client that lets more than this pile up in front of it is cut off; it can resume. */
-const BEHIND_BYTES = 4 * 1024 * 1024
 /** How long a client should wait before it takes up a broken stream. */
 const RETRY_MS = 1000
 const PRIMING = Buffer.alloc(0)
-
-/** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
-export const SSE_HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-} as const
 
 /** What the streams of one session share. */
 export interface StreamContext {
@@ -74,7 +66,7 @@ export class EventStream implements LiveStream {
     const id = this.#context.replay.record(this.number, frame)
     const out = this.#out
     if (out === undefined) return
-    if (out.queuedBytes > BEHIND_BYTES) this.#cutOff(out)
+    if (out.queuedBytes > LIMITS.streamBacklogBytes) this.#cutOff(out)
     else out.write(sseEvent({ id, event: 'message', data: frame }))
   }
 

@@ -1,12 +1,12 @@
 import type { Fault } from '../../kernel/faults.js'
-import { type JsonText, withMember } from '../../kernel/json-text.js'
+import { type JsonText, textMember, withMember } from '../../kernel/json-text.js'
 import type { Call, CancelReason, Client } from '../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../model/outcome.js'
-import type { LegacyRevision } from '../../model/revision.js'
+import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { tokenOf } from '../../rpc/progress-token.js'
 import { encodeNotice, encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
-import { encodeFault } from './errors.js'
+import { encodeFault, projectError } from './errors.js'
 import { projectOnce } from './project-once.js'
 
 /** What an inbound call needs of its session. */
@@ -99,9 +99,16 @@ export class InboundCall implements Call {
       case 'result':
         return encodeReply(this.#id, projectOnce(this.#session.revision, this.method, outcome.result))
       case 'error':
-        return encodeRefusal(this.#id, outcome.error)
+        return encodeRefusal(this.#id, this.#projected(outcome))
       case 'fault':
         return encodeRefusal(this.#id, encodeFault(outcome.fault))
     }
+  }
+
+  /** Codes of a legacy server may pass, those of a modern one are unknown here or mean something else. */
+  #projected({ error, revision, server }: Answer & { kind: 'error' }): JsonText {
+    if (revision === undefined || isLegacyRevision(revision)) return error
+    const isRead = this.method === 'resources/read' && this.params !== undefined
+    return projectError(error, { server, uri: isRead ? textMember(this.params, 'uri') : undefined })
   }
 }

@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textMember, textOf } from '../../kernel/json-text.js'
 import type { Welcome } from '../../model/links.js'
-import type { ClientCapabilities } from '../../model/peer.js'
+import type { ClientCapabilities, Identity } from '../../model/peer.js'
 import {
   isLegacyRevision,
   LEGACY_REVISIONS,
@@ -10,13 +10,6 @@ import {
 } from '../../model/revision.js'
 import { decodeClientCapabilities } from '../../rpc/capabilities.js'
 import { encodeServerCapabilities } from './encode.js'
-
-/** Who we say that we are. */
-export interface Identity {
-  readonly name: string
-  readonly version: string
-  readonly title: string
-}
 
 /** What a client said in `initialize`. */
 export interface Newcomer {

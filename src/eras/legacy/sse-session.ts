@@ -6,8 +6,7 @@ import type { Principal } from '../../model/peer.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { LIMITS } from '../../wire/limits.js'
-import { SSE_COMMENT, sseEvent } from '../../wire/sse-write.js'
-import { SSE_HEADERS } from './http-streams.js'
+import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 
 /** With more than this on its way a client counts as behind, and its messages wait. */
 const SLOW_BYTES = 1024 * 1024

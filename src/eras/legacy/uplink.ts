@@ -1,33 +1,23 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
-import type { Logger } from '../../kernel/logger.js'
+import { newClientId } from '../../model/client-ids.js'
 import { errorText, RPC_CODES } from '../../model/fault-table.js'
-import type { Ask, Call, Client, Reception, Welcome } from '../../model/links.js'
+import type { Ask, Call, Client, Welcome } from '../../model/links.js'
 import { failed, resulted } from '../../model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES, type Principal } from '../../model/peer.js'
-import { LEGACY_REVISIONS, type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
-import type { Outlet, ReplyStream } from '../../rpc/host.js'
+import { type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
+import type { Outlet, ReplyStream, UplinkOptions } from '../../rpc/host.js'
 import { encodeNotice, encodeRefusal, encodeReply, idKey, isId, type Message } from '../../wire/jsonrpc.js'
 import { AskTable } from './ask-table.js'
 import { encodeFault } from './errors.js'
 import { InboundCall } from './inbound-call.js'
-import { type Identity, readInitialize, writeInitialize } from './introduction.js'
-
-/** What every session of a face shares. */
-export interface UplinkOptions {
-  readonly reception: Reception
-  readonly identity: Identity
-  readonly log: Logger
-}
+import { readInitialize, writeInitialize } from './introduction.js'
 
 const EMPTY = rawText('{}')
-/** UnsupportedProtocolVersion: clients of several eras read it as "use initialize" (2026-07-28, basic/versioning). */
-const UNSUPPORTED_VERSION = -32022
 /** Messages that may wait for the answer to `initialize`. */
 const QUEUE_MAX = 1000
 /** Requests that one client may have under way. */
 const CALLS_MAX = 1000
-let clients = 0
 
 /**
  * One client of the legacy era: its handshake, its requests under way, the questions that wait for its answer. Knows
@@ -36,7 +26,7 @@ let clients = 0
  *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed;  what comes while greeting waits in order.
  */
 export class LegacyUplink implements Client {
-  readonly id: number
+  readonly id = newClientId()
   readonly principal: Principal
   readonly asking = 'pushed'
   revision: LegacyRevision = NEWEST_LEGACY
@@ -51,8 +41,6 @@ export class LegacyUplink implements Client {
   #waiting: (readonly [Message, ReplyStream])[] = []
 
   constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
-    clients += 1
-    this.id = clients
     this.principal = principal
     this.#outlet = outlet
     this.#options = options
@@ -146,8 +134,6 @@ export class LegacyUplink implements Client {
       replies.end(encodeReply(id, EMPTY))
     } else if (method === 'initialize') {
       this.#initialize(message, replies)
-    } else if (method === 'server/discover') {
-      replies.end(encodeRefusal(id, modernRefusal(params)))
     } else if (this.#at !== 'open') {
       refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
     } else {
@@ -234,13 +220,4 @@ export class LegacyUplink implements Client {
 
 const refuse = (message: Message, replies: ReplyStream, why: Fault): void => {
   replies.end(message.kind === 'request' ? encodeRefusal(message.id, encodeFault(why)) : undefined)
-}
-
-const modernRefusal = (params: JsonText | undefined): JsonText => {
-  const meta = params && memberOf(params, '_meta')
-  const requested = meta && textMember(meta, 'io.modelcontextprotocol/protocolVersion')
-  return errorText(UNSUPPORTED_VERSION, 'Unsupported protocol version', {
-    supported: [...LEGACY_REVISIONS].reverse(),
-    ...(requested !== undefined && { requested }),
-  })
 }

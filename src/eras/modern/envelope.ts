@@ -16,7 +16,7 @@ import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 import { decodeClientCapabilities } from '../../rpc/capabilities.js'
 import { encodeClientCapabilities } from './encode.js'
-import { META, MODERN_REVISION } from './methods.js'
+import { META } from './methods.js'
 import { withoutReservedMeta } from './project-meta.js'
 
 /**
@@ -24,7 +24,6 @@ import { withoutReservedMeta } from './project-meta.js'
  * remember it from.
  */
 export interface Envelope {
-  readonly version: typeof MODERN_REVISION
   readonly capabilities: ClientCapabilities
   /** The `ClientCapabilities` as they came, with what we do not read, such as extensions. */
   readonly declared: JsonText
@@ -34,10 +33,9 @@ export interface Envelope {
   readonly logLevel: LogLevel | undefined
 }
 
-/** What became of reading an envelope: itself, a version that we do not speak, or why it is none. */
+/** What became of reading an envelope: itself, or why it is none. */
 export type EnvelopeCheck =
   | { readonly is: 'fine'; readonly envelope: Envelope }
-  | { readonly is: 'not-spoken-here'; readonly version: string }
   | { readonly is: 'malformed'; readonly fault: Fault }
 
 const REQUIRED = [META.protocolVersion, META.clientCapabilities]
@@ -52,13 +50,11 @@ export const claimedVersion = (params: JsonText | undefined): string | undefined
   params && stringOf(at(params, '_meta', META.protocolVersion))
 
 /**
- * Reads the envelope of a request. The version is looked at before anything else: who speaks another one may
- * put other things beside it (basic/versioning). The fault is `invalid-params` and names the keys at fault.
+ * Reads the envelope of a request that claims to be in this version. The fault is `invalid-params` and names the
+ * keys at fault.
  */
 export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
   const meta = (params && memberOf(params, '_meta')) ?? EMPTY_OBJECT
-  const version = textMember(meta, META.protocolVersion)
-  if (version !== undefined && version !== MODERN_REVISION) return { is: 'not-spoken-here', version }
   const problem = problemOf(meta)
   if (problem !== undefined) return { is: 'malformed', fault: new Fault('invalid-params', problem) }
   const declared = memberOf(meta, META.clientCapabilities) ?? EMPTY_OBJECT
@@ -66,7 +62,6 @@ export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
   return {
     is: 'fine',
     envelope: {
-      version: MODERN_REVISION,
       capabilities: withoutRootsChanges(decodeClientCapabilities(declared)),
       declared,
       info: memberOf(meta, META.clientInfo),

@@ -2,19 +2,14 @@ import type { Fault } from '../../kernel/faults.js'
 import {
   at,
   type JsonText,
-  kindOf,
-  memberOf,
   objectText,
   rawText,
   stringOf,
   textOf,
-  valueOf,
-  withAt,
-  withMember,
 } from '../../kernel/json-text.js'
 import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
-import { SUPPORTED_VERSIONS } from './methods.js'
-import { capabilityNames, lacksCapability } from './required-capabilities.js'
+import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../rpc/error-text.js'
+import { lacksCapability } from './required-capabilities.js'
 
 /** Error codes that this revision defines, each with HTTP status 400 (basic, "Error Codes"). */
 const MODERN_CODES = {
@@ -27,8 +22,6 @@ const MODERN_CODES = {
 const RESOURCE_NOT_FOUND = -32002
 /** The server needs the user to open a URL first, in 2025-11-25 alone. */
 const URL_ELICITATION_REQUIRED = -32042
-
-const { internal: INTERNAL, 'invalid-params': INVALID_PARAMS } = RPC_CODES
 
 const NONE = rawText('{}')
 const URL_REQUIRED = rawText('{"elicitation":{"url":{}}}')
@@ -46,13 +39,6 @@ export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 /** Headers that do not say what the body says; `message` is what `checkHeaders` found. */
 export const headerMismatch = (message: string): JsonText => errorText(MODERN_CODES.headerMismatch, message)
 
-/** A request in a version that we do not speak, with those that we do (basic/versioning). */
-export const unsupportedVersion = (requested: string): JsonText =>
-  errorText(MODERN_CODES.unsupportedVersion, 'Unsupported protocol version', {
-    supported: SUPPORTED_VERSIONS,
-    requested,
-  })
-
 /** A request that needs what its client did not declare; `required` is a `ClientCapabilities` object. */
 export const missingCapability = (required: JsonText): JsonText =>
   objectText([
@@ -62,34 +48,6 @@ export const missingCapability = (required: JsonText): JsonText =>
   ])
 
 // ── errors of servers ────────────────────────────────────────────────────────────────────────────────────
-
-const codeOf = (error: JsonText): number | undefined => {
-  const code = memberOf(error, 'code')
-  const number = code === undefined ? undefined : valueOf(code)
-  return Number.isInteger(number) ? Number(number) : undefined
-}
-
-const withCode = (error: JsonText, code: number): JsonText => withMember(error, 'code', textOf(code))
-
-/** `data` with one more member; what is no object moves to `data.data`. */
-const withData = (error: JsonText, key: string, value: JsonText): JsonText => {
-  const data = memberOf(error, 'data')
-  if (data === undefined || kindOf(data) === 'object' || kindOf(data) === 'null') {
-    return withAt(error, ['data', key], value)
-  }
-  return withMember(
-    error,
-    'data',
-    objectText([
-      [key, value],
-      ['data', data],
-    ]),
-  )
-}
-
-/** An error that must not be passed on as it is; programs find its code in `data.code`. */
-const asInternal = (error: JsonText, code: number): JsonText =>
-  withCode(withData(error, 'code', textOf(code)), INTERNAL)
 
 /** What was asked when an error came. */
 export interface Asked {
@@ -104,40 +62,19 @@ export interface Asked {
  * elicitation should have been asked for input instead of getting `-32042`.
  */
 export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (code === undefined) return error
   if (code === RESOURCE_NOT_FOUND) return notFound(error, uri)
   if (code === URL_ELICITATION_REQUIRED && lacksCapability(declared, URL_REQUIRED))
     return missingCapability(URL_REQUIRED)
   if (code === MODERN_CODES.missingCapability && lacksCapability(declared, requiredOf(error))) return error
-  return isReserved(code) ? asInternal(error, code) : error
+  return isReserved(code) ? asInternalError(error, code) : error
 }
 
 const notFound = (error: JsonText, uri: string | undefined): JsonText => {
-  const mapped = withCode(error, INVALID_PARAMS)
+  const mapped = withErrorCode(error, RPC_CODES['invalid-params'])
   const isNamed = stringOf(at(error, 'data', 'uri')) !== undefined
-  return uri === undefined || isNamed ? mapped : withData(mapped, 'uri', textOf(uri))
-}
-
-/**
- * A modern server's error for a legacy client. `uri` is that of `resources/read`, as the server knows it; the
- * error for one that is not there has a code of its own in the older revisions.
- */
-export const errorForLegacy = (error: JsonText, server: string, uri?: string): JsonText => {
-  const code = codeOf(error)
-  if (code === INVALID_PARAMS) {
-    const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
-    return isThat ? withCode(error, RESOURCE_NOT_FOUND) : error
-  }
-  if (code === MODERN_CODES.missingCapability) {
-    const names = capabilityNames(requiredOf(error))
-    const what = names === '' ? 'a client capability' : `client capability ${names}`
-    const words = `Server ${server} requires ${what}`
-    return withCode(withMember(error, 'message', textOf(words)), INTERNAL)
-  }
-  return code === MODERN_CODES.headerMismatch || code === MODERN_CODES.unsupportedVersion
-    ? asInternal(error, code)
-    : error
+  return uri === undefined || isNamed ? mapped : withErrorData(mapped, 'uri', textOf(uri))
 }
 
 // ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,11 +101,12 @@ const ENTRY: ReadonlyMap<number, number> = new Map([
 ])
 
 /**
- * The HTTP status of a response with this JSON-RPC error code (basic/transports/streamable-http, "Request
+ * The HTTP status of a response with this JSON-RPC error (basic/transports/streamable-http, "Request
  * Metadata"; basic, "Per-request protocol fields"); that of a result is 200. SDK clients do not show anybody
  * the error in a body with status 404, so a server's own `-32601` goes out with 200.
  */
-export const httpStatusOf = (code: number, stage: Stage): number => {
+export const httpStatusOf = (error: JsonText, stage: Stage): number => {
+  const code = errorCodeOf(error) ?? RPC_CODES.internal
   if (stage === 'entry') return ENTRY.get(code) ?? OK
   return code === MODERN_CODES.missingCapability ? BAD_REQUEST : OK
 }

@@ -1,13 +1,5 @@
-import { LEGACY_REVISIONS, type LegacyRevision } from '../../model/revision.js'
-
 /** The revision that this era speaks. */
 export const MODERN_REVISION = '2026-07-28'
-
-/** Every version that we can talk in, modern ones first: what `-32022` offers (basic/versioning). */
-export const SUPPORTED_VERSIONS: readonly (LegacyRevision | typeof MODERN_REVISION)[] = [
-  MODERN_REVISION,
-  ...[...LEGACY_REVISIONS].reverse(),
-]
 
 /** What a request of this revision is, beside its name. */
 interface RequestTraits {

@@ -22,12 +22,3 @@ const withForm = (capabilities: JsonText): JsonText => {
   const isNamed = memberOf(elicitation, 'form') !== undefined || memberOf(elicitation, 'url') !== undefined
   return isNamed ? capabilities : withMember(capabilities, 'elicitation', FORM)
 }
-
-/** What a server requires, for people: `sampling, elicitation.url`. */
-export const capabilityNames = (required: JsonText): string =>
-  membersOf(required)
-    .flatMap(({ key, value }) => {
-      const inner = membersOf(value)
-      return inner.length === 0 ? [key] : inner.map(member => `${key}.${member.key}`)
-    })
-    .join(', ')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createHttpHost } from '../../../src/eras/legacy/http-host.js'
+import { createHttpHost } from '../../../src/eras/http-host.js'
 import { HttpSession, HttpSessions } from '../../../src/eras/legacy/http-sessions.js'
 import { Deferred } from '../../../src/kernel/deferred.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'

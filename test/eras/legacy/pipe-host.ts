@@ -1,5 +1,5 @@
 import t from 'tap'
-import { servePipe } from '../../../src/eras/legacy/pipe-host.js'
+import { servePipe } from '../../../src/eras/pipe-host.js'
 import { rawText } from '../../../src/kernel/json-text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { FarEnd } from '../../support/channel-pair.js'

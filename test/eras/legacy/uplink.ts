@@ -244,34 +244,6 @@ t.test('requests are served before notifications/initialized, and forwarded as t
   t.same(take(), ['{"jsonrpc":"2.0","id":1,"result":{"content":[],"big":1e400}}'])
 })
 
-t.test('a probe of a newer era hears which revisions there are, before and after initialize', async t => {
-  const { say, take, open } = start()
-  const probe = {
-    id: 'd',
-    method: 'server/discover',
-    params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } },
-  }
-  const refusal = {
-    jsonrpc: '2.0',
-    id: 'd',
-    error: {
-      code: -32022,
-      message: 'Unsupported protocol version',
-      data: {
-        supported: ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
-        requested: '2026-07-28',
-      },
-    },
-  }
-  say(probe)
-  t.same(take().map(parsed), [refusal])
-  await open()
-  say(probe)
-  t.same(take().map(parsed), [refusal])
-  say({ id: 1, method: 'server/discover' })
-  t.notOk(parsed(take()[0]).error?.data?.['requested'])
-})
-
 t.test('an id comes back as it was written, and is taken again only after its answer', async t => {
   const { say, take, open, reception } = start()
   await open()

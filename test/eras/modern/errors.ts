@@ -1,13 +1,11 @@
 import t from 'tap'
 import {
   encodeFault,
-  errorForLegacy,
   headerMismatch,
   httpStatusOf,
   missingCapability,
   projectError,
   type Stage,
-  unsupportedVersion,
 } from '../../../src/eras/modern/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json-text.js'
@@ -125,7 +123,6 @@ t.test('an error that may pass is the very same', async t => {
   ]) {
     const error = json(text)
     t.equal(projectError(error, { uri: undefined, declared: json('{}') }), error, text)
-    t.equal(errorForLegacy(error, 'b', 'x:1'), error, text)
   }
 })
 
@@ -145,67 +142,6 @@ t.test(
   },
 )
 
-/** [rule, a modern server's error, the URI that was read, what a legacy client gets] */
-const TO_LEGACY: [string, string, string | undefined, string][] = [
-  [
-    'ER-4',
-    '{"code":-32602,"message":"Resource not found","data":{"uri":"x:1"}}',
-    'x:1',
-    '{"code":-32002,"message":"Resource not found","data":{"uri":"x:1"}}',
-  ],
-  [
-    'ER-4 another URI',
-    '{"code":-32602,"message":"m","data":{"uri":"x:2"}}',
-    'x:1',
-    '{"code":-32602,"message":"m","data":{"uri":"x:2"}}',
-  ],
-  [
-    'ER-4 another method',
-    '{"code":-32602,"message":"m","data":{"uri":"x:1"}}',
-    undefined,
-    '{"code":-32602,"message":"m","data":{"uri":"x:1"}}',
-  ],
-  ['ER-4 no URI', '{"code":-32602,"message":"m"}', undefined, '{"code":-32602,"message":"m"}'],
-  [
-    'ER-8',
-    '{"code":-32021,"message":"m","data":{"requiredCapabilities":{"elicitation":{}}}}',
-    undefined,
-    '{"code":-32603,"message":"Server b requires client capability elicitation","data":{"requiredCapabilities":{"elicitation":{}}}}',
-  ],
-  [
-    'ER-8 several',
-    '{"code":-32021,"message":"m","data":{"requiredCapabilities":{"sampling":{},"elicitation":{"url":{},"form":{}},"extensions":{"a.b/c":{}}}}}',
-    undefined,
-    '{"code":-32603,"message":"Server b requires client capability sampling, elicitation.url, elicitation.form, extensions.a.b/c","data":{"requiredCapabilities":{"sampling":{},"elicitation":{"url":{},"form":{}},"extensions":{"a.b/c":{}}}}}',
-  ],
-  [
-    'ER-8 nothing said',
-    '{"code":-32021,"message":"m"}',
-    undefined,
-    '{"code":-32603,"message":"Server b requires a client capability"}',
-  ],
-  [
-    'ER-7',
-    '{"code":-32020,"message":"m"}',
-    undefined,
-    '{"code":-32603,"message":"m","data":{"code":-32020}}',
-  ],
-  [
-    'ER-9',
-    '{"code":-32022,"message":"m"}',
-    undefined,
-    '{"code":-32603,"message":"m","data":{"code":-32022}}',
-  ],
-  ['ER-5', '{"code":-32005,"message":"m"}', undefined, '{"code":-32005,"message":"m"}'],
-  ['ER-10', '{"code":-32050,"message":"m"}', undefined, '{"code":-32050,"message":"m"}'],
-]
-
-t.test('a legacy client reads a modern server’s error in the codes of its time', async t => {
-  for (const [rule, before, uri, after] of TO_LEGACY) {
-    t.equal(errorForLegacy(json(before), 'b', uri).toString(), after, rule)
-  }
-})
-
 t.test('what a modern server says about our own message does not blame the client', async t => {
   const CASES: [string, string][] = [
     ['{"code":-32600,"message":"bad"}', '{"code":-32603,"message":"bad","data":{"server":"b"}}'],
@@ -221,14 +157,6 @@ t.test('what a modern server says about our own message does not blame the clien
 })
 
 t.test('our own errors have the codes, words and data of the specification', async t => {
-  t.same(valueOf(unsupportedVersion('1900-01-01')), {
-    code: -32022,
-    message: 'Unsupported protocol version',
-    data: {
-      supported: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
-      requested: '1900-01-01',
-    },
-  })
   t.same(valueOf(headerMismatch('Header mismatch: Mcp-Name missing')), {
     code: -32020,
     message: 'Header mismatch: Mcp-Name missing',
@@ -264,5 +192,6 @@ t.test('an error has the HTTP status that goes with where it came from', async t
     [1234, 'dispatched', 200],
     [-32021, 'dispatched', 400],
   ]
-  for (const [code, stage, status] of CASES) t.equal(httpStatusOf(code, stage), status, `${code} ${stage}`)
+  for (const [code, stage, status] of CASES)
+    t.equal(httpStatusOf(json(`{"code":${code},"message":"m"}`), stage), status, `${code} ${stage}`)
 })

@@ -15,7 +15,6 @@ import {
   REQUEST_NOTICES,
   REQUESTS,
   SERVER_ASKS,
-  SUPPORTED_VERSIONS,
 } from '../../../src/eras/modern/methods.js'
 import { isLogLevel, LOG_LEVELS } from '../../../src/model/log-level.js'
 import { sdkOnPipe } from '../../support/modern-sdk.js'
@@ -103,7 +102,6 @@ t.test(
 
 t.test('versions, reserved keys and log levels are literally those of the specification', async t => {
   t.equal(MODERN_REVISION, '2026-07-28')
-  t.same(SUPPORTED_VERSIONS, ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
   t.same(META, {
     protocolVersion: 'io.modelcontextprotocol/protocolVersion',
     clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',

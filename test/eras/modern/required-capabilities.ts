@@ -1,5 +1,5 @@
 import t from 'tap'
-import { capabilityNames, lacksCapability } from '../../../src/eras/modern/required-capabilities.js'
+import { lacksCapability } from '../../../src/eras/modern/required-capabilities.js'
 import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
@@ -24,12 +24,4 @@ t.test('a client lacks what it did not declare, at any depth', async t => {
   for (const [declared, required, lacks] of CASES) {
     t.equal(lacksCapability(json(declared), json(required)), lacks, `${declared} for ${required}`)
   }
-})
-
-t.test('capabilities have names that people can read', async t => {
-  t.equal(capabilityNames(json('{}')), '')
-  t.equal(
-    capabilityNames(json('{"roots":{},"sampling":{"tools":{},"context":{}}}')),
-    'roots, sampling.tools, sampling.context',
-  )
 })

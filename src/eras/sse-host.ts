@@ -1,10 +1,10 @@
-import { readJson } from '../../kernel/json-text.js'
-import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
-import { accepts, mediaTypeOf } from '../../wire/media-type.js'
-import type { HttpHostOptions } from './http-host.js'
-import { refuse } from './http-refusal.js'
+import { readJson } from '../kernel/json-text.js'
+import type { HttpHostOptions } from '../rpc/host.js'
+import { refuse } from '../rpc/http-refusal.js'
+import type { HttpHandler, HttpRequest, HttpResponder } from '../wire/http.js'
+import { mediaTypeOf, takesEvents } from '../wire/media-type.js'
+import { SseSession } from './legacy/sse-session.js'
 import { type PipeHost, servePipe } from './pipe-host.js'
-import { SseSession } from './sse-session.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
@@ -72,7 +72,7 @@ class SseFace {
   stream(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'GET') {
       refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
-    } else if (!accepts(request.headers.accept, 'text/event-stream')) {
+    } else if (!takesEvents(request.headers)) {
       refuse(responder, 406, 'Accept must list text/event-stream')
     } else if (this.#served.size >= SESSIONS_MAX) {
       refuse(responder, 503, 'Too many sessions; try again later', { headers: { 'retry-after': '5' } })
@@ -82,10 +82,10 @@ class SseFace {
   }
 
   #open(request: HttpRequest, responder: HttpResponder): void {
-    const { principalOf, messagesPath = '/messages', clock, log, reception, identity } = this.#options
+    const { principalOf, messagesPath = '/messages', clock, log } = this.#options
     const principal = principalOf(request)
     const session = new SseSession(responder, messagesPath, { principal, clock, log })
-    const pipe = servePipe(session, principal, { reception, identity, log, clock })
+    const pipe = servePipe(session, principal, { ...this.#options, speaks: 'legacy' })
     this.#served.set(session.id, { session, pipe })
     void pipe.gone.then(() => this.#served.delete(session.id))
   }

@@ -2,18 +2,19 @@ import { Client as SdkClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { createSseHost } from '../../../src/eras/legacy/sse-host.js'
-import { systemClock } from '../../../src/kernel/clock.js'
-import { rawText, textOf } from '../../../src/kernel/json-text.js'
-import { silentLogger } from '../../../src/kernel/logger.js'
-import { resulted } from '../../../src/model/outcome.js'
-import { listenHttp } from '../../../src/transport/http-server.js'
-import type { Heard } from '../../support/channel-pair.js'
-import { FakeClock, settled } from '../../support/fake-clock.js'
-import { FakeResponder, httpRequest } from '../../support/fake-http.js'
-import { FakeAsk, FakeReception, IDENTITY } from '../../support/fake-reception.js'
-import { until } from '../../support/processes.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { createSseHost } from '../../src/eras/sse-host.js'
+import { systemClock } from '../../src/kernel/clock.js'
+import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import { resulted } from '../../src/model/outcome.js'
+import { listenHttp } from '../../src/transport/http-server.js'
+import type { Heard } from '../support/channel-pair.js'
+import { FakeClock, settled } from '../support/fake-clock.js'
+import { FakeResponder, httpRequest } from '../support/fake-http.js'
+import { FakeAsk, FakeReception, IDENTITY } from '../support/fake-reception.js'
+import { modern } from '../support/modern-message.js'
+import { until } from '../support/processes.js'
+import { recordedLog } from '../support/recorded-channel.js'
 
 const MIB = 1024 * 1024
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -85,6 +86,32 @@ t.test('the stream begins by saying where to POST: a relative URI with an id tha
   t.equal(host.sessions, 2)
   t.end()
 })
+
+t.test(
+  'whoever asks in a newer way hears which revisions there are, before and after initialize',
+  async t => {
+    const { reception, get, post, session } = start()
+    for (const stream of [get(), await session()]) {
+      for (const method of ['server/discover', 'tools/list', 'initialize']) {
+        post(stream, modern('d', method))
+        t.same(said(stream).at(-1), {
+          jsonrpc: '2.0',
+          id: 'd',
+          error: {
+            code: -32022,
+            message: 'Unsupported protocol version',
+            data: {
+              supported: ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
+              requested: '2026-07-28',
+            },
+          },
+        })
+      }
+    }
+    t.same(reception.calls, [])
+    t.equal(reception.clients.length, 1)
+  },
+)
 
 t.test('messages may be taken at another path', t => {
   const { reception, clock } = start()

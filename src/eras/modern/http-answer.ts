@@ -1,0 +1,89 @@
+import type { Logger } from '../../kernel/logger.js'
+import type { HttpResponder, HttpStream } from '../../wire/http.js'
+import { LIMITS } from '../../wire/limits.js'
+import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
+import type { Ending, Replies } from './replies.js'
+
+const OK = 200
+
+/** In which forms a client takes an answer, and which is meant for it. */
+export type AnswerForm =
+  /** One JSON text; nothing else can be said about the request. */
+  | 'json'
+  /** JSON, or a stream if it takes long: something between us and the client may not wait for ever. */
+  | 'json-first'
+  /** A stream, for something is to be said before the answer. */
+  | 'stream'
+
+/** What the answers of one face share. */
+export interface AnswerContext {
+  readonly log: Logger
+  /** Answers that are not complete, for keep-alive comments. */
+  readonly open: Set<HttpAnswer>
+}
+
+/**
+ * The answer to one POST: one JSON text, or a stream that begins with the first thing said, so that a request that is refused
+ * can still be told so by its status. A stream that breaks is lost, and its request with it (basic/transports/streamable-http).
+ */
+export class HttpAnswer implements Replies {
+  readonly #responder: HttpResponder
+  readonly #form: AnswerForm
+  readonly #context: AnswerContext
+  #out: HttpStream | undefined
+  /** Whether the client has waited since the last keep-alive. */
+  #hasWaited = false
+  #isOver = false
+
+  constructor(responder: HttpResponder, form: AnswerForm, context: AnswerContext) {
+    this.#responder = responder
+    this.#form = form
+    this.#context = context
+    context.open.add(this)
+    responder.onGone(() => this.#close())
+  }
+
+  send(frame: Buffer): void {
+    if (!this.#isOver && this.#form === 'stream') this.#write(frame)
+  }
+
+  end(frame: Buffer | undefined, { status }: Ending): void {
+    if (this.#isOver) return
+    const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === OK)
+    if (frame !== undefined && isEvent) this.#write(frame)
+    else if (frame !== undefined) this.#responder.send(status, { 'content-type': 'application/json' }, frame)
+    this.#out?.end()
+    this.#close()
+  }
+
+  /** Says something that means nothing, if the client has waited for long; told every few seconds. */
+  keepAlive(): void {
+    if (this.#isOver || this.#form === 'json') return
+    if (this.#out !== undefined || this.#hasWaited) this.#stream().write(SSE_COMMENT)
+    this.#hasWaited = true
+  }
+
+  #stream(): HttpStream {
+    this.#out ??= this.#responder.stream(OK, SSE_HEADERS)
+    return this.#out
+  }
+
+  #write(frame: Buffer): void {
+    const out = this.#stream()
+    const { queuedBytes } = out
+    if (queuedBytes <= LIMITS.streamBacklogBytes) {
+      out.write(sseEvent({ event: 'message', data: frame }))
+      return
+    }
+    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
+    this.#out = undefined
+    this.#close()
+    // The request is cancelled by that, as by any end of its stream.
+    out.destroy()
+  }
+
+  #close(): void {
+    this.#isOver = true
+    this.#context.open.delete(this)
+  }
+}

@@ -1,0 +1,78 @@
+import { at } from '../../kernel/json-text.js'
+import type { HttpHostOptions } from '../../rpc/host.js'
+import { refuse } from '../../rpc/http-refusal.js'
+import { tokenOf } from '../../rpc/progress-token.js'
+import type { HttpExchange, HttpHeaders } from '../../wire/http.js'
+import type { Message } from '../../wire/jsonrpc.js'
+import { takesEvents, takesJson } from '../../wire/media-type.js'
+import { LISTEN } from './encode-outcome.js'
+import { type AnswerForm, HttpAnswer } from './http-answer.js'
+import { META } from './methods.js'
+import { ModernUplink, type RequestMessage } from './uplink.js'
+
+/** Bounds of one face. */
+const LIMITS = { clients: 1000, bytes: 32 * 1024 * 1024, calls: 20_000 } as const
+
+/** What an endpoint does for this revision (basic/transports/streamable-http): every POST stands for itself. */
+export class ModernHttpHost {
+  readonly #options: HttpHostOptions
+  readonly #uplink: ModernUplink
+  readonly #open = new Set<HttpAnswer>()
+  #exchanges = 0
+
+  constructor(options: HttpHostOptions) {
+    this.#options = options
+    this.#uplink = new ModernUplink(options, LIMITS)
+  }
+
+  /** Takes a request or a notification. */
+  message(message: Message & { kind: 'request' | 'notice' }, exchange: HttpExchange): void {
+    if (message.kind === 'request') this.#request(message, exchange)
+    // There is nothing that a client could say: it cancels a request by closing the stream (basic/patterns/cancellation).
+    else exchange.responder.send(202, {})
+  }
+
+  /** Says something on every answer that waits, that means nothing. */
+  keepAlive(): void {
+    for (const answer of [...this.#open]) answer.keepAlive()
+  }
+
+  /** Forgets clients that have been idle for long; told now and then. */
+  sweep(): void {
+    this.#uplink.sweep()
+  }
+
+  close(reason: string): void {
+    this.#uplink.close(reason)
+  }
+
+  #request(message: RequestMessage, { request, responder }: HttpExchange): void {
+    const { headers } = request
+    const form = formOf(message, headers)
+    if (form === 'json' && message.method === LISTEN) {
+      refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
+      return
+    }
+    const key = this.#nextKey()
+    const answer = new HttpAnswer(responder, form, { log: this.#options.log, open: this.#open })
+    const principal = this.#options.principalOf(request)
+    this.#uplink.receive(message, { principal, replies: answer, key, headers })
+    responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
+  }
+
+  #nextKey(): string {
+    this.#exchanges += 1
+    return String(this.#exchanges)
+  }
+}
+
+/** A stream where something may be said before the answer, as far as the client takes what would be best. */
+const formOf = ({ method, params }: RequestMessage, headers: HttpHeaders): AnswerForm => {
+  if (!takesEvents(headers)) return 'json'
+  if (!takesJson(headers)) return 'stream'
+  const wantsMore =
+    method === LISTEN ||
+    tokenOf(params) !== undefined ||
+    (params !== undefined && at(params, '_meta', META.logLevel) !== undefined)
+  return wantsMore ? 'stream' : 'json-first'
+}

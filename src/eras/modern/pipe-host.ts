@@ -1,0 +1,50 @@
+import { type JsonText, memberOf, textMember } from '../../kernel/json-text.js'
+import type { Principal } from '../../model/peer.js'
+import type { HostOptions } from '../../rpc/host.js'
+import type { PipeWriter } from '../../rpc/pipe-writer.js'
+import { idKey, isId, type Message } from '../../wire/jsonrpc.js'
+import { ModernUplink } from './uplink.js'
+
+/** Bounds of one channel: there is hardly ever more than one client on it, and its requests share the way. */
+const LIMITS = { clients: 32, bytes: 32 * 1024 * 1024, calls: 1000 } as const
+
+/** What a channel carries of this revision: requests that stand for themselves, until the channel is gone. */
+export class ModernPipeHost {
+  readonly #principal: Principal
+  readonly #writer: PipeWriter
+  readonly #uplink: ModernUplink
+
+  constructor(principal: Principal, writer: PipeWriter, options: HostOptions) {
+    this.#principal = principal
+    this.#writer = writer
+    this.#uplink = new ModernUplink(options, LIMITS)
+  }
+
+  /** Whether the client has ever asked anything in this revision. */
+  get isUsed(): boolean {
+    return this.#uplink.hasClients
+  }
+
+  message(message: Message & { kind: 'request' | 'notice' }): void {
+    if (message.kind === 'request') {
+      const key = idKey(message.id)
+      const arrival = { principal: this.#principal, replies: this.#writer, key, headers: undefined }
+      this.#uplink.receive(message, arrival)
+    } else if (message.method === 'notifications/cancelled') {
+      this.cancel(message.params)
+    }
+  }
+
+  /** Cancels the request that a `notifications/cancelled` names; false if none of ours has that id. */
+  cancel(params: JsonText | undefined): boolean {
+    const id = params && memberOf(params, 'requestId')
+    const call = id && isId(id) ? this.#uplink.find(idKey(id)) : undefined
+    if (params === undefined || call === undefined) return false
+    call.cancel(textMember(params, 'reason'))
+    return true
+  }
+
+  close(reason: string): void {
+    this.#uplink.close(reason)
+  }
+}

@@ -1,0 +1,15 @@
+/** How a request's answer goes out, where the way matters. */
+export interface Ending {
+  /** Over HTTP: the status. */
+  readonly status: number
+  /** On a pipe: what follows the answer. */
+  readonly then?: Buffer | undefined
+}
+
+/** PORT. Where everything goes that is said about one request, ending with its answer. */
+export interface Replies {
+  /** Sends a notification that belongs to the request. */
+  send(frame: Buffer): void
+  /** Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after. */
+  end(frame: Buffer | undefined, ending: Ending): void
+}

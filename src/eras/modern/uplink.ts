@@ -1,0 +1,162 @@
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, textMember, textOf } from '../../kernel/json-text.js'
+import { discoverHints } from '../../model/cache-hints.js'
+import type { Principal } from '../../model/peer.js'
+import type { HostOptions } from '../../rpc/host.js'
+import type { HttpHeaders } from '../../wire/http.js'
+import type { Message } from '../../wire/jsonrpc.js'
+import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
+import { writeDiscover } from './discover.js'
+import { encodeEntryError } from './encode-outcome.js'
+import { type Envelope, readEnvelope } from './envelope.js'
+import { encodeFault, headerMismatch } from './errors.js'
+import { InboundCall } from './inbound-call.js'
+import { REQUESTS } from './methods.js'
+import { checkHeaders } from './mirror-headers.js'
+import type { Replies } from './replies.js'
+
+/** A request, as classified. */
+export type RequestMessage = Extract<Message, { kind: 'request' }>
+
+/** How a request came in. */
+export interface Arrival {
+  readonly principal: Principal
+  readonly replies: Replies
+  /** Tells requests under way apart: on a pipe the id, over HTTP there are as many spaces of ids as requests. */
+  readonly key: string
+  /** Over HTTP: what the request says beside its body. */
+  readonly headers: HttpHeaders | undefined
+}
+
+/** Bounds of one way in. */
+export interface UplinkLimits extends ClientLimits {
+  /** Requests under way. */
+  readonly calls: number
+}
+
+/** Requests that clients who say the same about themselves may have under way. */
+const CLIENT_CALLS_MAX = 1000
+/** Characters of an unknown method that are repeated to whoever sent it. */
+const SHOWN_LENGTH = 128
+
+/**
+ * All clients of one way in, a face over HTTP or a channel. Each request is checked by itself, and either refused at once or
+ * handed to the mux (basic, "Per-request protocol fields").
+ */
+export class ModernUplink {
+  readonly #options: HostOptions
+  readonly #limits: UplinkLimits
+  readonly #identity: JsonText
+  readonly #clients: ModernClients
+  readonly #calls = new Map<string, InboundCall>()
+
+  constructor(options: HostOptions, limits: UplinkLimits) {
+    this.#options = options
+    this.#limits = limits
+    this.#identity = textOf(options.identity)
+    this.#clients = new ModernClients(options.clock, limits, client => options.reception.left(client))
+  }
+
+  /** Whether any request of this era was ever let in, and its client not yet forgotten. */
+  get hasClients(): boolean {
+    return this.#clients.size > 0
+  }
+
+  /** The request under way with this key. */
+  find(key: string): InboundCall | undefined {
+    return this.#calls.get(key)
+  }
+
+  /** Takes a request: whatever is wrong with it is its answer. */
+  receive(message: RequestMessage, arrival: Arrival): void {
+    const call = this.#admitted(message, arrival)
+    if (call === undefined) return
+    if (call.method === 'server/discover') void this.#discover(call)
+    else this.#options.reception.call(call)
+  }
+
+  /** Forgets clients that have been idle for long; told now and then. */
+  sweep(): void {
+    this.#clients.sweep()
+  }
+
+  /** Ends every request under way and lets the clients go. */
+  close(reason: string): void {
+    const why = new Fault('disconnected', `The connection is over: ${reason}`)
+    for (const call of [...this.#calls.values()]) call.abandon(reason, why)
+    this.#clients.close()
+  }
+
+  /** The call that a request is; undefined if it was refused. */
+  #admitted(message: RequestMessage, arrival: Arrival): InboundCall | undefined {
+    try {
+      const envelope = this.#checked(message, arrival)
+      if (envelope !== undefined) return this.#callOf(message, arrival, envelope)
+    } catch (thrown) {
+      this.#refuse(message, arrival, encodeFault(Fault.from(thrown)))
+    }
+    return undefined
+  }
+
+  /** Checks in the order of what a client has to mend first: the envelope, the headers, the method. Throws a Fault. */
+  #checked(message: RequestMessage, arrival: Arrival): Envelope | undefined {
+    const { method, params } = message
+    const check = readEnvelope(params)
+    if (check.is === 'malformed') throw check.fault
+    const mismatch = arrival.headers && checkHeaders(arrival.headers, method, params, this.#schemaOf(message))
+    if (mismatch !== undefined) {
+      this.#refuse(message, arrival, headerMismatch(mismatch))
+      return undefined
+    }
+    if (!REQUESTS.has(method)) {
+      throw new Fault('unknown-method', `Method not found: ${method.slice(0, SHOWN_LENGTH)}`)
+    }
+    if (this.#calls.has(arrival.key)) throw new Fault('invalid-request', 'Request id already in use')
+    return check.envelope
+  }
+
+  #callOf(message: RequestMessage, { principal, replies, key }: Arrival, envelope: Envelope): InboundCall {
+    const { id, method, params } = message
+    const call = new InboundCall({
+      id,
+      method,
+      params,
+      declared: envelope.declared,
+      client: this.#clientOf(principal, envelope),
+      logLevel: envelope.logLevel,
+      replies,
+      identity: this.#identity,
+      over: () => this.#calls.delete(key),
+    })
+    this.#calls.set(key, call)
+    return call
+  }
+
+  async #discover(call: InboundCall): Promise<void> {
+    const welcome = await this.#options.reception.welcome(call.client)
+    call.end({ kind: 'result', result: writeDiscover(welcome), hints: discoverHints(welcome.isComplete) })
+  }
+
+  /** Throws a Fault `overloaded` if there are too many clients, or requests under way. */
+  #clientOf(principal: Principal, envelope: Envelope): ModernClient {
+    if (this.#calls.size >= this.#limits.calls) throw tooMany('requests are under way', this.#limits.calls)
+    const client = this.#clients.of(principal, envelope)
+    if (client === undefined) throw tooMany('clients are at work', this.#limits.clients)
+    if (client.openCalls >= CLIENT_CALLS_MAX) throw tooMany('requests are under way', CLIENT_CALLS_MAX)
+    return client
+  }
+
+  /** The schema that the client may have read `x-mcp-header` annotations from. */
+  #schemaOf({ method, params }: RequestMessage): JsonText | undefined {
+    const name = method === 'tools/call' && params !== undefined ? textMember(params, 'name') : undefined
+    return name === undefined ? undefined : this.#options.reception.toolSchema(name)
+  }
+
+  #refuse({ id }: RequestMessage, { replies }: Arrival, error: JsonText): void {
+    const { frame, status } = encodeEntryError(id, error)
+    replies.end(frame, { status })
+  }
+}
+
+const tooMany = (what: string, max: number): Fault =>
+  new Fault('overloaded', `${max} ${what}; try again when some are answered`)

@@ -1,0 +1,122 @@
+import { Deferred } from '../kernel/deferred.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { Logger } from '../kernel/logger.js'
+import { errorText } from '../model/fault-table.js'
+import type { Principal } from '../model/peer.js'
+import type { HostOptions } from '../rpc/host.js'
+import { PipeWriter } from '../rpc/pipe-writer.js'
+import type { Channel, ChannelListener } from '../wire/channel.js'
+import { classify } from '../wire/classify.js'
+import { encodeRefusal, type Message } from '../wire/jsonrpc.js'
+import { eraOf, type Speaks } from './detect-inbound.js'
+import { LegacyPipeHost } from './legacy/pipe-host.js'
+import { ModernPipeHost } from './modern/pipe-host.js'
+
+/** What a face on a channel needs beside what every face needs. */
+export interface PipeHostOptions extends HostOptions {
+  readonly speaks?: Speaks
+}
+
+/**
+ * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for each message, so
+ * that a client that looks around with `server/discover` may still `initialize`, and one that did may ask in both ways.
+ */
+export class PipeHost implements ChannelListener {
+  readonly #channel: Channel
+  readonly #writer: PipeWriter
+  readonly #legacy: LegacyPipeHost
+  readonly #modern: ModernPipeHost
+  readonly #speaks: Speaks
+  readonly #log: Logger
+  readonly #gone = new Deferred<void>()
+
+  constructor(channel: Channel, principal: Principal, options: PipeHostOptions) {
+    this.#channel = channel
+    this.#log = options.log
+    this.#speaks = options.speaks ?? 'both'
+    this.#writer = new PipeWriter(channel, options.clock, () => void this.close('the client does not read'))
+    this.#legacy = new LegacyPipeHost(principal, this.#writer, options)
+    this.#modern = new ModernPipeHost(principal, this.#writer, options)
+    channel.listen(this)
+  }
+
+  /** Resolves when the client is gone and nothing of it is left. */
+  get gone(): Promise<void> {
+    return this.#gone.promise
+  }
+
+  /** Ends what is under way, and the channel. */
+  async close(reason: string): Promise<void> {
+    this.#end(reason)
+    this.#writer.flush()
+    await this.#channel.close()
+  }
+
+  // ── what the channel tells ──
+
+  message(bytes: Buffer): void {
+    const verdict = eraOf(classify(bytes), undefined, this.#speaks)
+    switch (verdict.is) {
+      case 'modern':
+        this.#modern.message(verdict.message)
+        return
+      case 'introduction':
+        this.#legacy.message(verdict.message)
+        return
+      case 'legacy':
+        this.#unclaimed(verdict.message)
+        return
+      case 'legacy-batch': {
+        const refusal = this.#legacy.batch(verdict.items)
+        if (refusal !== undefined) this.#refuse(-32600, refusal, undefined)
+        return
+      }
+      case 'malformed':
+        if (verdict.answers) this.#dropped(verdict.why)
+        else this.#refuse(verdict.code, verdict.why, verdict.id)
+        return
+      case 'refused':
+        // A notification is not answered, whatever is wrong with it.
+        if (verdict.id === undefined) this.#dropped('it is refused')
+        else this.#writer.tell(encodeRefusal(verdict.id, verdict.error))
+    }
+  }
+
+  skipped(bytes: number): void {
+    this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
+  }
+
+  drained(): void {
+    this.#channel.resume()
+  }
+
+  closed(): void {
+    this.#end('the client closed the connection')
+    this.#gone.resolve()
+  }
+
+  /** A notification needs no claim in either era: what it cancels tells which one it is of. */
+  #unclaimed(message: Message): void {
+    const isCancel = message.kind === 'notice' && message.method === 'notifications/cancelled'
+    if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.message(message)
+  }
+
+  #end(reason: string): void {
+    this.#legacy.close(reason)
+    this.#modern.close(reason)
+  }
+
+  #refuse(code: number, why: string, id: JsonText | undefined): void {
+    this.#dropped(why)
+    const isReadable = this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.isUsed
+    if (id !== undefined || isReadable) this.#writer.tell(encodeRefusal(id, errorText(code, why)))
+  }
+
+  #dropped(why: string): void {
+    this.#log.warn({ why }, 'dropped a malformed message of the client')
+  }
+}
+
+/** Serves the one client at the other end of a channel. */
+export const servePipe = (channel: Channel, principal: Principal, options: PipeHostOptions): PipeHost =>
+  new PipeHost(channel, principal, options)

@@ -1,0 +1,82 @@
+import type { Clock, Timer } from '../kernel/clock.js'
+import type { Channel } from '../wire/channel.js'
+import type { Outlet, ReplyStream } from './host.js'
+
+/** A client that is further behind than this when the next message comes is cut off; the message itself may be larger. */
+const BEHIND_BYTES = 32 * 1024 * 1024
+
+/**
+ * An answer does not follow on the heels of what was said about its request: SDK clients handle notifications a moment later
+ * than answers, and drop the progress of a request whose answer was in the same read.
+ */
+const SETTLE_MS = 5
+
+/** An answer that waits, and what follows it. */
+interface Due {
+  readonly frames: readonly Buffer[]
+  readonly timer: Timer
+}
+
+/** What we say to the one client of a channel, on whatever request: there is only one way. */
+export class PipeWriter implements ReplyStream, Outlet {
+  readonly canAsk = true
+  readonly #channel: Channel
+  readonly #clock: Clock
+  readonly #cutOff: () => void
+  readonly #due = new Set<Due>()
+  #asks = 0
+  /** When something was last said about a request under way. */
+  #saidAtMs = Number.NEGATIVE_INFINITY
+
+  /** `cutOff` is called when the client is too far behind. */
+  constructor(channel: Channel, clock: Clock, cutOff: () => void) {
+    this.#channel = channel
+    this.#clock = clock
+    this.#cutOff = cutOff
+  }
+
+  send(frame: Buffer): void {
+    this.#saidAtMs = this.#clock.nowMs()
+    this.tell(frame)
+  }
+
+  /** Sends an answer, if there is one, and right behind it what `then` says. */
+  end(frame: Buffer | undefined, { then }: { readonly then?: Buffer | undefined } = {}): void {
+    const frames = [frame, then].filter(one => one !== undefined)
+    if (frames.length === 0) return
+    if (this.#clock.nowMs() - this.#saidAtMs >= SETTLE_MS) {
+      for (const one of frames) this.tell(one)
+      return
+    }
+    const timer = this.#clock.after(SETTLE_MS, () => this.#flush(due))
+    const due: Due = { frames, timer }
+    this.#due.add(due)
+  }
+
+  tell(frame: Buffer): void {
+    if (this.#channel.queuedBytes > BEHIND_BYTES) this.#cutOff()
+    // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say
+    // by themselves does not stop for that.
+    else if (!this.#channel.send(frame)) this.#channel.pause()
+  }
+
+  ask(frame: Buffer): void {
+    this.tell(frame)
+  }
+
+  nextAskId(): number {
+    this.#asks += 1
+    return this.#asks
+  }
+
+  /** Sends what still waits, because the channel is about to be closed. */
+  flush(): void {
+    for (const due of [...this.#due]) this.#flush(due)
+  }
+
+  #flush(due: Due): void {
+    due.timer.cancel()
+    if (!this.#due.delete(due)) return
+    for (const frame of due.frames) this.tell(frame)
+  }
+}
