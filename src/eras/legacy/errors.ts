@@ -48,6 +48,7 @@ export const projectError = (
     case HEADER_MISMATCH:
     case UNSUPPORTED_VERSION:
       return asInternalError(error, code)
+    case undefined:
     default:
       return error
   }

@@ -5,6 +5,7 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
+import type { Revision } from '../../../src/model/revision.js'
 import { classify } from '../../../src/wire/classify.js'
 import { type Heard, rpc } from '../../support/channel-pair.js'
 import { settled } from '../../support/fake-clock.js'
@@ -243,6 +244,29 @@ t.test('requests are served before notifications/initialized, and forwarded as t
   reception.last.end(failed(new Fault('internal', 'again')))
   t.same(take(), ['{"jsonrpc":"2.0","id":1,"result":{"content":[],"big":1e400}}'])
 })
+
+t.test(
+  'the error of a modern server is read in the codes of the session, that of an older one as it is',
+  async t => {
+    const { say, take, open, reception } = start()
+    await open()
+    const lacking = rawText('{"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{}}}}')
+    const gone = rawText('{"code":-32602,"message":"m","data":{"uri":"x:1"}}')
+    const codeOf = (method: string, error: typeof gone, revision?: Revision) => {
+      say({ id: 1, method, params: { uri: 'x:1' } })
+      reception.last.end({ kind: 'error', error, revision, server: 'b' })
+      return parsed(take()[0]).error
+    }
+    t.equal(codeOf('resources/read', gone, '2026-07-28')?.code, -32002)
+    t.equal(codeOf('tools/call', gone, '2026-07-28')?.code, -32602)
+    for (const revision of ['2025-11-25', undefined] as const)
+      t.equal(codeOf('resources/read', gone, revision)?.code, -32602)
+    t.match(codeOf('tools/call', lacking, '2026-07-28'), {
+      code: -32603,
+      message: 'Server b requires client capability roots',
+    })
+  },
+)
 
 t.test('an id comes back as it was written, and is taken again only after its answer', async t => {
   const { say, take, open, reception } = start()

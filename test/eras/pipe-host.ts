@@ -1,0 +1,154 @@
+import t from 'tap'
+import { servePipe } from '../../src/eras/pipe-host.js'
+import { rawText } from '../../src/kernel/json-text.js'
+import { resulted } from '../../src/model/outcome.js'
+import { FarEnd } from '../support/channel-pair.js'
+import { FakeClock, settled } from '../support/fake-clock.js'
+import { FakeAsk, FakeReception, IDENTITY } from '../support/fake-reception.js'
+import { ENVELOPE, modern } from '../support/modern-message.js'
+import { recordedLog } from '../support/recorded-channel.js'
+
+const EMPTY = resulted(rawText('{}'))
+
+const start = () => {
+  const client = new FarEnd()
+  const reception = new FakeReception()
+  const { log, lines } = recordedLog()
+  const host = servePipe(client.channel, 'local', {
+    reception,
+    identity: IDENTITY,
+    log,
+    clock: new FakeClock(),
+  })
+  const initialize = async (protocolVersion = '2025-06-18') => {
+    const clientInfo = { name: 'c', version: '1' }
+    client.say({
+      id: 'hello',
+      method: 'initialize',
+      params: { protocolVersion, capabilities: { roots: {} }, clientInfo },
+    })
+    await settled()
+    client.say({ method: 'notifications/initialized' })
+    return client.take()
+  }
+  return { client, reception, lines, host, initialize }
+}
+
+t.test('a client that looked around may introduce itself, and ask in both ways at the same time', async t => {
+  const { client, reception, initialize } = start()
+  client.say(modern(1, 'server/discover'))
+  await settled()
+  t.match(client.take(), [{ id: 1, result: { resultType: 'complete', supportedVersions: ['2026-07-28'] } }])
+  t.match(await initialize(), [{ id: 'hello', result: { protocolVersion: '2025-06-18' } }])
+  client.say({ id: 2, method: 'tools/list' })
+  client.say(modern(3, 'tools/list'))
+  client.say({ id: 4, method: 'tools/list' })
+  for (const call of reception.calls) call.end(resulted(rawText('{"tools":[]}')))
+  t.same(
+    client.take().map(({ id, result }) => [id, Object.keys(result ?? {})]),
+    [
+      [2, ['tools']],
+      [3, ['tools', 'resultType', 'ttlMs', 'cacheScope', '_meta']],
+      [4, ['tools']],
+    ],
+  )
+  t.same(
+    reception.calls.map(({ client: { asking } }) => asking),
+    ['pushed', 'returned', 'pushed'],
+  )
+})
+
+t.test('only a session is asked and told by itself', async t => {
+  const { client, reception, initialize } = start()
+  await initialize()
+  client.say(modern(1, 'tools/call'))
+  const [session] = reception.clients
+  reception.last.client.tell('notifications/tools/list_changed', undefined)
+  reception.last.client.ask(new FakeAsk(), reception.last)
+  t.same(client.take(), [])
+  session?.tell('notifications/tools/list_changed', undefined)
+  session?.ask(new FakeAsk(), undefined)
+  t.match(client.take(), [{ method: 'notifications/tools/list_changed' }, { method: 'roots/list' }])
+})
+
+t.test('requests that stand for themselves need no introduction, all others do', async t => {
+  const { client, reception } = start()
+  client.say({ id: 1, method: 'tools/list' })
+  client.say({ id: 2, method: 'server/discover' })
+  client.say(modern(3, 'tools/list'))
+  client.say({ id: 4, method: 'ping' })
+  t.match(client.take(), [
+    { id: 1, error: { code: -32600, message: 'Not initialized' } },
+    { id: 2, error: { code: -32600, message: 'Not initialized' } },
+    { id: 4, result: {} },
+  ])
+  t.equal(reception.calls.length, 1)
+})
+
+t.test('a version that nobody serves without a session is refused with all that there are', async t => {
+  const { client } = start()
+  client.say(modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }))
+  client.say({
+    method: 'notifications/cancelled',
+    params: { requestId: 1, _meta: { ...ENVELOPE, 'io.modelcontextprotocol/protocolVersion': 'x' } },
+  })
+  t.match(client.take(), [
+    {
+      id: 1,
+      error: {
+        code: -32022,
+        data: {
+          supported: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
+          requested: '2025-11-25',
+        },
+      },
+    },
+  ])
+  t.same(client.lines, [], 'a notification is not answered')
+})
+
+t.test('a cancellation without a claim is for the request that it names', async t => {
+  const { client, reception, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.say(modern(2, 'prompts/get'))
+  client.say({ method: 'notifications/cancelled', params: { requestId: 2 } })
+  t.same(reception.cancels, ['prompts/get undefined'])
+  client.say({ method: 'notifications/cancelled', params: { requestId: 1 } })
+  t.same(reception.cancels, ['prompts/get undefined', 'tools/call undefined'])
+})
+
+t.test('an array with a claim in it is not run, whatever was introduced', async t => {
+  const { client, reception, initialize } = start()
+  await initialize('2025-03-26')
+  client.say([
+    { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    { jsonrpc: '2.0', ...modern(2, 'tools/list') },
+  ])
+  t.same(reception.calls, [])
+  t.same(client.lines, [])
+})
+
+t.test('what cannot be read is answered without id to those who know such errors', async t => {
+  const { client, reception, initialize } = start()
+  client.say('{')
+  t.same(client.take(), [], 'not while nobody has said who it is')
+  client.say(modern(1, 'tools/list'))
+  client.say('{')
+  t.match(client.take(), [{ error: { code: -32700 } }])
+  await initialize('2025-06-18')
+  client.say('{')
+  t.same(client.take(), [], 'nor once an older client has')
+  reception.last.end(EMPTY)
+})
+
+t.test('both ways end with the channel', async t => {
+  const { client, reception, host, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.say(modern(2, 'tools/list'))
+  client.hangUp()
+  await host.gone
+  t.equal(reception.cancels.length, 2)
+  t.equal(new Set(reception.gone).size, 2)
+})

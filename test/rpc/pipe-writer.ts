@@ -1,0 +1,65 @@
+import t from 'tap'
+import { PipeWriter } from '../../src/rpc/pipe-writer.js'
+import { FarEnd } from '../support/channel-pair.js'
+import { FakeClock } from '../support/fake-clock.js'
+
+const start = () => {
+  const client = new FarEnd()
+  const clock = new FakeClock()
+  let cuts = 0
+  const writer = new PipeWriter(client.channel, clock, () => {
+    cuts += 1
+  })
+  const say = (text: string) => Buffer.from(JSON.stringify(text))
+  return { client, clock, writer, say, cuts: () => cuts }
+}
+
+t.test('an answer goes out at once, unless something was just said', async t => {
+  const { client, clock, writer, say } = start()
+  writer.end(say('one'))
+  t.same(client.lines.splice(0), ['"one"'])
+  writer.send(say('progress'))
+  writer.end(say('two'), { then: say('behind') })
+  writer.tell(say('of another'))
+  t.same(client.lines.splice(0), ['"progress"', '"of another"'])
+  clock.advance(5)
+  t.same(client.lines.splice(0), ['"two"', '"behind"'])
+  t.equal(clock.pending, 0)
+})
+
+t.test('without an answer nothing goes out', async t => {
+  const { client, clock, writer } = start()
+  writer.end(undefined)
+  t.same(client.lines, [])
+  t.equal(clock.pending, 0)
+})
+
+t.test('what still waits goes out, in order, when there is no more time', async t => {
+  const { client, clock, writer, say } = start()
+  writer.send(say('progress'))
+  writer.end(say('one'))
+  writer.end(say('two'))
+  writer.flush()
+  t.same(client.lines, ['"progress"', '"one"', '"two"'])
+  clock.advance(5)
+  t.equal(client.lines.length, 3, 'once')
+})
+
+t.test('a client that is behind is not read from, one that is far behind is cut off', async t => {
+  const { client, writer, say, cuts } = start()
+  client.channel.isBehind = true
+  writer.tell(say('one'))
+  t.ok(client.channel.isPaused)
+  client.channel.queuedBytes = 32 * 1024 * 1024 + 1
+  writer.tell(say('two'))
+  t.equal(cuts(), 1)
+  t.same(client.lines, ['"one"'])
+})
+
+t.test('questions have numbers of their own', async t => {
+  const { client, writer, say } = start()
+  t.same([writer.nextAskId(), writer.nextAskId()], [1, 2])
+  t.ok(writer.canAsk)
+  writer.ask(say('question'))
+  t.same(client.lines, ['"question"'])
+})
