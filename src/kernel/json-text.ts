@@ -17,7 +17,15 @@ import {
 
 export type { JsonText } from './json-cursor.js'
 export { JsonTextError } from './json-scan.js'
-export { arrayText, mapElements, objectText, withAt, withMember, withoutMember } from './json-splice.js'
+export {
+  arrayText,
+  mapElements,
+  objectText,
+  withAt,
+  withMember,
+  withMembers,
+  withoutMember,
+} from './json-splice.js'
 
 /** How many arrays and objects may be inside each other; keeps parsers with a recursion of their own safe. */
 export const MAX_DEPTH = 512

@@ -1,12 +1,4 @@
-import {
-  type JsonText,
-  kindOf,
-  memberOf,
-  stringOf,
-  textOf,
-  valueOf,
-  withMember,
-} from '../kernel/json-text.js'
+import { type JsonText, kindOf, memberOf, stringOf, textOf, valueOf } from '../kernel/json-text.js'
 
 /** For how long, and for whom, a client may keep a result (server/utilities/caching). */
 export interface CacheHints {
@@ -32,13 +24,11 @@ export const discoverHints = (isComplete: boolean): CacheHints => ({
   cacheScope: 'private',
 })
 
-/** A complete result with these hints instead of its own. */
-export const withCacheHints = (result: JsonText, hints: CacheHints): JsonText =>
-  withMember(
-    withMember(result, 'ttlMs', textOf(wholeMs(hints.ttlMs))),
-    'cacheScope',
-    textOf(hints.cacheScope),
-  )
+/** The members of a complete result that say these hints. */
+export const hintMembers = ({ ttlMs, cacheScope }: CacheHints): readonly (readonly [string, JsonText])[] => [
+  ['ttlMs', textOf(wholeMs(ttlMs))],
+  ['cacheScope', textOf(cacheScope)],
+]
 
 /** The hints of a modern server's result; what is missing or makes no sense lets nobody keep it. */
 export const readCacheHints = (result: JsonText): CacheHints => {

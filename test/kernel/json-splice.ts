@@ -14,6 +14,7 @@ import {
   valueOf,
   withAt,
   withMember,
+  withMembers,
   withoutMember,
 } from '../../src/kernel/json-text.js'
 import { arrays, keys, objects, values, written } from '../support/json-documents.js'
@@ -37,6 +38,21 @@ t.test('a member is replaced or appended, and every other byte stays', async t =
     const before = read(source)
     const after = withMember(before, key, read(value))
     return after.toString() === expected && readJson(after) === after && before.toString() === source
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 600 }))
+})
+
+t.test('several members are set at once as they would be one after the other', async t => {
+  const members = fc.uniqueArray(fc.tuple(keys, values), {
+    maxLength: 4,
+    selector: ([key]) => String(JSON.parse(key)),
+  })
+  const property = fc.property(objects, members, (object, spellings) => {
+    const pairs = spellings.map(([key, value]) => [String(JSON.parse(key)), read(value)] as const)
+    const before = read(written(object, braces))
+    const after = withMembers(before, pairs)
+    const expected = pairs.reduce((text, [key, value]) => withMember(text, key, value), before)
+    return after.toString() === expected.toString() && readJson(after) === after
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 600 }))
 })
@@ -119,12 +135,15 @@ t.test('setting what is there already gives the same reference back', async t =>
   t.equal(withAt(object, ['a', 'b'], rawText('"x"')), object)
   t.equal(withMember(object, 'a', rawText('{"b" : "x"}')), object)
   t.not(withMember(object, 'a', rawText('{"b":"x"}')), object)
+  t.equal(withMembers(object, [['a', rawText('{"b" : "x"}')]]), object)
+  t.equal(withMembers(object, []), object)
 })
 
 t.test('what is no object cannot be given a member', async t => {
   for (const text of ['[]', '1', '"{}"', 'null']) {
     t.throws(() => withMember(read(text), 'a', rawText('1')), TypeError, text)
     t.throws(() => withAt(read(text), ['a', 'b'], rawText('1')), TypeError, text)
+    t.throws(() => withMembers(read(text), []), TypeError, text)
   }
 })
 

@@ -1,13 +1,12 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, rawText, textMember, withAt } from '../../kernel/json-text.js'
-import { type CacheHints, readCacheHints, UNCACHED, withCacheHints } from '../../model/cache-hints.js'
-import { isListMethod } from '../../model/listing.js'
+import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../model/cache-hints.js'
 import { answerOf, failed, type Outcome } from '../../model/outcome.js'
 import { encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
 import { encodeFault, httpStatusOf, projectError, type Stage } from './errors.js'
 import { isCacheable, META, mayNeedInput } from './methods.js'
-import { projectResult } from './project.js'
-import { readResultType, withResultType, withServerInfo } from './result-type.js'
+import { projectOnce } from './project-once.js'
+import { readResultType, stamped } from './result-type.js'
 
 /** What was asked, and by whom. */
 export interface Asked {
@@ -70,7 +69,7 @@ const refusal = (id: JsonText, error: JsonText, stage: Stage): Response => ({
 })
 
 const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
-  withServerInfo(withResultType(result, 'input_required'), identity)
+  stamped(result, { type: 'input_required', identity })
 
 const encodeResult = (
   result: JsonText,
@@ -86,36 +85,10 @@ const encodeResult = (
   }
   // A server that does not say the kind of its result is older than the hints.
   const own = type === 'absent' ? UNCACHED : readCacheHints(result)
-  const complete = completed(method, result, { hints: hints ?? own, identity })
+  const members = isCacheable(method) ? hintMembers(hints ?? own) : []
+  const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
   return {
     frame: encodeReply(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
     status: OK,
   }
 }
-
-interface Stamp {
-  readonly hints: CacheHints
-  readonly identity: JsonText
-}
-
-const completed = (method: string, result: JsonText, stamp: Stamp): JsonText =>
-  isListMethod(method) ? completedPage(method, result, stamp) : completedAnew(method, result, stamp)
-
-const completedAnew = (method: string, result: JsonText, { hints, identity }: Stamp): JsonText => {
-  const typed = withResultType(projectResult(method, result), 'complete')
-  return withServerInfo(isCacheable(method) ? withCacheHints(typed, hints) : typed, identity)
-}
-
-/** Pages of lists are kept by the catalogue and sent to many clients: each is written once for as long as its hints stay. */
-const pages = new WeakMap<JsonText, Stamp & { readonly text: JsonText }>()
-
-const completedPage = (method: string, page: JsonText, stamp: Stamp): JsonText => {
-  const known = pages.get(page)
-  if (known?.identity === stamp.identity && isSame(known.hints, stamp.hints)) return known.text
-  const text = completedAnew(method, page, stamp)
-  pages.set(page, { ...stamp, text })
-  return text
-}
-
-const isSame = (one: CacheHints, other: CacheHints): boolean =>
-  one.ttlMs === other.ttlMs && one.cacheScope === other.cacheScope

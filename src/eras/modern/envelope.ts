@@ -137,10 +137,3 @@ export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts)
       : objectText(members)
   return withMember(bare, '_meta', full)
 }
-
-/**
- * Request params on their way to a legacy server: without the keys that only this era knows, and without a
- * `_meta` that held nothing else. The same reference if there are none.
- */
-export const withoutEnvelope = (params: JsonText | undefined): JsonText | undefined =>
-  params && withoutReservedMeta(params)

@@ -12,7 +12,7 @@ import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../.
 import { lacksCapability } from './required-capabilities.js'
 
 /** Error codes that this revision defines, each with HTTP status 400 (basic, "Error Codes"). */
-const MODERN_CODES = {
+export const MODERN_CODES = {
   headerMismatch: -32020,
   missingCapability: -32021,
   unsupportedVersion: -32022,

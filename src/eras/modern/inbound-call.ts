@@ -32,6 +32,7 @@ export class InboundCall implements Call {
   readonly wantsProgress: boolean
   readonly logLevel: LogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
   readonly #request: InboundRequest
   readonly #token: JsonText | undefined
   #isOver = false
@@ -64,9 +65,8 @@ export class InboundCall implements Call {
   end(outcome: Outcome): void {
     if (this.#isOver) return
     this.#close()
-    const { frame, status } = this.#encoded(outcome)
-    const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
-    this.#request.replies.end(frame, { status, then: isListenEnd ? this.#cancelled() : undefined })
+    this.#answer(outcome)
+    this.onOver?.(outcome)
   }
 
   /** The client no longer waits: the mux is told, and no answer is sent (basic/patterns/cancellation). */
@@ -75,6 +75,7 @@ export class InboundCall implements Call {
     this.#close()
     this.onCancel?.(reason)
     this.#request.replies.end(undefined, { status: 200 })
+    this.onOver?.(undefined)
   }
 
   /**
@@ -83,9 +84,16 @@ export class InboundCall implements Call {
    */
   abandon(reason: string, why: Fault): void {
     if (this.#isOver) return
-    const { onCancel } = this
-    this.end(this.method === LISTEN ? resulted(EMPTY) : failed(why))
-    onCancel?.(reason)
+    this.#close()
+    this.onCancel?.(reason)
+    this.#answer(this.method === LISTEN ? resulted(EMPTY) : failed(why))
+    this.onOver?.(undefined)
+  }
+
+  #answer(outcome: Outcome): void {
+    const { frame, status } = this.#encoded(outcome)
+    const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
+    this.#request.replies.end(frame, { status, then: isListenEnd ? this.#cancelled() : undefined })
   }
 
   /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */

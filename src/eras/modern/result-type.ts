@@ -1,15 +1,15 @@
 import { mayHold } from '../../kernel/json-edit.js'
 import {
   type JsonText,
+  kindOf,
+  memberOf,
   membersOf,
   rawText,
   stringOf,
-  withAt,
   withMember,
-  withoutMember,
+  withMembers,
 } from '../../kernel/json-text.js'
 import { META } from './methods.js'
-import { withoutReservedMeta } from './project-meta.js'
 
 /** Kinds of results (basic, "ResultType"); `task` is that of the extension for tasks (SEP-2663). */
 export type ResultType = 'complete' | 'input_required' | 'task'
@@ -20,17 +20,9 @@ const TYPE_TEXTS = {
   task: rawText('"task"'),
 } as const satisfies Record<ResultType, JsonText>
 
+const NO_MEMBERS = rawText('{}')
+
 const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TEXTS, text)
-
-/**
- * Members of complete results that no older client may see; in an empty result they are fatal to SDK clients.
- */
-const MODERN_MEMBERS = ['resultType', 'ttlMs', 'cacheScope']
-const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
-
-/** A result that says its kind, as this revision requires of every result; all other bytes stay. */
-export const withResultType = (result: JsonText, type: ResultType): JsonText =>
-  withMember(result, 'resultType', TYPE_TEXTS[type])
 
 /**
  * The kind of a result. `absent` means `complete` if the server is older than this revision; `unknown` must
@@ -45,13 +37,24 @@ export const readResultType = (result: JsonText): ResultType | 'unknown' | 'abse
   return types.length === 1 && isResultType(name) ? name : 'unknown'
 }
 
-/**
- * A result that says who answered: us, instead of the server that the client does not talk to. `identity` is
- * an `Implementation` object.
- */
-export const withServerInfo = (result: JsonText, identity: JsonText): JsonText =>
-  withAt(result, ['_meta', META.serverInfo], identity)
+/** What goes into every result: its kind, who answered, and whatever else is to be said about it. */
+export interface Stamp {
+  readonly type: ResultType
+  /** Our `Implementation` object: clients do not talk to the server behind us. */
+  readonly identity: JsonText
+  readonly members?: readonly (readonly [key: string, value: JsonText])[]
+}
 
-/** A complete result without what this revision added; the same reference if there is nothing of it. */
-export const withoutModernMembers = (result: JsonText): JsonText =>
-  withoutReservedMeta(mayHold(result, ...MODERN_KEYS) ? withoutMember(result, ...MODERN_MEMBERS) : result)
+/**
+ * A result that says its kind, as this revision requires of every result, and who answered (schema, `ResultMetaObject`); all
+ * other bytes stay.
+ */
+export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText => {
+  const meta = mayHold(result, '"_meta"') ? memberOf(result, '_meta') : undefined
+  const isObject = meta !== undefined && kindOf(meta) === 'object'
+  return withMembers(result, [
+    ['resultType', TYPE_TEXTS[type]],
+    ...members,
+    ['_meta', withMember(isObject ? meta : NO_MEMBERS, META.serverInfo, identity)],
+  ])
+}

@@ -4,7 +4,6 @@ import {
   type Envelope,
   readEnvelope,
   withEnvelope,
-  withoutEnvelope,
 } from '../../../src/eras/modern/envelope.js'
 import { type JsonText, rawText, readJson, valueOf } from '../../../src/kernel/json-text.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
@@ -184,39 +183,6 @@ t.test('what we wrote is what the other side reads', async t => {
   t.same(capabilities, { ...ALL, roots: { listChanged: false } })
   t.equal(read?.toString(), info.toString())
   t.equal(logLevel, 'info')
-})
-
-t.test('nothing of the envelope goes on to a legacy server, and everything else does', async t => {
-  const CASES: [string, string, string][] = [
-    [
-      'CT-27',
-      `{"name":"x","_meta":{${VERSION},${CAPABILITIES},"traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01","v.x/k":1}}`,
-      `{"name":"x","_meta":{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01","v.x/k":1}}`,
-    ],
-    ['ER-3', `{"uri":"file:///no","_meta":{${VERSION},${CAPABILITIES}}}`, '{"uri":"file:///no"}'],
-    [
-      'token',
-      `{"_meta":{"progressToken":12345678901234567890,${VERSION}}}`,
-      '{"_meta":{"progressToken":12345678901234567890}}',
-    ],
-    ['related-task', `{"_meta":{"${P}related-task":{"taskId":"t"}},"n":1.0}`, '{"n":1.0}'],
-    ['escaped', String.raw`{"_meta":{"io.\u006dodelcontextprotocol\/x":1,"k":2}}`, '{"_meta":{"k":2}}'],
-    ['spaces', `{ "_meta" : { "k" : 1 , ${VERSION} } , "n" : 1 }`, '{ "_meta" : { "k" : 1  } , "n" : 1 }'],
-  ]
-  for (const [what, before, after] of CASES) {
-    t.equal(withoutEnvelope(json(before))?.toString(), after, what)
-  }
-  for (const same of [
-    '{"_meta":{}}',
-    '{"_meta":{},"arguments":{"q":"modelcontextprotocol"}}',
-    '{"_meta":null}',
-    `{"arguments":{"_meta":{${VERSION}}}}`,
-    '{"_meta":{"io.modelcontextprotocolx/a":1}}',
-  ]) {
-    const params = json(same)
-    t.equal(withoutEnvelope(params), params, same)
-  }
-  t.equal(withoutEnvelope(undefined), undefined)
 })
 
 t.test('the official client’s envelope is understood', async t => {

@@ -197,6 +197,18 @@ t.test('a request to listen that is refused never was one that could be cancelle
   t.same(endings, [{ status: 200, then: undefined }])
 })
 
+t.test('whoever looks on learns how a request ended, or that nobody waited for it any more', async t => {
+  const [answered, cancelled, abandoned] = ['1', '2', '3'].map(id => start('tools/call', { id }))
+  const ends: unknown[] = []
+  for (const one of [answered, cancelled, abandoned])
+    if (one !== undefined) one.call.onOver = outcome => ends.push(outcome?.kind)
+  answered?.call.end(EMPTY)
+  cancelled?.call.cancel('user')
+  abandoned?.call.abandon('over', new Fault('disconnected', 'over'))
+  for (const one of [answered, cancelled, abandoned]) one?.call.end(EMPTY)
+  t.same(ends, ['result', undefined, undefined])
+})
+
 t.test('an answer that cannot be written is an error, so that nobody waits for it', async t => {
   const { call, said } = start('tools/call')
   call.end(resulted(rawText('[]')))
