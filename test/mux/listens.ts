@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Revision } from '../../src/model/revision.js'
 import { settled } from '../support/fake-clock.js'
 import { type FakeCall, type FakeClient, type FakeServer, resource, tool, World } from '../support/mux.js'
 
@@ -11,9 +12,13 @@ const SUBSCRIBE = 'resources/subscribe'
 const NO_SUBSCRIPTIONS = { resources: { listChanged: true, subscribe: false } }
 
 /** Two servers whose resources can be subscribed, and one whose cannot. */
-const sources = (): World =>
+const sources = (revision: Revision = '2025-11-25'): World =>
   new World({
-    a: { tools: [tool('x')], resources: [resource('file:///a'), resource('file:///d')] },
+    a: {
+      revision,
+      tools: [tool('x')],
+      resources: [resource('file:///a'), resource('file:///d')],
+    },
     b: { resources: [resource('file:///b')], showing: { uris: 'preserve' } },
     none: { resources: [resource('x:1')], capabilities: NO_SUBSCRIPTIONS },
   })
@@ -234,19 +239,21 @@ t.test('the first list of a server is news if somebody was given the list withou
 })
 
 t.test('when a server was lost and is back, who listens hears what it may have missed', async t => {
-  const world = sources()
-  const client = await ready(world)
-  const server = world.server('a')
-  const call = await listen(client, { toolsListChanged: true, resourceSubscriptions: ['a+file:///a'] })
-  server.lists.tools = []
-  server.link.drop()
-  await world.pass(500, 10)
-  t.same(call.ends, [], 'the request stays open')
-  t.same(sent(server), ['subscribe file:///a', 'subscribe file:///a'])
-  t.same(call.told.slice(1), [
-    [UPDATED, { uri: 'a+file:///a' }],
-    [TOOLS_CHANGED, undefined],
-  ])
+  for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+    const world = sources(revision)
+    const client = await ready(world)
+    const server = world.server('a')
+    const call = await listen(client, { toolsListChanged: true, resourceSubscriptions: ['a+file:///a'] })
+    server.lists.tools = []
+    server.link.drop()
+    await world.pass(500, 10)
+    t.same(call.ends, [], 'the request stays open')
+    t.same(sent(server), ['subscribe file:///a', 'subscribe file:///a'])
+    t.same(call.told.slice(1), [
+      [UPDATED, { uri: 'a+file:///a' }],
+      [TOOLS_CHANGED, undefined],
+    ])
+  }
 })
 
 t.test('a server runs as long as somebody listens for changes of its lists', async t => {

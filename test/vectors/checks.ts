@@ -178,6 +178,9 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['mux/live-call.ts', 'an error of a server reaches the client as it came'],
     ['catalog/repair.ts', 'a clean result is the same result, down to the last byte'],
   ],
+  'HD-9': [
+    ['eras/modern/project.ts', 'an annotation that no client could follow is not shown, and its tool is'],
+  ],
   'HD-10': [
     [
       'eras/legacy/http-caller.ts',
@@ -278,11 +281,21 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a list is read to its end, once, in the order of the configuration and of each server',
     ],
   ],
+  'LC-4': [
+    ['mux/guests.ts', 'what it sees does not depend on what it asked before, nor on what it can be asked'],
+  ],
   'LC-7': [
     [
       'catalog/catalog.ts',
       'without a channel for changes a list is read again when a client asks after half a minute',
     ],
+  ],
+  'LC-8': [
+    [
+      'catalog/catalog.ts',
+      'a list may be kept until the first of its parts is too old, and by all if all agree',
+    ],
+    ['catalog/catalog.ts', 'a list is kept by nobody if a part of it may change unheard'],
   ],
   'LC-10': [
     [
@@ -293,6 +306,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'LC-11': [
     ['catalog/catalog.ts', 'one server that hangs, fails or is away holds up nobody beyond the wait'],
   ],
+  'LC-12': [
+    ['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none'],
+    ['model/cache-hints.ts', 'what the proxy says about itself may be kept once all servers are known'],
+  ],
   'LG-2': [
     [
       'mux/log-level.ts',
@@ -301,6 +318,12 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     [
       'mux/log-level.ts',
       'a message reaches its one client at its level, on its call, under the name of its server',
+    ],
+  ],
+  'LG-4': [
+    [
+      'mux/log-level.ts',
+      'a message without evidence is for the only call that asked for any, and else for nobody',
     ],
   ],
   'LG-6': [
@@ -333,7 +356,13 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'URIs of three servers that own the same ones round-trip, with subscriptions and updates',
     ],
   ],
+  'SB-2': [
+    ['mux/listens.ts', 'a server that does not accept in five seconds is left out, however it decides later'],
+  ],
   'SB-3': [['mux/feeds.ts', 'a server is subscribed once for all clients, and unsubscribed with the last']],
+  'SB-8': [
+    ['mux/listens.ts', 'when a server was lost and is back, who listens hears what it may have missed'],
+  ],
   'SB-9': [
     [
       'mux/router.ts',
@@ -481,7 +510,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
 
 /** Rules about peers of 2026-07-28; families of rules by their letters. */
 const MODERN = new Set(
-  'MI MO MR CN-4 DD-1 DD-2 DD-3 DD-5 DD-6 DD-10 DD-11 DD-12 ER-7 ER-9 HD-2 HD-3 HD-5 HD-6 HD-8 HD-9 ID-7 LC-4 LC-8 LC-9 LC-12 LG-4 PG-3 RO-2 SB-2 SB-8 SB-10 SB-13 UP-16'.split(
+  'MI MO MR CN-4 DD-1 DD-2 DD-3 DD-5 DD-6 DD-10 DD-11 DD-12 ER-7 ER-9 HD-2 HD-3 HD-5 HD-6 HD-8 ID-7 LC-9 PG-3 RO-2 SB-10 SB-13 UP-16'.split(
     ' ',
   ),
 )

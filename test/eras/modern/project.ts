@@ -52,12 +52,6 @@ const RESULTS: [string, string, string, string][] = [
     '{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}',
   ],
   [
-    'HD-9 invalid',
-    'tools/list',
-    '{"tools":[{"name":"x","inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"B"}}}}]}',
-    '{"tools":[{"name":"x","inputSchema":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"string","x-mcp-header":"B"}}}}]}',
-  ],
-  [
     'INV-3 result',
     'tools/call',
     `{"content":[{"type":"text","text":"done","_meta":{${TASK},"k":1}}],"_meta":{${TASK}}}`,
@@ -125,6 +119,27 @@ t.test('what this revision can say reaches its clients as it is', async t => {
     const result = json(text)
     t.equal(projectResult(method, result), result, `${method} ${text.slice(0, 60)}`)
   }
+})
+
+t.test('an annotation that no client could follow is not shown, and its tool is', async t => {
+  const tool = (name: string, properties: string): string =>
+    `{"name":"${name}","inputSchema":{"type":"object","properties":${properties}}}`
+  const shown = [
+    ['{"a":{"type":"string","x-mcp-header":"A"}}', '{"a":{"type":"string","x-mcp-header":"A"}}'],
+    ['{"a":{"type":"string","x-mcp-header":""}}', '{"a":{"type":"string"}}'],
+    [
+      '{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}',
+      '{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string"}}',
+    ],
+    [
+      '{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}',
+      '{"a":{"type":"array","items":{"type":"string"}}}',
+    ],
+    ['{"a":{"type":"number","x-mcp-header":"A"}}', '{"a":{"type":"number"}}'],
+  ] as const
+  const page = json(`{"tools":[${shown.map(([is], index) => tool(`t${index}`, is)).join(',')}]}`)
+  const expected = `{"tools":[${shown.map(([, as], index) => tool(`t${index}`, as)).join(',')}]}`
+  t.equal(projectListResult('tools/list', page).toString(), expected)
 })
 
 t.test('only lists are projected as lists', async t => {
