@@ -213,6 +213,7 @@ t.test('the 33rd call of a user that would be parked is not: its server is refus
 t.test('progress and log lines go to the request that is open, if it wants them', async t => {
   const { world, server, client } = await withReturned({ capabilities: { logging: true } })
   const call = client.call(...REQUESTS[0], { wantsProgress: true, logLevel: 'error' })
+  await settled()
   const request = server.last('tools/call')
   const log = (level: string): void =>
     server.link.notice('notifications/message', { level, data: level }, request)
