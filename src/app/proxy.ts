@@ -7,6 +7,7 @@ import type { Reception } from '../model/links.js'
 import { Gate } from '../mux/gate.js'
 import { Router } from '../mux/router.js'
 import type { ServerOptions } from '../peers/options.js'
+import { openAudit } from './audit-log.js'
 import { Children } from './children.js'
 import { createDialer } from './dialer.js'
 import type { HttpFace } from './front-http.js'
@@ -53,11 +54,12 @@ const LIST_WAIT_MS = 2000
 
 /**
  * Makes a proxy of a resolved configuration. Nothing is started but servers that are configured to be eager; faces are
- * added with `listen` and `serveStdio`.
+ * added with `listen` and `serveStdio`. Throws a Fault `unavailable` if the audit file cannot be written to.
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
   const { log = silentLogger, clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
   const byName = new Map(config.servers.map(server => [server.name, server]))
+  const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
   const dialer = createDialer(config.servers, { clock, log, children })
   const router = new Router({
@@ -80,7 +82,8 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const gate = new Gate(router, clock)
   const startedMs = clock.nowMs()
   const status = (): ProxyStatus => proxyStatus({ router, gate, children, configs: byName, clock, startedMs })
-  const around = { reception: gate, clock, log, isDraining: () => gate.isShut, status }
+  const reception = audit.around(gate.reception)
+  const around = { reception, clock, log, isDraining: () => gate.isShut, status }
   router.start()
   return {
     async listen(where = {}) {
@@ -100,7 +103,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       faces.push(face)
       return face
     },
-    reception: gate,
+    reception,
     children,
     status,
     async drain(limitMs) {
@@ -112,6 +115,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       await Promise.all(faces.map(face => face.close()))
       await router.close()
       await dialer.close()
+      await audit.close()
     },
   }
 }

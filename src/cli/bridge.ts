@@ -86,6 +86,7 @@ export const bridge: Verb<Flags> = {
       pageSize: DEFAULTS.pageSize,
       startupWaitMs: DEFAULTS.startupWaitMs,
       drainMs: DEFAULTS.drainMs,
+      audit: undefined,
       logLevel: DEFAULTS.logLevel,
       stateKeys: [],
     }

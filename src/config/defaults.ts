@@ -16,6 +16,8 @@ export const DEFAULTS = {
   pageSize: 1000,
   startupWaitMs: 4_500,
   drainMs: 10_000,
+  audit: 'off',
+  auditArguments: false,
   logLevel: 'info' as LogLevel,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,

@@ -3,6 +3,7 @@ import { checkSettings, type SettingsValues } from './check.js'
 import { findServers } from './container.js'
 import { DEFAULTS } from './defaults.js'
 import { type Around, reportMisfits } from './entry.js'
+import { filledPath } from './fill.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from './keys.js'
 import { isShortForm, readListen } from './listen.js'
 import { createReport, type Report } from './problem.js'
@@ -11,7 +12,7 @@ import { readDuration, readServer } from './server.js'
 import { readStateKeys } from './state-keys.js'
 import { readTree } from './syntax.js'
 import { createLocator, type Item, members, repeated, valueOf } from './tree.js'
-import type { DisabledServer, Environment, Loaded, ProxyConfig, ServerConfig } from './types.js'
+import type { AuditConfig, DisabledServer, Environment, Loaded, ProxyConfig, ServerConfig } from './types.js'
 
 /**
  * Resolves the text of a configuration file. Never throws: what is wrong with one server costs that server, what
@@ -89,9 +90,24 @@ const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<Pr
     pageSize: values.pageSize ?? DEFAULTS.pageSize,
     startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
     drainMs: wait('drain') ?? DEFAULTS.drainMs,
+    audit: readAudit(items.get('audit'), values, around),
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
     stateKeys: readStateKeys(items.get('requestState'), values.requestState, around),
   }
+}
+
+const readAudit = (
+  item: Item | undefined,
+  { audit = DEFAULTS.audit, auditArguments: withArguments = DEFAULTS.auditArguments }: SettingsValues,
+  around: Around,
+): AuditConfig | undefined => {
+  if (item === undefined || audit === 'off') return undefined
+  if (audit === 'stderr') return { to: 'stderr', withArguments }
+  const { errors } = around.report
+  const path = filledPath(item, around)
+  return around.report.errors > errors
+    ? undefined
+    : { to: { file: resolve(around.folder, path) }, withArguments }
 }
 
 const checkedSettings = (items: ReadonlyMap<string, Item>, report: Report): SettingsValues => {

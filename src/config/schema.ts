@@ -231,6 +231,14 @@ export const settings = z.object({
     description: 'How long calls that are under way may still take when the proxy is asked to end.',
     default: '10s',
   }),
+  audit: text('Write "off", "stderr", or the path of a file.').optional().meta({
+    description: 'Where a line about each call is written: "off", "stderr", or the path of a file.',
+    default: DEFAULTS.audit,
+  }),
+  auditArguments: flag().optional().meta({
+    description: 'Whether that line holds the arguments of tools and prompts too.',
+    default: DEFAULTS.auditArguments,
+  }),
   log: log.optional().describe('What is written to the log.'),
   requestState: requestState
     .optional()

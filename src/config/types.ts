@@ -121,6 +121,14 @@ export interface ListenConfig {
   readonly socket: string | undefined
 }
 
+/** What is written down about each call. */
+export interface AuditConfig {
+  /** A file by its absolute path, or our stderr. */
+  readonly to: 'stderr' | { readonly file: string }
+  /** Whether the arguments of tools and prompts are written too. */
+  readonly withArguments: boolean
+}
+
 /** A whole file, resolved. */
 export interface ProxyConfig {
   /** Those that are enabled and valid, in the order of the file. */
@@ -132,6 +140,8 @@ export interface ProxyConfig {
   readonly startupWaitMs: number
   /** How long calls that are under way may still take when the proxy is asked to end. */
   readonly drainMs: number
+  /** Undefined if nothing is written down about calls. */
+  readonly audit: AuditConfig | undefined
   readonly logLevel: LogLevel
   /** Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none to make one. */
   readonly stateKeys: readonly string[]

@@ -24,6 +24,8 @@ export type Asking = 'pushed' | 'returned'
 export interface Client {
   /** Unique in this process; for logs and tables, never on a wire. */
   readonly id: number
+  /** The id of its session, if it has one that is said on a wire: whoever knows it may use the session. */
+  readonly sessionId?: string | undefined
   readonly principal: Principal
   readonly revision: Revision
   readonly asking: Asking
@@ -56,6 +58,8 @@ export interface Call {
   end: Settle
   /** Set by the mux: told once if the client cancels or its session ends before `end`. */
   onCancel: ((reason: CancelReason) => void) | undefined
+  /** Set by the mux as soon as it is known: the server that answers it. */
+  servedBy?: string | undefined
   /** Set by whoever looks on: told once when the call is over; without an outcome if nobody waited for one any more. */
   onOver?: ((outcome: Outcome | undefined) => void) | undefined
 }

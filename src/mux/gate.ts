@@ -1,9 +1,9 @@
 import type { Clock } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
-import type { Call, Client, Reception, Welcome } from '../model/links.js'
+import type { Call, Reception } from '../model/links.js'
 import { failed } from '../model/outcome.js'
+import { watch, withCall } from './around.js'
 
 /** A request that is meant to stay open: nobody waits for its end (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
@@ -12,15 +12,16 @@ const ENDLESS = 'subscriptions/listen'
  * Stands in front of a reception and counts the calls that are under way. Once it is shut no further call gets in, and whoever
  * wants to go can wait for those inside; their questions and answers pass all the same.
  */
-export class Gate implements Reception {
-  readonly #behind: Reception
+export class Gate {
+  /** What to report to in place of the one behind. */
+  readonly reception: Reception
   readonly #clock: Clock
   #isShut = false
   #inside = 0
   readonly #isEmpty = new Deferred<void>()
 
   constructor(behind: Reception, clock: Clock) {
-    this.#behind = behind
+    this.reception = withCall(behind, call => this.#call(call, behind))
     this.#clock = clock
   }
 
@@ -43,36 +44,16 @@ export class Gate implements Reception {
     return this.#inside
   }
 
-  call(call: Call): void {
+  #call(call: Call, behind: Reception): void {
     if (this.#isShut) {
       call.end(failed(new Fault('unavailable', 'The proxy is shutting down')))
       return
     }
     if (call.method !== ENDLESS) {
       this.#inside += 1
-      call.onOver = this.#over
+      watch(call, this.#over)
     }
-    this.#behind.call(call)
-  }
-
-  welcome(client: Client): Promise<Welcome> {
-    return this.#behind.welcome(client)
-  }
-
-  toolSchema(exposed: string): JsonText | undefined {
-    return this.#behind.toolSchema(exposed)
-  }
-
-  notice(client: Client, method: string, params: JsonText | undefined): void {
-    this.#behind.notice(client, method, params)
-  }
-
-  rests(client: Client): void {
-    this.#behind.rests(client)
-  }
-
-  left(client: Client): void {
-    this.#behind.left(client)
+    behind.call(call)
   }
 
   readonly #over = (): void => {

@@ -296,6 +296,7 @@ export class Park implements Call, Parkable {
 
   #attach(call: Call): void {
     this.#upstream = call
+    call.servedBy = this.from.server
     call.onCancel = reason => this.#cancelled(reason)
   }
 

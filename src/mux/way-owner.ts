@@ -93,6 +93,7 @@ export class WayToOwner {
       call.end(resulted(NO_COMPLETIONS))
       return
     }
+    call.servedBy = server.name
     const { heldRoots, retries } = this.#context.asking
     const connection = server.connectionFor(call.client)
     const isAskable = call.client.asking === 'returned' && mayNeedInput(call.method)

@@ -16,6 +16,8 @@ export interface ReplyStream {
 
 /** PORT. Where what belongs to no request of a client goes. */
 export interface Outlet {
+  /** The id of the client's session, if it has one that is said on a wire. */
+  readonly id?: string
   /** Sends a notification; kept for a while when no stream is open. */
   tell(frame: Buffer, method: string): void
   /** Sends a question; `undeliverable` is called when no stream opened in time. */

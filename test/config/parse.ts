@@ -62,6 +62,7 @@ t.test('a server that says only what it must gets every default', async t => {
       pageSize: 1000,
       startupWaitMs: 4500,
       drainMs: 10_000,
+      audit: undefined,
       logLevel: 'info',
       stateKeys: [],
     },
@@ -93,7 +94,8 @@ t.test('everything that can be said arrives', async t => {
       "http": true, "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"],
       "sse": false, "ws": false, "socket": "unix:\${HOME}/mcp.sock",
     },
-    "pageSize": 10000, "startupWait": 0, "drain": "1m", "log": { "level": "silent" },
+    "pageSize": 10000, "startupWait": 0, "drain": "1m",
+    "audit": "log/audit.jsonl", "auditArguments": true, "log": { "level": "silent" },
     "requestState": { "keys": ["${KEY}"] },
   }`)
   t.strictSame(told(loaded), [])
@@ -137,6 +139,7 @@ t.test('everything that can be said arrives', async t => {
     pageSize: 10_000,
     startupWaitMs: 0,
     drainMs: 60_000,
+    audit: { to: { file: '/etc/proxy/log/audit.jsonl' }, withArguments: true },
     logLevel: 'silent',
     stateKeys: [KEY],
   })
@@ -652,6 +655,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     pageSize: 1000,
     startupWaitMs: 4500,
     drainMs: 10_000,
+    audit: undefined,
     logLevel: 'info',
     stateKeys: [],
   })
@@ -807,4 +811,14 @@ t.test('no text makes it throw, and what is unusable always says why', async _t 
     }),
     { numRuns: 500 },
   )
+})
+
+t.test('where audit lines go is a table', async t => {
+  const audit = (text: string) => read(`{ "mcpServers": {}, "audit": ${text} }`).config?.audit
+  t.equal(audit('"off"'), undefined)
+  t.same(audit('"stderr"'), { to: 'stderr', withArguments: false })
+  t.same(audit('"/var/log/a"'), { to: { file: '/var/log/a' }, withArguments: false })
+  t.same(audit('"~/a"'), { to: { file: '/home/ann/a' }, withArguments: false })
+  t.equal(audit('true'), undefined)
+  t.equal(audit('"${NOPE}"'), undefined)
 })

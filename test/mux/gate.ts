@@ -14,7 +14,7 @@ const setUp = () => {
   const gate = new Gate(behind, clock)
   const call = (method = 'tools/call') => {
     const made = new FakeCall({} as FakeClient, method, undefined, false)
-    gate.call(made)
+    gate.reception.call(made)
     return made
   }
   const shut = (limitMs: number) => {
@@ -72,11 +72,11 @@ t.test('everything but calls passes', async t => {
   const { behind, gate } = setUp()
   const client = {} as FakeClient
   void gate.shut(0)
-  await gate.welcome(client)
-  gate.notice(client, 'x', undefined)
-  gate.rests(client)
-  gate.left(client)
+  await gate.reception.welcome(client)
+  gate.reception.notice(client, 'x', undefined)
+  gate.reception.rests(client)
+  gate.reception.left(client)
   behind.schemas.set('a', textOf({}))
-  t.ok(gate.toolSchema('a'))
+  t.ok(gate.reception.toolSchema('a'))
   t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
 })

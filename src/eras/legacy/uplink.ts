@@ -47,6 +47,10 @@ export class LegacyUplink implements Client {
     this.#asks = new AskTable(outlet)
   }
 
+  get sessionId(): string | undefined {
+    return this.#outlet.id
+  }
+
   /** Requests of this client that have no answer yet. */
   get openCalls(): number {
     return this.#calls.size
