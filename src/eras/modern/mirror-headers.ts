@@ -46,14 +46,11 @@ export const checkHeaders = (
   method: string,
   params: JsonText | undefined,
   exposedSchema?: JsonText,
-): string | undefined => {
-  const problem =
-    problemOfPlain(headers, VERSION, claimedVersion(params) ?? '') ??
-    problemOfPlain(headers, METHOD, method) ??
-    problemOfName(headers, method, params) ??
-    (exposedSchema && problemOfArguments(headers, params, exposedSchema))
-  return problem === undefined ? undefined : `Header mismatch: ${problem}`
-}
+): string | undefined =>
+  problemOfPlain(headers, VERSION, claimedVersion(params) ?? '') ??
+  problemOfPlain(headers, METHOD, method) ??
+  problemOfName(headers, method, params) ??
+  (exposedSchema && problemOfArguments(headers, params, exposedSchema))
 
 /**
  * A header that came several times arrives joined by a comma and a space. No version, method or tool of ours
@@ -61,10 +58,10 @@ export const checkHeaders = (
  */
 const headerOf = (headers: HttpHeaders, name: string): string | undefined => headers[name.toLowerCase()]
 
-const missing = (name: string): string => `${name} missing`
+const missing = (name: string): string => `Missing required header ${name}`
 
 const differs = (name: string, header: string, body: string): string =>
-  `${name} '${header.slice(0, SHOWN_LENGTH)}' does not match body '${body.slice(0, SHOWN_LENGTH)}'`
+  `Header mismatch: ${name} '${header.slice(0, SHOWN_LENGTH)}' does not match body '${body.slice(0, SHOWN_LENGTH)}'`
 
 const problemOfPlain = (headers: HttpHeaders, name: string, body: string): string | undefined => {
   const header = headerOf(headers, name)
@@ -81,7 +78,8 @@ const problemOfCoded = (
   const header = headerOf(headers, name)
   if (header === undefined) return missing(name)
   const said = decodeHeaderValue(header)
-  if (said === undefined) return `${name} is neither plain ASCII nor canonical base64 of UTF-8`
+  if (said === undefined)
+    return `Header mismatch: ${name} is neither plain ASCII nor canonical base64 of UTF-8`
   return isSame(said) ? undefined : differs(name, said, body)
 }
 

@@ -68,7 +68,7 @@ t.test('a session id and the id of an event mean nothing, and none is given out'
 t.test('a request whose headers say something else is refused, before anybody is asked', async t => {
   const { reception, post, ask } = start()
   const CASES: [string, FakeResponder, RegExp][] = [
-    ['no headers', post(call(1)), /MCP-Protocol-Version missing/],
+    ['no headers', post(call(1)), /^Missing required header MCP-Protocol-Version$/],
     ['another method', ask(call(1), { 'mcp-method': 'tools/list' }), /Mcp-Method 'tools\/list'/],
     ['another tool', ask(call(1), { 'mcp-name': 'y' }), /Mcp-Name 'y' does not match body 'x'/],
     ['another revision', ask(call(1), { 'mcp-protocol-version': '2025-11-25' }), /MCP-Protocol-Version/],

@@ -12,6 +12,10 @@ const params = (inner = ''): JsonText => json(`{${inner}${inner === '' ? '' : ',
 const lower = (headers: Record<string, string>): HttpHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
+/** What a problem is called in full. */
+const worded = (problem: string): string =>
+  problem.startsWith('Missing') ? problem : `Header mismatch: ${problem}`
+
 const VERSION = { 'mcp-protocol-version': '2026-07-28' }
 const CALL = { ...VERSION, 'mcp-method': 'tools/call', 'mcp-name': 'a__bar' }
 const BAR = '"name":"a__bar"'
@@ -60,14 +64,14 @@ t.test('the first header that differs from the body is named', async t => {
   const { 'mcp-name': ___, ...noName } = CALL
   const CASES: [string, HttpHeaders, string][] = [
     ['HD-1', { ...CALL, 'mcp-name': 'a__foo' }, "Mcp-Name 'a__foo' does not match body 'a__bar'"],
-    ['nothing', {}, 'MCP-Protocol-Version missing'],
-    ['no version', { ...noVersion, 'mcp-method': 'x' }, 'MCP-Protocol-Version missing'],
+    ['nothing', {}, 'Missing required header MCP-Protocol-Version'],
+    ['no version', { ...noVersion, 'mcp-method': 'x' }, 'Missing required header MCP-Protocol-Version'],
     [
       'version',
       { ...CALL, 'mcp-protocol-version': '2025-11-25', 'mcp-method': 'x' },
       "MCP-Protocol-Version '2025-11-25' does not match body '2026-07-28'",
     ],
-    ['no method', { ...noMethod, 'mcp-name': 'x' }, 'Mcp-Method missing'],
+    ['no method', { ...noMethod, 'mcp-name': 'x' }, 'Missing required header Mcp-Method'],
     [
       'case',
       { ...CALL, 'mcp-method': 'TOOLS/CALL' },
@@ -78,7 +82,7 @@ t.test('the first header that differs from the body is named', async t => {
       { ...CALL, 'mcp-method': '=?base64?dG9vbHMvY2FsbA==?=' },
       "Mcp-Method '=?base64?dG9vbHMvY2FsbA==?=' does not match body 'tools/call'",
     ],
-    ['no name', noName, 'Mcp-Name missing'],
+    ['no name', noName, 'Missing required header Mcp-Name'],
     [
       'bad padding',
       { ...CALL, 'mcp-name': '=?base64?YV9fYmFyIQ?=' },
@@ -111,7 +115,7 @@ t.test('the first header that differs from the body is named', async t => {
     ],
   ]
   for (const [what, headers, message] of CASES) {
-    t.equal(checkHeaders(headers, 'tools/call', params(BAR)), `Header mismatch: ${message}`, what)
+    t.equal(checkHeaders(headers, 'tools/call', params(BAR)), worded(message), what)
   }
 })
 
@@ -131,7 +135,7 @@ t.test('a body that claims no version is not what the header says', async t => {
     checkHeaders(CALL, 'tools/call', json('{"name":"a__bar"}')),
     "Header mismatch: MCP-Protocol-Version '2026-07-28' does not match body ''",
   )
-  t.equal(checkHeaders({}, 'tools/list', undefined), 'Header mismatch: MCP-Protocol-Version missing')
+  t.equal(checkHeaders({}, 'tools/list', undefined), 'Missing required header MCP-Protocol-Version')
 })
 
 t.test('an error repeats only the beginning of a long header', async t => {
@@ -147,7 +151,7 @@ t.test('headers of parameters are required and compared where the body has a val
   /** [arguments, headers, what is wrong] */
   const CASES: [string, Record<string, string>, string | undefined][] = [
     ['{"region":"us"}', { region: 'us' }, undefined],
-    ['{"region":"us"}', {}, 'Mcp-Param-Region missing'],
+    ['{"region":"us"}', {}, 'Missing required header Mcp-Param-Region'],
     ['{"region":"us"}', { region: 'eu' }, "Mcp-Param-Region 'eu' does not match body 'us'"],
     ['{"region":"us"}', { region: '=?base64?dXM=?=' }, undefined],
     [
@@ -173,7 +177,7 @@ t.test('headers of parameters are required and compared where the body has a val
     ['{"count":[42]}', {}, undefined],
     ['{"dry":false}', { dry: 'false' }, undefined],
     ['{"dry":false}', { dry: 'False' }, "Mcp-Param-Dry 'False' does not match body 'false'"],
-    ['{"o":{"r":"x"}}', {}, 'Mcp-Param-R missing'],
+    ['{"o":{"r":"x"}}', {}, 'Missing required header Mcp-Param-R'],
     ['{"o":{"r":"x"}}', { r: 'x' }, undefined],
     ['{"bad":1.5}', {}, undefined],
   ]
@@ -181,7 +185,7 @@ t.test('headers of parameters are required and compared where the body has a val
     const headers: Record<string, string> = { ...CALL }
     for (const [name, value] of Object.entries(given)) headers[`mcp-param-${name}`] = value
     const body = params(`${BAR},"arguments":${args}`)
-    const message = problem && `Header mismatch: ${problem}`
+    const message = problem && worded(problem)
     t.equal(checkHeaders(headers, 'tools/call', body, SCHEMA), message, `${args} ${JSON.stringify(given)}`)
   }
   t.equal(checkHeaders(CALL, 'tools/call', params(BAR), SCHEMA), undefined, 'no arguments')

@@ -111,7 +111,13 @@ t.test('what is wrong is said in the order in which it has to be mended', async 
       /logLevel/,
     ],
     ['wrong headers, before no such method', modern(1, 'ping'), wrong, [400, -32020], /Mcp-Method/],
-    ['no headers', modern(1, 'tools/list'), {}, [400, -32020], /MCP-Protocol-Version missing/],
+    [
+      'no headers',
+      modern(1, 'tools/list'),
+      {},
+      [400, -32020],
+      /^Missing required header MCP-Protocol-Version$/,
+    ],
     ['no such method', modern(1, 'ping'), mirrored(modern(1, 'ping')), [404, -32601], /ping/],
   ]
   for (const [what, message, headers, [status, code], words] of CASES) {
