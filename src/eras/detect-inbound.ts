@@ -3,6 +3,8 @@ import { errorText } from '../model/fault-table.js'
 import type { Classified, Malformed } from '../wire/classify.js'
 import type { HttpHeaders } from '../wire/http.js'
 import type { Message } from '../wire/jsonrpc.js'
+import { headerMismatch } from './modern/errors.js'
+import { checkVersionHeader } from './modern/mirror-headers.js'
 import {
   claimsModern,
   isModernRevision,
@@ -72,7 +74,7 @@ export const eraOf = (
     case 'batch':
       return eraOfBatch(classified.items, meansModern)
     case 'message':
-      return eraOfMessage(classified.message, speaks, meansModern)
+      return eraOfMessage(classified.message, { headers, speaks, meansModern })
   }
 }
 
@@ -82,16 +84,23 @@ export const eraOfMethod = (method: string, speaks: Speaks = 'both'): 'body' | '
   return speaks !== 'modern' && (method === 'GET' || method === 'DELETE') ? 'legacy' : 'not-allowed'
 }
 
-const eraOfMessage = (message: Message, speaks: Speaks, meansModern: boolean): InboundVerdict => {
+/** What is known of a message beside its body. */
+interface Around {
+  readonly headers: HttpHeaders | undefined
+  readonly speaks: Speaks
+  readonly meansModern: boolean
+}
+
+const eraOfMessage = (message: Message, around: Around): InboundVerdict => {
   const envelope = 'params' in message ? envelopeOf(message.params) : undefined
   if (envelope !== undefined && repeatedKey(envelope, ENVELOPE_KEYS) !== undefined) {
     return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
   }
   const claim = stringOf(envelope && memberOf(envelope, VERSION_KEY))
   if (claim !== undefined && (message.kind === 'request' || message.kind === 'notice')) {
-    return eraOfClaim(message, claim, speaks)
+    return eraOfClaim(message, claim, around)
   }
-  return meansModern ? eraOfUnclaimed(message, envelope, speaks) : eraWithoutClaim(message)
+  return around.meansModern ? eraOfUnclaimed(message, envelope, around.speaks) : eraWithoutClaim(message)
 }
 
 const eraWithoutClaim = (message: Message): InboundVerdict =>
@@ -118,9 +127,11 @@ const eraOfUnclaimed = (message: Message, envelope: JsonText | undefined, speaks
 const eraOfClaim = (
   message: RequestMessage | NoticeMessage,
   claim: string,
-  speaks: Speaks,
+  { headers, speaks }: Around,
 ): InboundVerdict => {
   if (speaks !== 'legacy' && isModernRevision(claim)) return { is: 'modern', revision: claim, message }
+  const mismatch = message.kind === 'request' && headers && checkVersionHeader(headers, claim)
+  if (mismatch) return refused(message, headerMismatch(mismatch))
   const supported = { both: SUPPORTED, legacy: SUPPORTED_LEGACY, modern: MODERN_REVISIONS }[speaks]
   return refused(message, errorText(-32022, 'Unsupported protocol version', { supported, requested: claim }))
 }

@@ -87,6 +87,20 @@ const ROWS: readonly Row[] = [
     unsupported('2025-11-25', ALL, 1),
   ],
   [
+    'a version in the header that is not that of the body, whichever is known',
+    list({ ...E, [VERSION]: '1900-01-01' }),
+    MODERN,
+    refused(-32020, "Header mismatch: MCP-Protocol-Version '2026-07-28' does not match body '1900-01-01'", {
+      id: 1,
+    }),
+  ],
+  [
+    'an unknown version without a header',
+    list({ ...E, [VERSION]: '1900-01-01' }),
+    {},
+    unsupported('1900-01-01', ALL, 1),
+  ],
+  [
     'a notification with an unknown version is refused without id',
     notice({ [VERSION]: '2030-01-01' }),
     MODERN,

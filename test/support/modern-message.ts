@@ -13,10 +13,10 @@ export const modern = (id: unknown, method: string, params: object = {}, meta: o
 
 /** The headers that repeat what such a request says. */
 export const mirrored = (message: { method: string; params: object }): Record<string, string> => {
-  const { name, uri } = message.params as { name?: string; uri?: string }
+  const { name, uri, _meta } = message.params as { name?: string; uri?: string; _meta: typeof ENVELOPE }
   const named = message.method === 'resources/read' ? uri : name
   return {
-    'mcp-protocol-version': '2026-07-28',
+    'mcp-protocol-version': _meta['io.modelcontextprotocol/protocolVersion'],
     'mcp-method': message.method,
     ...(['tools/call', 'prompts/get', 'resources/read'].includes(message.method) &&
       named !== undefined && { 'mcp-name': named }),

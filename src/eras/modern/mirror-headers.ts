@@ -53,6 +53,13 @@ export const checkHeaders = (
   (exposedSchema && problemOfArguments(headers, params, exposedSchema))
 
 /**
+ * Why the header of a request in a version that we do not speak differs from its body: that comes first, for which of the
+ * two is meant nobody knows. A header that is missing says nothing.
+ */
+export const checkVersionHeader = (headers: HttpHeaders, claim: string): string | undefined =>
+  headerOf(headers, VERSION) === undefined ? undefined : problemOfPlain(headers, VERSION, claim)
+
+/**
  * A header that came several times arrives joined by a comma and a space. No version, method or tool of ours
  * has these, so it differs from the body; a URI may have them, and then the whole must be that URI.
  */
