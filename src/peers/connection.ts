@@ -180,7 +180,8 @@ export class Connection {
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
       this.#asking = link.asking
-      if (this.#sendAway()) throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
+      if (this.#sendAway())
+        throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
     } catch (thrown) {
       const why = Fault.from(thrown)
       await link?.close()
