@@ -1,16 +1,17 @@
 import type { ServerConfig } from '../config/types.js'
 import {
-  type LinkOptions,
-  openLegacyHttp,
-  openLegacyPipe,
+  EraMemory,
   openLegacySse,
-  openLegacyUrl,
+  openServerHttp,
+  openServerPipe,
+  type ServerLinkOptions,
 } from '../eras/index.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Downlink } from '../model/links.js'
+import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial } from '../peers/dial.js'
 import { childEnv } from '../transport/child-env.js'
 import { spawnChild } from '../transport/stdio-child.js'
@@ -35,18 +36,27 @@ export const createDialer = (
   servers: readonly ServerConfig[],
   around: { readonly clock: Clock; readonly log: Logger; readonly children: Children },
 ): Dialer => {
-  const byName = new Map(servers.map(server => [server.name, server]))
+  const byName = new Map(
+    servers.map(server => [server.name, { server, memory: new EraMemory(around.clock) }]),
+  )
   const shared = new Shared(around.children)
+  const identity = textOf(IDENTITY)
   return {
     dial: (name, greeting, listener, signal) => {
-      const server = byName.get(name)
-      if (server === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
+      const known = byName.get(name)
+      if (known === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
+      const { server, memory } = known
       const options = {
         server: name,
         listener,
         signal,
         capabilities: greeting.capabilities,
-        clientInfo: greeting.clientInfo ?? textOf(IDENTITY),
+        clientInfo: greeting.clientInfo ?? identity,
+        identity,
+        era: server.era,
+        offer: offerOf(server),
+        probeMs: server.timeouts.probeMs,
+        memory,
         timeoutMs: server.timeouts.connectMs,
         pingMs: PING_MS,
         clock: around.clock,
@@ -58,7 +68,11 @@ export const createDialer = (
   }
 }
 
-const open = async (server: ServerConfig, shared: Shared, options: LinkOptions): Promise<Downlink> => {
+/** What `initialize` offers. */
+const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
+  protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
+
+const open = async (server: ServerConfig, shared: Shared, options: ServerLinkOptions): Promise<Downlink> => {
   const { transport } = server
   const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
   switch (transport.kind) {
@@ -67,30 +81,31 @@ const open = async (server: ServerConfig, shared: Shared, options: LinkOptions):
       const inherited = Object.fromEntries(
         Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
       )
-      const channel = spawnChild({
-        command: transport.command,
-        args: transport.args,
-        cwd: transport.cwd,
-        env: { ...childEnv(inherited, transport.env), ...shared.children.env },
-        log: options.log,
-        clock: options.clock,
-        guard: shared.children.guardOf(options.server),
-      })
-      return openLegacyPipe(channel, options)
+      const start = () =>
+        spawnChild({
+          command: transport.command,
+          args: transport.args,
+          cwd: transport.cwd,
+          env: { ...childEnv(inherited, transport.env), ...shared.children.env },
+          log: options.log,
+          clock: options.clock,
+          guard: shared.children.guardOf(options.server),
+        })
+      return openServerPipe(() => Promise.resolve(start()), options)
     }
     case 'http':
-      return openLegacyHttp(await shared.http(), transport, options)
+      return openServerHttp(await shared.http(), transport, { ...options, hasSse: false })
     case 'sse':
       return openLegacySse(await shared.http(), transport, options)
     case 'auto':
-      return openLegacyUrl(await shared.http(), transport, options)
+      return openServerHttp(await shared.http(), transport, { ...options, hasSse: true })
     case 'ws': {
       const { connectWs } = await import('../transport/ws-client.js')
-      return openLegacyPipe(await connectWs({ ...transport, ...options, connectTimeoutMs }), options)
+      return openServerPipe(() => connectWs({ ...transport, ...options, connectTimeoutMs }), options)
     }
     case 'socket': {
       const { connectSocket } = await import('../transport/socket-client.js')
-      return openLegacyPipe(await connectSocket({ ...transport, ...options, connectTimeoutMs }), options)
+      return openServerPipe(() => connectSocket({ ...transport, ...options, connectTimeoutMs }), options)
     }
   }
 }

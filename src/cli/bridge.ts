@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { DEFAULTS } from '../config/defaults.js'
-import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import type { Era, ProxyConfig, ServerConfig } from '../config/types.js'
 import type { Way } from './addresses.js'
 import { bridgedName, commandTransport, FROM, urlTransport } from './bridged.js'
 import { EXIT } from './exit-codes.js'
@@ -11,6 +11,8 @@ import { stdioSnippet } from './snippets.js'
 import { CliError, logLevelOption, textsOption, type Verb } from './verb.js'
 
 const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (Way | 'stdio')[]
+
+const ERAS = ['auto', 'modern', 'legacy'] as const satisfies readonly Era[]
 
 const options = (cli: Argv) =>
   cli
@@ -35,6 +37,12 @@ const options = (cli: Argv) =>
         requiresArg: true,
         describe:
           'For a URL: how to speak to it. Without it, Streamable HTTP and then HTTP+SSE for http addresses',
+      } as const,
+      era: {
+        choices: ERAS,
+        requiresArg: true,
+        describe:
+          'What the server speaks: found out (auto, the default), 2026-07-28 (modern), or older (legacy)',
       } as const,
       ...listenOptions,
       header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
@@ -77,6 +85,8 @@ export const bridge: Verb<Flags> = {
       uris: 'preserve',
       sharing: transport.kind === 'stdio' ? DEFAULTS.sharing.stdio : DEFAULTS.sharing.url,
       start: DEFAULTS.start,
+      era: args.era ?? DEFAULTS.era,
+      protocolVersion: undefined,
       timeouts: DEFAULTS.timeouts,
       replay: DEFAULTS.replay,
     }
@@ -142,6 +152,7 @@ type BridgeFlags = Parameters<typeof resolveListen>[1] & {
   readonly to: (typeof TO)[number]
   readonly url?: string | undefined
   readonly from?: (typeof FROM)[number] | undefined
+  readonly era?: Era | undefined
   readonly header?: readonly string[] | undefined
   readonly env?: readonly string[] | undefined
 }
@@ -151,6 +162,7 @@ const bridgeArgs = (args: BridgeFlags, command: readonly string[] | undefined): 
   '--to',
   'stdio',
   ...(args.from === undefined ? [] : ['--from', args.from]),
+  ...(args.era === undefined ? [] : ['--era', args.era]),
   ...(args.header ?? []).flatMap(header => ['--header', header]),
   ...(args.env ?? []).flatMap(pair => ['--env', pair]),
   ...(args.url === undefined ? [] : [args.url]),

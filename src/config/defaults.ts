@@ -1,4 +1,4 @@
-import type { ListenConfig, LogLevel, Sharing, Start, Timeouts, UriMode } from './types.js'
+import type { Era, ListenConfig, LogLevel, Sharing, Start, Timeouts, UriMode } from './types.js'
 
 /** What holds where a file says nothing; the only place with such numbers. */
 export const DEFAULTS = {
@@ -21,11 +21,18 @@ export const DEFAULTS = {
   logLevel: 'info' as LogLevel,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,
+  era: 'auto' as Era,
   // What a tool says about itself is believed only where somebody says so.
   replay: false,
   // A process is dear and shared by all sessions of one user; a session of an HTTP server is cheap.
   sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
-  timeouts: { connectMs: 60_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 } as Timeouts,
+  timeouts: {
+    connectMs: 60_000,
+    probeMs: 10_000,
+    listMs: 15_000,
+    callMs: 60_000,
+    totalMs: 600_000,
+  } as Timeouts,
 } as const
 
 /** How long a configuration file may be; more is surely another file. */

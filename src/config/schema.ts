@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { DEFAULTS } from './defaults.js'
 import { listen, listenInEditors } from './schema-listen.js'
 import { flag, limit, objectMend, text, texts, wait } from './schema-values.js'
+import { PROTOCOL_VERSIONS } from './types.js'
 
 const timeouts = z.object(
   {
@@ -9,6 +10,11 @@ const timeouts = z.object(
       description:
         'Longest wait for a server to start and to answer initialize, including the installation of a package.',
       default: '60s',
+    }),
+    probe: wait().optional().meta({
+      description:
+        'Longest wait for a server to say what it speaks, before it is taken for one of an older revision; over HTTP, for one that is not there.',
+      default: '10s',
     }),
     list: wait().optional().meta({ description: 'Longest wait for one page of a list.', default: '15s' }),
     call: limit().optional().meta({
@@ -78,6 +84,8 @@ const tools = z.object(
 const PREFIX_MEND =
   'Use 1 to 24 letters, digits, "-" and "_", beginning with a letter, without "__" and not ending in "_"; or false.'
 
+const VERSION_MEND = `Write one of ${PROTOCOL_VERSIONS.map(version => `"${version}"`).join(', ')}, or leave it out.`
+
 const own = {
   prefix: z
     .union(
@@ -108,6 +116,20 @@ const own = {
     description: 'Whether the server starts when it is first needed or with the proxy.',
     default: DEFAULTS.start,
   }),
+  era: z
+    .enum(['auto', 'modern', 'legacy'], { error: 'Write "auto", "modern" or "legacy".' })
+    .optional()
+    .meta({
+      description:
+        'What the server speaks: the stateless protocol since 2026-07-28 (modern), the one with initialize before it (legacy), or whatever it turns out to speak.',
+      default: DEFAULTS.era,
+    }),
+  protocolVersion: z
+    .enum(PROTOCOL_VERSIONS, { error: VERSION_MEND })
+    .optional()
+    .describe(
+      'The revision of the protocol to speak with this server; one before 2026-07-28 is offered in initialize, and the server may counter with another. Negotiated if absent.',
+    ),
   timeouts: timeouts.optional().describe('How long to wait for this server.'),
   replay: flag().optional().meta({
     description:

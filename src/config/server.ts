@@ -5,7 +5,7 @@ import { type Around, type Entry, foldEntry, isDisabled, readEntry } from './ent
 import type { Report } from './problem.js'
 import { readReach } from './transport.js'
 import { type Item, itemAt, kindOf, members } from './tree.js'
-import type { ServerConfig, Timeouts, ToolRules } from './types.js'
+import type { Era, ProtocolVersion, ServerConfig, ServerTransport, Timeouts, ToolRules } from './types.js'
 
 /** A server's entry, resolved; or why its server is left out. */
 export type ServerRead =
@@ -34,6 +34,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
   const { values } = entry
   const tools = readTools(entry, report)
   const timeouts = readTimeouts(entry, report)
+  const era = readEra(entry, reach?.transport, report)
   if (reach === undefined || report.errors > errors) return { is: 'invalid' }
   const config: ServerConfig = {
     name,
@@ -43,6 +44,8 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     uris: values.uris ?? DEFAULTS.uris,
     sharing: values.sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url'],
     start: values.start ?? DEFAULTS.start,
+    era,
+    protocolVersion: values.protocolVersion,
     timeouts,
     replay: values.replay ?? DEFAULTS.replay,
     written: reach.written,
@@ -82,6 +85,7 @@ const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeo
   }
   const timeouts = {
     connectMs: read('connect', DEFAULTS.timeouts.connectMs),
+    probeMs: read('probe', DEFAULTS.timeouts.probeMs),
     listMs: read('list', DEFAULTS.timeouts.listMs),
     callMs: read('call', DEFAULTS.timeouts.callMs),
     totalMs: read('total', DEFAULTS.timeouts.totalMs),
@@ -96,6 +100,32 @@ const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeo
   }
   return timeouts
 }
+
+/** The era of a server; what is said about it in several ways must not say different things. */
+const readEra = (
+  { values, members: folded, item }: Entry,
+  transport: ServerTransport | undefined,
+  report: Report,
+): Era => {
+  const { era = DEFAULTS.era, protocolVersion } = values
+  const pinned = protocolVersion && (protocolVersion < MODERN ? 'legacy' : 'modern')
+  const meant = pinned ?? era
+  if (era !== 'auto' && era !== meant) {
+    report.error(folded.get('protocolVersion') ?? item, {
+      message: `${protocolVersion} is not a revision of the ${era} era`,
+      mend: 'Remove "era", or this.',
+    })
+  } else if (transport?.kind === 'sse' && meant === 'modern') {
+    report.error(folded.get(pinned === undefined ? 'era' : 'protocolVersion') ?? item, {
+      message: 'HTTP+SSE is older than this',
+      mend: 'Remove this, or "type".',
+    })
+  }
+  return meant
+}
+
+/** The first revision without `initialize`. */
+const MODERN: ProtocolVersion = '2026-07-28'
 
 /** A duration of a file in milliseconds; undefined after it was reported to be below `leastMs` or too long. */
 export function readDuration(

@@ -7,6 +7,21 @@ export type UriMode = 'prefix' | 'preserve'
 /** When a server is started: with the first client that needs it, or with the proxy. */
 export type Start = 'lazy' | 'eager'
 
+/** Which era of the protocol a server is taken to speak: found out, or one for sure. */
+export type Era = 'auto' | 'modern' | 'legacy'
+
+/** Revisions of the protocol that can be asked for, oldest first. */
+export const PROTOCOL_VERSIONS = [
+  '2024-11-05',
+  '2025-03-26',
+  '2025-06-18',
+  '2025-11-25',
+  '2026-07-28',
+] as const
+
+/** A revision of the protocol. */
+export type ProtocolVersion = (typeof PROTOCOL_VERSIONS)[number]
+
 /** The least important kind of log line that is written. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -68,6 +83,8 @@ export interface ToolRules {
 export interface Timeouts {
   /** From the start of the process or dial to the end of `initialize`; covers the installation of a package. */
   readonly connectMs: number
+  /** For what it speaks, before a program is taken for one that does not know the question. */
+  readonly probeMs: number
   /** For one page of a list. */
   readonly listMs: number
   /** For any sign of life during a call, progress included. `Infinity` is off and must not reach a timer. */
@@ -95,6 +112,9 @@ export interface ServerConfig {
   readonly uris: UriMode
   readonly sharing: Sharing
   readonly start: Start
+  readonly era: Era
+  /** The revision to speak, where that is not left to the two of us; says the era, too. */
+  readonly protocolVersion: ProtocolVersion | undefined
   readonly timeouts: Timeouts
   /** Whether tools that say that they may be called twice are, if a call is lost while a person is asked. */
   readonly replay: boolean

@@ -48,7 +48,7 @@ export type ProbeVerdict =
   /** Decides nothing: get authorized, then probe again. */
   | { readonly is: 'auth'; readonly status: number }
   /** Decides nothing and must not be remembered: probe again after a while. */
-  | { readonly is: 'unreachable'; readonly why: string }
+  | { readonly is: 'unreachable'; readonly why: string; readonly status?: number }
 
 const LEGACY: ProbeVerdict = { is: 'legacy', on: 'same' }
 const AUTH: ReadonlySet<number> = new Set([401, 403, 407])
@@ -82,7 +82,7 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
 export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict => {
   if (probe.got === 'nothing') return { is: 'unreachable', why: 'no answer' }
   const { status, body, location } = probe
-  const undecided: ProbeVerdict = { is: 'unreachable', why: `HTTP ${status}` }
+  const undecided: ProbeVerdict = { is: 'unreachable', why: `HTTP status ${status}`, status }
   if (AUTH.has(status)) return { is: 'auth', status }
   if (TRANSIENT.has(status)) return undecided
   if (isClass(status, 3)) return verdictOfRedirect(status, location, rules)
@@ -92,6 +92,15 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
   return body?.is === 'message' && body.message.kind === 'reply'
     ? verdictOfResult(body.message.result, rules)
     : LEGACY
+}
+
+/**
+ * Whether a server that refuses `initialize` like this is modern after all: when it started so slowly that it did not answer
+ * the probe in time, or was replaced since. Pure.
+ */
+export const isModernAfterAll = (error: JsonText): boolean => {
+  const versions = stringsOf(at(error, 'data', 'supported')) ?? []
+  return versions.length === 0 ? codeOf(error) === UNSUPPORTED_VERSION : versions.some(isModernRevision)
 }
 
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
@@ -148,7 +157,7 @@ const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): P
 const verdictOfRedirect = (status: number, location: URL | undefined, { url }: ProbeRules): ProbeVerdict =>
   location !== undefined && location.origin === url?.origin
     ? { is: 'follow', url: location }
-    : { is: 'unreachable', why: `HTTP ${status} to nowhere on this origin` }
+    : { is: 'unreachable', why: `HTTP status ${status} to nowhere on this origin`, status }
 
 const codeOf = (error: JsonText): unknown => {
   const code = memberOf(error, 'code')

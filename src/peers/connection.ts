@@ -3,12 +3,12 @@ import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Ask, Client, DownCall, Downlink, DownlinkListener } from '../model/links.js'
+import type { Ask, Asking, Client, DownCall, Downlink, DownlinkListener } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { Dial, Greeting } from './dial.js'
 import type { ServerOptions } from './options.js'
 import { failuresSoFar, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
-import type { Share } from './sharing.js'
+import { type Share, shareOf } from './sharing.js'
 
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 /** The first loss of a connection that had worked is mended at once. */
@@ -64,6 +64,7 @@ export class Connection {
   #sinceMs: number
   #lastLoss: Loss | undefined
   #link: Downlink | undefined
+  #asking: Asking | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
   #attempt: Attempt | undefined
@@ -93,6 +94,11 @@ export class Connection {
   /** Why it was last lost, or could not be opened; still known when it works again. */
   get lastLoss(): Loss | undefined {
     return this.#lastLoss
+  }
+
+  /** How the server asked when it was last there: what may be shared depends on it. */
+  get asking(): Asking | undefined {
+    return this.#asking
   }
 
   /** The link while the server can be asked. */
@@ -173,6 +179,9 @@ export class Connection {
       link = await dial(this.server.name, this.#greeting(), this.#ears(attempt), attempt.abort.signal)
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
+      this.#asking = link.asking
+      if (this.#sendAway())
+        throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
     } catch (thrown) {
       const why = Fault.from(thrown)
       await link?.close()
@@ -186,6 +195,18 @@ export class Connection {
     log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
     listener.ready(this)
     return link
+  }
+
+  /**
+   * Only a server that keeps nothing about us is shared beyond the key. Should it have become another one, whoever is not of
+   * the key must not reach it on this connection, nor must what they asked for meanwhile. Whether there was anybody.
+   */
+  #sendAway(): boolean {
+    if (this.#asking === 'returned') return false
+    const { server, share } = this
+    const strangers = [...this.clients].filter(client => shareOf(server.sharing, client).key !== share.key)
+    for (const client of strangers) this.leave(client)
+    return strangers.length > 0
   }
 
   #greeting(): Greeting {

@@ -11,7 +11,8 @@ export interface Greeting {
 
 /**
  * PORT. Opens a connection to the server of this name: starts it or reaches it, detects what it speaks, shakes hands.
- * Rejects with a Fault and leaves nothing behind. Implemented by `app/dialer`.
+ * Rejects with a Fault and leaves nothing behind. `signal` calls the attempt off, and is aborted as well before the connection
+ * that came of it is closed by us. Implemented by `app/dialer`.
  */
 export type Dial = (
   server: string,

@@ -17,6 +17,8 @@ export class Server {
   readonly #connections = new Map<string, Connection>()
   /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
   readonly #byClient = new Map<Client, Connection>()
+  /** The connection that all clients share as long as the server keeps nothing about us. */
+  #common: Connection | undefined
   #facts: ServerFacts | undefined
   #isClosed = false
 
@@ -28,6 +30,7 @@ export class Server {
       listener: {
         ready: connection => {
           this.#facts = connection.link?.facts ?? this.#facts
+          if (connection.asking === 'returned' && this.#shared === undefined) this.#common = connection
           context.listener.ready(connection)
         },
         lost: (connection, why) => context.listener.lost(connection, why),
@@ -65,12 +68,18 @@ export class Server {
 
   /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
   connectionFor(client: Client): Connection {
-    let connection = this.#byClient.get(client)
-    if (connection?.link !== undefined) return connection
-    connection = this.#connection(shareOf(this.options.sharing, client))
+    const known = this.#byClient.get(client)
+    // Whoever has one that works keeps it, and what was sent on it is not cut off.
+    if (known?.link !== undefined && known.clients.has(client)) return known
+    const connection = this.#shared ?? this.#connection(shareOf(this.options.sharing, client))
+    if (known !== connection) known?.leave(client)
     this.#byClient.set(client, connection)
     connection.join(client)
     return connection
+  }
+
+  get #shared(): Connection | undefined {
+    return this.#common?.asking === 'returned' ? this.#common : undefined
   }
 
   /** Any link that can be asked about the server itself, preferably one that is open. Rejects with a Fault. */
@@ -112,6 +121,7 @@ export class Server {
     const connections = [...this.#connections.values()]
     this.#connections.clear()
     this.#byClient.clear()
+    this.#common = undefined
     await Promise.all(connections.map(connection => connection.close()))
   }
 
@@ -124,7 +134,8 @@ export class Server {
 
   /** It was one client's alone, which is gone and will not come back for an answer. */
   #isAbandoned(connection: Connection): boolean {
-    const isAlone = this.options.sharing === 'session' && connection.wasUsed && connection.clients.size === 0
+    if (this.options.sharing !== 'session' || connection === this.#shared) return false
+    const isAlone = connection.wasUsed && connection.clients.size === 0
     return isAlone && !this.#context.listener.isKept(connection)
   }
 
@@ -152,6 +163,7 @@ export class Server {
   #end(key: string): void {
     const connection = this.#connections.get(key)
     this.#connections.delete(key)
+    if (connection === this.#common) this.#common = undefined
     void connection?.close()
   }
 }

@@ -1,6 +1,7 @@
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { CallSink } from '../model/links.js'
+import type { OwnId } from './pending.js'
 
 /**
  * PORT. What a server says on its own account. `about` is the request on whose stream it came, where the transport
@@ -21,9 +22,9 @@ export interface Conversation {
   /** The id of the next request, which is also its progress token. Never used twice (JSON-RPC ids, MCP base protocol). */
   nextId(): number
   /** Sends a request; its progress and its one outcome reach `sink`. */
-  request(id: number, method: string, params: JsonText | undefined, sink: CallSink): void
+  request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void
   /** Stops listening to a request; whatever still comes for it is dropped. */
-  forget(id: number): void
+  forget(id: OwnId): void
   /** Sends a notification; resolves when the server has taken it. Never rejects. */
   notice(method: string, params: JsonText | undefined): Promise<void>
   reply(id: JsonText, result: JsonText): void

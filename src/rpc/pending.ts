@@ -1,9 +1,12 @@
 import { type JsonText, kindOf, stringOf } from '../kernel/json-text.js'
 import type { CallSink } from '../model/links.js'
 
+/** An id of ours: a number of the conversation, or a text of whoever must not be mixed up with any number. */
+export type OwnId = number | string
+
 /** The requests that one conversation has under way, by the ids that it minted. */
 export class Pending {
-  readonly #open = new Map<number, CallSink>()
+  readonly #open = new Map<OwnId, CallSink>()
   #last = 0
 
   nextId(): number {
@@ -11,7 +14,7 @@ export class Pending {
     return this.#last
   }
 
-  add(id: number, sink: CallSink): void {
+  add(id: OwnId, sink: CallSink): void {
     this.#open.set(id, sink)
   }
 
@@ -19,27 +22,24 @@ export class Pending {
     return this.#open.size
   }
 
-  has(id: number): boolean {
+  has(id: OwnId): boolean {
     return this.#open.has(id)
   }
 
   /** The request that an answer or a progress token names, if it is still open. */
   find(token: JsonText | undefined): CallSink | undefined {
-    const id = idOf(token)
+    const id = ownIdOf(token)
     return id === undefined ? undefined : this.#open.get(id)
   }
 
   /** As `find`, and closes it. */
   take(id: JsonText | undefined): CallSink | undefined {
-    const number = idOf(id)
-    if (number === undefined) return undefined
-    const sink = this.#open.get(number)
-    if (sink !== undefined) this.#open.delete(number)
-    return sink
+    const own = ownIdOf(id)
+    return own === undefined ? undefined : this.drop(own)
   }
 
-  /** Closes one by its number, whether it is still open or not. */
-  drop(id: number): CallSink | undefined {
+  /** Closes one, whether it is still open or not. */
+  drop(id: OwnId): CallSink | undefined {
     const sink = this.#open.get(id)
     this.#open.delete(id)
     return sink
@@ -54,11 +54,12 @@ export class Pending {
 }
 
 /**
- * An id of ours as a peer echoed it. Its decimal string counts too: clients of the TypeScript SDK v1 convert ids with
- * `Number`, so servers that answer `"7"` to `7` live unnoticed. Nothing looser: `7.0`, `"07"` and `null` are not ours.
+ * An id of ours as a peer echoed it. The decimal string of a number counts too: clients of the TypeScript SDK v1 convert ids
+ * with `Number`, so servers that answer `"7"` to `7` live unnoticed. Nothing looser: `7.0`, `"07"` and `null` are not ours.
  */
-const idOf = (text: JsonText | undefined): number | undefined => {
+export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined) return undefined
-  const digits = kindOf(text) === 'string' ? stringOf(text) : text.toString('latin1')
-  return digits !== undefined && /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : undefined
+  const string = kindOf(text) === 'string' ? stringOf(text) : undefined
+  const digits = string ?? text.toString('latin1')
+  return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : string
 }

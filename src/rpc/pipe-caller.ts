@@ -8,6 +8,7 @@ import type { Channel, ChannelListener } from '../wire/channel.js'
 import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../wire/jsonrpc.js'
 import type { Conversation, ConversationListener } from './conversation.js'
 import { Inbox } from './inbox.js'
+import type { OwnId } from './pending.js'
 
 /** More than this waiting for a server that does not read: new requests are refused. */
 const BEHIND_BYTES = 8 * 1024 * 1024
@@ -39,7 +40,7 @@ export class PipeCaller implements Conversation, ChannelListener {
     return this.#inbox.pending.nextId()
   }
 
-  request(id: number, method: string, params: JsonText | undefined, sink: CallSink): void {
+  request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
     // A closed channel swallows what is sent on it, and the request would never end.
     if (this.#isClosed) {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
@@ -53,7 +54,7 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#channel.send(encodeRequest(id, method, params))
   }
 
-  forget(id: number): void {
+  forget(id: OwnId): void {
     this.#inbox.pending.drop(id)
   }
 

@@ -3,7 +3,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseConfig } from '../../src/config/parse.js'
 import { formatProblem } from '../../src/config/problem.js'
-import type { Loaded, ServerConfig } from '../../src/config/types.js'
+import { type Loaded, PROTOCOL_VERSIONS, type ServerConfig } from '../../src/config/types.js'
+import { MODERN_REVISION } from '../../src/eras/modern/methods.js'
+import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 
 const FILE = '/etc/proxy/mcp.json'
 const ENV = { HOME: '/home/ann', TOKEN: 's3cr3t-value', EMPTY: '', PORT: '9', BREAK: 'hush\r\nX-Evil: 1' }
@@ -53,7 +55,9 @@ t.test('a server that says only what it must gets every default', async t => {
           uris: 'prefix',
           sharing: 'principal',
           start: 'lazy',
-          timeouts: { connectMs: 60_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 },
+          era: 'auto',
+          protocolVersion: undefined,
+          timeouts: { connectMs: 60_000, probeMs: 10_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 },
           replay: false,
           written: { command: 'x', args: [] },
         },
@@ -84,8 +88,8 @@ t.test('everything that can be said arrives', async t => {
           "allow": ["*"], "deny": ["del*"], "rename": { "x": "y.z" },
           "override": { "x": { "title": "T", "description": "D", "annotations": { "readOnlyHint": true } } },
         },
-        "uris": "preserve", "sharing": "all", "start": "eager",
-        "timeouts": { "connect": "500ms", "list": 2000, "call": "off", "total": "1.5h" },
+        "uris": "preserve", "sharing": "all", "start": "eager", "era": "legacy", "protocolVersion": "2025-06-18",
+        "timeouts": { "connect": "500ms", "probe": "1s", "list": 2000, "call": "off", "total": "1.5h" },
         "replay": true, "disabled": false, "enabled": true,
       },
       /* and trailing commas */
@@ -121,7 +125,15 @@ t.test('everything that can be said arrives', async t => {
         uris: 'preserve',
         sharing: 'all',
         start: 'eager',
-        timeouts: { connectMs: 500, listMs: 2000, callMs: Number.POSITIVE_INFINITY, totalMs: 5_400_000 },
+        era: 'legacy',
+        protocolVersion: '2025-06-18',
+        timeouts: {
+          connectMs: 500,
+          probeMs: 1000,
+          listMs: 2000,
+          callMs: Number.POSITIVE_INFINITY,
+          totalMs: 5_400_000,
+        },
         replay: true,
         written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
       },
@@ -190,6 +202,51 @@ t.test('every way to name a transport leads to one of six', async t => {
   for (const [entry, kind] of Object.entries(kinds)) {
     t.strictSame(told(one(entry)), [], entry)
     t.equal(server(entry)?.transport.kind, kind, entry)
+  }
+})
+
+t.test('a revision says which era it is of, and an era may stand alone', async t => {
+  for (const version of LEGACY_REVISIONS) {
+    t.match(server(`{ "command": "x", "protocolVersion": "${version}" }`), {
+      era: 'legacy',
+      protocolVersion: version,
+    })
+  }
+  t.match(server('{ "command": "x", "protocolVersion": "2026-07-28" }'), { era: 'modern' })
+  t.match(server('{ "command": "x", "era": "modern", "protocolVersion": "2026-07-28" }'), { era: 'modern' })
+  for (const era of ['auto', 'modern', 'legacy']) {
+    t.match(server(`{ "url": "http://h/", "era": "${era}" }`), { era, protocolVersion: undefined })
+  }
+  t.match(server('{ "url": "http://h/", "type": "sse", "protocolVersion": "2024-11-05" }'), { era: 'legacy' })
+  t.same(PROTOCOL_VERSIONS, [...LEGACY_REVISIONS, MODERN_REVISION], 'all that we speak can be asked for')
+})
+
+t.test('an era that contradicts the revision or the transport costs the server', async t => {
+  const rows: [entry: string, key: string, message: RegExp][] = [
+    [
+      '"command": "x", "era": "modern", "protocolVersion": "2025-11-25"',
+      'protocolVersion',
+      /not a revision of/,
+    ],
+    [
+      '"command": "x", "era": "legacy", "protocolVersion": "2026-07-28"',
+      'protocolVersion',
+      /not a revision of/,
+    ],
+    ['"url": "http://h/", "type": "sse", "era": "modern"', 'era', /HTTP\+SSE is older/],
+    [
+      '"url": "http://h/", "type": "sse", "protocolVersion": "2026-07-28"',
+      'protocolVersion',
+      /HTTP\+SSE is older/,
+    ],
+    ['"command": "x", "era": "new"', 'era', /not allowed/],
+    ['"command": "x", "protocolVersion": "2024-10-07"', 'protocolVersion', /not allowed/],
+    ['"command": "x", "timeouts": { "probe": 0 }', 'timeouts.probe', /too short/],
+  ]
+  for (const [entry, key, message] of rows) {
+    const loaded = one(`{ ${entry} }`)
+    t.match(loaded.problems, [{ severity: 'error', key: `mcpServers.a.${key}`, message }], entry)
+    t.same(loaded.disabled, [{ name: 'a', why: 'invalid' }], entry)
   }
 })
 

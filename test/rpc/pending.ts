@@ -65,6 +65,18 @@ t.test('an id is matched by its number or its decimal string, and by nothing loo
   t.equal(pending.size, 1)
 })
 
+t.test('an id that is a text is matched by that text alone', async t => {
+  const pending = new Pending()
+  const [probe, seven] = [sink(), sink()]
+  pending.add('probe-x', probe)
+  pending.add(7, seven)
+  for (const other of ['"probe-"', 'probe', '"PROBE-X"', '7.0'])
+    t.equal(pending.take(rawText(other)), undefined, other)
+  t.equal(pending.take(rawText('"probe-\\u0078"')), probe)
+  t.equal(pending.take(rawText('"probe-x"')), undefined)
+  t.equal(pending.take(rawText('7')), seven)
+})
+
 t.test('draining hands over every open request once', async t => {
   const pending = new Pending()
   const sinks = [sink(), sink()]

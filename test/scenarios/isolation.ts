@@ -105,7 +105,11 @@ t.test('credentials stay on their hop, and servers learn nothing of each other',
       JSON.stringify(headers) + body,
       /canary-(token|cookie|address|header)|canaryExperiment|x\.y\/z/,
     )
-    t.notOk(Object.keys(headers).some(name => /^mcp-(method|name|param)/.test(name)))
+    const isProbe = body.includes('"method":"server/discover"')
+    t.equal(
+      Object.keys(headers).some(name => /^mcp-(method|name|param)/.test(name)),
+      isProbe,
+    )
   }
   t.notMatch(atA.last.text, /canary/, 'nothing of one server reaches another')
 })

@@ -1,5 +1,5 @@
+import { openServerHttp, openServerPipe } from '../../src/eras/detect-server.js'
 import { createHttpHost } from '../../src/eras/http-host.js'
-import { openLegacyHttp, openLegacyPipe } from '../../src/eras/legacy/open.js'
 import { servePipe } from '../../src/eras/pipe-host.js'
 import { createSseHost } from '../../src/eras/sse-host.js'
 import { textOf } from '../../src/kernel/json-text.js'
@@ -11,6 +11,7 @@ import type { Channel } from '../../src/wire/channel.js'
 import type { HttpClient } from '../../src/wire/http.js'
 import type { FakeClock } from './fake-clock.js'
 import { IDENTITY } from './fake-reception.js'
+import { linkOptions } from './link-options.js'
 import { SHOWN, testSealer } from './mux.js'
 
 // The proxy of the vectors: the real one without its transports, wired as src/app does it.
@@ -73,17 +74,15 @@ export const openServer = (
   listener: DownlinkListener,
   signal: AbortSignal,
 ): Promise<Downlink> => {
-  const options = {
+  const options = linkOptions({
     server,
     listener,
     signal,
     capabilities: greeting.capabilities,
     clientInfo: greeting.clientInfo ?? textOf({ name: 'proxy', version: '1' }),
-    timeoutMs: 60_000,
-    pingMs: Number.POSITIVE_INFINITY,
     clock,
-    log: silentLogger,
-  }
-  if ('http' in way) return openLegacyHttp(way.http, { url: way.url, headers: {} }, options)
-  return openLegacyPipe(way.pipe(), options)
+  })
+  return 'http' in way
+    ? openServerHttp(way.http, { url: way.url, headers: {} }, { ...options, hasSse: true })
+    : openServerPipe(() => Promise.resolve(way.pipe()), options)
 }

@@ -14,7 +14,7 @@ import {
 } from '../../kernel/json-text.js'
 import { type Answer, answerOf } from '../../model/outcome.js'
 import type { ClientCapabilities, ServerFacts } from '../../model/peer.js'
-import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
+import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import { decodeServerCapabilities } from '../../rpc/capabilities.js'
 import type { Conversation } from '../../rpc/conversation.js'
 import { encodeClientCapabilities } from './encode.js'
@@ -24,13 +24,17 @@ export interface Introduction {
   readonly capabilities: ClientCapabilities
   /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
   readonly clientInfo: JsonText
+  /** The revision that is offered; the server may counter with any other. */
+  readonly offer: LegacyRevision
 }
 
-/** What came of the handshake. */
-export interface Agreement {
-  readonly revision: LegacyRevision
-  readonly facts: ServerFacts
-}
+/** What came of the handshake: an agreement, or the error of a server that wants to be spoken to in another way. */
+export type Handshake =
+  | { readonly is: 'agreed'; readonly revision: LegacyRevision; readonly facts: ServerFacts }
+  | { readonly is: 'elsewhere'; readonly error: JsonText }
+
+/** Which refusals of `initialize` say that the server wants to be spoken to in another way. */
+export type Elsewhere = (error: JsonText) => boolean
 
 /** What the handshake may cost; `timeoutMs` is for each of its steps. */
 interface Limits {
@@ -42,17 +46,19 @@ interface Limits {
 const EMPTY = rawText('{}')
 
 /**
- * Introduces us to a legacy server (basic/lifecycle, "Initialization"): offers the newest revision with a handshake,
- * accepts any published one, and sends `notifications/initialized` before anything else. A server that refuses with a
- * list of revisions is asked once more with the newest of them that we know. Rejects with a Fault.
+ * Introduces us to a legacy server (basic/lifecycle, "Initialization"): accepts any published revision with a handshake,
+ * and sends `notifications/initialized` before anything else. A server that refuses with a list of revisions is asked
+ * once more with the newest of them that we know, unless what it says leads `elsewhere`. Rejects with a Fault.
  */
 export const shakeHands = async (
   talk: Conversation,
   intro: Introduction,
   limits: Limits,
-): Promise<Agreement> => {
-  let outcome = await ask(talk, intro, NEWEST_LEGACY, limits)
-  const other = outcome.kind === 'error' ? otherRevision(outcome.error) : undefined
+  elsewhere: Elsewhere,
+): Promise<Handshake> => {
+  let outcome = await ask(talk, intro, intro.offer, limits)
+  if (outcome.kind === 'error' && elsewhere(outcome.error)) return { is: 'elsewhere', error: outcome.error }
+  const other = outcome.kind === 'error' ? otherRevision(outcome.error, intro.offer) : undefined
   if (other !== undefined) outcome = await ask(talk, intro, other, limits)
   const agreement = readAgreement(outcome)
   talk.agreed(agreement.revision)
@@ -110,18 +116,18 @@ const initializeParams = (intro: Introduction, version: LegacyRevision): JsonTex
   ])
 
 /** The newest revision of ours in the `data.supported` of a refusal (lifecycle, "Error Handling"). */
-const otherRevision = (error: JsonText): LegacyRevision | undefined => {
+const otherRevision = (error: JsonText, offered: LegacyRevision): LegacyRevision | undefined => {
   const supported = at(error, 'data', 'supported')
   if (supported === undefined) return undefined
   return elementsOf(supported)
     .map(version => stringOf(version))
     .filter((version): version is LegacyRevision => version !== undefined && isLegacyRevision(version))
-    .filter(version => version !== NEWEST_LEGACY)
+    .filter(version => version !== offered)
     .sort()
     .at(-1)
 }
 
-const readAgreement = (outcome: Answer): Agreement => {
+const readAgreement = (outcome: Answer): Extract<Handshake, { is: 'agreed' }> => {
   if (outcome.kind === 'fault') throw outcome.fault
   if (outcome.kind === 'error') {
     const words = textMember(outcome.error, 'message') ?? 'no reason given'
@@ -134,6 +140,7 @@ const readAgreement = (outcome: Answer): Agreement => {
     throw new Fault('unavailable', `The server speaks protocol version ${version}, which is not supported`)
   }
   return {
+    is: 'agreed',
     revision: version,
     facts: {
       revision: version,

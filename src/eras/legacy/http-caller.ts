@@ -5,14 +5,22 @@ import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
+import {
+  collect,
+  POST_HEADERS,
+  type RemoteAddress,
+  readStream,
+  refusalOf,
+  statusFault,
+} from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
+import type { OwnId } from '../../rpc/pending.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
 import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../wire/jsonrpc.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
-import { collect, HttpRemote, type RemoteAddress, statusFault } from './http-remote.js'
-import { newPlace, readStream, reopenMs, type StreamPlace, sleep } from './http-resume.js'
+import { HttpRemote } from './http-remote.js'
+import { movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-resume.js'
 
-const POST_HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const RESUME_TRIES = 5
 /** The first try comes soon: a break on the way is over by then, and whether the server itself is gone is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
@@ -22,7 +30,7 @@ const LINGER_MS = 5000
 
 /** The HTTP side of one request, over as many connections as its answer takes. */
 interface Exchange {
-  readonly id: number
+  readonly id: OwnId
   readonly sink: CallSink
   readonly stop: AbortController
   linger: Timer | undefined
@@ -37,7 +45,7 @@ export class HttpCaller implements Conversation {
   readonly #inbox: Inbox
   readonly #log: Logger
   readonly #clock: Clock
-  readonly #exchanges = new Map<number, Exchange>()
+  readonly #exchanges = new Map<OwnId, Exchange>()
   readonly #all = new AbortController()
   #isOver = false
   hearsAmbient = false
@@ -66,7 +74,7 @@ export class HttpCaller implements Conversation {
     return this.#inbox.pending.nextId()
   }
 
-  request(id: number, method: string, params: JsonText | undefined, sink: CallSink): void {
+  request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
     if (this.#isOver) {
       sink.ended(failed(new Fault('disconnected', 'The session with the server is over')))
       return
@@ -77,7 +85,7 @@ export class HttpCaller implements Conversation {
     void this.#run(exchange, encodeRequest(id, method, params))
   }
 
-  forget(id: number): void {
+  forget(id: OwnId): void {
     this.#inbox.pending.drop(id)
     const exchange = this.#exchanges.get(id)
     if (exchange !== undefined) this.#endSoon(exchange)
@@ -146,7 +154,7 @@ export class HttpCaller implements Conversation {
       this.#inbox.take(await collect(reply), sink)
       this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
     } else {
-      await this.#refused(exchange, reply, type)
+      await this.#refused(exchange, reply)
     }
   }
 
@@ -175,9 +183,10 @@ export class HttpCaller implements Conversation {
 
   /** Reads a stream to its end, the standalone one without `exchange`; resolves to whether any event came. */
   #read(reply: InboundReply, place: StreamPlace, exchange: Exchange | undefined): Promise<boolean> {
-    return readStream(reply, place, {
+    return readStream(reply, {
       message: data => this.#inbox.take(data, exchange?.sink),
-      read: () => {
+      read: reader => {
+        movePlace(place, reader)
         this.#remote.heard()
         if (exchange !== undefined && !this.#inbox.pending.has(exchange.id)) this.#endSoon(exchange)
       },
@@ -196,17 +205,15 @@ export class HttpCaller implements Conversation {
   }
 
   /** A status or content type that carries no answer, unless its body is a JSON-RPC message all the same. */
-  async #refused({ id, sink }: Exchange, reply: InboundReply, type: string): Promise<void> {
+  async #refused({ id, sink }: Exchange, reply: InboundReply): Promise<void> {
     const { status } = reply
     if (status === 404 && this.#remote.hasSession) {
       reply.discard()
       this.#lost(id)
       return
     }
-    // What a server says instead of letting us in may name tokens and accounts: it stays here.
-    const mayAnswer = type === 'application/json' && status !== 401 && status !== 403
-    if (mayAnswer) this.#inbox.take(await collect(reply), sink)
-    else reply.discard()
+    const body = await refusalOf(reply)
+    if (body !== undefined) this.#inbox.take(body, sink)
     this.#fail(id, statusFault(status))
   }
 
@@ -275,12 +282,12 @@ export class HttpCaller implements Conversation {
 
   // ── ends ──
 
-  #fail(id: number, fault: Fault): void {
+  #fail(id: OwnId, fault: Fault): void {
     this.#inbox.pending.drop(id)?.ended(failed(fault))
   }
 
   /** The server no longer knows the session (transports, "Session Management", item 4); `id` was not processed. */
-  #lost(id?: number): void {
+  #lost(id?: OwnId): void {
     if (this.#isOver) return
     const untouched = id === undefined ? undefined : this.#inbox.pending.drop(id)
     this.#over(new Fault('disconnected', 'The server no longer knows the session'))

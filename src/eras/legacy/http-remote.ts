@@ -1,19 +1,13 @@
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
+import type { RemoteAddress } from '../../rpc/http-reply.js'
 import { isVisibleAscii } from '../../wire/header-text.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
-import { LIMITS } from '../../wire/limits.js'
 
 /** How long the server may take to hear that the session is over. */
 const END_MS = 2000
 /** The header that repeats the revision came with this one; older servers may refuse it (transports, "Protocol Version Header"). */
 const VERSION_HEADER_SINCE = '2025-06-18'
-
-/** Where a server is, and the headers that its configuration wants on every request. */
-export interface RemoteAddress {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-}
 
 /** A request to the endpoint, without what is repeated on each. */
 export interface RemoteRequest {
@@ -95,26 +89,3 @@ export class HttpRemote {
     }
   }
 }
-
-/** A whole body. Rejects with a Fault `too-large` above the limit for messages. */
-export const collect = async (reply: InboundReply): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of reply.body) {
-    bytes += chunk.length
-    if (bytes > LIMITS.messageBytes) {
-      reply.discard()
-      throw new Fault('too-large', `The server's answer is longer than ${LIMITS.messageBytes} bytes`)
-    }
-    chunks.push(chunk)
-  }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
-}
-
-/** What an HTTP status without a JSON-RPC answer means for the request; a 401 never reaches the client as one. */
-export const statusFault = (status: number): Fault =>
-  status === 401 || status === 403
-    ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
-    : new Fault('unavailable', `The server answered with HTTP status ${status}`, {
-        data: { httpStatus: status },
-      })

@@ -2,13 +2,13 @@ import type { Clock } from '../../kernel/clock.js'
 import { Deferred } from '../../kernel/deferred.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
+import { type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { classify } from '../../wire/classify.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
 import { LIMITS } from '../../wire/limits.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
 import { type SseEvent, SseReader } from '../../wire/sse-read.js'
-import { type RemoteAddress, statusFault } from './http-remote.js'
 
 /** How long the next message of the handshake waits for the answer to the POST before it. */
 const TURN_MS = 10_000

@@ -22,6 +22,7 @@ const start = () => {
       server: 'files',
       capabilities,
       clientInfo: rawText('{"name":"proxy","version":"1"}'),
+      offer: '2025-11-25',
       listener: {
         asked: ask => asks.push(ask),
         noticed: (method, params, about) =>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openLegacyHttp } from '../../../src/eras/legacy/open.js'
+import { tryLegacyUrl } from '../../../src/eras/legacy/open.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import type { Ask } from '../../../src/model/links.js'
@@ -21,14 +21,15 @@ const start = () => {
   const asks: Ask[] = []
   const heard: string[] = []
   const { log, lines } = recordedLog()
-  const open = () =>
-    openLegacyHttp(
+  const open = async () => {
+    const remote = await tryLegacyUrl(
       http,
       { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } },
       {
         server: 's',
         capabilities: NO_CAPABILITIES,
         clientInfo: rawText('{"name":"proxy","version":"1"}'),
+        offer: '2025-11-25',
         listener: {
           asked: ask => asks.push(ask),
           noticed: (method, _params, about) => heard.push(about === undefined ? method : `${method} about`),
@@ -40,7 +41,11 @@ const start = () => {
         clock,
         log,
       },
+      { hasSse: false, elsewhere: () => false },
     )
+    if (remote === undefined) throw new Error('the handshake led elsewhere')
+    return remote.link
+  }
   return { http, clock, asks, heard, lines, open }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openLegacySse, openLegacyUrl } from '../../../src/eras/legacy/open.js'
+import { openLegacySse, tryLegacyUrl } from '../../../src/eras/legacy/open.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json-text.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
@@ -15,7 +15,14 @@ const RESULT = {
   serverInfo: { name: 'old', version: '0' },
 }
 
-function start(open = openLegacyUrl) {
+/** Opens a session over whatever the URL speaks. */
+const openUrl: typeof openLegacySse = async (http, to, options) => {
+  const remote = await tryLegacyUrl(http, to, options, { hasSse: true, elsewhere: () => false })
+  if (remote === undefined) throw new Error('the handshake led elsewhere')
+  return remote.link
+}
+
+function start(open = openUrl) {
   const http = new FakeHttp()
   const clock = new FakeClock()
   const stop = new AbortController()
@@ -33,6 +40,7 @@ function start(open = openLegacyUrl) {
       },
       capabilities: { ...NO_CAPABILITIES, roots: { listChanged: true } },
       clientInfo: textOf({ name: 'proxy', version: '1' }),
+      offer: '2025-11-25',
       timeoutMs: 60_000,
       pingMs: Number.POSITIVE_INFINITY,
       signal: stop.signal,

@@ -469,6 +469,7 @@ async function link(t: Test, url: string) {
       },
       capabilities: NO_CAPABILITIES,
       clientInfo: textOf({ name: 'proxy', version: '1' }),
+      offer: '2025-11-25',
       timeoutMs: 5000,
       pingMs: Number.POSITIVE_INFINITY,
       signal: new AbortController().signal,

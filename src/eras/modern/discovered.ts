@@ -1,0 +1,22 @@
+import { at, type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
+import { NO_CAPABILITIES, type ServerFacts } from '../../model/peer.js'
+import { decodeServerCapabilities } from '../../rpc/capabilities.js'
+import { withEnvelope } from './envelope.js'
+import { META, MODERN_REVISION } from './methods.js'
+
+const EMPTY = rawText('{}')
+
+/**
+ * What a `DiscoverResult` says about a server (server/discover). Who it is stands in `_meta`; early servers of this revision
+ * said so in the body.
+ */
+export const factsOf = (discovered: JsonText): ServerFacts => ({
+  revision: MODERN_REVISION,
+  capabilities: decodeServerCapabilities(memberOf(discovered, 'capabilities') ?? EMPTY),
+  info: at(discovered, '_meta', META.serverInfo) ?? memberOf(discovered, 'serverInfo') ?? EMPTY,
+  instructions: textMember(discovered, 'instructions'),
+})
+
+/** Params of a `server/discover` in a version of this era; `identity` is our `Implementation` object. */
+export const discoverParams = (version: string, identity: JsonText): JsonText =>
+  withEnvelope(undefined, { version, capabilities: NO_CAPABILITIES, clientInfo: identity })

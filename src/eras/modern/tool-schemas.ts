@@ -1,0 +1,71 @@
+import { editMember, mayHold } from '../../kernel/json-edit.js'
+import { type JsonText, mapElements, memberOf, rawText, textMember } from '../../kernel/json-text.js'
+import type { Logger } from '../../kernel/logger.js'
+import { paramHeadersOf } from './param-headers.js'
+
+/** Tools whose arguments are repeated in headers that we remember of one server; beyond, the oldest is forgotten. */
+const TOOLS_MAX = 10_000
+/** Tools that were left out are named in the log once each, up to so many. */
+const NAMED_MAX = 1000
+/** Of a name in the log. */
+const SHOWN_LENGTH = 128
+
+/**
+ * What a server behind HTTP last said about the arguments of its tools that requests repeat in headers (server/tools,
+ * "x-mcp-header"). Nothing is kept of tools without such arguments.
+ */
+export class ToolSchemas {
+  readonly #log: Logger
+  readonly #schemas = new Map<string, JsonText>()
+  readonly #named = new Set<string>()
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** The `inputSchema` of a tool with such arguments. */
+  of(tool: string): JsonText | undefined {
+    return this.#schemas.get(tool)
+  }
+
+  /**
+   * Learns from a page of `tools/list`. What is returned lacks the tools that no client may use over HTTP, because their
+   * annotations are not valid; the same reference if there are none.
+   */
+  learn(page: JsonText): JsonText {
+    // A page that holds no part of the word says nothing, unless it takes back what an earlier one said.
+    if (this.#schemas.size === 0 && !mayHold(page, 'header')) return page
+    return editMember(page, 'tools', tools => mapElements(tools, tool => this.#learnTool(tool)))
+  }
+
+  #learnTool(tool: JsonText): JsonText | undefined {
+    const name = textMember(tool, 'name')
+    const schema = memberOf(tool, 'inputSchema')
+    if (name === undefined || schema === undefined) return tool
+    const { headers, invalid } = paramHeadersOf(schema)
+    this.#schemas.delete(name)
+    if (invalid.length > 0) {
+      this.#leftOut(name, invalid)
+      return undefined
+    }
+    if (headers.size > 0) this.#keep(name, schema)
+    return tool
+  }
+
+  /** A copy: a slice would keep the whole page. */
+  #keep(name: string, schema: JsonText): void {
+    const [oldest] = this.#schemas.keys()
+    if (this.#schemas.size >= TOOLS_MAX && oldest !== undefined) this.#schemas.delete(oldest)
+    this.#schemas.set(name, rawText(schema.toString()))
+  }
+
+  #leftOut(name: string, invalid: readonly string[]): void {
+    if (this.#named.has(name) || this.#named.size >= NAMED_MAX) return
+    this.#named.add(name)
+    const facts = {
+      tool: name.slice(0, SHOWN_LENGTH),
+      why: invalid.map(words => words.slice(0, SHOWN_LENGTH)),
+    }
+    this.#log.warn(facts, 'left out a tool whose arguments cannot be repeated in headers')
+  }
+}

@@ -1,0 +1,33 @@
+import type { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json-text.js'
+import type { Ask, DownCall, DownlinkListener } from '../model/links.js'
+
+/** Passes on what a link says, but its end only once it is the link to be used: another one may follow a failed try. */
+export class HeldEnd implements DownlinkListener {
+  readonly #listener: DownlinkListener
+  #end: Fault | undefined
+  #isReleased = false
+
+  constructor(listener: DownlinkListener) {
+    this.#listener = listener
+  }
+
+  asked(ask: Ask): void {
+    this.#listener.asked(ask)
+  }
+
+  noticed(method: string, params: JsonText | undefined, about: DownCall | undefined): void {
+    this.#listener.noticed(method, params, about)
+  }
+
+  closed(fault: Fault): void {
+    this.#end = fault
+    if (this.#isReleased) this.#listener.closed(fault)
+  }
+
+  /** From here on this is the link that is used. */
+  release(): void {
+    this.#isReleased = true
+    if (this.#end !== undefined) this.#listener.closed(this.#end)
+  }
+}

@@ -1,0 +1,84 @@
+import { Fault } from '../kernel/faults.js'
+import type { InboundReply } from '../wire/http.js'
+import { LIMITS } from '../wire/limits.js'
+import { mediaTypeOf } from '../wire/media-type.js'
+import { SseReader } from '../wire/sse-read.js'
+
+/** Where a server is, and the headers that its configuration wants on every request. */
+export interface RemoteAddress {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A POST carries one message, and its answer is JSON or a stream (basic/transports, "Sending Messages to the Server"). */
+export const POST_HEADERS = {
+  accept: 'application/json, text/event-stream',
+  'content-type': 'application/json',
+} as const
+
+/** A whole body. Rejects with a Fault `too-large` above the limit for messages. */
+export const collect = async (reply: InboundReply): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of reply.body) {
+    bytes += chunk.length
+    if (bytes > LIMITS.messageBytes) {
+      reply.discard()
+      throw new Fault('too-large', `The server's answer is longer than ${LIMITS.messageBytes} bytes`)
+    }
+    chunks.push(chunk)
+  }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+}
+
+/**
+ * The body of a reply that is neither JSON with a good status nor a stream, if it may be the answer all the same. What a
+ * server says instead of letting us in may name tokens and accounts, and is not read.
+ */
+export const refusalOf = async (reply: InboundReply): Promise<Buffer | undefined> => {
+  const isJson = mediaTypeOf(reply.headers['content-type']) === 'application/json'
+  if (isJson && reply.status !== 401 && reply.status !== 403) return await collect(reply)
+  reply.discard()
+  return undefined
+}
+
+/** What an HTTP status without a JSON-RPC answer means for the request; a 401 never reaches the client as one. */
+export const statusFault = (status: number): Fault =>
+  status === 401 || status === 403
+    ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
+    : new Fault('unavailable', `The server answered with HTTP status ${status}`, {
+        data: { httpStatus: status },
+      })
+
+/** What is read from a stream. */
+export interface StreamHandlers {
+  message(data: Buffer): void
+  /** A chunk was read to its end. */
+  read(reader: SseReader): void
+  /** A message was longer than the limit and was thrown away. */
+  skipped(bytes: number): void
+}
+
+/** Reads events until the stream ends or breaks. Resolves to whether any event came; never rejects. */
+export const readStream = async (reply: InboundReply, on: StreamHandlers): Promise<boolean> => {
+  const reader = new SseReader({ maxBytes: LIMITS.messageBytes })
+  let heard = false
+  try {
+    for await (const chunk of reply.body) {
+      reader.push(chunk, {
+        onEvent: ({ data }) => {
+          heard = true
+          // An event without data only teaches its id.
+          if (data.length > 0) on.message(data)
+        },
+        onSkipped: bytes => on.skipped(bytes),
+      })
+      on.read(reader)
+    }
+  } catch {
+    // A break in the middle is an end: what is missing can be asked for.
+  } finally {
+    reply.discard()
+  }
+  return heard
+}

@@ -1,0 +1,138 @@
+import t from 'tap'
+import { Fault } from '../../src/kernel/faults.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import type { Sharing } from '../../src/peers/options.js'
+import { Server } from '../../src/peers/server.js'
+import { FakeClock, settled } from '../support/fake-clock.js'
+import { ALL_ABILITIES, CAN_NOTHING, FakeClient, FakeServer, World } from '../support/mux.js'
+
+const nobody = new World({}).router
+const MODERN = '2026-07-28'
+
+/** A scripted server, and who may be connected to it. */
+const create = (sharing: Sharing, revision: '2025-11-25' | typeof MODERN = MODERN) => {
+  const fake = new FakeServer('a', { tools: [], revision, options: { sharing } })
+  const clock = new FakeClock()
+  const server = new Server(fake.options, 0, {
+    dial: (_name, greeting, listener, signal) => fake.dial(greeting, listener, signal),
+    listener: {
+      ready: () => undefined,
+      lost: () => undefined,
+      joined: () => undefined,
+      asked: () => undefined,
+      noticed: () => undefined,
+      isKept: () => false,
+    },
+    clock,
+    log: silentLogger,
+  })
+  const [ann, bob] = ['ann', 'bob'].map(principal => new FakeClient(nobody, { principal }))
+  if (ann === undefined || bob === undefined) throw new Error('nobody is there')
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms)
+    await settled()
+  }
+  const becomes = (other: '2025-11-25' | typeof MODERN): void => {
+    Object.assign(fake.script, { revision: other })
+  }
+  return { fake, server, clock, ann, bob, pass, becomes }
+}
+
+t.teardown(() => nobody.close())
+
+t.test('a server that keeps nothing about us is shared by all, whatever is configured', async t => {
+  for (const sharing of ['session', 'principal', 'all'] as const) {
+    const { fake, server, ann, bob, pass } = create(sharing)
+    const connection = server.connectionFor(ann)
+    await connection.open()
+    t.equal(server.connectionFor(bob), connection, sharing)
+    t.equal(server.connectionFor(new FakeClient(nobody, { capabilities: CAN_NOTHING })), connection)
+    t.equal(fake.links.length, 1)
+    server.release(ann)
+    t.not(connection.link, undefined, 'whoever opened it may leave')
+    server.release(bob)
+    await pass(60_000)
+    server.sweep(1_000_000 + 60_000)
+    t.not(connection.link, undefined, 'for a while it may be without clients')
+    t.equal(server.connectionFor(bob), connection)
+    await server.close()
+  }
+})
+
+t.test('clients that came before it was known keep what they have as long as it lasts', async t => {
+  const { fake, server, ann, bob, pass } = create('session')
+  const [first, second] = [server.connectionFor(ann), server.connectionFor(bob)]
+  t.not(first, second)
+  await Promise.all([first.open(), second.open()])
+  t.equal(server.connectionFor(ann), first)
+  t.equal(server.connectionFor(bob), second)
+  const newcomer = new FakeClient(nobody)
+  t.equal(server.connectionFor(newcomer), first)
+  fake.links[1]?.drop()
+  t.equal(server.connectionFor(bob), first)
+  t.same([...second.clients], [])
+  await pass(1000)
+  server.sweep(1_001_000)
+  t.notOk([...server.connections].includes(second), 'what nobody uses is closed')
+  await server.close()
+})
+
+t.test('a client keeps the older connection that it has as long as that lasts', async t => {
+  const { fake, server, ann, bob, becomes } = create('session', '2025-11-25')
+  const first = server.connectionFor(ann)
+  await first.open()
+  becomes(MODERN)
+  const second = server.connectionFor(bob)
+  await second.open()
+  t.equal(server.connectionFor(ann), first)
+  fake.links[0]?.drop()
+  t.equal(server.connectionFor(ann), second)
+  t.same([...first.clients], [])
+  await server.close()
+})
+
+t.test(
+  'when the server becomes an older one, nobody reaches it on the connection of another one',
+  async t => {
+    for (const sharing of ['session', 'principal'] as const) {
+      const { fake, server, ann, bob, pass, becomes } = create(sharing)
+      const connection = server.connectionFor(ann)
+      await connection.open()
+      t.equal(server.connectionFor(bob), connection)
+      becomes('2025-11-25')
+      fake.link.drop()
+      // What was asked for meanwhile was asked for by anybody.
+      const waiting = connection.open().catch((thrown: unknown) => Fault.from(thrown))
+      await settled()
+      t.match(await waiting, { code: 'unavailable', message: /cannot be shared; try again$/ })
+      t.ok(fake.link.isClosed)
+      const bobs = server.connectionFor(bob)
+      t.not(bobs, connection, sharing)
+      await bobs.open()
+      t.equal(server.connectionFor(ann), connection)
+      await pass(2000)
+      t.equal(connection.link?.asking, 'pushed', 'whose it is gets it back')
+      t.same([...connection.clients], [ann])
+      t.same([...bobs.clients], [bob])
+      t.same(
+        fake.greetings.map(({ capabilities }) => capabilities),
+        fake.greetings.map(() => ALL_ABILITIES),
+      )
+      await server.close()
+    }
+  },
+)
+
+t.test('when only those who may share it use it, a connection goes on with an older server', async t => {
+  const { fake, server, ann, becomes } = create('session')
+  const connection = server.connectionFor(ann)
+  await connection.open()
+  becomes('2025-11-25')
+  fake.link.drop()
+  const link = await connection.open()
+  t.equal(link.asking, 'pushed')
+  t.equal(server.connectionFor(ann), connection)
+  server.release(ann)
+  t.same([...server.connections], [], 'it is that client’s alone again')
+  await server.close()
+})
