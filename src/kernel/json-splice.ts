@@ -137,20 +137,23 @@ type Members = readonly (readonly [key: string, value: JsonText])[]
 export function withMembers(object: JsonText, members: Members): JsonText {
   if (object[0] !== OPEN_OBJECT) throw new TypeError('JSON text is not an object: it cannot have members')
   const missing = new Map(members)
-  const edits: Edit[] = []
-  if (!hasNone(object, members)) {
-    const at = new JsonCursor(object, OPEN_OBJECT)
-    while (at.next()) {
-      for (const [key, value] of missing) {
-        if (!at.keyIs(key)) continue
-        missing.delete(key)
-        if (!at.value.equals(value)) edits.push({ start: at.valueStart, end: at.end, put: value })
-        break
-      }
-    }
-  }
+  const edits = hasNone(object, members) ? [] : replacements(object, missing)
   if (missing.size > 0) edits.push(addition(object, [...missing]))
   return edits.length === 0 ? object : applyEdits(object, edits)
+}
+
+/** The edits that give members other values; they are taken from `wanted`, the first of each name counts. */
+function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
+  const edits: Edit[] = []
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) {
+    const key = [...wanted.keys()].find(one => at.keyIs(one))
+    const value = key === undefined ? undefined : wanted.get(key)
+    if (key === undefined || value === undefined) continue
+    wanted.delete(key)
+    if (!at.value.equals(value)) edits.push({ start: at.valueStart, end: at.end, put: value })
+  }
+  return edits
 }
 
 /** Whether an object surely has none of these members: native searches, much faster than a walk through a large text. */

@@ -122,7 +122,8 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   /** A server's outcome as any client may read it. */
   repaired(method: string, outcome: Outcome): Outcome {
     if (outcome.kind === 'error') {
-      return { kind: 'error', error: repairError(outcome.error, this.#server), revision: this.#revision }
+      const server = this.#server
+      return { kind: 'error', error: repairError(outcome.error, server), revision: this.#revision, server }
     }
     if (outcome.kind !== 'result' || kindOf(outcome.result) === 'object') return outcome
     if (EMPTY_RESULTS.has(method)) return resulted(EMPTY)

@@ -190,7 +190,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   #decoded(method: string, outcome: Outcome): Outcome {
     const { server } = this.#options
     if (outcome.kind === 'error') {
-      return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION }
+      return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
     }
     if (outcome.kind !== 'result') return outcome
     const { result } = outcome
