@@ -10,6 +10,8 @@ class Guest implements Audience {
   readonly client: Client
   /** What a session was told that we can do. Never changed then: no revision with sessions can take it back. */
   announced: Welcome['capabilities'] | undefined
+  /** Whether some servers had not answered when it was told: what they bring then is news, though it may have seen nothing. */
+  wasEarly = false
   /** The version of each merged list of which it was last given the first page. */
   readonly seen = new Map<ListName, number>()
 
@@ -18,13 +20,13 @@ class Guest implements Audience {
   }
 
   /**
-   * A list that it was told of and has not seen. A server's first list is no news to a client that was never given the
-   * merged one: there is nothing that it would have to read again.
+   * A list that it was told of and has not seen. The first list of a server that was there before the client is no news to one
+   * that was never given the merged one: there is nothing that it would have to read again.
    */
   isNews({ list, version, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
     const seen = this.seen.get(list)
-    return seen === undefined ? !isFirst : seen !== version
+    return seen === undefined ? this.wasEarly || !isFirst : seen !== version
   }
 
   tell(method: string, params: undefined): void {
@@ -54,9 +56,11 @@ export class Guests {
   }
 
   /** A client was told what we can do, unless it has left meanwhile. */
-  welcomed(client: Client, { capabilities }: Welcome): void {
+  welcomed(client: Client, { capabilities, isComplete }: Welcome): void {
     const guest = this.#byClient.get(client)
-    if (guest !== undefined && client.asking === 'pushed') guest.announced = capabilities
+    if (guest === undefined || client.asking !== 'pushed') return
+    guest.announced = capabilities
+    guest.wasEarly = !isComplete
   }
 
   /** Whether a client has this method. One whose requests stand for themselves is a guest from its first one on. */

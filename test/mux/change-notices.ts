@@ -17,22 +17,20 @@ const ALL = {
 const RESOURCES_CHANGED = 'notifications/resources/list_changed'
 
 t.test(
-  'what servers list at first is news to those who have read a shorter list, and to nobody else',
+  'what servers list at first is news to those who came before them, and not to those who came after',
   async t => {
     const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
     world.server('late').dialling = 'hang'
-    const [reader, bystander] = [world.newcomer(), world.newcomer()]
-    for (const client of [reader, bystander]) void world.router.welcome(client)
-    await world.pass(5000)
-    const call = reader.call('tools/list')
-    await settled()
-    await world.pass(3000)
-    t.match(call.ended, { result: { tools: [{ name: 'a__x' }] } })
-    t.same(reader.told, [], 'the first server was there before the reader asked')
+    const early = world.newcomer()
+    void world.router.welcome(early)
+    await world.pass(6000)
+    await world.pass(500, 10)
+    early.told.length = 0
     world.server('late').admit()
     await settled()
+    const bystander = await world.client()
     await world.pass(500, 10)
-    t.same(reader.told, [[TOOLS_CHANGED, undefined]])
+    t.same(early.told, [[TOOLS_CHANGED, undefined]])
     t.same(bystander.told, [])
     t.same(await bystander.list('tools/list'), ['a__x', 'late__y'])
   },
@@ -98,16 +96,23 @@ t.test('of changes that come together one that is told to everybody is enough', 
   ]
   for (const [changes, notice] of rows) {
     const clock = new FakeClock()
-    const told = { stranger: [] as string[], reader: [] as string[], current: [] as string[] }
+    const told = {
+      stranger: [] as string[],
+      early: [] as string[],
+      reader: [] as string[],
+      current: [] as string[],
+    }
     const guests = new Guests(() => ({ capabilities: ALL, instructions: undefined, isComplete: true }))
     const guest = (who: keyof typeof told, seen: number | undefined): void => {
       const tell = (method: string) => void told[who].push(method)
       const client = { asking: 'pushed', tell } as unknown as Client
       guests.came(client)
-      guests.welcomed(client, { capabilities: ALL, instructions: undefined, isComplete: true })
+      const isComplete = who !== 'early'
+      guests.welcomed(client, { capabilities: ALL, instructions: undefined, isComplete })
       for (const [list] of seen === undefined ? [] : changes) guests.saw(client, list, seen ?? 0)
     }
     guest('stranger', undefined)
+    guest('early', undefined)
     guest('reader', 0)
     guest('current', 2)
     const notices = new ChangeNotices(clock, () => guests.sessions)
@@ -117,6 +122,11 @@ t.test('of changes that come together one that is told to everybody is enough', 
     }
     clock.advance(1000)
     const title = JSON.stringify(changes)
+    t.same(
+      told.early,
+      [changes[0]?.[0] === 'tools' ? TOOLS_CHANGED : RESOURCES_CHANGED],
+      `who came before the server: ${title}`,
+    )
     t.same(told.stranger, notice === undefined ? [] : [notice], `who has read nothing: ${title}`)
     t.equal(told.reader.length, 1, `who has read an older list: ${title}`)
     t.same(told.current, [], `who has read this list: ${title}`)
