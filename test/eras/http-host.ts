@@ -1,4 +1,5 @@
 import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createHttpHost } from '../../src/eras/http-host.js'
 import { systemClock } from '../../src/kernel/clock.js'
@@ -78,6 +79,70 @@ t.test('GET and DELETE are about sessions; other methods are refused', async t =
   t.equal(send('DELETE', '', header).status, 400)
   const other = send('PUT', '')
   t.same([other.status, other.headers['allow']], [405, 'GET, POST, DELETE'])
+})
+
+const anyOf = (...values: unknown[]) => fc.constantFrom(...values)
+const VERSIONS = anyOf('2026-07-28', '2026-07-28', '2025-11-25', '2027-01-01', '', 20260728, null, undefined)
+const METHODS = [
+  'tools/list',
+  'tools/call',
+  'resources/read',
+  'server/discover',
+  'ping',
+  'initialize',
+  'x',
+  '',
+]
+
+const anyEnvelope = fc.record({
+  'io.modelcontextprotocol/protocolVersion': VERSIONS,
+  'io.modelcontextprotocol/clientCapabilities': anyOf(
+    {},
+    {},
+    { roots: {} },
+    { roots: 1 },
+    [],
+    null,
+    undefined,
+  ),
+  'io.modelcontextprotocol/clientInfo': anyOf({ name: 'c', version: '1' }, { name: 1 }, 'c', undefined),
+  'io.modelcontextprotocol/logLevel': anyOf('info', 'loud', 7, undefined, undefined),
+  progressToken: anyOf(0, 'a', 1.5, {}, undefined),
+})
+
+const anyMessage = fc.record({
+  jsonrpc: anyOf('2.0', '2.0', '2.0', '1.0'),
+  id: anyOf(0, 'a', 1.5, null, undefined),
+  method: fc.constantFrom(...METHODS, 7, undefined),
+  params: fc.record({
+    _meta: fc.oneof(anyEnvelope, anyOf(null, [], undefined)),
+    name: anyOf('x', 7),
+    uri: anyOf('a:b'),
+  }),
+})
+
+const anyHeaders = fc.record({
+  'mcp-protocol-version': anyOf('2026-07-28', '2026-07-28', '2025-11-25', 'x', undefined),
+  'mcp-method': fc.constantFrom(...METHODS, '=?base64?!?=', undefined),
+  'mcp-name': anyOf('x', 'a:b', '=?base64?eA==?=', '\u00e9', undefined),
+  'mcp-session-id': anyOf('x', undefined, undefined),
+  accept: anyOf('application/json', 'text/event-stream', '*/*', 'text/html', HEADERS.accept),
+})
+
+t.test('whatever comes is answered once, with a status that says what it was', async t => {
+  const { reception, send } = start()
+  const known = new Set([200, 202, 400, 404, 406])
+  const property = fc.property(anyMessage, anyHeaders, (message, headers) => {
+    const before = reception.calls.length
+    const answer = send('POST', JSON.stringify(message), headers as Record<string, string>)
+    // What was let in is a request of one of the methods that there are, and waits.
+    const calls = reception.calls.slice(before)
+    for (const call of calls) call.end(resulted(rawText('{}')))
+    const isAsked = message.method === 'server/discover' || message.method === 'initialize'
+    return calls.length <= 1 && (answer.answers === 1 ? known.has(answer.status) : isAsked)
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+  await settled()
 })
 
 // ── the official client over sockets ──
