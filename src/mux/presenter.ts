@@ -3,7 +3,7 @@ import type { Owners } from '../catalog/owners.js'
 import { repairResult } from '../catalog/repair.js'
 import { rewriteUris } from '../catalog/rewrite.js'
 import { Fault } from '../kernel/faults.js'
-import { at, type JsonText, memberOf, rawText, stringOf, textOf, withAt } from '../kernel/json-text.js'
+import { at, type JsonText, kindOf, memberOf, rawText, stringOf, textOf, withAt } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
 import { answerOf, failed, type Outcome, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
@@ -57,6 +57,8 @@ export class Presenter {
 
   #result({ call, connection }: LiveCall, result: JsonText): Outcome {
     const { catalog, owners } = this.#context
+    // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
+    if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
     if (call.method === 'tools/call' && isTask(result)) return failed(taskFault(connection))
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, result, connection.link?.facts.revision)

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { rawText } from '../../src/kernel/json-text.js'
+import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { resource, tool, World } from '../support/mux.js'
 
@@ -393,3 +395,24 @@ t.test('a client shown a URL by an error hears when that is done, and nobody els
     [],
   )
 })
+
+t.test(
+  'a result that is no object is an error that names the server, not a riddle for the client',
+  async t => {
+    const world = new World({ a: { tools: [tool('x')] } })
+    const client = await world.client()
+    await client.get('tools/list')
+    for (const result of ['null', '[]', '"x"', '5', 'true']) {
+      const call = client.call('tools/call', { name: 'a__x' })
+      world
+        .server('a')
+        .last('tools/call')
+        .end(resulted(rawText(result)))
+      t.same(call.ended, {
+        code: -32603,
+        message: 'Server a: its result is no object',
+        data: { server: 'a' },
+      })
+    }
+  },
+)

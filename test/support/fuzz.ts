@@ -1,0 +1,38 @@
+import fc, { type IAsyncProperty, type IProperty } from 'fast-check'
+import type { Test } from 'tap'
+
+/** `npm run fuzz` gives each property so long; without it each runs a number of times. */
+const forMs = Number(process.env['FUZZ_MS'] ?? 0)
+const seed = process.env['FUZZ_SEED'] === undefined ? undefined : Number(process.env['FUZZ_SEED'])
+const path = process.env['FUZZ_PATH']
+const RUNS = 300
+
+/** Nothing that is fuzzed here takes a hundredth of it, on a slow machine either: whoever needs longer hangs. */
+const HANG_MS = 10_000
+
+/** A test that a property holds whatever is thrown at it; what fails says its seed, to be given as FUZZ_SEED and FUZZ_PATH. */
+export const holds = <T>(
+  t: Test,
+  title: string,
+  property: IProperty<T> | IAsyncProperty<T>,
+  runs = RUNS,
+): Promise<unknown> =>
+  t.test(title, async t => {
+    const budget =
+      forMs > 0
+        ? { numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: forMs, markInterruptAsFailure: false }
+        : { numRuns: runs }
+    const settings = { ...budget, ...(seed !== undefined && { seed }), ...(path !== undefined && { path }) }
+    const found = await fc.check(property as IAsyncProperty<T>, settings)
+    const why = found.errorInstance instanceof Error ? found.errorInstance.stack : found.errorInstance
+    t.notOk(found.failed, `${fc.defaultReportMessage(found) ?? `${found.numRuns} runs`} ${why ?? ''}`)
+  })
+
+/** What `work` answers; throws if that takes so long that one would call it hanging. */
+export const soon = <T>(work: () => T): T => {
+  const sinceMs = performance.now()
+  const result = work()
+  const tookMs = performance.now() - sinceMs
+  if (tookMs > HANG_MS) throw new Error(`took ${Math.round(tookMs)} ms`)
+  return result
+}
