@@ -81,13 +81,11 @@ export class Guests {
     this.#byClient.get(client)?.seen.set(list, version)
   }
 
-  /** Whether a client of this principal was given another version of a list than this one. */
-  hasOther(principal: Principal, list: ListName, version: number): boolean {
-    for (const { client, seen } of this.#byClient.values()) {
-      const known = client.principal === principal ? seen.get(list) : undefined
-      if (known !== undefined && known !== version) return true
-    }
-    return false
+  /** The versions of a list that clients of this principal were given last. */
+  seenBy(principal: Principal, list: ListName): readonly number[] {
+    return [...this.#byClient.values()]
+      .filter(({ client }) => client.principal === principal)
+      .flatMap(({ seen }) => seen.get(list) ?? [])
   }
 
   left(client: Client): void {

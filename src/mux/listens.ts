@@ -26,8 +26,8 @@ export interface ListensContext {
   readonly current: () => Welcome
   /** Counts how often a merged list has become another one. */
   readonly versionOf: (list: ListName) => number
-  /** Whether a client of this principal was given another version of a list than this one. */
-  readonly hasOther: (principal: Principal, list: ListName, version: number) => boolean
+  /** The versions of a list that clients of this principal were given last. */
+  readonly seenBy: (principal: Principal, list: ListName) => readonly number[]
 }
 
 /**
@@ -105,10 +105,11 @@ export class Listens {
     if (answers.length > 0) await withLimit(Promise.all(answers), ACK_WAIT_MS, clock)
     if (listen.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) feeds.leave(listen, uri)
-    const { capabilities } = current()
+    const { capabilities, isComplete } = current()
     const isOffered = (list: ListName): boolean =>
       Boolean(capabilities[list === 'templates' ? 'resources' : list])
-    listen.open({ flags: flagsFor({ flags, uris }, isOffered), uris: uris.filter(uri => accepted.has(uri)) })
+    const honoured = flagsFor({ flags, uris }, isOffered)
+    listen.open({ flags: honoured, uris: uris.filter(uri => accepted.has(uri)) }, isComplete)
   }
 
   /** Whether a URI's owner accepted; never rejects. */
@@ -143,14 +144,17 @@ class Listen implements Subscriber, Audience {
   readonly #context: ListensContext
   /** The lists that it hears of, in the version that they had when that was promised. */
   readonly #since = new Map<ListName, number>()
+  /** Whether some servers had not answered then. */
+  #wasEarly = false
 
   constructor(call: Call, context: ListensContext) {
     this.call = call
     this.#context = context
   }
 
-  /** Says what will be heard: the first thing that is said at all. */
-  open(honoured: ListenFilter): void {
+  /** Says what will be heard: the first thing that is said at all. `isComplete` tells whether all servers are known. */
+  open(honoured: ListenFilter, isComplete: boolean): void {
+    this.#wasEarly = !isComplete
     for (const list of listsOf(honoured)) this.#since.set(list, this.#context.versionOf(list))
     this.at = 'open'
     this.call.tell('notifications/subscriptions/acknowledged', acknowledgement(honoured))
@@ -161,13 +165,16 @@ class Listen implements Subscriber, Audience {
   }
 
   /**
-   * Every change since the acknowledgement. The first list of a server is one only for those who were given the merged list
-   * without it; that need not have been this very client, for what is listed is the same for all of a principal.
+   * Every change since the acknowledgement. The first list of a server is one for those who were given the merged list without
+   * it, not necessarily by this client, for what is listed is the same for all of a principal; if nobody was, for those
+   * who were there before the server.
    */
   isNews({ list, version, isFirst }: Change): boolean {
     const since = this.#since.get(list)
     if (this.at !== 'open' || since === undefined || since === version) return false
-    return !isFirst || this.#context.hasOther(this.call.client.principal, list, version)
+    if (!isFirst) return true
+    const seen = this.#context.seenBy(this.call.client.principal, list)
+    return seen.length === 0 ? this.#wasEarly : seen.some(other => other !== version)
   }
 
   tell(method: string, params: JsonText | undefined): void {

@@ -89,7 +89,7 @@ export class Router implements Reception, ConnectionListener {
       log,
       current: () => this.#overview.current,
       versionOf: list => this.catalog.version(list),
-      hasOther: (principal, list, version) => this.#guests.hasOther(principal, list, version),
+      seenBy: (principal, list) => this.#guests.seenBy(principal, list),
     })
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
     const parts = { catalog: this.catalog, owners, calls: this.#calls, levels: this.#levels }

@@ -1,7 +1,15 @@
 import t from 'tap'
 import type { Revision } from '../../src/model/revision.js'
 import { settled } from '../support/fake-clock.js'
-import { type FakeCall, type FakeClient, type FakeServer, resource, tool, World } from '../support/mux.js'
+import {
+  CAN_NOTHING,
+  type FakeCall,
+  type FakeClient,
+  type FakeServer,
+  resource,
+  tool,
+  World,
+} from '../support/mux.js'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
@@ -222,20 +230,38 @@ t.test('who listens hears of every change of the lists that it was promised, and
   t.same(client.told, [])
 })
 
-t.test('the first list of a server is news if somebody was given the list without it', async t => {
-  for (const principal of ['local', 'other']) {
-    const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
-    world.server('late').dialling = 'hang'
-    const [listener, reader] = [world.modern(), world.modern({ principal })]
-    const call = await listen(listener, { toolsListChanged: true })
-    const list = reader.call('tools/list')
-    await world.pass(5000, 100)
-    t.match(list.ended, { result: { tools: [{ name: 'a__x' }] } })
-    t.equal(call.told.length, 1, 'the first that anybody was given')
-    world.server('late').admit()
-    await world.pass(500, 10)
-    t.same(call.told.slice(1), principal === 'local' ? [[TOOLS_CHANGED, undefined]] : [])
-  }
+t.test('the first list of a server is news to those who know a list without it', async t => {
+  const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
+  world.server('late').dialling = 'hang'
+  const [listener, reader] = [world.modern(), world.modern({ capabilities: CAN_NOTHING })]
+  const list = reader.call('tools/list')
+  await world.pass(5000, 100)
+  t.match(list.ended, { result: { tools: [{ name: 'a__x' }] } })
+  const call = await listen(listener, { toolsListChanged: true })
+  world.server('late').admit()
+  await world.pass(500, 10)
+  t.same(call.told.slice(1), [[TOOLS_CHANGED, undefined]])
+})
+
+t.test('where nobody knows a list, the first one of a server that came later is news', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  const early = await listen(world.modern(), { toolsListChanged: true })
+  void world.router.welcome(world.modern({ principal: 'other' }))
+  await settled()
+  const late = await listen(world.modern(), { toolsListChanged: true })
+  await world.pass(500, 10)
+  t.same(
+    [early, late].map(({ told }) => told.slice(1)),
+    [[[TOOLS_CHANGED, undefined]], []],
+  )
+})
+
+t.test('the first list of a server is no news to those who were given it', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  const call = await listen(world.modern(), { toolsListChanged: true })
+  await world.modern().get('tools/list')
+  await world.pass(500, 10)
+  t.same(call.told.slice(1), [])
 })
 
 t.test('when a server was lost and is back, who listens hears what it may have missed', async t => {
