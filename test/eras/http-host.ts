@@ -81,6 +81,45 @@ t.test('GET and DELETE are about sessions; other methods are refused', async t =
   t.same([other.status, other.headers['allow']], [405, 'GET, POST, DELETE'])
 })
 
+t.test('what is no JSON, or wanted as something else, is refused before its era is known', async t => {
+  const { reception, send } = start()
+  t.equal(send('POST', hello, { 'content-type': 'text/plain' }).status, 415)
+  t.equal(send('POST', hello, { accept: 'text/html' }).status, 406)
+  const broken = send('POST', '{')
+  t.same([broken.status, broken.json.error?.code, broken.json.id], [400, -32700, undefined])
+  const answer = send('POST', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}')
+  t.same([answer.status, answer.json.id], [400, undefined], 'an error is no answer to an answer')
+  t.same(reception.clients, [])
+})
+
+t.test('an array belongs to a session that takes arrays, and is nothing that stands for itself', async t => {
+  const { send } = start()
+  const greeting = send('POST', { ...hello, params: { ...hello.params, protocolVersion: '2025-03-26' } })
+  await settled()
+  const session = { 'mcp-session-id': greeting.headers['mcp-session-id'] ?? '' }
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  t.match(send('POST', [ping], session).messages, [{ id: 1, result: {} }])
+  const claiming = send('POST', [ping, { jsonrpc: '2.0', ...modern(2, 'tools/list') }], session)
+  t.same([claiming.status, claiming.json.error?.code], [400, -32600])
+})
+
+t.test('streams of both eras are kept alive, until the face is closed', async t => {
+  const { send, clock, host } = start()
+  const greeting = send('POST', hello)
+  await settled()
+  const session = { 'mcp-session-id': greeting.headers['mcp-session-id'] ?? '' }
+  const standalone = send('GET', '', { ...session, accept: 'text/event-stream' })
+  const listen = modern('L', 'subscriptions/listen')
+  const listening = send('POST', listen, mirrored(listen))
+  clock.advance(30_000)
+  t.match(standalone.body, /:\n\n$/)
+  t.match(listening.body, /:\n\n$/)
+  host.close()
+  t.ok(standalone.isEnded && listening.isEnded)
+  t.equal(clock.pending, 0)
+  t.equal(send('POST', hello).status, 503)
+})
+
 const anyOf = (...values: unknown[]) => fc.constantFrom(...values)
 const VERSIONS = anyOf('2026-07-28', '2026-07-28', '2025-11-25', '2027-01-01', '', 20260728, null, undefined)
 const METHODS = [

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Speaks } from '../../src/eras/detect-inbound.js'
 import { servePipe } from '../../src/eras/pipe-host.js'
 import { rawText } from '../../src/kernel/json-text.js'
 import { resulted } from '../../src/model/outcome.js'
@@ -10,7 +11,7 @@ import { recordedLog } from '../support/recorded-channel.js'
 
 const EMPTY = resulted(rawText('{}'))
 
-const start = () => {
+const start = (speaks?: Speaks) => {
   const client = new FarEnd()
   const reception = new FakeReception()
   const { log, lines } = recordedLog()
@@ -19,6 +20,7 @@ const start = () => {
     identity: IDENTITY,
     log,
     clock: new FakeClock(),
+    ...(speaks && { speaks }),
   })
   const initialize = async (protocolVersion = '2025-06-18') => {
     const clientInfo = { name: 'c', version: '1' }
@@ -140,6 +142,37 @@ t.test('what cannot be read is answered without id to those who know such errors
   client.say('{')
   t.same(client.take(), [], 'nor once an older client has')
   reception.last.end(EMPTY)
+})
+
+t.test('a client that does not read is not read from, and at the end it is cut off', async t => {
+  const { client, reception, lines, host } = start()
+  client.say(modern(1, 'tools/list'))
+  client.channel.skipped(1e9)
+  t.match(lines, [['warn', { bytes: 1e9 }, /longer than the limit/]])
+  client.channel.isBehind = true
+  client.say({ id: 2, method: 'ping' })
+  t.ok(client.channel.isPaused)
+  client.channel.drained()
+  t.notOk(client.channel.isPaused)
+  client.channel.queuedBytes = 32 * 1024 * 1024 + 1
+  client.say({ id: 3, method: 'ping' })
+  await host.gone
+  t.ok(client.isClosed)
+  t.same(reception.cancels, ['tools/list the client does not read'])
+})
+
+t.test('a malformed answer is not answered, a malformed request is', async t => {
+  const { client } = start()
+  client.say('{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}')
+  client.say('{"jsonrpc":"1.0","id":2,"method":"ping"}')
+  t.match(client.take(), [{ id: 2, error: { code: -32600 } }])
+})
+
+t.test('a face of the older revisions names those to whoever asks in the newer way', async t => {
+  const { client, reception } = start('legacy')
+  client.say(modern(1, 'server/discover'))
+  t.match(client.take(), [{ id: 1, error: { code: -32022, data: { requested: '2026-07-28' } } }])
+  t.same(reception.clients, [])
 })
 
 t.test('both ways end with the channel', async t => {

@@ -208,6 +208,27 @@ t.test('who says the same is one client, whatever it asks; it leaves when the wa
   t.same(reception.gone, [...clients])
 })
 
+t.test('a request under way is found by its key until it is over', async t => {
+  const { reception, send, uplink } = start()
+  t.notOk(uplink.hasClients)
+  const heard = send(modern(1, 'tools/list'), { key: 'k' })
+  t.ok(uplink.hasClients)
+  uplink.find('k')?.cancel('user')
+  t.same(reception.cancels, ['tools/list user'])
+  t.same(heard.frames, [])
+  t.equal(uplink.find('k'), undefined)
+})
+
+t.test('clients that ask for nothing are forgotten', async t => {
+  const { reception, send, uplink, clock } = start()
+  send(modern(1, 'tools/list'))
+  reception.last.end(EMPTY)
+  clock.advance(16 * 60_000)
+  uplink.sweep()
+  t.same(reception.gone, [reception.last.client])
+  t.notOk(uplink.hasClients)
+})
+
 t.test('closing answers every request under way, and cancels it', async t => {
   const { reception, send, uplink } = start()
   const [list, listen] = [send(modern(1, 'tools/list')), send(modern('L', 'subscriptions/listen'))]
