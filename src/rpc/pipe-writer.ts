@@ -40,9 +40,9 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.tell(frame)
   }
 
-  /** Sends an answer, if there is one, and right behind it what `then` says. */
-  end(frame: Buffer | undefined, { then }: { readonly then?: Buffer | undefined } = {}): void {
-    const frames = [frame, then].filter(one => one !== undefined)
+  /** Sends an answer, if there is one, and what is to come right behind it. */
+  end(frame: Buffer | undefined, { behind }: { readonly behind?: Buffer | undefined } = {}): void {
+    const frames = [frame, behind].filter(one => one !== undefined)
     if (frames.length === 0) return
     if (this.#clock.nowMs() - this.#saidAtMs >= SETTLE_MS) {
       for (const one of frames) this.tell(one)

@@ -19,7 +19,7 @@ t.test('an answer goes out at once, unless something was just said', async t => 
   writer.end(say('one'))
   t.same(client.lines.splice(0), ['"one"'])
   writer.send(say('progress'))
-  writer.end(say('two'), { then: say('behind') })
+  writer.end(say('two'), { behind: say('behind') })
   writer.tell(say('of another'))
   t.same(client.lines.splice(0), ['"progress"', '"of another"'])
   clock.advance(5)

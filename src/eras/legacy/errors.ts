@@ -34,24 +34,17 @@ export const projectError = (
   { server, uri }: { readonly server: string | undefined; readonly uri: string | undefined },
 ): JsonText => {
   const code = errorCodeOf(error)
-  switch (code) {
-    case RPC_CODES['invalid-params']: {
-      const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
-      return isThat ? withErrorCode(error, RESOURCE_NOT_FOUND) : error
-    }
-    case MISSING_CAPABILITY: {
-      const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
-      const what = names === '' ? 'a client capability' : `client capability ${names}`
-      const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${what}`
-      return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
-    }
-    case HEADER_MISMATCH:
-    case UNSUPPORTED_VERSION:
-      return asInternalError(error, code)
-    case undefined:
-    default:
-      return error
+  if (code === RPC_CODES['invalid-params']) {
+    const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
+    return isThat ? withErrorCode(error, RESOURCE_NOT_FOUND) : error
   }
+  if (code === MISSING_CAPABILITY) {
+    const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
+    const what = names === '' ? 'a client capability' : `client capability ${names}`
+    const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${what}`
+    return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
+  }
+  return code === HEADER_MISMATCH || code === UNSUPPORTED_VERSION ? asInternalError(error, code) : error
 }
 
 /** What a server requires, for people: `sampling, elicitation.url`. */

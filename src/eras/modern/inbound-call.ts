@@ -93,7 +93,7 @@ export class InboundCall implements Call {
   #answer(outcome: Outcome): void {
     const { frame, status } = this.#encoded(outcome)
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
-    this.#request.replies.end(frame, { status, then: isListenEnd ? this.#cancelled() : undefined })
+    this.#request.replies.end(frame, { status, behind: isListenEnd ? this.#cancelled() : undefined })
   }
 
   /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */

@@ -3,7 +3,7 @@ export interface Ending {
   /** Over HTTP: the status. */
   readonly status: number
   /** On a pipe: what follows the answer. */
-  readonly then?: Buffer | undefined
+  readonly behind?: Buffer | undefined
 }
 
 /** PORT. Where everything goes that is said about one request, ending with its answer. */

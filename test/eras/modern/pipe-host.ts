@@ -62,9 +62,8 @@ t.test('an id under way is refused to another request', async t => {
   const { client, reception } = start()
   client.say(modern(1, 'tools/list'))
   client.say(modern('1', 'tools/list'))
-  client.say(
-    '{"jsonrpc":"2.0","id":1.0,"method":"tools/list","params":' + JSON.stringify(modern(0, '').params) + '}',
-  )
+  const params = JSON.stringify(modern(0, '').params)
+  client.say(`{"jsonrpc":"2.0","id":1.0,"method":"tools/list","params":${params}}`)
   t.match(client.take(), [{ id: 1, error: { code: -32600, message: 'Request id already in use' } }])
   t.equal(reception.calls.length, 2)
 })
