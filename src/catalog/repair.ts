@@ -51,8 +51,6 @@ const repairToolResult = (result: JsonText, from: Revision | undefined): JsonTex
   if (kindOf(result) !== 'object') return result
   const resultType = memberOf(result, 'resultType')
   if (resultType !== undefined && stringOf(resultType) !== 'complete') return result
-  // A task was created (2025-11-25, utilities/tasks): with `content` it would look like an empty success.
-  if (memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined) return result
   const nullIsValue = from === undefined ? resultType !== undefined : from === '2026-07-28'
   const optional = ['isError', '_meta', ...(nullIsValue ? [] : ['structuredContent'])]
   const blocks = editMember(withoutNulls(result, optional), 'content', list => mapElements(list, repairBlock))

@@ -113,6 +113,10 @@ export interface Request {
   readonly wantsProgress: boolean
   /** Undefined for requests of our own: nobody can be asked. */
   readonly caller?: Caller | undefined
+  /** Whether a task may come in place of the result, because whoever asks will follow it. */
+  readonly followsTasks?: boolean | undefined
+  /** How long such a task is to live, in milliseconds, where it has to be asked for (2025-11-25, basic/utilities/tasks). */
+  readonly taskTtlMs?: number | undefined
 }
 
 /** A request that is under way at a server. */

@@ -25,10 +25,14 @@ export type Answer =
   | { readonly kind: 'fault'; readonly fault: Fault }
 
 /**
- * How a request ended: with an answer, or with a result that wants input before there can be one (2026-07-28,
- * `InputRequiredResult`), which reaches only clients that know it.
+ * How a request ended: with an answer; with a result that wants input before there can be one (2026-07-28,
+ * `InputRequiredResult`), which reaches only clients that know it; or with a task that goes on in its place (2025-11-25,
+ * basic/utilities/tasks, `CreateTaskResult`; an extension of 2026-07-28), which reaches only whoever follows it here.
  */
-export type Outcome = Answer | { readonly kind: 'input'; readonly result: JsonText }
+export type Outcome =
+  | Answer
+  | { readonly kind: 'input'; readonly result: JsonText }
+  | { readonly kind: 'task'; readonly result: JsonText }
 
 /** Where one request's single outcome is told. */
 export type Settle = (outcome: Outcome) => void
@@ -42,8 +46,16 @@ export const resulted = (result: JsonText): Answer => ({ kind: 'result', result 
 /** An answer that says what we could not do. */
 export const failed = (fault: Fault): Answer => ({ kind: 'fault', fault })
 
-/** The answer that an outcome is, for those who cannot be asked: wanting their input ends the request. */
-export const answerOf = (outcome: Outcome): Answer =>
-  outcome.kind === 'input'
-    ? failed(new Fault('internal', 'The server asked for input, which cannot be given here'))
-    : outcome
+/** The answer that an outcome is, for those who cannot be asked and follow no tasks: wanting that ends the request. */
+export const answerOf = (outcome: Outcome): Answer => {
+  switch (outcome.kind) {
+    case 'input':
+      return failed(new Fault('internal', 'The server asked for input, which cannot be given here'))
+    case 'task':
+      return failed(
+        new Fault('internal', 'The server made a task of the request, which cannot be followed here'),
+      )
+    default:
+      return outcome
+  }
+}

@@ -22,6 +22,8 @@ export interface ServerCapabilities {
   readonly resources: { readonly listChanged: boolean; readonly subscribe: boolean } | undefined
   readonly completions: boolean
   readonly logging: boolean
+  /** Whether tools may be called as tasks (2025-11-25, basic/utilities/tasks; an extension of 2026-07-28). */
+  readonly tasks: boolean
 }
 
 /** What is known about a server once it answered the handshake. */

@@ -27,6 +27,12 @@ export const hasAbility = (capabilities: ClientCapabilities, ability: Ability): 
   }
 }
 
+const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create'])
+
+/** Whether a client can be asked this, if it is a question at all. */
+export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
+  QUESTIONS.has(question.method) && hasAbility(capabilities, abilityFor(question))
+
 /** What it takes to be asked this. */
 export const abilityFor = ({ method, params }: Question): Ability => {
   if (method === 'roots/list') return 'roots'

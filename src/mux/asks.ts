@@ -12,13 +12,15 @@ import type { CallTable } from './call-table.js'
 import { mayNeedInput } from './digests.js'
 import type { HeldRoots } from './held-roots.js'
 import { withoutContext } from './include-context.js'
-import { retryParams } from './input-rounds.js'
+import { planAsIs, planRound, retryParams } from './input-rounds.js'
 import type { LiveCall, Undertaking } from './live-call.js'
 import { originOf } from './origin.js'
 import { PassedAsk } from './passed-ask.js'
 import { relayedInput } from './relayed-input.js'
 import type { RequestStates } from './request-states.js'
 import { ROUND_LIMITS, RoundDriver } from './round-driver.js'
+import { followingTasks } from './task-driver.js'
+import { relatedTask, withoutTask } from './task-state.js'
 import type { UrlVisits } from './url-visits.js'
 
 /** Questions of one server that may wait for answers at a time. */
@@ -68,7 +70,11 @@ export class Asks {
       return
     }
     const { calls, heldRoots } = this.#context
-    const about = calls.about(connection, ask.about)
+    const told = calls.about(connection, ask.about)
+    const about =
+      told === undefined || told === 'another'
+        ? (calls.ofTask(connection, relatedTask(ask.params)) ?? told)
+        : told
     const origin = originOf(
       {
         about,
@@ -102,25 +108,31 @@ export class Asks {
   /** Makes the request of a live call at its server, in such a way that its client can answer questions there. */
   undertake(live: LiveCall, link: Downlink, request: Request): Undertaking {
     const { client } = live.call
-    if (client.asking === 'returned' || link.asking === 'pushed' || !mayNeedInput(request.method))
-      return link.call(request, live)
     const { clock, isShared } = this.#context
-    const { connection } = live
-    const driver = new RoundDriver(link, firstOf(request), live, {
-      server: connection.server.name,
-      revision: client.revision,
-      capabilities: client.capabilities,
-      isShared,
+    const { server } = live.connection
+    const asking = {
+      server: server.name,
+      clock,
+      ask: (ask: Ask) => this.#askFor(live, ask),
+      elicitationComplete: (elicitationId: string) =>
+        live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
+    }
+    const { revision, capabilities } = client
+    const about = { ...asking, revision, capabilities, isShared, newElicitationId: randomUUID }
+    const isAsked = client.asking === 'pushed'
+    const following = followingTasks(link, {
+      ...asking,
+      waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
+      plan: wish =>
+        isAsked ? planRound(wish, about) : planAsIs(wish, server.name, live.call.client.capabilities),
+      stillAlive: () => live.stillAlive(),
+    })
+    if (!isAsked || link.asking === 'pushed' || !mayNeedInput(request.method))
+      return following.call(request, live)
+    const driver = new RoundDriver(following, firstOf(request), live, {
+      ...about,
       isSequential: false,
       limits: ROUND_LIMITS,
-      clock,
-      newElicitationId: randomUUID,
-      ask: ask => {
-        if (this.#hasRoom(connection, ask))
-          this.#put(this.#passed(connection, ask, { live, isRepaired: false }), client, live)
-      },
-      elicitationComplete: elicitationId =>
-        live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
     })
     driver.start()
     return driver
@@ -132,6 +144,15 @@ export class Asks {
   }
 
   // ── on the way ──
+
+  /** A question that a server returned, for a client that gets it in its own way. */
+  #askFor(live: LiveCall, ask: Ask): void {
+    const { connection, call } = live
+    if (!this.#hasRoom(connection, ask)) return
+    const passed = this.#passed(connection, ask, { live, isRepaired: false })
+    if (call.client.asking === 'pushed') this.#put(passed, call.client, live)
+    else if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
+  }
 
   #push(connection: Connection, ask: Ask, client: Client, live: LiveCall | undefined): void {
     const id = ask.params && textMember(ask.params, 'elicitationId')
@@ -185,10 +206,9 @@ export class Asks {
   }
 
   #paramsFor(ask: Ask): JsonText | undefined {
+    const params = ask.params && withoutTask(ask.params)
     const isSampling = ask.method === 'sampling/createMessage'
-    return this.#context.isShared && isSampling && ask.params !== undefined
-      ? withoutContext(ask.params)
-      : ask.params
+    return this.#context.isShared && isSampling && params !== undefined ? withoutContext(params) : params
   }
 }
 

@@ -48,8 +48,15 @@ export class CallTable {
   /** The call that a transport's evidence names; `another` if it names one that is over, or one of our own. */
   about(connection: Connection, down: DownCall | undefined): LiveCall | 'another' | undefined {
     if (down === undefined) return undefined
-    for (const call of this.on(connection)) if (call.down === down) return call
+    for (const call of this.on(connection)) if (call.isAbout(down)) return call
     return 'another'
+  }
+
+  /** The call that a server made this task of. */
+  ofTask(connection: Connection, taskId: string | undefined): LiveCall | undefined {
+    if (taskId === undefined) return undefined
+    for (const call of this.on(connection)) if (call.taskId === taskId) return call
+    return undefined
   }
 
   close(): void {

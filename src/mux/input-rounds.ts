@@ -10,6 +10,8 @@ import {
   withoutMember,
 } from '../kernel/json-text.js'
 import type { Answer } from '../model/outcome.js'
+import type { ClientCapabilities } from '../model/peer.js'
+import { canBeAsked } from './abilities.js'
 import { bareAnswer, isAnswer } from './input-answers.js'
 import type { KeyedQuestion } from './input-requests.js'
 import { type Asked, projectQuestion } from './project-question.js'
@@ -70,6 +72,23 @@ export const planRound = (result: JsonText, context: RoundContext): RoundPlan =>
   return { is: 'ask', questions, state }
 }
 
+/** The same for a client that gets such questions as they are: there is nothing to change, only what it cannot be asked. */
+export const planAsIs = (result: JsonText, server: string, capabilities: ClientCapabilities): RoundPlan => {
+  const entries = membersOf(memberOf(result, 'inputRequests') ?? result)
+  const questions: RoundQuestion[] = []
+  for (const { key, value } of entries) {
+    const method = stringOf(memberOf(value, 'method'))
+    if (method === undefined) return malformed({ server })
+    const question = { key, method, params: memberOf(value, 'params'), elicitationId: undefined }
+    if (!canBeAsked(question, capabilities)) {
+      const words = `Server ${server} asked for input this client cannot provide: ${method}`
+      return { is: 'abort', words }
+    }
+    questions.push(question)
+  }
+  return { is: 'ask', questions, state: undefined }
+}
+
 const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQuestion | Abort => {
   const method = stringOf(memberOf(entry, 'method'))
   const params = memberOf(entry, 'params')
@@ -124,7 +143,7 @@ const LONGEST_PAUSE_MS = 5000
 /** How long to wait before asking a server again that gave only a state, for the nth time in a row from 0. */
 export const pauseMs = (n: number): number => Math.min(FIRST_PAUSE_MS * 2 ** n, LONGEST_PAUSE_MS)
 
-const malformed = ({ server }: RoundContext): Abort => ({
+const malformed = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
   is: 'abort',
   words: `Server ${server} asked for input in a way that cannot be understood`,
 })

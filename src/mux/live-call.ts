@@ -5,9 +5,12 @@ import { failed, type Outcome } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import { Park } from './park.js'
 
-/** A request at a server, or what makes several of one and has the latest of them under it. */
+/** A request at a server, or what makes several of one. */
 export interface Undertaking extends DownCall {
-  readonly current?: DownCall | undefined
+  /** Whether another request at the server is part of it. */
+  isAbout?(down: DownCall): boolean
+  /** The server's name for the task that it made of it. */
+  readonly taskId?: string | undefined
 }
 
 /** What a live call does at its server. */
@@ -22,7 +25,7 @@ export interface Errand {
 export interface LiveCallContext {
   nowMs(): number
   /** Before the request is sent, over a link that is there; undefined if there is nothing to wait for. Never rejects. */
-  prepare(call: LiveCall): Promise<void> | undefined
+  prepare(call: LiveCall): Promise<unknown> | undefined
   /** The call is over and must be forgotten. */
   forget(call: LiveCall): void
   /** Writes a server's own outcome for clients. */
@@ -63,9 +66,14 @@ export class LiveCall implements CallSink {
     return !this.#isOver && this.#down !== undefined
   }
 
-  /** The request at the server, by which the transport says what a question is about. */
-  get down(): DownCall | undefined {
-    return this.#down?.current ?? this.#down
+  /** Whether this is the request, or one of the requests, that the transport says something is about. */
+  isAbout(down: DownCall): boolean {
+    return this.#down === down || this.#down?.isAbout?.(down) === true
+  }
+
+  /** The server's name for the task that it made of this call. */
+  get taskId(): string | undefined {
+    return this.#down?.taskId
   }
 
   /** What stands in for a client that is asked by answers to its requests. */
@@ -100,7 +108,12 @@ export class LiveCall implements CallSink {
   answered(ask: Ask): void {
     if (!this.#asks.delete(ask)) return
     if (this.#asks.size === 0 && this.#isPatient) this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
-    this.#stillAlive()
+    this.stillAlive()
+  }
+
+  /** The server has said something about it: silence counts anew. */
+  stillAlive(): void {
+    this.#idleAtMs = this.#context.nowMs() + this.connection.server.timeouts.callMs
   }
 
   /** Ends the call if it took too long; told now and then. */
@@ -120,7 +133,7 @@ export class LiveCall implements CallSink {
 
   progress(params: JsonText): void {
     if (this.#isOver) return
-    this.#stillAlive()
+    this.stillAlive()
     // The value must increase (utilities/progress); what does not is dropped here, whatever the server does.
     const value = memberOf(params, 'progress')
     const progress = value === undefined ? undefined : valueOf(value)
@@ -149,17 +162,13 @@ export class LiveCall implements CallSink {
 
   #send(link: Downlink): void {
     if (this.#isOver) return
-    this.#stillAlive()
+    this.stillAlive()
     try {
       this.#isDriven = link.asking === 'returned'
       this.#down = this.errand.run(link, this)
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }
-  }
-
-  #stillAlive(): void {
-    this.#idleAtMs = this.#context.nowMs() + this.connection.server.timeouts.callMs
   }
 
   /** The time for questions has a limit of its own, where it is not the server that keeps them open. */

@@ -10,7 +10,7 @@ export const noAnswer = (method: string, words: string): Answer =>
   method === 'elicitation/create' ? resulted(CANCELLED) : failed(new Fault('internal', words))
 
 /** How a request ends that cannot go on without input: a model that called a tool should read why. */
-export const noInput = (method: string, words: string): Answer =>
+export const noInput = (method: string, words: string, server: string): Answer =>
   method === 'tools/call'
     ? resulted(
         objectText([
@@ -18,4 +18,4 @@ export const noInput = (method: string, words: string): Answer =>
           ['isError', rawText('true')],
         ]),
       )
-    : failed(new Fault('internal', words))
+    : failed(new Fault('internal', words, { data: { server } }))

@@ -245,7 +245,7 @@ export class Park implements Call, Parkable {
     const questions = this.#close()
     this.#cancelThere('input not provided')
     answerAll(questions)
-    upstream.end(noInput(this.method, words))
+    upstream.end(noInput(this.method, words, this.from.server))
   }
 
   #cancelled(reason: CancelReason): void {

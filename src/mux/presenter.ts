@@ -5,7 +5,7 @@ import { rewriteUris } from '../catalog/rewrite.js'
 import { Fault } from '../kernel/faults.js'
 import { at, type JsonText, kindOf, memberOf, rawText, stringOf, textOf, withAt } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
-import { answerOf, failed, type Outcome, resulted } from '../model/outcome.js'
+import { answerOf, type Outcome, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import { hasAbility } from './abilities.js'
 import type { Asks } from './asks.js'
@@ -50,8 +50,9 @@ export class Presenter {
         return this.#error(live, outcome)
       case 'result':
         return this.#result(live, outcome.result)
+      case 'task':
       case 'fault':
-        return outcome
+        return answerOf(outcome)
     }
   }
 
@@ -59,7 +60,6 @@ export class Presenter {
     const { catalog, owners } = this.#context
     // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
-    if (call.method === 'tools/call' && isTask(result)) return failed(taskFault(connection))
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, result, connection.link?.facts.revision)
     return resulted(
@@ -104,7 +104,7 @@ export class Presenter {
       return { kind: 'input', result: inputRequired(questions, state) }
     }
     if (!canVisit || client.revision !== '2025-11-25')
-      return noInput(method, urlWords(server.name, outcome.error, elicitations))
+      return noInput(method, urlWords(server.name, outcome.error, elicitations), server.name)
     for (const id of ids) this.#context.visits.shown(connection, client, id)
     return outcome
   }
@@ -118,18 +118,6 @@ export class Presenter {
     return withAt(error, ['data', 'uri'], textOf(named === errand.own ? written : exposed))
   }
 }
-
-/**
- * A task in place of a result (2025-11-25, utilities/tasks), although none was asked for: SDK clients from 1.12 on read it as an
- * empty success.
- */
-const isTask = (result: JsonText): boolean =>
-  memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined
-
-const taskFault = ({ server: { name } }: Connection): Fault =>
-  new Fault('internal', `Server ${name} started a task, which this proxy cannot follow`, {
-    data: { server: name },
-  })
 
 /** A server of 2024-11-05 without completions: it had no capability to say so. */
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>

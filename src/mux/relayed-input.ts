@@ -11,9 +11,8 @@ import {
   withMember,
 } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
-import type { ClientCapabilities } from '../model/peer.js'
 import type { ServerOptions } from '../peers/options.js'
-import { abilityFor, hasAbility } from './abilities.js'
+import { canBeAsked } from './abilities.js'
 import { mayNeedInput } from './digests.js'
 import { withoutContext } from './include-context.js'
 import type { RequestStates } from './request-states.js'
@@ -21,7 +20,6 @@ import type { RequestStates } from './request-states.js'
 /** How long a client may take to come back. */
 const STATE_MS = 3_600_000
 const MEMBERS = new Set(['inputRequests', 'requestState'])
-const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create'])
 
 /** What relaying needs. */
 export interface Relaying {
@@ -66,15 +64,11 @@ const faultOf = (result: JsonText, { method, client }: Call): string | undefined
     (requests !== undefined || state !== undefined)
   if (!isWellFormed) return 'in a way that cannot be understood'
   const entries = requests === undefined ? [] : membersOf(requests)
-  return entries.every(({ value }) => canBeAsked(value, client.capabilities))
-    ? undefined
-    : 'that this client cannot provide'
-}
-
-const canBeAsked = (entry: JsonText, capabilities: ClientCapabilities): boolean => {
-  const method = textMember(entry, 'method')
-  if (method === undefined || !QUESTIONS.has(method)) return false
-  return hasAbility(capabilities, abilityFor({ method, params: memberOf(entry, 'params') }))
+  const isFine = entries.every(({ value }) => {
+    const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }
+    return canBeAsked(question, client.capabilities)
+  })
+  return isFine ? undefined : 'that this client cannot provide'
 }
 
 const bareEntry = (entry: JsonText): JsonText =>

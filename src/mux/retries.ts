@@ -140,7 +140,7 @@ export class Retries {
     const action = answers.map(({ value }) => textMember(value, 'action')).find(one => one !== 'accept')
     if (action === 'decline' || action === 'cancel') {
       const words = `Server ${connection.server.name} needed a page to be visited; the user answered: ${action}`
-      return noInput(method, words)
+      return noInput(method, words, connection.server.name)
     }
     return {
       params: bare(params),

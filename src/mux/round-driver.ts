@@ -1,17 +1,12 @@
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json-text.js'
 import type { Ask, CallSink, CancelReason, DownCall, Downlink, Request } from '../model/links.js'
-import { type Answer, failed, type Outcome } from '../model/outcome.js'
-import {
-  collectRound,
-  pauseMs,
-  planRound,
-  type RoundContext,
-  type RoundQuestion,
-  retryParams,
-} from './input-rounds.js'
+import { failed, type Outcome } from '../model/outcome.js'
+import { pauseMs, planRound, type RoundContext, type RoundQuestion, retryParams } from './input-rounds.js'
+import type { Undertaking } from './live-call.js'
 import { noInput } from './no-input.js'
+import { QuestionRound } from './question-round.js'
 
 /** How often and how long a client is asked in the course of one request. */
 export interface RoundLimits {
@@ -25,6 +20,11 @@ export interface RoundLimits {
 /** The limits unless somebody says otherwise. */
 export const ROUND_LIMITS: RoundLimits = { rounds: 10, roundMs: 600_000, totalMs: 3_600_000 }
 
+/** What makes requests: a link, or what makes several of one. */
+export interface Undertaker {
+  call(request: Request, sink: CallSink): Undertaking
+}
+
 /** What driving rounds needs. */
 export interface RoundOptions extends RoundContext {
   readonly clock: Clock
@@ -37,36 +37,25 @@ export interface RoundOptions extends RoundContext {
   elicitationComplete(elicitationId: string): void
 }
 
-/** A question at the client. */
-interface OpenRound {
-  readonly questions: readonly RoundQuestion[]
-  readonly state: JsonText | undefined
-  readonly answers: Map<string, Answer>
-  readonly asks: Map<string, RoundAsk>
-  /** Forms that wait for the one before. */
-  readonly waiting: RoundQuestion[]
-}
-
 /**
  * One request of a legacy client at a modern server, which returns questions instead of asking them: the client is asked, and
  * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr). For the caller it is one call.
  */
-export class RoundDriver implements DownCall {
-  readonly #link: Pick<Downlink, 'call'>
+export class RoundDriver implements Undertaking {
+  readonly #link: Undertaker
   readonly #request: Request
   readonly #sink: CallSink
   readonly #options: RoundOptions
   readonly #lastMs: number
   readonly #elicitations: string[] = []
-  #down: DownCall | undefined
-  #round: OpenRound | undefined
-  /** The end of a round, or of a pause. */
-  #timer: Timer | undefined
+  #down: Undertaking | undefined
+  #round: QuestionRound | undefined
+  #pause: Timer | undefined
   #rounds = 0
   #pauses = 0
   #isOver = false
 
-  constructor(link: Pick<Downlink, 'call'>, request: Request, sink: CallSink, options: RoundOptions) {
+  constructor(link: Undertaker, request: Request, sink: CallSink, options: RoundOptions) {
     this.#link = link
     this.#request = request
     this.#sink = sink
@@ -74,9 +63,12 @@ export class RoundDriver implements DownCall {
     this.#lastMs = options.clock.nowMs() + options.limits.totalMs
   }
 
-  /** The request at the server, if one is under way. */
-  get current(): DownCall | undefined {
-    return this.#down
+  isAbout(down: DownCall): boolean {
+    return this.#down === down || this.#down?.isAbout?.(down) === true
+  }
+
+  get taskId(): string | undefined {
+    return this.#down?.taskId
   }
 
   /** Makes the request for the first time. Throws what the link throws. */
@@ -127,7 +119,7 @@ export class RoundDriver implements DownCall {
         this.#abort(plan.words)
         return
       case 'wait':
-        this.#timer = clock.after(pauseMs(this.#pauses), () => this.#retry(undefined, plan.state))
+        this.#pause = clock.after(pauseMs(this.#pauses), () => this.#retry(undefined, plan.state))
         this.#pauses += 1
         return
       case 'ask':
@@ -137,52 +129,30 @@ export class RoundDriver implements DownCall {
   }
 
   #ask(questions: readonly RoundQuestion[], state: JsonText | undefined): void {
-    const { clock, limits, isSequential } = this.#options
+    const { clock, limits, server, isSequential } = this.#options
     const waitMs = Math.min(limits.roundMs, this.#lastMs - clock.nowMs())
     if (waitMs <= 0) {
       this.#outOfTime()
       return
     }
-    const forms = isSequential ? questions.filter(({ method }) => method === 'elicitation/create') : []
-    const [, ...waiting] = forms
-    const round: OpenRound = { questions, state, answers: new Map(), asks: new Map(), waiting: [...waiting] }
+    const round = new QuestionRound(questions, {
+      server,
+      clock,
+      waitMs,
+      isSequential,
+      ask: ask => this.#options.ask(ask),
+      over: end => {
+        this.#round = undefined
+        this.#elicitations.push(...round.visits)
+        if (end.is === 'abort') this.#abort(end.words)
+        else this.#retry(end.responses, state)
+      },
+    })
     this.#round = round
-    this.#timer = clock.after(waitMs, () => this.#outOfTime())
-    for (const question of questions) if (!waiting.includes(question)) this.#askOne(round, question)
-  }
-
-  #askOne(round: OpenRound, question: RoundQuestion): void {
-    if (this.#round !== round) return
-    const ask = new RoundAsk(question, outcome => this.#answered(round, question, outcome))
-    round.asks.set(question.key, ask)
-    this.#options.ask(ask)
-  }
-
-  #answered(round: OpenRound, question: RoundQuestion, outcome: Answer): void {
-    if (this.#round !== round) return
-    round.asks.delete(question.key)
-    // Nobody is there any more: the server must not take that for an answer.
-    if (outcome.kind === 'fault' && outcome.fault.code === 'disconnected') {
-      this.#abort(outcome.fault.message)
-      return
-    }
-    round.answers.set(question.key, outcome)
-    const { elicitationId } = question
-    if (elicitationId !== undefined && isAccepted(outcome)) this.#elicitations.push(elicitationId)
-    // One answer that ends the request makes the other questions pointless.
-    const answered = round.questions.filter(({ key }) => round.answers.has(key))
-    const end = collectRound(answered, round.answers, this.#options.server)
-    if (end.is === 'abort') this.#abort(end.words)
-    else if (answered.length === round.questions.length) this.#retry(end.responses, round.state)
-    else if (question.method === 'elicitation/create') {
-      const next = round.waiting.shift()
-      if (next !== undefined) this.#askOne(round, next)
-    }
+    round.start()
   }
 
   #retry(responses: JsonText | undefined, state: JsonText | undefined): void {
-    this.#timer?.cancel()
-    this.#round = undefined
     if (this.#options.clock.nowMs() >= this.#lastMs) {
       this.#outOfTime()
       return
@@ -200,7 +170,7 @@ export class RoundDriver implements DownCall {
 
   #abort(words: string): void {
     this.#elicitations.length = 0
-    this.#finish(noInput(this.#request.method, words))
+    this.#finish(noInput(this.#request.method, words, this.#options.server))
   }
 
   #finish(outcome: Outcome): void {
@@ -213,47 +183,10 @@ export class RoundDriver implements DownCall {
   }
 
   #close(reason: CancelReason): void {
-    const asks = [...(this.#round?.asks.values() ?? [])]
     this.#isOver = true
-    this.#round = undefined
     this.#down = undefined
-    this.#timer?.cancel()
-    for (const ask of asks) ask.withdraw(reason)
-  }
-}
-
-const isAccepted = (outcome: Answer): boolean =>
-  outcome.kind === 'result' && stringOf(memberOf(outcome.result, 'action')) === 'accept'
-
-/** A question that a server returned, on its way to the client as if the server had asked it. */
-class RoundAsk implements Ask {
-  readonly method: string
-  readonly params: JsonText | undefined
-  readonly about = undefined
-  readonly wantsProgress = false
-  onWithdrawn: ((reason: CancelReason) => void) | undefined
-  readonly #onAnswer: (outcome: Answer) => void
-  #isOver = false
-
-  constructor({ method, params }: RoundQuestion, onAnswer: (outcome: Answer) => void) {
-    this.method = method
-    this.params = params
-    this.#onAnswer = onAnswer
-  }
-
-  answer(outcome: Answer): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#onAnswer(outcome)
-  }
-
-  progress(): void {
-    // A modern server has no use for progress on its questions.
-  }
-
-  withdraw(reason: CancelReason): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.onWithdrawn?.(reason)
+    this.#pause?.cancel()
+    this.#round?.withdraw(reason)
+    this.#round = undefined
   }
 }

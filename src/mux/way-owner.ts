@@ -15,6 +15,9 @@ import { NO_COMPLETIONS } from './presenter.js'
 import { bare, type Resumed, type Retry } from './retries.js'
 import { stillWanted } from './still-wanted.js'
 
+/** How long a task is to live: as long as a person may take to answer a question. */
+const TASK_TTL_MS = 600_000
+
 /** What a request names: by that its owner is found. */
 type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
 
@@ -40,7 +43,7 @@ export class WayToOwner {
     this.#context = context
     this.#liveContext = {
       nowMs: () => context.nowMs(),
-      prepare: ({ connection, call }) => context.levels.prepare(connection, call),
+      prepare: live => this.#prepare(live),
       forget: call => context.calls.remove(call),
       present: (call, outcome) => context.asking.presenter.present(call, outcome),
     }
@@ -109,8 +112,7 @@ export class WayToOwner {
     }
     const errand = this.#errand(call, { own, path, resumed, isRetry: retry !== undefined })
     const start = (): void => {
-      const park =
-        isAskable && connection.link?.asking !== 'returned' ? this.#adopt(call, connection, resumed) : call
+      const park = isAskable ? this.#adopt(call, connection, resumed) : call
       const live = new LiveCall(park, connection, errand, this.#liveContext)
       this.#context.calls.add(live)
       live.start()
@@ -123,6 +125,22 @@ export class WayToOwner {
     void resumed.after.then(() => {
       if (isWanted()) start()
     })
+  }
+
+  /** What must be known and done at the server before a call is sent there; undefined if nothing has to be waited for. */
+  #prepare({ connection, call }: LiveCall): Promise<unknown> | undefined {
+    const { catalog, levels } = this.#context
+    const ready = levels.prepare(connection, call)
+    const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
+    if (!mayNeedTask || catalog.find('tools', textAt(call, 'name')) !== undefined) return ready
+    return Promise.all([ready, catalog.readOnce('tools')])
+  }
+
+  /** A tool that its server calls only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
+  #needsTask(call: Call, link: Downlink): boolean {
+    if (call.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
+    const tool = this.#context.catalog.find('tools', textAt(call, 'name'))
+    return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 
   /** What stands in for the client, so that its call can wait for answers while no request of it is open. */
@@ -150,6 +168,7 @@ export class WayToOwner {
       // A server that pushes its questions knows nothing of retries.
       params: renamed(isRetry && link.asking === 'pushed' ? bare(resumed.params) : resumed.params, path, own),
       wantsProgress,
+      taskTtlMs: link.asking === 'pushed' && this.#needsTask(call, link) ? TASK_TTL_MS : undefined,
       caller: { capabilities: client.capabilities, logLevel: call.logLevel ?? levels.wantedBy(client) },
     })
     return { own, run: (link, live) => asking.asks.undertake(live, link, requestFor(link)) }

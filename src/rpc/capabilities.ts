@@ -1,5 +1,8 @@
-import { type JsonText, kindOf, memberOf } from '../kernel/json-text.js'
+import { at, type JsonText, kindOf, memberOf } from '../kernel/json-text.js'
 import type { ClientCapabilities, ServerCapabilities } from '../model/peer.js'
+
+/** Tasks, where they are an extension (SEP-2663). */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 /** Whether a capability is there: an object, or the `true` that sloppy peers send for one. */
 const declared = (capabilities: JsonText, name: string): JsonText | undefined => {
@@ -28,6 +31,9 @@ export const decodeServerCapabilities = (text: JsonText): ServerCapabilities => 
     },
     completions: declared(text, 'completions') !== undefined,
     logging: declared(text, 'logging') !== undefined,
+    tasks:
+      at(text, 'tasks', 'requests', 'tools', 'call') !== undefined ||
+      at(text, 'extensions', TASKS_EXTENSION) !== undefined,
   }
 }
 

@@ -207,7 +207,6 @@ t.test('what is no result of the call yet is not made to look like one', async t
   for (const text of [
     '{"resultType":"input_required","inputRequests":{},"requestState":"s"}',
     '{"resultType":"task","taskId":"t","status":"working"}',
-    '{"task":{"taskId":"t","status":"working","ttl":1}}',
   ]) {
     const result = json(text)
     t.equal(repairResult('tools/call', result), result)

@@ -278,18 +278,6 @@ t.test('URIs in results carry the prefix of their server; those of interfaces ke
   t.match(call.ended, { result: { content: [{ uri: 'a+m://1' }] } })
 })
 
-t.test('a task that nobody asked for is an error, not an empty success', async t => {
-  const world = new World({ a: { tools: [tool('x')] } })
-  const client = await world.client()
-  await client.get('tools/list')
-  const call = client.call('tools/call', { name: 'a__x' })
-  world
-    .server('a')
-    .last('tools/call')
-    .answer({ task: { taskId: 't', status: 'working' } })
-  t.match(call.ended, { code: -32603, data: { server: 'a' } })
-})
-
 t.test(
   'completions go to the owner of the prompt or template; a server without them is not asked',
   async t => {

@@ -42,7 +42,8 @@ const parsed = (text: JsonText | undefined): unknown => (text === undefined ? un
 /** An outcome in a form to compare: `{ result }` or `{ code, message, data }` as a peer would read it. */
 export const plain = (outcome: Outcome | undefined): unknown => {
   if (outcome === undefined) return undefined
-  if (outcome.kind === 'result' || outcome.kind === 'input') return { result: valueOf(outcome.result) }
+  if (outcome.kind === 'result' || outcome.kind === 'input' || outcome.kind === 'task')
+    return { result: valueOf(outcome.result) }
   if (outcome.kind === 'error') return valueOf(outcome.error)
   const { fault } = outcome
   return { code: RPC_CODES[fault.code], message: fault.message, data: fault.data }
@@ -115,6 +116,7 @@ export class FakeServer {
         resources: (script.resources ?? script.templates) && { listChanged: true, subscribe: true },
         completions: false,
         logging: false,
+        tasks: false,
         ...script.capabilities,
       },
       info: textOf({ name: this.name, version: '1' }),
@@ -273,13 +275,17 @@ export class FakeRequest implements DownCall {
   readonly text: string | undefined
   readonly wantsProgress: boolean
   readonly caller: Caller | undefined
+  readonly followsTasks: boolean
+  readonly taskTtlMs: number | undefined
   /** Why it was cancelled, each time that it was. */
   readonly cancels: CancelReason[] = []
   readonly #sink: CallSink
   isOver = false
 
-  constructor({ method, params, wantsProgress, caller }: Request, sink: CallSink) {
+  constructor({ method, params, wantsProgress, caller, followsTasks, taskTtlMs }: Request, sink: CallSink) {
     this.method = method
+    this.followsTasks = followsTasks ?? false
+    this.taskTtlMs = taskTtlMs
     this.caller = caller
     this.params = parsed(params)
     this.text = params?.toString()
@@ -306,6 +312,11 @@ export class FakeRequest implements DownCall {
   /** Wants input first. */
   returns(inputRequests: object | undefined, requestState?: string): void {
     this.end({ kind: 'input', result: textOf({ resultType: 'input_required', inputRequests, requestState }) })
+  }
+
+  /** Makes a task of it. */
+  becomes(task: object): void {
+    this.end({ kind: 'task', result: textOf(task) })
   }
 
   refuse(code: number, message: string, data?: object): void {

@@ -1,4 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
+import { mayHold } from '../../kernel/json-edit.js'
 import {
   type JsonText,
   kindOf,
@@ -86,7 +87,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     const id = talk.nextId()
     const call = new LegacyCall(id, request.method, sink, this)
     const params = withToken(
-      projectRequest(this.#revision, request.method, request.params),
+      withTask(projectRequest(this.#revision, request.method, request.params), request.taskTtlMs),
       request.wantsProgress ? textOf(id) : undefined,
     )
     talk.request(id, request.method, params, call)
@@ -125,7 +126,9 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       const server = this.#server
       return { kind: 'error', error: repairError(outcome.error, server), revision: this.#revision, server }
     }
-    if (outcome.kind !== 'result' || kindOf(outcome.result) === 'object') return outcome
+    if (outcome.kind !== 'result') return outcome
+    if (method === 'tools/call' && isTask(outcome.result)) return { kind: 'task', result: outcome.result }
+    if (kindOf(outcome.result) === 'object') return outcome
     if (EMPTY_RESULTS.has(method)) return resulted(EMPTY)
     return failed(
       new Fault('internal', `Server ${this.#server} answered ${method} with something that is no object`, {
@@ -200,6 +203,16 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     ask.withdraw(params && textMember(params, 'reason'))
   }
 }
+
+/** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */
+const withTask = (params: JsonText | undefined, ttlMs: number | undefined): JsonText | undefined =>
+  ttlMs === undefined ? params : withMember(params ?? EMPTY, 'task', textOf({ ttl: ttlMs }))
+
+/** A task, whether it was asked for or not: SDK clients from 1.12 on read it as an empty success. */
+const isTask = (result: JsonText): boolean =>
+  mayHold(result, '"task"') &&
+  memberOf(result, 'content') === undefined &&
+  memberOf(result, 'task') !== undefined
 
 /** One request under way: what the conversation reports to, and what the caller cancels. */
 class LegacyCall implements CallSink, DownCall {

@@ -42,6 +42,8 @@ export const encodeOutcome = (outcome: Outcome, asked: Asked, identity: JsonText
       return mayNeedInput(method)
         ? { frame: encodeReply(id, encodeInput(outcome.result, identity)), status: OK }
         : encodeOutcome(answerOf(outcome), asked, identity)
+    case 'task':
+      return encodeOutcome(answerOf(outcome), asked, identity)
     case 'error': {
       const uri = method === 'resources/read' ? textMember(asked.params ?? NOTHING, 'uri') : undefined
       return refusal(id, projectError(outcome.error, { uri, declared: asked.declared }), 'dispatched')

@@ -67,8 +67,6 @@ export const projectResult = (method: string, result: JsonText): JsonText => {
 const projectToolResult = (result: JsonText): JsonText => {
   const type = readResultType(result)
   if (type !== 'complete' && type !== 'absent') return result
-  // A task was created (2025-11-25, utilities/tasks): with `content` it would look like an empty success.
-  if (memberOf(result, 'content') === undefined && memberOf(result, 'task') !== undefined) return result
   return withReadableContent(editMember(result, 'content', blocks => mapElements(blocks, projectBlock)))
 }
 

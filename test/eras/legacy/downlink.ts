@@ -3,7 +3,7 @@ import { openLegacyPipe } from '../../../src/eras/legacy/open.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import type { Ask, DownCall } from '../../../src/model/links.js'
-import { failed, resulted } from '../../../src/model/outcome.js'
+import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
 import { FarEnd, type Heard } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
@@ -242,6 +242,30 @@ t.test('what an older server does not know is not sent to it', async t => {
   const { server, call } = await connected('2025-03-26')
   call('completion/complete', { ref: {}, argument: {}, context: {} })
   t.same(server.take()[0]?.params, { ref: {}, argument: {} })
+})
+
+t.test('a task is asked for where one is wanted, and told from a result whether it was or not', async t => {
+  const { link, server } = await connected('2025-11-25')
+  const outcomes: Outcome[] = []
+  const sink = { progress: () => undefined, ended: (outcome: Outcome) => outcomes.push(outcome) }
+  const params = textOf({ name: 'x', task: { ttl: 1 } })
+  link.call({ method: 'tools/call', params, wantsProgress: false }, sink)
+  link.call({ method: 'tools/call', params, wantsProgress: false, taskTtlMs: 600_000 }, sink)
+  const [plain, task] = server.take()
+  t.same(plain?.params, { name: 'x' }, 'nobody was told that tasks can be had')
+  t.same(task?.params, { name: 'x', task: { ttl: 600_000 } })
+  const created = { task: { taskId: 't1', status: 'working' } }
+  for (const request of [plain, task]) server.say({ id: request?.id, result: created })
+  link.call({ method: 'tools/call', params, wantsProgress: false }, sink)
+  const result = { content: [], task: 'a member of that name' }
+  server.say({ id: server.take()[0]?.id, result })
+  link.call({ method: 'prompts/get', params, wantsProgress: false }, sink)
+  server.say({ id: server.take()[0]?.id, result: created })
+  await settled()
+  t.same(
+    outcomes.map(({ kind }) => kind),
+    ['task', 'task', 'result', 'result'],
+  )
 })
 
 t.test('progress and the answer reach the call, and nothing after', async t => {

@@ -98,7 +98,6 @@ t.test('what this revision can say reaches its clients as it is', async t => {
     ['tools/call', '{"resultType":"input_required","requestState":"S","inputRequests":{}}'],
     ['tools/call', '{"resultType":"task","taskId":"t"}'],
     ['tools/call', '{"resultType":"later","content":[{"type":"video"}]}'],
-    ['tools/call', '{"task":{"taskId":"t"}}'],
     [
       'tools/list',
       '{"tools":[{"name":"x","title":"X","inputSchema":{"type":"object","properties":{"a":true,"r":{"type":"string","x-mcp-header":"R"}}},"outputSchema":{"type":"array","items":false},"annotations":{"readOnlyHint":true},"icons":[],"_meta":{"k":1}}],"nextCursor":""}',
