@@ -125,6 +125,7 @@ const probeOf = (outcome: Outcome): PipeProbe => {
   switch (outcome.kind) {
     case 'result':
     case 'input':
+    case 'task':
       return { got: 'result', result: outcome.result }
     case 'error':
       return { got: 'error', error: outcome.error }

@@ -55,7 +55,9 @@ export const answerOf = (outcome: Outcome): Answer => {
       return failed(
         new Fault('internal', 'The server made a task of the request, which cannot be followed here'),
       )
-    default:
+    case 'result':
+    case 'error':
+    case 'fault':
       return outcome
   }
 }

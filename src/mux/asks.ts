@@ -10,16 +10,16 @@ import type { Connection } from '../peers/connection.js'
 import { abilityFor, hasAbility, incapable } from './abilities.js'
 import type { CallTable } from './call-table.js'
 import { mayNeedInput } from './digests.js'
+import { followingTasks } from './following-tasks.js'
 import type { HeldRoots } from './held-roots.js'
 import { withoutContext } from './include-context.js'
 import { planAsIs, planRound, retryParams } from './input-rounds.js'
 import type { LiveCall, Undertaking } from './live-call.js'
-import { originOf } from './origin.js'
+import { type Evidence, originOf } from './origin.js'
 import { PassedAsk } from './passed-ask.js'
 import { relayedInput } from './relayed-input.js'
 import type { RequestStates } from './request-states.js'
 import { ROUND_LIMITS, RoundDriver } from './round-driver.js'
-import { followingTasks } from './task-driver.js'
 import { relatedTask, withoutTask } from './task-state.js'
 import type { UrlVisits } from './url-visits.js'
 
@@ -69,20 +69,8 @@ export class Asks {
       ask.answer(failed(incapable(ask)))
       return
     }
-    const { calls, heldRoots } = this.#context
-    const told = calls.about(connection, ask.about)
-    const about =
-      told === undefined || told === 'another'
-        ? (calls.ofTask(connection, relatedTask(ask.params)) ?? told)
-        : told
-    const origin = originOf(
-      {
-        about,
-        running: [...calls.on(connection)].filter(call => call.isRunning),
-        onlyClient: connection.onlyClient,
-      },
-      ability,
-    )
+    const evidence = this.#evidence(connection, ask)
+    const origin = originOf(evidence, ability)
     switch (origin.is) {
       case 'call':
         if (origin.call.call.client.asking === 'returned') this.#park(connection, ask, origin.call)
@@ -98,8 +86,20 @@ export class Asks {
         this.#refuse(connection, ask, 'No single client request is associated with this request')
         return
       case 'none':
-        if (about !== 'another' && heldRoots.hold(connection, ask)) return
+        if (evidence.about !== 'another' && this.#context.heldRoots.hold(connection, ask)) return
         this.#refuse(connection, ask, 'No client request is associated with this request')
+    }
+  }
+
+  /** What is known about where a question comes from; the task that it names counts where its stream says nothing. */
+  #evidence(connection: Connection, ask: Ask): Evidence<Client, LiveCall> {
+    const { calls } = this.#context
+    const told = calls.about(connection, ask.about)
+    const isTold = told !== undefined && told !== 'another'
+    return {
+      about: isTold ? told : (calls.ofTask(connection, relatedTask(ask.params)) ?? told),
+      running: [...calls.on(connection)].filter(call => call.isRunning),
+      onlyClient: connection.onlyClient,
     }
   }
 

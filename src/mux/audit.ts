@@ -74,6 +74,8 @@ const endOf = (outcome: Outcome | undefined): { readonly outcome: string; readon
     }
     case 'input':
       return { outcome: 'input-required' }
+    case 'task':
+      return { outcome: 'task' }
     case 'error':
       return { outcome: 'error', code: Number(memberOf(outcome.error, 'code')?.toString('latin1')) }
     case 'fault':

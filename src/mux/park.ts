@@ -8,7 +8,7 @@ import { AnswerHistory, askedUnder } from './answer-history.js'
 import { inputRequired } from './input-requests.js'
 import { noAnswer, noInput } from './no-input.js'
 import type { EarlierRun, Parkable, ParkHouse, ParkOrigin } from './park-house.js'
-import { ParkedNotes } from './parked-notes.js'
+import { kept, ParkedNotes } from './parked-notes.js'
 import { type OpenQuestion, ParkedQuestions, type Waiter } from './parked-questions.js'
 import { invalidState } from './request-states.js'
 
@@ -120,7 +120,11 @@ export class Park implements Call, Parkable {
     if (state.at === 'parked') {
       this.#stopBeat()
       answerAll(this.#questions.takeAll())
-      this.#state = { at: 'finished', deadline: state.deadline, outcome: this.#kept(outcome) }
+      this.#state = {
+        at: 'finished',
+        deadline: state.deadline,
+        outcome: kept(outcome, this.#house.limits.resultBytes),
+      }
     } else if (this.#isAttached) {
       const questions = this.#close()
       answerAll(questions)
@@ -299,18 +303,8 @@ export class Park implements Call, Parkable {
     call.servedBy = this.from.server
     call.onCancel = reason => this.#cancelled(reason)
   }
-
-  #kept(outcome: Outcome): Outcome {
-    if (bytesOf(outcome) <= this.#house.limits.resultBytes) return outcome
-    return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))
-  }
 }
 
 const answerAll = (questions: readonly Ask[]): void => {
   for (const ask of questions) ask.answer(noAnswer(ask.method, NO_INPUT))
-}
-
-const bytesOf = (outcome: Outcome): number => {
-  if (outcome.kind === 'fault') return 0
-  return outcome.kind === 'error' ? outcome.error.length : outcome.result.length
 }

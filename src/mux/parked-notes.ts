@@ -1,5 +1,7 @@
+import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
+import { failed, type Outcome } from '../model/outcome.js'
 
 const NOTICES_MAX = 100
 const NOTICES_MAX_BYTES = 1024 * 1024
@@ -47,4 +49,12 @@ export class ParkedNotes {
     }
     if (progress !== undefined && call.wantsProgress) call.progress(progress)
   }
+}
+
+/** A result that came meanwhile, or an error in its place if it is too large to be kept. */
+export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
+  const text =
+    outcome.kind === 'error' ? outcome.error : outcome.kind === 'fault' ? undefined : outcome.result
+  if (text === undefined || text.length <= mostBytes) return outcome
+  return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
-import type { Ask, CallSink, CancelReason, DownCall, Downlink, Request } from '../model/links.js'
+import type { Ask, CallSink, CancelReason, DownCall, Request } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
 import { pauseMs, planRound, type RoundContext, type RoundQuestion, retryParams } from './input-rounds.js'
 import type { Undertaking } from './live-call.js'

@@ -7,7 +7,7 @@ import type { RoundPlan } from './input-rounds.js'
 import type { Undertaking } from './live-call.js'
 import { noInput } from './no-input.js'
 import { QuestionRound } from './question-round.js'
-import { ROUND_LIMITS, type Undertaker } from './round-driver.js'
+import { ROUND_LIMITS } from './round-driver.js'
 import { readTask, type TaskState, withoutTask } from './task-state.js'
 
 /** How long requests about a task that nobody follows any more may stay open. */
@@ -29,20 +29,6 @@ export interface TaskOptions {
   /** The server said how the task stands. */
   stillAlive(): void
 }
-
-/** Whether a server makes tasks: before 2025-11-25 none does, and from 2026-07-28 on it is an extension that it declares. */
-const makesTasks = ({ asking, facts }: Downlink): boolean =>
-  asking === 'returned' ? facts.capabilities.tasks : facts.revision >= '2025-11-25'
-
-/** A link on which a call of a tool that becomes a task ends with the result of the task. */
-export const followingTasks = (link: Downlink, options: TaskOptions): Undertaker => ({
-  call(request, sink) {
-    if (request.method !== 'tools/call' || !makesTasks(link)) return link.call(request, sink)
-    const driver = new TaskDriver(link, request, sink, options)
-    driver.start()
-    return driver
-  },
-})
 
 /**
  * One call of a tool that its server makes a task of, for a client that knows nothing of tasks: the task is asked about until
@@ -116,12 +102,12 @@ export class TaskDriver implements Undertaking {
   }
 
   #turn(task: TaskState | undefined): void {
-    const { server, stillAlive } = this.#options
+    const { server } = this.#options
     if (task === undefined || task.id !== this.#taskId) {
       this.#fail(`Server ${server} says what cannot be understood about a task`)
       return
     }
-    stillAlive()
+    this.#options.stillAlive()
     if (this.#link.asking === 'returned') this.#turnWithResult(task)
     else this.#turnWithoutResult(task)
   }
@@ -248,18 +234,19 @@ export class TaskDriver implements Undertaking {
   }
 
   #send(request: Request, on: (outcome: Outcome) => void): DownCall {
-    let isOver = false
+    // A link may end a request before it returns it.
+    const under: { isOver: boolean; down?: DownCall } = { isOver: false }
     const sink: CallSink = {
       progress: params => this.#sink.progress(params),
       ended: outcome => {
-        isOver = true
-        if (down !== undefined) this.#open.delete(down)
+        under.isOver = true
+        if (under.down !== undefined) this.#open.delete(under.down)
         on(outcome)
       },
     }
-    let down: DownCall | undefined
-    down = this.#link.call(request, sink)
-    if (!isOver) this.#open.add(down)
+    const down = this.#link.call(request, sink)
+    under.down = down
+    if (!under.isOver) this.#open.add(down)
     return down
   }
 

@@ -10,7 +10,7 @@ import {
 } from '../kernel/json-text.js'
 
 /** Where a task stands; anything else that a server says is none of these. */
-export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
 /** What a server says about a task (2025-11-25, basic/utilities/tasks; SEP-2663). */
 export interface TaskState {

@@ -70,8 +70,8 @@ export class ModernDownlink implements Downlink, ConversationListener {
       server,
       talk,
       schemas: this.#schemas,
-      wrap: (params, caller) => this.#wrapped(params, caller),
-      decoded: (method, outcome) => this.#decoded(method, outcome),
+      wrap: (params, caller, followsTasks) => this.#wrapped(params, caller, followsTasks),
+      decoded: (request, outcome) => this.#decoded(request, outcome),
       isTheEnd,
       toolsChanged: () => listener.noticed('notifications/tools/list_changed', undefined, undefined),
     }
@@ -166,9 +166,10 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return this.#working
   }
 
-  #wrapped(params: JsonText | undefined, { capabilities, logLevel }: Caller): JsonText {
+  #wrapped(params: JsonText | undefined, { capabilities, logLevel }: Caller, followsTasks = false): JsonText {
     const clientInfo = this.#options.identity
-    return withEnvelope(params, { version: MODERN_REVISION, capabilities, clientInfo, logLevel })
+    const facts = { version: MODERN_REVISION, capabilities, clientInfo, logLevel, followsTasks }
+    return withEnvelope(params, facts)
   }
 
   /**
@@ -187,7 +188,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   /** A server's outcome as the neutral model has it, readable by any client. */
-  #decoded(method: string, outcome: Outcome): Outcome {
+  #decoded({ method, followsTasks }: Request, outcome: Outcome): Outcome {
     const { server } = this.#options
     if (outcome.kind === 'error') {
       return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
@@ -204,6 +205,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
       case 'input_required':
         return mayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
       case 'task':
+        return followsTasks === true ? { kind: 'task', result } : strangeType(server, result)
       case 'unknown':
         return strangeType(server, result)
     }

@@ -1,6 +1,7 @@
 import { type JsonText, textOf } from '../../kernel/json-text.js'
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities } from '../../model/peer.js'
+import { TASKS_EXTENSION } from '../../rpc/capabilities.js'
 
 /**
  * `ServerCapabilities` of a `DiscoverResult`. Every change can be listened to, so every list says that it
@@ -17,8 +18,11 @@ export const encodeServerCapabilities = (welcome: Welcome): JsonText => {
   })
 }
 
-/** `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and nothing else. */
-export const encodeClientCapabilities = ({ roots, sampling, elicitation }: ClientCapabilities): JsonText =>
+/** `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and what we do for it. */
+export const encodeClientCapabilities = (
+  { roots, sampling, elicitation }: ClientCapabilities,
+  followsTasks = false,
+): JsonText =>
   textOf({
     ...(roots && { roots: {} }),
     ...(sampling && {
@@ -27,4 +31,5 @@ export const encodeClientCapabilities = ({ roots, sampling, elicitation }: Clien
     ...(elicitation && {
       elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
     }),
+    ...(followsTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
   })

@@ -115,6 +115,8 @@ export interface EnvelopeFacts {
   /** An `Implementation` object: that of the client or ours. */
   readonly clientInfo?: JsonText | undefined
   readonly logLevel?: LogLevel | undefined
+  /** Whether a task may come in place of the result (SEP-2663): servers make none for whoever does not say so. */
+  readonly followsTasks?: boolean
 }
 
 /**
@@ -124,11 +126,11 @@ export interface EnvelopeFacts {
 export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
   const bare = withoutReservedMeta(params ?? EMPTY_OBJECT)
   const meta = memberOf(bare, '_meta')
-  const { version, capabilities, clientInfo, logLevel } = facts
+  const { version, capabilities, clientInfo, logLevel, followsTasks } = facts
   const members: (readonly [string, JsonText])[] = [
     [META.protocolVersion, textOf(version)],
     ...(clientInfo === undefined ? [] : [[META.clientInfo, clientInfo] as const]),
-    [META.clientCapabilities, encodeClientCapabilities(capabilities)],
+    [META.clientCapabilities, encodeClientCapabilities(capabilities, followsTasks)],
     ...(logLevel === undefined ? [] : [[META.logLevel, textOf(logLevel)] as const]),
   ]
   const full =

@@ -41,9 +41,9 @@ export interface OutboundContext {
   /** What is known of tools where requests repeat arguments in headers; undefined where they do not. */
   readonly schemas: ToolSchemas | undefined
   /** Request params with our envelope. */
-  wrap(params: JsonText | undefined, caller: Caller): JsonText
+  wrap(params: JsonText | undefined, caller: Caller, followsTasks?: boolean): JsonText
   /** What is made of the server's outcome. */
-  decoded(method: string, outcome: Outcome): Outcome
+  decoded(request: Request, outcome: Outcome): Outcome
   /**
    * Whether an outcome says that the server must be found out about anew; then the connection is closed, and `then` is called
    * with it closed. The request was not run.
@@ -74,10 +74,10 @@ export class OutboundCall implements CallSink, DownCall {
 
   start(): void {
     const { talk } = this.#context
-    const { method, params, wantsProgress, caller } = this.#request
+    const { method, params, wantsProgress, caller, followsTasks } = this.#request
     this.#id = talk.nextId()
     const token = wantsProgress ? textOf(this.#id) : undefined
-    const enveloped = this.#context.wrap(projectRequest(params), caller ?? NOBODY)
+    const enveloped = this.#context.wrap(projectRequest(params), caller ?? NOBODY, followsTasks)
     talk.request(this.#id, method, withToken(enveloped, token), this)
   }
 
@@ -100,7 +100,7 @@ export class OutboundCall implements CallSink, DownCall {
       this.#wasRepeated = true
       this.start()
     } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#correct(outcome)
-    else this.#finish(this.#context.decoded(this.#request.method, outcome))
+    else this.#finish(this.#context.decoded(this.#request, outcome))
   }
 
   #finish(outcome: Outcome): void {

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { rawText } from '../../../src/kernel/json-text.js'
+import type { Outcome } from '../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
 import { settled } from '../../support/fake-clock.js'
 import { envelope, key, MODERN, modernOnHttp, modernOnPipe } from '../../support/modern-link.js'
@@ -167,6 +169,21 @@ t.test('a result is told by its kind', async t => {
     t.match(ends, [outcome], result)
     if (faults.length > 0) t.same(faults[0]?.data, { server: 'b' })
   }
+})
+
+t.test('tasks are declared for who follows them, and told from results to nobody else', async t => {
+  const { server, link } = modernOnPipe()
+  const outcomes: Outcome[] = []
+  const sink = { progress: () => undefined, ended: (outcome: Outcome) => outcomes.push(outcome) }
+  const params = rawText('{"name":"x"}')
+  link.call({ method: 'tools/call', params, wantsProgress: false, followsTasks: true }, sink)
+  const declared = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+  t.match(server.take().at(-1), {
+    params: { _meta: { 'io.modelcontextprotocol/clientCapabilities': declared } },
+  })
+  const result = '{"resultType":"task","taskId":"t","status":"working"}'
+  server.say(`{"jsonrpc":"2.0","id":1,"result":${result}}`)
+  t.match(outcomes, [{ kind: 'task' }])
 })
 
 t.test('an error is repaired, and says which revision its codes are of', async t => {
