@@ -245,8 +245,8 @@ t.test('what a request that listens is told bears its id', async t => {
   const { reception, ask } = start()
   const [text, number] = [ask(modern('7', 'subscriptions/listen')), ask(modern(7, 'subscriptions/listen'))]
   for (const one of reception.calls) one.tell('notifications/tools/list_changed', undefined)
-  const subscription = (answer: FakeResponder): unknown =>
-    (answer.messages[0]?.params?.['_meta'] as Record<string, unknown>)[
+  const subscription = ({ messages: [notice] }: FakeResponder): unknown =>
+    (notice?.params?.['_meta'] as Record<string, unknown> | undefined)?.[
       'io.modelcontextprotocol/subscriptionId'
     ]
   t.equal(subscription(text), '7')
