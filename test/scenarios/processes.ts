@@ -82,6 +82,7 @@ t.test(
     t.same([orphan, deep, grandchild, kept].map(isRunning), [true, true, true, true])
     const next = await serve(t, { one: tiny() })
     await until(() => ![orphan, deep, grandchild].some(isRunning), 'the end of the orphans')
+    await until(() => !recorded(), 'the end of the record')
     t.ok(isRunning(kept))
     t.equal(await pidOf(lives.url, 'one__facts'), kept)
     for (const proxy of [next, lives]) {
