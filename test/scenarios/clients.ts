@@ -127,11 +127,7 @@ async function modernFlows(t: Test, client: ClientV2): Promise<void> {
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
     updated.push(params.uri)
   })
-  let rootsAsked = 0
-  client.setRequestHandler('roots/list', () => {
-    rootsAsked += 1
-    return { roots: [{ uri: 'file:///here', name: 'here' }] }
-  })
+  client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///here', name: 'here' }] }))
   client.setRequestHandler('sampling/createMessage', () => ({
     role: 'assistant' as const,
     content: { type: 'text' as const, text: 'a haiku' },
@@ -140,15 +136,13 @@ async function modernFlows(t: Test, client: ClientV2): Promise<void> {
   client.setRequestHandler('elicitation/create', () => ({ action: 'decline' as const }))
   const { tools } = await client.listTools()
   t.ok(tools.some(tool => tool.name === 'everything__echo') && tools.some(tool => tool.name === 'raw__echo'))
-  // The server asks for roots a while after it was initialized, and this client counts each question as progress of its own.
-  while (rootsAsked === 0) await client.callTool({ name: 'everything__echo', arguments: { message: 'x' } })
   const steps: number[] = []
   await client.callTool(
     { name: 'everything__trigger-long-running-operation', arguments: { duration: 0.2, steps: 4 } },
     { onprogress: ({ progress }) => steps.push(progress) },
   )
-  // It forgets progress that is in the same read as the answer.
-  t.same(steps.slice(0, 3), [1, 2, 3])
+  // This client reports a question, such as for the roots, as progress too, and forgets progress that comes with the answer.
+  t.same([...new Set(steps)].slice(0, 3), [1, 2, 3])
   const sampled = await client.callTool({
     name: 'everything__trigger-sampling-request',
     arguments: { prompt: 'x', maxTokens: 5 },
