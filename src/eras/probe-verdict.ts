@@ -106,11 +106,11 @@ export const isModernAfterAll = (error: JsonText): boolean => {
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
 
 /**
- * Whether a legacy server that refused `initialize` with this status may be an HTTP+SSE server of 2024-11-05: any 4xx
- * (2025-03-26, basic/transports, "Backwards Compatibility"; later revisions list three), but none that speaks of a
- * login or of a bad moment.
+ * Whether a server that refuses a message with this status may be one that speaks something older: any 4xx (2025-03-26,
+ * basic/transports, "Backwards Compatibility"; later revisions list three), but none that speaks of a login or of a bad
+ * moment.
  */
-export const mayBeSse = (status: number): boolean =>
+export const mayBeOlder = (status: number): boolean =>
   isClass(status, 4) && !AUTH.has(status) && !TRANSIENT.has(status)
 
 const verdictOfResult = (result: JsonText, rules: ProbeRules): ProbeVerdict => {

@@ -3,7 +3,16 @@ import type { Owners } from '../catalog/owners.js'
 import { repairResult } from '../catalog/repair.js'
 import { rewriteUris } from '../catalog/rewrite.js'
 import { Fault } from '../kernel/faults.js'
-import { at, type JsonText, kindOf, memberOf, rawText, stringOf, textOf, withAt } from '../kernel/json-text.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  rawText,
+  stringOf,
+  textOf,
+  withAt,
+} from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
 import { answerOf, type Outcome, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'

@@ -711,11 +711,19 @@ t.test('a server that is replaced by an older one is found out about anew', asyn
     { method: 'tools/call', params: undefined, wantsProgress: false },
     { progress: () => undefined, ended: ({ kind }) => ends.push(kind) },
   )
-  http.next().json({ id: null, error: { code: -32000, message: 'Server not initialized' } }, {}, 400)
-  await settled()
+  const older = { id: null, error: { code: -32000, message: 'Server not initialized' } }
+  for (const method of ['tools/call', 'server/discover']) {
+    const exchange = http.next()
+    t.equal(exchange.message.method, method)
+    exchange.json(older, {}, 400)
+    await settled()
+  }
   t.same([heard, ends], [['closed disconnected'], ['fault']])
   const next = open()
   await settled()
-  t.equal(http.next().message.method, 'server/discover')
-  void next.catch(() => undefined)
+  const probe = http.next()
+  t.match(probe.message, { id: /^probe/, method: 'server/discover' })
+  probe.json(older, {}, 400)
+  await greet(http)
+  t.equal((await next).asking, 'pushed')
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import {
   type HttpProbe,
-  mayBeSse,
+  mayBeOlder,
   type ProbeRules,
   verdictOfHttp,
   verdictOfPipe,
@@ -224,7 +224,7 @@ t.test('a modern server is known by what it said, word for word', async t => {
 })
 
 t.test('a refused initialize may mean HTTP+SSE, unless it is about a login or a bad moment', async t => {
-  for (const status of [400, 404, 405, 406, 415, 422]) t.ok(mayBeSse(status), `${status}`)
+  for (const status of [400, 404, 405, 406, 415, 422]) t.ok(mayBeOlder(status), `${status}`)
   for (const status of [200, 302, 401, 403, 407, 408, 425, 429, 500, 503])
-    t.notOk(mayBeSse(status), `${status}`)
+    t.notOk(mayBeOlder(status), `${status}`)
 })

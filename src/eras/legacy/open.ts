@@ -8,7 +8,7 @@ import type { RemoteAddress } from '../../rpc/http-reply.js'
 import { PipeCaller } from '../../rpc/pipe-caller.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpClient } from '../../wire/http.js'
-import { mayBeSse } from '../probe-verdict.js'
+import { mayBeOlder } from '../probe-verdict.js'
 import { LegacyDownlink } from './downlink.js'
 import { type Elsewhere, type Introduction, shakeHands } from './handshake.js'
 import { Heartbeat } from './heartbeat.js'
@@ -143,5 +143,5 @@ const orElse = async (first: Fault, second: Promise<Downlink>, log: Logger): Pro
 
 const allowsFallback = ({ data }: Fault): boolean => {
   const status = data?.['httpStatus']
-  return typeof status === 'number' && mayBeSse(status)
+  return typeof status === 'number' && mayBeOlder(status)
 }

@@ -8,8 +8,9 @@ import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { repairError } from '../../rpc/repair-error.js'
+import { discoverParams } from './discovered.js'
+import { Doubts } from './doubts.js'
 import { withEnvelope } from './envelope.js'
-import { MODERN_CODES } from './errors.js'
 import { Listen } from './listen.js'
 import { LocalCall } from './local-call.js'
 import { MODERN_REVISION, mayNeedInput, REQUEST_NOTICES } from './methods.js'
@@ -65,19 +66,21 @@ export class ModernDownlink implements Downlink, ConversationListener {
   /** Binds the conversation that reports to this downlink: from here on it can be used. */
   attach(talk: Conversation): void {
     const { server, listener, clock, log } = this.#options
-    const isTheEnd = (outcome: Outcome, then?: () => void): boolean => this.#isTheEnd(outcome, then)
+    const question = discoverParams(MODERN_REVISION, this.#options.identity)
+    const doubts = new Doubts({ talk, clock, question, end: () => this.#end() })
     const calls: OutboundContext = {
       server,
       talk,
       schemas: this.#schemas,
       wrap: (params, caller, followsTasks) => this.#wrapped(params, caller, followsTasks),
       decoded: (request, outcome) => this.#decoded(request, outcome),
-      isTheEnd,
+      doubts: (outcome, then) => doubts.raise(outcome, then),
       toolsChanged: () => listener.noticed('notifications/tools/list_changed', undefined, undefined),
     }
     const { capabilities } = this.facts
     const wrap = (params: JsonText): JsonText => this.#wrapped(params, NOBODY)
-    const listen = new Listen({ talk, capabilities, listener, clock, log, wrap, isTheEnd })
+    const ended = (outcome: Outcome): void => void doubts.raise(outcome, () => undefined)
+    const listen = new Listen({ talk, capabilities, listener, clock, log, wrap, ended })
     this.#working = { talk, calls, listen }
     listen.start()
   }
@@ -172,19 +175,9 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return withEnvelope(params, facts)
   }
 
-  /**
-   * Refused for its version, or for want of a session: the server is another one than it was. The connection ends, so that the
-   * next one finds out what the server speaks now; `then` is called when it is closed.
-   */
-  #isTheEnd(outcome: Outcome, then?: () => void): boolean {
-    const isTheEnd =
-      (outcome.kind === 'fault' && outcome.fault.code === 'session-lost') ||
-      (outcome.kind === 'error' && codeOf(outcome.error) === MODERN_CODES.unsupportedVersion)
-    if (isTheEnd) {
-      this.#options.log.info({}, `the server no longer speaks ${MODERN_REVISION}: connecting anew`)
-      void this.close().then(then)
-    }
-    return isTheEnd
+  #end(): Promise<void> {
+    this.#options.log.info({}, `the server no longer speaks ${MODERN_REVISION}: connecting anew`)
+    return this.close()
   }
 
   /** A server's outcome as the neutral model has it, readable by any client. */
@@ -219,8 +212,6 @@ export class ModernDownlink implements Downlink, ConversationListener {
 }
 
 const shown = (text: string): string => text.slice(0, SHOWN_LENGTH)
-
-const codeOf = (error: JsonText): number => Number(memberOf(error, 'code')?.toString('latin1'))
 
 const uriOf = ({ params }: Request): string => (params && textMember(params, 'uri')) ?? ''
 

@@ -202,9 +202,8 @@ export class HttpCaller implements Conversation {
   async #refused({ id, sink }: Exchange, reply: InboundReply): Promise<void> {
     const { status } = reply
     const body = await refusalOf(reply)
-    if (body !== undefined && status === BAD_REQUEST && wantsSession(body)) {
-      this.#fail(id, new Fault('session-lost', 'The server speaks an older revision now'))
-    } else if (body !== undefined) this.#inbox.take(body, sink)
+    const isAnswer = body !== undefined && !(status === BAD_REQUEST && wantsSession(body))
+    if (isAnswer) this.#inbox.take(body, sink)
     this.#fail(id, statusFault(status))
   }
 

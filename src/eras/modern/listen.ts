@@ -36,8 +36,8 @@ export interface ListenContext {
   readonly log: Logger
   /** Request params with our envelope. */
   wrap(params: JsonText): JsonText
-  /** Whether an outcome says that the whole connection is of no use any more; then that is taken care of. */
-  isTheEnd(outcome: Outcome): boolean
+  /** A stream ended like this: if that makes it doubtful what the server speaks, it is asked. */
+  ended(outcome: Outcome): void
 }
 
 /** One `subscriptions/listen` request. */
@@ -220,7 +220,8 @@ export class Listen {
   /** The server ended it with a result or an error, or the way to it broke. */
   #ended(stream: Stream, outcome: Outcome): void {
     stream.patience.cancel()
-    if (this.#isOver || this.#context.isTheEnd(outcome)) return
+    if (this.#isOver) return
+    this.#context.ended(outcome)
     if (stream === this.#current) {
       this.#current = undefined
       this.#isBehind = true

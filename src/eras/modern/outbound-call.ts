@@ -45,10 +45,10 @@ export interface OutboundContext {
   /** What is made of the server's outcome. */
   decoded(request: Request, outcome: Outcome): Outcome
   /**
-   * Whether an outcome says that the server must be found out about anew; then the connection is closed, and `then` is called
-   * with it closed. The request was not run.
+   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether it does not, and
+   * has not run the request, with the connection closed.
    */
-  isTheEnd(outcome: Outcome, then?: () => void): boolean
+  doubts(outcome: Outcome, then: (isEnd: boolean) => void): boolean
   /** What a tool takes is not what it took. */
   toolsChanged(): void
 }
@@ -95,12 +95,14 @@ export class OutboundCall implements CallSink, DownCall {
   }
 
   ended(outcome: Outcome): void {
-    if (this.#isOver || this.#isTheEnd(outcome)) return
+    if (this.#isOver) return
+    const decoded = (): Outcome => this.#context.decoded(this.#request, outcome)
+    if (this.#doubts(outcome, decoded)) return
     if (this.#mayRepeat(outcome)) {
       this.#wasRepeated = true
       this.start()
     } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#correct(outcome)
-    else this.#finish(this.#context.decoded(this.#request, outcome))
+    else this.#finish(decoded())
   }
 
   #finish(outcome: Outcome): void {
@@ -109,9 +111,10 @@ export class OutboundCall implements CallSink, DownCall {
     this.#sink.ended(outcome)
   }
 
-  #isTheEnd(outcome: Outcome): boolean {
-    const context = this.#context
-    return context.isTheEnd(outcome, () => this.#finish(failed(notRun(context.server))))
+  /** Whether an outcome has to wait for the server to be asked again; if that is still what it was, `otherwise` tells the outcome. */
+  #doubts(outcome: Outcome, otherwise: () => Outcome): boolean {
+    const { server } = this.#context
+    return this.#context.doubts(outcome, isEnd => this.#finish(isEnd ? failed(notRun(server)) : otherwise()))
   }
 
   /** Over HTTP a break ends this request alone, and nothing can be taken up again (basic/transports/streamable-http). */
@@ -146,9 +149,11 @@ export class OutboundCall implements CallSink, DownCall {
     const { talk } = this.#context
     this.#id = talk.nextId()
     const ended = (outcome: Outcome): void => {
-      if (this.#isOver || this.#isTheEnd(outcome)) return
+      if (this.#isOver) return
+      const unread = (): Outcome => failed(misread(this.#context.server, outcome))
+      if (this.#doubts(outcome, unread)) return
       if (outcome.kind !== 'result') {
-        this.#finish(failed(misread(this.#context.server, outcome)))
+        this.#finish(unread())
         return
       }
       schemas.learn(outcome.result)

@@ -291,55 +291,117 @@ t.test('a lost connection ends every request, then says so', async t => {
 
 // ── a server that is another one than it was ──
 
+const NO = { code: -32022, message: 'no', data: { supported: ['2025-11-25'] } }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
 t.test(
   'a server that no longer speaks this revision ends the connection; what it refused was not run',
   async t => {
     const pipe = modernOnPipe()
-    const refused = pipe.call('tools/call', { name: 'x' })
-    const other = pipe.call('tools/call', { name: 'y' })
-    pipe.server.say({ id: 1, error: { code: -32022, message: 'no', data: { supported: ['2025-11-25'] } } })
+    const refused = [pipe.call('tools/call', { name: 'x' }), pipe.call('prompts/get', { name: 'y' })]
+    const other = pipe.call('tools/call', { name: 'z' })
+    pipe.server.take()
+    pipe.server.say({ id: 1, error: NO })
+    pipe.server.say({ id: 2, error: NO })
+    const asked = pipe.server.take()
+    t.match(asked, [{ id: 4, method: 'server/discover', params: { _meta: envelope() } }])
+    t.equal(asked.length, 1, 'it is asked once')
+    t.notOk(pipe.server.isClosed)
+    pipe.server.say({ id: 4, error: { code: -32601, message: 'Method not found' } })
+    await settled()
     t.ok(pipe.server.isClosed)
     t.same(pipe.heard, ['closed disconnected'])
     t.match(other.ends, [/^disconnected/])
-    await settled()
-    t.same(
-      refused.ends,
-      [`session-lost: Server b no longer speaks ${MODERN}`],
-      'told when the connection is closed',
-    )
-
-    const rows: [status: number, body: string][] = [
-      [400, '{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}'],
-      [200, '{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}'],
-      [400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Server not initialized"}}'],
-      [400, '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Server not initialized"}}'],
-    ]
-    for (const [status, body] of rows) {
-      const { http, call, heard } = modernOnHttp()
-      const { ends } = call('tools/call', { name: 'x' })
-      const exchange = http.next()
-      exchange.reply(status, { 'content-type': 'application/json' }, body)
-      await settled()
-      t.same(heard, ['closed disconnected'], `${status} ${body}`)
-      t.match(ends, [/^session-lost/])
-    }
+    for (const { ends } of refused) t.same(ends, [`session-lost: Server b no longer speaks ${MODERN}`])
   },
 )
 
-t.test('the same codes in another place end nothing', async t => {
+t.test('over HTTP it may be replaced by one that does not know what to do with requests', async t => {
+  const older = '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Server not initialized"}}'
+  const rows: [status: number, body: string][] = [
+    [400, '{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}'],
+    [200, '{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no"}}'],
+    [400, older],
+    [400, '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Server not initialized"}}'],
+    [400, '{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}'],
+    [404, '{}'],
+    [405, ''],
+  ]
+  for (const [status, body] of rows) {
+    const { http, call, heard } = modernOnHttp()
+    const { ends } = call('tools/call', { name: 'x' })
+    http.next().reply(status, JSON_TYPE, body)
+    await settled()
+    const asked = http.next()
+    t.match(asked.message, { id: 2, method: 'server/discover' }, `${status} ${body}`)
+    t.same(ends, [])
+    asked.reply(400, JSON_TYPE, older)
+    await settled()
+    t.same(heard, ['closed disconnected'])
+    t.match(ends, [/^session-lost/])
+  }
+})
+
+t.test('a server that speaks it all the same has another reason, which its client is told', async t => {
+  const { http, call, heard } = modernOnHttp()
+  const [gone, bad] = [call('tools/call', { name: 'x' }), call('tools/call', { name: 'y' })]
+  const other = call('tools/call', { name: 'z' })
+  http.next().json({ error: NO }, {}, 400)
+  http.next().reply(404)
+  const running = http.next()
+  await settled()
+  http.next().json({ result: { resultType: 'complete', supportedVersions: [MODERN], capabilities: {} } })
+  await settled()
+  t.match([gone?.ends, bad?.ends], [[/^error \{"code":-32022/], [/^unavailable: .* 404$/]])
+  running.json({ result: { content: [] } })
+  await settled()
+  t.same(other.ends, ['result {"content":[]}'], 'nothing was cut off')
+  t.same(heard, [])
+})
+
+t.test('a server that cannot be asked again is not taken for another one', async t => {
+  const answers: ((http: ReturnType<typeof modernOnHttp>['http']) => void)[] = [
+    http => http.next().reply(503),
+    http => http.next().reply(401),
+    http => http.next().break(),
+    http => void http.next(),
+  ]
+  for (const answer of answers) {
+    const { http, call, heard, pass } = modernOnHttp()
+    const { ends } = call('tools/call', { name: 'x' })
+    http.next().reply(404)
+    await settled()
+    answer(http)
+    await settled()
+    await pass(10_000)
+    t.match(ends, [/^unavailable: .* 404$/])
+    t.same(heard, [])
+  }
+})
+
+t.test('a client that gives up while the server is asked again hears nothing more', async t => {
+  const { server, call, heard } = modernOnPipe()
+  const { ends, down } = call('tools/call', { name: 'x' })
+  server.say({ id: 1, error: NO })
+  down.cancel('user')
+  server.say({ id: 2, error: NO })
+  await settled()
+  t.same([ends, heard], [[], ['closed disconnected']])
+})
+
+t.test('the same codes in another place are a server’s own', async t => {
   const rows: [status: number, body: string, end: RegExp][] = [
     [200, '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"mine"}}', /^error \{"code":-32000/],
     [400, '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}', /^error \{"code":-32601/],
     [404, '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}', /^error \{"code":-32601/],
-    [400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}', /^unavailable: .* 400$/],
   ]
   for (const [status, body, end] of rows) {
     const { http, call, heard } = modernOnHttp()
     const { ends } = call('tools/call', { name: 'x' })
-    http.next().reply(status, { 'content-type': 'application/json' }, body)
+    http.next().reply(status, JSON_TYPE, body)
     await settled()
     t.match(ends, [end])
-    t.same(heard, [], body)
+    t.same([heard, http.waiting], [[], 0], body)
   }
 })
 

@@ -252,7 +252,6 @@ t.test('what carries no answer fails the request with the status, and tells noth
   for (const [status, headers, code] of [
     [401, { ...JSON_TYPE, 'www-authenticate': 'Bearer' }, 'unauthorized'],
     [403, JSON_TYPE, 'unauthorized'],
-    [404, { 'content-type': 'text/html' }, 'unavailable'],
     [503, {}, 'unavailable'],
     [202, {}, 'unavailable'],
   ] as const) {

@@ -368,6 +368,8 @@ t.test('a server that no longer speaks this revision says so here as well', asyn
   const { server, heard } = modernOnPipe(ALL)
   await settled()
   server.say({ id: 1, error: { code: -32022, message: 'no' } })
+  t.match(server.take().at(-1), { id: 2, method: 'server/discover' })
+  server.say({ id: 2, error: { code: -32022, message: 'no' } })
   await settled()
   t.same([heard, server.isClosed], [['closed disconnected'], true])
 })
