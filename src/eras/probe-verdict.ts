@@ -103,6 +103,14 @@ export const isModernAfterAll = (error: JsonText): boolean => {
   return versions.length === 0 ? codeOf(error) === UNSUPPORTED_VERSION : versions.some(isModernRevision)
 }
 
+/**
+ * Whether a server that was spoken to in an older revision refuses a request because it speaks only newer ones now. The code
+ * alone would not do: before 2026-07-28 servers could use it for anything. Pure.
+ */
+export const hasBecomeModern = (error: JsonText): boolean =>
+  codeOf(error) === UNSUPPORTED_VERSION &&
+  (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
+
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
 
 /**

@@ -27,6 +27,7 @@ import type { Conversation, ConversationListener } from '../../rpc/conversation.
 import { tokenOf, withToken } from '../../rpc/progress-token.js'
 import { repairError } from '../../rpc/repair-error.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
+import { hasBecomeModern } from '../probe-verdict.js'
 import { encodeFault } from './errors.js'
 import type { Heartbeat } from './heartbeat.js'
 import { EMPTY_RESULTS, SERVER_ASKS } from './methods.js'
@@ -118,6 +119,12 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       'notifications/cancelled',
       textOf(reason === undefined ? { requestId: id } : { requestId: id, reason }),
     )
+  }
+
+  /** The server was replaced by one of another era: the connection ends, so that the next one finds out what it speaks. */
+  replaced(then: () => void): void {
+    this.#log.info({}, 'the server no longer speaks this revision: connecting anew')
+    void this.close().then(then)
   }
 
   /** A server's outcome as any client may read it. */
@@ -236,7 +243,9 @@ class LegacyCall implements CallSink, DownCall {
   ended(outcome: Outcome): void {
     if (this.#over) return
     this.#over = true
-    this.#sink.ended(this.#link.repaired(this.#method, outcome))
+    if (outcome.kind === 'error' && hasBecomeModern(outcome.error)) {
+      this.#link.replaced(() => this.#sink.ended(failed(notRun())))
+    } else this.#sink.ended(this.#link.repaired(this.#method, outcome))
   }
 
   cancel(reason: CancelReason): void {
@@ -245,6 +254,9 @@ class LegacyCall implements CallSink, DownCall {
     this.#link.callOff(this.#id, reason)
   }
 }
+
+/** Like a session that the server no longer knows: a request that was refused for its version has done nothing. */
+const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')
 
 /** One question of the server; answers once, however often it is told to. */
 class LegacyAsk implements Ask {

@@ -75,6 +75,34 @@ const fault = async (attempt: Promise<unknown>): Promise<string> => {
   }
 }
 
+// ── a server that is another one than it was ──
+
+t.test(
+  'a server that speaks only newer revisions now ends the connection; what it refused was not run',
+  async t => {
+    const { server, call, heard } = await connected()
+    const [refused, other] = [call('tools/call', { name: 'x' }), call('tools/call', { name: 'y' })]
+    const error = {
+      code: -32022,
+      message: 'no',
+      data: { supported: ['2026-07-28'], requested: '2025-06-18' },
+    }
+    server.say({ id: 2, error })
+    await settled()
+    t.ok(server.isClosed)
+    t.same(heard, ['closed disconnected'])
+    t.match([refused?.ends, other?.ends], [[/^session-lost/], [/^disconnected/]])
+    for (const data of [undefined, { supported: ['2025-11-25'] }, { supported: 'x' }]) {
+      const older = await connected()
+      const { ends } = older.call('tools/call', { name: 'x' })
+      older.server.say({ id: 2, error: { ...error, data } })
+      await settled()
+      t.match(ends, [/^error \{"code":-32022/], 'a code that an older server may use for anything')
+      t.notOk(older.server.isClosed)
+    }
+  },
+)
+
 // ── handshake ──
 
 t.test(
