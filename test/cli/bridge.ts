@@ -74,6 +74,21 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
   }
 })
 
+t.test('what a server speaks can be said, and is not found out then', async t => {
+  for (const [era, answer] of [
+    ['legacy', /"name":"echo"/],
+    ['modern', /does not speak 2026-07-28/],
+  ] as const) {
+    const bridge = startBin(t, ['bridge', '--to', 'stdio', '--era', era, '--', process.execPath, TINY])
+    bridge.send(INITIALIZE)
+    await bridge.line(/"id":1/)
+    bridge.send({ method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
+    t.match(await bridge.line(/"id":2/), answer)
+    bridge.child.stdin?.end()
+    t.equal(await bridge.exited, 0)
+  }
+})
+
 t.test('a bridge to a socket opens no port', async t => {
   const socket = socketFile(t)
   const bridge = startBin(t, ['bridge', '--to', 'unix', '--socket', socket, '--', process.execPath, TINY])
