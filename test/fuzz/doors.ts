@@ -49,7 +49,7 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
     if (fate === 'now' || fate === 'talk') end()
     else if (fate !== 'never') later.push(end)
   }
-  return { reception, finish: () => later.splice(0).forEach(end => end()) }
+  return { reception, finish: () => later.splice(0).forEach(end => void end()) }
 }
 /** Whoever introduced itself or asked for something must have left, once. */
 const assertNobody = ({ clients, calls, gone }: FakeReception): void => {

@@ -275,6 +275,7 @@ void holds(
   t,
   'what a terminal is shown cannot steer it, and addresses are shown without secrets',
   fc.property(anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (text, url) => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
     assert.ok(!/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(harmless(text)))
     assert.ok(!/[\n\t]/.test(oneLine(text)))
     soon(() => redactUrl(text))

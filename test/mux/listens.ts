@@ -45,7 +45,8 @@ const ready = async (world: World): Promise<FakeClient> => {
   return client
 }
 
-const honoured = ({ told }: FakeCall): unknown => (told[0]?.[1] as { notifications: unknown }).notifications
+const honoured = ({ told }: FakeCall): unknown =>
+  (told[0]?.[1] as { notifications: unknown } | undefined)?.notifications
 const updatesOf = ({ told }: FakeCall): unknown[] =>
   told.filter(([method]) => method === UPDATED).map(([, params]) => (params as { uri: string }).uri)
 const sent = (server: FakeServer): string[] =>

@@ -69,7 +69,9 @@ t.test('progress runs under a token of this hop, and only if it is wanted', asyn
   )
   const unwanted = call('tools/call', { name: 'x', _meta: { progressToken: 'theirs' } })
   t.same(
-    server.take().map(({ params }) => (params?.['_meta'] as Record<string, unknown>)['progressToken']),
+    server
+      .take()
+      .map(({ params }) => (params?.['_meta'] as Record<string, unknown> | undefined)?.['progressToken']),
     [1, undefined],
   )
   server.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 0.5 } })
@@ -454,7 +456,7 @@ t.test('the second try may succeed, and progress of the first is no longer heard
   first.end()
   await settled()
   const second = http.next()
-  t.equal((second.message.params?.['_meta'] as Record<string, unknown>)['progressToken'], 2)
+  t.equal((second.message.params?.['_meta'] as Record<string, unknown> | undefined)?.['progressToken'], 2)
   second.sse()
   second.event({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })
   second.event({ method: 'notifications/progress', params: { progressToken: 2, progress: 2 } })
