@@ -121,11 +121,11 @@ export interface Request {
 
 /** A request that is under way at a server. */
 export interface DownCall {
-  /** Tells the server that nobody waits any more; the sink hears nothing after. */
+  /** Tells the server that nobody waits any more; the sink hears nothing after, not even of a task that came of it. */
   cancel(reason: CancelReason): void
 }
 
-/** What is said about one request at a server; `ended` comes exactly once and last, unless it was cancelled. */
+/** What is said about one request at a server; `ended` comes exactly once and last, unless it was cancelled or became a task. */
 export interface CallSink {
   progress(params: JsonText): void
   ended: Settle

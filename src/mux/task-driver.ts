@@ -97,8 +97,12 @@ export class TaskDriver implements Undertaking {
     }
     const task = readTask(outcome.result)
     this.#taskId = task?.id
-    if (!this.#isOver) this.#turn(task)
-    else if (task !== undefined) this.#cancelTask()
+    if (!this.#isOver) {
+      this.#turn(task)
+      return
+    }
+    this.#forgetProgress()
+    this.#cancelTask()
   }
 
   #turn(task: TaskState | undefined): void {
@@ -281,8 +285,14 @@ export class TaskDriver implements Undertaking {
     this.#sink.ended(outcome)
   }
 
+  /** The server tells of the progress of a task under the token of its call, until nobody listens there any more. */
+  #forgetProgress(): void {
+    if (this.#taskId !== undefined) this.#call?.cancel(undefined)
+  }
+
   #close(reason: CancelReason): void {
     this.#isOver = true
+    this.#forgetProgress()
     this.#poll?.cancel()
     this.#round?.withdraw(reason)
     this.#round = undefined

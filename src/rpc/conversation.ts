@@ -25,6 +25,8 @@ export interface Conversation {
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void
   /** Stops listening to a request; whatever still comes for it is dropped. */
   forget(id: OwnId): void
+  /** Progress under the id of a request that is over still reaches `sink`, until the request is forgotten. */
+  keep(id: OwnId, sink: CallSink): void
   /** Sends a notification; resolves when the server has taken it. Never rejects. */
   notice(method: string, params: JsonText | undefined): Promise<void>
   reply(id: JsonText, result: JsonText): void

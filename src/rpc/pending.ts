@@ -7,6 +7,8 @@ export type OwnId = number | string
 /** The requests that one conversation has under way, by the ids that it minted. */
 export class Pending {
   readonly #open = new Map<OwnId, CallSink>()
+  /** Requests that are over, but not what is said of their progress. */
+  readonly #kept = new Map<OwnId, CallSink>()
   #last = 0
 
   nextId(): number {
@@ -26,13 +28,18 @@ export class Pending {
     return this.#open.has(id)
   }
 
-  /** The request that an answer or a progress token names, if it is still open. */
-  find(token: JsonText | undefined): CallSink | undefined {
-    const id = ownIdOf(token)
-    return id === undefined ? undefined : this.#open.get(id)
+  /** Where progress under the id of a request that is over goes from now on. */
+  keep(id: OwnId, sink: CallSink): void {
+    this.#kept.set(id, sink)
   }
 
-  /** As `find`, and closes it. */
+  /** Whom the progress under a token is for: a request that is open, or was kept. */
+  find(token: JsonText | undefined): CallSink | undefined {
+    const id = ownIdOf(token)
+    return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
+  }
+
+  /** The request that an answer names, if it is still open; closes it. */
   take(id: JsonText | undefined): CallSink | undefined {
     const own = ownIdOf(id)
     return own === undefined ? undefined : this.drop(own)
@@ -42,6 +49,7 @@ export class Pending {
   drop(id: OwnId): CallSink | undefined {
     const sink = this.#open.get(id)
     this.#open.delete(id)
+    this.#kept.delete(id)
     return sink
   }
 
@@ -49,6 +57,7 @@ export class Pending {
   drain(): CallSink[] {
     const sinks = [...this.#open.values()]
     this.#open.clear()
+    this.#kept.clear()
     return sinks
   }
 }

@@ -58,6 +58,10 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#inbox.pending.drop(id)
   }
 
+  keep(id: OwnId, sink: CallSink): void {
+    this.#inbox.pending.keep(id, sink)
+  }
+
   notice(method: string, params: JsonText | undefined): Promise<void> {
     this.#channel.send(encodeNotice(method, params))
     return Promise.resolve()

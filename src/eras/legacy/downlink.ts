@@ -127,6 +127,15 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     void this.close().then(then)
   }
 
+  /** A task came of a request: what the server says of its progress is still for `call`. */
+  keep(id: number, call: CallSink): void {
+    this.#conversation.keep(id, call)
+  }
+
+  forget(id: number): void {
+    this.#conversation.forget(id)
+  }
+
   /** A server's outcome as any client may read it. */
   repaired(method: string, outcome: Outcome): Outcome {
     if (outcome.kind === 'error') {
@@ -228,6 +237,8 @@ class LegacyCall implements CallSink, DownCall {
   readonly #sink: CallSink
   readonly #link: LegacyDownlink
   #over = false
+  /** A progress token lives as long as the task that came of its request (2025-11-25, basic/utilities/tasks). */
+  #isTask = false
 
   constructor(id: number, method: string, sink: CallSink, link: LegacyDownlink) {
     this.#id = id
@@ -237,7 +248,7 @@ class LegacyCall implements CallSink, DownCall {
   }
 
   progress(params: JsonText): void {
-    if (!this.#over) this.#sink.progress(params)
+    if (!this.#over || this.#isTask) this.#sink.progress(params)
   }
 
   ended(outcome: Outcome): void {
@@ -245,10 +256,19 @@ class LegacyCall implements CallSink, DownCall {
     this.#over = true
     if (outcome.kind === 'error' && hasBecomeModern(outcome.error)) {
       this.#link.replaced(() => this.#sink.ended(failed(notRun())))
-    } else this.#sink.ended(this.#link.repaired(this.#method, outcome))
+      return
+    }
+    const repaired = this.#link.repaired(this.#method, outcome)
+    if (repaired.kind === 'task') {
+      this.#isTask = true
+      this.#link.keep(this.#id, this)
+    }
+    this.#sink.ended(repaired)
   }
 
   cancel(reason: CancelReason): void {
+    if (this.#isTask) this.#link.forget(this.#id)
+    this.#isTask = false
     if (this.#over) return
     this.#over = true
     this.#link.callOff(this.#id, reason)

@@ -91,6 +91,10 @@ export class HttpCaller implements Conversation {
     if (exchange !== undefined) this.#endSoon(exchange)
   }
 
+  keep(id: OwnId, sink: CallSink): void {
+    this.#inbox.pending.keep(id, sink)
+  }
+
   async notice(method: string, params: JsonText | undefined): Promise<void> {
     await this.#post(encodeNotice(method, params))
     // The standalone stream exists only in an initialized session (transports, "Listening for Messages from the Server").

@@ -96,6 +96,10 @@ export class HttpCaller implements Conversation {
     this.#exchanges.get(id)?.stop.abort()
   }
 
+  keep(id: OwnId, sink: CallSink): void {
+    this.#inbox.pending.keep(id, sink)
+  }
+
   notice(): Promise<void> {
     // The one notification of clients in this revision says what closing a response says, and has no effect over HTTP.
     return Promise.resolve()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openLegacyPipe } from '../../../src/eras/legacy/open.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { rawText, textOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, rawText, textOf } from '../../../src/kernel/json-text.js'
 import type { Ask, DownCall } from '../../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
@@ -294,6 +294,36 @@ t.test('a task is asked for where one is wanted, and told from a result whether 
     outcomes.map(({ kind }) => kind),
     ['task', 'task', 'result', 'result'],
   )
+})
+
+t.test('progress of a task comes under the token of its call, until nobody listens', async t => {
+  const { link, server } = await connected('2025-11-25')
+  const said: string[] = []
+  const sink = {
+    progress: (params: JsonText) => said.push(params.toString()),
+    ended: (outcome: Outcome) => said.push(outcome.kind),
+  }
+  const call = link.call({ method: 'tools/call', params: undefined, wantsProgress: true }, sink)
+  const [request] = server.take()
+  const progress = (value: number): void =>
+    server.say({ method: 'notifications/progress', params: { progressToken: request?.id, progress: value } })
+  server.say({ id: request?.id, result: { task: { taskId: 't1', status: 'working' } } })
+  progress(1)
+  server.say({ id: request?.id, result: { content: [] } })
+  progress(2)
+  call.cancel('over')
+  progress(3)
+  await settled()
+  t.match(said, ['task', /"progress":1/])
+  t.equal(said.length, 2, 'a second answer to the call ends that too')
+  t.same(server.take(), [], 'and the server hears of nothing')
+  const other = link.call({ method: 'tools/call', params: undefined, wantsProgress: true }, sink)
+  const [second] = server.take()
+  server.say({ id: second?.id, result: { task: { taskId: 't2', status: 'working' } } })
+  other.cancel('over')
+  server.say({ method: 'notifications/progress', params: { progressToken: second?.id, progress: 1 } })
+  await settled()
+  t.same(said.slice(2), ['task'])
 })
 
 t.test('progress and the answer reach the call, and nothing after', async t => {
