@@ -258,7 +258,7 @@ t.test('log lines on the way of a call that is driven reach its client, in every
   t.match(call.told, [['notifications/message', { data: 'second round' }]])
 })
 
-t.test('when the connection breaks while a client is asked, the call goes on over the next one', async t => {
+t.test('a connection that breaks after an answer ends the call, which is not begun anew', async t => {
   const { client, call, server } = await driven({ k: { method: 'roots/list' } })
   server.last('tools/call')
   client.asked[0]?.ask.answer(resulted(textOf(ROOTS)))

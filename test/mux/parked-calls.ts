@@ -4,6 +4,7 @@ import { Fault } from '../../src/kernel/faults.js'
 import { textOf } from '../../src/kernel/json-text.js'
 import { failed } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
+import { PARK_LIMITS } from '../../src/mux/parked-calls.js'
 import { type LegacyAsk, ModernCall, type Parked, Parking } from '../support/parking.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }
@@ -402,6 +403,19 @@ t.test('at the end of the proxy all that is parked ends as at its deadline; what
   running.result(BOOKED)
   t.same(running.call.ends, [BOOKED])
   nothingIsLeft(t, parking)
+})
+
+t.test('so much is parked, so long and so often', async t => {
+  t.same(PARK_LIMITS, {
+    windowMs: 10,
+    roundMs: 600_000,
+    totalMs: 3_600_000,
+    rounds: 32,
+    perPrincipal: 32,
+    perConnection: 256,
+    beatMs: 15_000,
+    resultBytes: 1_048_576,
+  })
 })
 
 // ── random play ──

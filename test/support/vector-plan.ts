@@ -60,6 +60,10 @@ const schemaIn = ({ note = '' }: Vector): Json => {
   return { type: 'object', properties: Object.fromEntries(properties) }
 }
 
+/** A tool of the vector is called only as a task. */
+const wantsTasks = ({ steps }: Vector): boolean =>
+  steps.some(step => step.way === 'p>s' && JSON.stringify(step.message).includes('"task":{'))
+
 const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json => {
   const { has } = mixedIn(vector)[alias] ?? { has: '' }
   const isMixed = vector.server === 'mixed'
@@ -81,6 +85,7 @@ const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json 
       logging: {},
     }),
     ...(has.includes('tasks') && { tasks: { list: {}, cancel: {} } }),
+    ...(wantsTasks(vector) && { tasks: { requests: { tools: { call: {} } } } }),
   }
 }
 
@@ -100,10 +105,11 @@ const listsOf = (vector: Vector, alias: string, isModern: boolean): Readonly<Rec
     ...new Set(items.filter(([method]) => method.startsWith(prefix)).map(([, name]) => name)),
   ]
   const hints = hintsIn(vector, isModern)
+  const more = wantsTasks(vector) ? { execution: { taskSupport: 'required' } } : {}
   const tools =
     vector.server === 'mixed' ? [alias === 'b' ? 'y' : 'x'] : [...new Set(['x', ...own('tools/')])]
   return {
-    'tools/list': { tools: tools.map(name => ({ name, inputSchema: schemaIn(vector) })), ...hints },
+    'tools/list': { tools: tools.map(name => ({ name, inputSchema: schemaIn(vector), ...more })), ...hints },
     'prompts/list': { prompts: own('prompts/').map(name => ({ name })), ...hints },
     // Only the first server lists what is not said to be another one's.
     'resources/list': { resources: alias === 'a' ? listed(vector, own('resources/')) : [], ...hints },

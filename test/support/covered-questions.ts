@@ -1,0 +1,148 @@
+/** Tests that show what the checks about questions across the eras, and about tasks, say: file below test/ and title. */
+export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  'CN-6': [
+    ['mux/task-driver.ts', 'a cancelled call of a task is cancelled in the way of tasks, and in no other'],
+    [
+      'mux/task-driver.ts',
+      'a task that was asked for is cancelled when its name is known, a plain call at once',
+    ],
+  ],
+  'MI-1': [
+    ['mux/asking.ts', 'each request says what its client can be asked, and how severe log lines must be'],
+    [
+      'eras/modern/downlink.ts',
+      'each request says who calls and what may be asked, and nothing else of the client’s envelope',
+    ],
+  ],
+  'MI-3': [
+    [
+      'mux/round-driver.ts',
+      'a page that a server wants visited is put to the client, and the request made again with its answer',
+    ],
+    [
+      'mux/input-rounds.ts',
+      'a retry is the first request with this round’s answers and the latest state, byte for byte',
+    ],
+  ],
+  'MI-9': [['mux/round-driver.ts', 'a server that asks for ever is not asked again after ten rounds']],
+  'MI-10': [
+    [
+      'mux/asking.ts',
+      'a client that cancels while it is asked is asked no more, and its server hears of nothing',
+    ],
+    ['mux/round-driver.ts', 'a client that cancels is asked no more, and the server hears of it if it works'],
+  ],
+  'MI-11': [
+    ['eras/legacy/http-host.ts', 'an answer that takes long becomes a stream, and streams are kept alive'],
+    ['mux/round-driver.ts', 'progress of every try reaches the client, and none of a try that is over'],
+  ],
+  'MI-12': [
+    ['eras/legacy/project.ts', 'no word of 2026-07-28 reaches an older client'],
+    ['mux/asking.ts', 'a wish for input where there may be none is an error, for every client'],
+  ],
+  'MO-1': [
+    ['scenarios/parked-asks.ts', 'outside a request that can be answered with a question nobody is asked'],
+  ],
+  'MO-4': [
+    [
+      'mux/parked-calls.ts',
+      'two questions in the window are one round; what was not answered is asked again under a new key',
+    ],
+  ],
+  'MO-6': [
+    [
+      'mux/retries.ts',
+      'a state in which a character was changed is refused, whichever it is, and the call stays parked',
+    ],
+    ['mux/sealed-state.ts', 'no two seals of one state are alike, and none can be read'],
+  ],
+  'MO-7': [
+    [
+      'mux/retries.ts',
+      'a state is worth nothing for another request, and says the same words for every cause',
+    ],
+    ['mux/retries.ts', 'a state expires'],
+  ],
+  'MO-9': [
+    [
+      'mux/retries.ts',
+      'what only reads runs again after a restart, and the answer of the retry is not asked for twice',
+    ],
+    [
+      'mux/retries.ts',
+      'a tool runs again only if it says that this does no harm, and the configuration believes it',
+    ],
+  ],
+  'MO-11': [
+    ['mux/retries.ts', 'cancelling a retry cancels the one call at its server; a later retry finds nothing'],
+  ],
+  'MO-12': [
+    [
+      'scenarios/parked-asks.ts',
+      'a server that gave up on its question and returned a result: the next retry gets it',
+    ],
+  ],
+  'MO-14': [
+    [
+      'mux/parked-calls.ts',
+      'a server that asks for ever is cancelled after the last round, and the model reads why',
+    ],
+    ['mux/parked-calls.ts', 'so much is parked, so long and so often'],
+  ],
+  'MO-15': [
+    ['scenarios/parked-asks.ts', 'progress and log lines go to the request that is open, if it wants them'],
+  ],
+  'MO-16': [['mux/retries.ts', 'of two retries of one round one goes on, and the other is refused']],
+  'MO-17': [
+    [
+      'scenarios/parked-asks.ts',
+      'the 33rd call of a user that would be parked is not: its server is refused, and goes on',
+    ],
+  ],
+  'MO-18': [
+    [
+      'scenarios/parked-asks.ts',
+      'a page is asked for without the id that the server gave it; that the user agreed is all it hears',
+    ],
+  ],
+  'MO-20': [
+    [
+      'mux/retries.ts',
+      'what only reads runs again after a restart, and the answer of the retry is not asked for twice',
+    ],
+  ],
+  'MO-21': [
+    [
+      'scenarios/parked-asks.ts',
+      'at the end of the proxy a parked call is cancelled at its server, then its question is answered',
+    ],
+  ],
+  'MR-1': [
+    [
+      'mux/relayed-input.ts',
+      'a wish for input is passed on as it came, but for the state, and nothing of it is kept',
+    ],
+  ],
+  'MR-4': [
+    ['mux/relayed-input.ts', 'what its client did not declare never reaches it: that is the server’s fault'],
+  ],
+  'PG-2': [
+    ['eras/legacy/downlink.ts', 'progress of a task comes under the token of its call, until nobody listens'],
+  ],
+  'RO-2': [
+    [
+      'eras/modern/clients.ts',
+      'a client says what it can be asked; that its roots change, nobody would hear',
+    ],
+  ],
+  'TK-6': [
+    [
+      'mux/task-driver.ts',
+      'a task of the extension is followed for every client; its result is in its status',
+    ],
+    [
+      'mux/task-driver.ts',
+      'questions of such a task are put to a client that is asked, and its answers to the task',
+    ],
+  ],
+}
