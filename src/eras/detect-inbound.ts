@@ -10,7 +10,6 @@ import {
   isModernRevision,
   MODERN_REVISIONS,
   type ModernRevision,
-  SUPPORTED,
   SUPPORTED_LEGACY,
 } from './versions.js'
 
@@ -132,7 +131,8 @@ const eraOfClaim = (
   if (speaks !== 'legacy' && isModernRevision(claim)) return { is: 'modern', revision: claim, message }
   const mismatch = message.kind === 'request' && headers && checkVersionHeader(headers, claim)
   if (mismatch) return refused(message, headerMismatch(mismatch))
-  const supported = { both: SUPPORTED, legacy: SUPPORTED_LEGACY, modern: MODERN_REVISIONS }[speaks]
+  // Those of `server/discover`: the others need a handshake, and who shakes hands is told them then.
+  const supported = speaks === 'legacy' ? SUPPORTED_LEGACY : MODERN_REVISIONS
   return refused(message, errorText(-32022, 'Unsupported protocol version', { supported, requested: claim }))
 }
 

@@ -10,9 +10,6 @@ export const MODERN_REVISIONS = [MODERN_REVISION] as const satisfies readonly Mo
 /** Revisions that `initialize` may agree on, newest first: what is offered where nothing else is spoken. */
 export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse()
 
-/** All that we speak, modern first: `data.supported` of an UnsupportedProtocolVersion error (2026-07-28, versioning). */
-export const SUPPORTED: readonly string[] = [...MODERN_REVISIONS, ...SUPPORTED_LEGACY]
-
 /** Whether a version string names a revision that we speak without a handshake. */
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)

@@ -1,8 +1,17 @@
 import t from 'tap'
-import { claimsModern, isBeforeModern, isModernRevision, SUPPORTED } from '../../src/eras/versions.js'
+import {
+  claimsModern,
+  isBeforeModern,
+  isModernRevision,
+  MODERN_REVISIONS,
+  SUPPORTED_LEGACY,
+} from '../../src/eras/versions.js'
 
-t.test('what we speak is offered modern first, then from the newest to the oldest', async t => {
-  t.same(SUPPORTED, ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
+t.test('what we speak is offered from the newest to the oldest', async t => {
+  t.same(
+    [MODERN_REVISIONS, SUPPORTED_LEGACY],
+    [['2026-07-28'], ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']],
+  )
 })
 
 t.test('versions are told apart by their date; what is no date is newer than anything old', async t => {

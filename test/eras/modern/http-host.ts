@@ -95,7 +95,9 @@ t.test('what is no request of this revision has a status of its own', async t =>
     ['no envelope under the header', post({ id: 1, method: 'tools/list' }, modernHeader), [400, 1, -32602]],
     [
       'another version',
-      ask(modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '1900-01-01' })),
+      post(modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '1900-01-01' }), {
+        'mcp-protocol-version': '1900-01-01',
+      }),
       [400, 1, -32022],
     ],
     ['an array', post([{ jsonrpc: '2.0', ...call(1) }]), [400, undefined, -32600]],
