@@ -96,6 +96,12 @@ export class HttpSession implements Outlet {
     const place = this.context.replay.after(lastEventId)
     const stream = place && this.#streams.get(place.stream)
     if (place === undefined || stream === undefined) return false
+    if (stream.isEnded && place.events.length === 0) {
+      // Nothing will ever come: this status, and no empty stream, keeps clients from opening one again and again (HTML,
+      // "Server-sent events"). SDK clients would take it for a standalone one, and compete with themselves for what is told there.
+      responder.send(204, { 'mcp-session-id': this.id })
+      return true
+    }
     stream.attach(responder, { 'mcp-session-id': this.id }, false)
     for (const { id, frame } of place.events) stream.replay(id, frame)
     if (stream === this.#standalone) this.#flush(stream)

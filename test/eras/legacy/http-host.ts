@@ -662,6 +662,19 @@ t.test('a dropped connection cancels nothing: the answer waits for whoever resum
   t.equal(again.messages.length, 1, 'also when the second connection broke')
 })
 
+t.test('a stream that is over, and was seen to its end, is not begun again', async t => {
+  const { open, reception } = start()
+  const { post, get } = await open()
+  const stream = post(call(1, 'a'))
+  reception.last.progress(textOf({ progress: 1 }))
+  post({ method: 'notifications/cancelled', params: { requestId: 1 } })
+  t.ok(stream.isEnded)
+  const missed = get({ 'last-event-id': stream.allEvents[0]?.id ?? '' })
+  t.equal(missed.messages.length, 1, 'what was missed comes')
+  const rest = get({ 'last-event-id': stream.events.at(-1)?.id ?? '' })
+  t.same([rest.status, rest.isStream], [204, false], 'that nothing more will come is said')
+})
+
 t.test('an answer that comes after the connection of a JSON client broke is written nowhere', async t => {
   const { open, reception } = start()
   const { post } = await open()
