@@ -10,6 +10,40 @@ export const WORDING: Readonly<Record<string, string>> = {
   'client disconnected': 'the client closed the connection',
 }
 
+/** A part of what the proxy says that is another one than the vector has, with the reason. */
+export interface Amendment {
+  readonly at: readonly string[]
+  readonly is: unknown
+  readonly reason: string
+}
+
+const allKnown: Amendment = {
+  at: ['result', 'ttlMs'],
+  is: 60_000,
+  reason: 'once all servers are known, what the proxy says of itself may be kept for a minute (LC-12)',
+}
+const formSaid: Amendment = {
+  at: ['params', '_meta', 'io.modelcontextprotocol/clientCapabilities', 'elicitation'],
+  is: { form: {} },
+  reason: 'elicitation without modes means forms, and servers are told so',
+}
+
+/** Vectors that hold but for a part, by title. */
+export const AMENDMENTS: ReadonlyMap<string, Amendment> = new Map([
+  ['HS-6 R5-mixed', allKnown],
+  ['UP-14 R5-R5 one stdio process, both eras', allKnown],
+  ['MR-2 R5-R5', formSaid],
+  ['MR-3 R5-R5 server sent inputRequests without requestState', formSaid],
+  [
+    'UP-3 R5-R5',
+    {
+      at: ['body', 'error', 'data', 'supported'],
+      is: ['2026-07-28'],
+      reason: 'the official suite wants those of server/discover alone',
+    },
+  ],
+])
+
 const tasks: Exception = {
   kind: 'deliberate',
   reason: 'tasks are followed here, and clients are not told of them',
@@ -31,6 +65,13 @@ export const CHECK_EXCEPTIONS: ReadonlyMap<string, Exception> = new Map([
   ['HD-12', { kind: 'not built', reason: 'there is no rate limit' }],
   ['MI-13', { kind: 'deliberate', reason: 'there is no face for older clients without sessions' }],
   ['MO-19', { kind: 'not built', reason: 'there is no registry of replicas' }],
+  [
+    'LC-9',
+    {
+      kind: 'deliberate',
+      reason: 'all principals use a server with the same credentials, and see the same lists',
+    },
+  ],
   ['SE-1', { kind: 'not built', reason: 'there is no authorization of clients' }],
   ['SE-2', { kind: 'not built', reason: 'there is no authorization of clients' }],
   ['SE-3', { kind: 'not built', reason: 'there is no authorization at servers but configured headers' }],

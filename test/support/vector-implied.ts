@@ -26,12 +26,24 @@ export const namesIn = (vector: Vector): readonly (readonly [string, string])[] 
 export const aliasesOf = (vector: Vector): readonly string[] => {
   if (vector.server === 'mixed') return Object.keys(mixedIn(vector))
   const named = vector.steps.flatMap(({ alias }) => alias ?? [])
+  // What nobody has is only known to be so where more than one could have it.
+  if (nobodysIn(vector).length > 0) return ['a', 'b']
   if (named.length > 0) return [...new Set(['a', 'b', ...named])]
   const prefixes = namesIn(vector).flatMap(([, name]) => /^([a-z]+)__/.exec(name)?.[1] ?? [])
   const [said] = vector.steps.flatMap(
     step => /[Ss]erver ([a-z])\b/.exec(step.way === 'p>c' ? JSON.stringify(step.message) : '')?.[1] ?? [],
   )
   return [prefixes[0] ?? said ?? 'a']
+}
+
+/** URIs that the vector knows and no server has. */
+export const nobodysIn = (vector: Vector): readonly string[] => {
+  const acknowledged = vector.steps.find(
+    ({ message }) => message['method'] === 'notifications/subscriptions/acknowledged',
+  )
+  if (acknowledged === undefined) return []
+  const known = JSON.stringify(acknowledged.message)
+  return namesIn(vector).flatMap(([, name]) => (known.includes(`"${name}"`) ? [] : [name]))
 }
 
 /** What a vector says of its server where there are several: their revisions by their names. */

@@ -6,6 +6,8 @@ export class Mismatch extends Error {}
 
 /** Members that may be there beside what a vector says: who answered, and traces. */
 const EXTRAS = new Set(['io.modelcontextprotocol/serverInfo', 'traceparent', 'tracestate', 'baggage'])
+/** What an error of ours says beside what a vector says of it. */
+const REASONS = new Set(['server', 'reason'])
 /** Members and headers whose value may be a label, in lower case. */
 const LABELLED = new Set([
   'id',
@@ -64,7 +66,7 @@ export class Labels {
     if (isLabel(key, expected)) this.#label(expected, actual, at)
     else if (Array.isArray(expected)) this.#array(expected, actual, at)
     else if (isObject(expected)) this.#object(expected, actual, at)
-    else if (key === 'message' && at.at(-2) === 'error') contains(expected, actual, at)
+    else if (key === 'message' && at.at(-2) === 'error') contains(this.#worded(expected), actual, at)
     else if (!isDeepStrictEqual(this.#worded(expected), actual)) throw differ(expected, actual, at)
   }
 
@@ -92,7 +94,9 @@ export class Labels {
     const isIdentity = expected['name'] === 'proxy'
     for (const [name, value] of Object.entries(actual)) {
       if (name in expected || (isIdentity && name === 'title')) continue
-      const isExtra = name === '_meta' && isObject(value) && Object.keys(value).every(one => EXTRAS.has(one))
+      const allowed =
+        name === '_meta' ? EXTRAS : name === 'data' && at.at(-1) === 'error' ? REASONS : undefined
+      const isExtra = isObject(value) && Object.keys(value).every(one => allowed?.has(one))
       if (!isExtra && !(at.at(-1) === '_meta' && EXTRAS.has(name)))
         throw differ(undefined, value, [...at, name])
     }

@@ -1,4 +1,4 @@
-import { isHttp, methodOf, mixedIn, namesIn, rpcOf } from './vector-implied.js'
+import { isHttp, methodOf, mixedIn, namesIn, nobodysIn, rpcOf } from './vector-implied.js'
 import { type Json, MODERN, revisionOf, type Vector } from './vectors.js'
 
 /** What a server of a vector has and does of its own accord. */
@@ -25,16 +25,10 @@ export interface ServerPlan {
 const isUnknown = ({ steps }: Vector, name: string): boolean =>
   JSON.stringify(steps.filter(({ way }) => way === 'p>c')).includes(`: ${name}"`)
 
-/** URIs that the vector knows and no server has. */
-const isNobodys = ({ steps }: Vector, uri: string): boolean =>
-  steps.some(
-    ({ way, message }) => way === 'p>c' && message['method'] === 'notifications/subscriptions/acknowledged',
-  ) && !steps.some(({ way, message }) => way === 'p>s' && JSON.stringify(message).includes(`"${uri}"`))
-
 /** What of the server with this alias the vector speaks of: methods, and names as the server has them. */
 const itemsFor = (vector: Vector, alias: string): readonly (readonly [string, string])[] => [
   ...namesIn(vector)
-    .filter(([, name]) => !isUnknown(vector, name) && !isNobodys(vector, name))
+    .filter(([, name]) => !isUnknown(vector, name) && !nobodysIn(vector).includes(name))
     .filter(([, name]) => !name.includes('__') || name.startsWith(`${alias}__`))
     .map(([method, name]) => [method, name.replace(/^[a-z]+__/, '')] as const),
   ...vector.steps

@@ -42,6 +42,9 @@ export class Provider {
       for (const client of [this.#stage.client, other]) await this.#send('tools/call', {}, client)
     }
     if (subscribedIn(vector) !== undefined || note.includes('shuts down')) await this.#listen()
+    // What a server lists later than it is called is listed a second time.
+    const isListed = steps.some(({ way, message }) => way === 'p>s' && message['method'] === 'tools/list')
+    if (isListed && first?.way === 's>p' && rpcOf(first)['error'] !== undefined) await this.list('tools/list')
     // Changes are told to those who have seen what it was before.
     if (methodOf(first as Step)?.endsWith('list_changed') || note.includes(' age '))
       await this.list('tools/list')
@@ -175,7 +178,8 @@ export class Provider {
   async request(step: Step, label: string, index: number): Promise<void> {
     const later = this.#later(index, one => one.way === 'p>c' && rpcOf(one)['method'] === undefined)
     const method = (rpcOf(step)['m'] as string | undefined) ?? 'tools/call'
-    const received = await this.#send(method, { id: later && rpcOf(later)['id'], alias: step.alias })
+    const id = later === undefined ? 'unnamed' : rpcOf(later)['id']
+    const received = await this.#send(method, { id, alias: step.alias })
     this.#stage.labels.bind(label, received?.message['id'])
   }
 
@@ -201,13 +205,10 @@ export class Provider {
 
   /** The call that a client cancels without having made it. */
   async cancelled(id: unknown, index: number): Promise<void> {
-    const { steps } = this.#stage.vector
-    if (steps.slice(0, index).some(step => step.way === 'c>p' && rpcOf(step)['id'] === id)) return
-    if (
-      this.#later(index, one => one.way === 'p>s' && methodOf(one) === 'notifications/cancelled') ===
-      undefined
-    )
-      return
+    const { rule, steps } = this.#stage.vector
+    const isMade = steps.slice(0, index).some(step => step.way === 'c>p' && rpcOf(step)['id'] === id)
+    // Other vectors are about cancellations that have no effect.
+    if (isMade || !rule.startsWith('CN-')) return
     this.#bindCancelled(await this.#send('tools/call', { id }), index)
   }
 

@@ -55,8 +55,11 @@ export const servePipeClient = (reception: Reception, clock: FakeClock, channel:
 }
 
 /** The endpoint of Streamable HTTP. */
-export const serveHttpClients = (reception: Reception, clock: FakeClock) =>
-  createHttpHost({ ...around(reception, clock), principalOf: () => 'local' })
+export const serveHttpClients = (
+  reception: Reception,
+  clock: FakeClock,
+  principalOf: (request: { readonly remoteAddress: string }) => string = () => 'local',
+) => createHttpHost({ ...around(reception, clock), principalOf })
 
 /** The endpoints of HTTP+SSE. */
 export const serveSseClients = (reception: Reception, clock: FakeClock) =>

@@ -55,7 +55,8 @@ export class VectorServer {
   take(): Received {
     const received = this.#got.shift()
     if (received === undefined) throw new Mismatch(`server ${this.plan.alias} got nothing`)
-    if (received.message['id'] !== undefined) this.#exchange = received.exchange
+    const isAnswered = received.message['id'] !== undefined || received.exchange?.method === 'GET'
+    if (isAnswered) this.#exchange = received.exchange
     return received
   }
 

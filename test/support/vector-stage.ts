@@ -20,6 +20,9 @@ const DURING_CALLS = new Set(['sampling/createMessage', 'elicitation/create'])
 /** What is waited for: longer than the proxy ever lets anything rest that somebody waits for. */
 const PATIENCE_MS = [5, 10, 100, 300, 5000, 15_000]
 
+/** What the proxy gathers in one message it has by then. */
+const REST_MS = 200
+
 /** Plays one vector against the real proxy. Rejects with a Mismatch that says which step went otherwise, and how. */
 export const play = async (vector: Vector, wording: Readonly<Record<string, string>>): Promise<void> => {
   const stage = new Stage(vector, wording)
@@ -33,7 +36,7 @@ export const play = async (vector: Vector, wording: Readonly<Record<string, stri
         throw new Mismatch(`step ${index + 1} ${step.way} ${JSON.stringify(step.message)}\n${thrown.message}`)
       }
     }
-    if (!vector.isOpen) stage.expectSilence()
+    if (!vector.isOpen) await stage.rest()
     stage.expectSense()
   } finally {
     await stage.close()
@@ -96,6 +99,14 @@ export class Stage {
     if (leftOver !== undefined) throw new Mismatch(`the client got ${leftOver}`)
   }
 
+  /** Nothing more comes. */
+  async rest(): Promise<void> {
+    this.expectSilence()
+    this.clock.advance(REST_MS)
+    await settled()
+    this.expectSilence()
+  }
+
   /** Whatever was sent was a message of the revision that is spoken there. */
   expectSense(): void {
     const watches = [this.client.watch, ...this.servers.map(({ watch }) => watch)]
@@ -136,7 +147,7 @@ export class Stage {
 
   async #clientSays(step: Step, index: number): Promise<void> {
     const { id, method, params } = rpcOf(step) as { id?: unknown; method?: string; params?: Json }
-    if (method === undefined && isLabel('id', id) && !this.labels.has(id))
+    if (index === 0 && method === undefined && isLabel('id', id))
       await this.provider.question(step, id, index)
     const state = params?.['requestState']
     if (isLabel('requestState', state) && !this.labels.has(state))
@@ -179,6 +190,12 @@ export class Stage {
     await this.until(() => server.waiting.length > 0)
     if (server.waiting.length === 0 && method?.endsWith('/list')) await this.provider.list(method)
     const { message, exchange } = server.take()
+    // The proxy may read a list again; whoever asked for it is not told.
+    const isLast = !this.vector.steps
+      .slice(index + 1)
+      .some(one => one.way === 'p>s' && methodOf(one) === method)
+    if (isLast && method?.endsWith('/list'))
+      server.scripted = new Set([...server.scripted].filter(one => one !== method))
     if (message['id'] !== undefined && message['method'] !== undefined) this.open += 1
     const { http, h, body } = step.message
     if (http === undefined) {
@@ -194,7 +211,9 @@ export class Stage {
     if (body !== undefined) this.labels.match(body, withoutVersion(message))
     if (h === undefined) return
     const expected = Object.fromEntries(Object.entries(h as Json).map(([k, v]) => [k.toLowerCase(), v]))
-    const sent = Object.entries(headers).filter(([name]) => name.startsWith('mcp-') || name in expected)
+    const sent = Object.entries(headers)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => name.startsWith('mcp-') || name in expected)
     this.labels.match(expected, Object.fromEntries(sent), ['h'])
   }
 }

@@ -111,3 +111,18 @@ export const titleOf = ({ rule, client, server, note }: Vector): string =>
 /** The date of a revision, by its number in vectors. */
 export const revisionOf = (name: string): string =>
   ({ R1: '2024-11-05', R2: '2025-03-26', R3: '2025-06-18', R5: MODERN })[name] ?? '2025-11-25'
+
+/** A vector of which a part of what the proxy says is another one. */
+export const amended = (vector: Vector, at: readonly string[], is: unknown): Vector => ({
+  ...vector,
+  steps: vector.steps.map(step =>
+    step.way.startsWith('p>') ? { ...step, message: replaced(step.message, at, is) as Json } : step,
+  ),
+})
+
+/** A value with another one at a path, where it has any there. */
+const replaced = (value: unknown, [name, ...rest]: readonly string[], is: unknown): unknown => {
+  if (name === undefined) return is
+  if (typeof value !== 'object' || value === null || !(name in value)) return value
+  return { ...value, [name]: replaced((value as Json)[name], rest, is) }
+}
