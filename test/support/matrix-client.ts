@@ -21,7 +21,8 @@ export interface Door {
   readonly sessions: () => number | undefined
 }
 
-const NOWHERE: Address = { command: [], url: '', sseUrl: '', wsUrl: '', path: '' }
+/** An address of which nothing is known yet. */
+export const NOWHERE: Address = { command: [], url: '', sseUrl: '', wsUrl: '', path: '' }
 
 /** Starts a proxy of these servers; for clients on stdio it is a process of its own, which they start, else it runs here. */
 export const openDoor = async (

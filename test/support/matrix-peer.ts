@@ -45,7 +45,8 @@ export interface AnyClient {
   complete(ref: object, argument: { name: string; value: string }): Promise<Loose>
   /** Wants to hear when the tools change; before 2026-07-28 a client hears it anyway. */
   hearChanges(): Promise<void>
-  subscribe(uri: string): Promise<void>
+  subscribe(...uris: readonly string[]): Promise<void>
+  /** Ends what was begun with `subscribe` for this URI. */
   unsubscribe(uri: string): Promise<void>
   /** Wants log messages from this level on. */
   setLevel(level: 'error' | 'warning'): Promise<void>
@@ -99,8 +100,8 @@ export const legacyClient = (answers: Answers): AnyClient => {
     getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
     complete: (ref, argument) => client.complete({ ref: ref as never, argument }),
     hearChanges: () => Promise.resolve(),
-    async subscribe(uri) {
-      await client.subscribeResource({ uri })
+    async subscribe(...uris) {
+      for (const uri of uris) await client.subscribeResource({ uri })
     },
     async unsubscribe(uri) {
       await client.unsubscribeResource({ uri })
@@ -157,8 +158,8 @@ export const modernClient = (answers: Answers): AnyClient => {
     async hearChanges() {
       subscriptions.set('', await client.listen({ toolsListChanged: true }))
     },
-    async subscribe(uri) {
-      subscriptions.set(uri, await client.listen({ resourceSubscriptions: [uri] }))
+    async subscribe(...uris) {
+      subscriptions.set(uris[0] ?? '', await client.listen({ resourceSubscriptions: [...uris] }))
     },
     async unsubscribe(uri) {
       await subscriptions.get(uri)?.close()

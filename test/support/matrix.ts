@@ -10,7 +10,7 @@ import {
   type ServerKind,
   startServer,
 } from './matrix-server.js'
-import { CLIENTS, type ClientKind, MODERN_CLIENTS, transportTo } from './matrix-transports.js'
+import { type Address, CLIENTS, type ClientKind, MODERN_CLIENTS, transportTo } from './matrix-transports.js'
 import { Wire } from './matrix-wire.js'
 import type { Loose } from './raw-client.js'
 
@@ -127,6 +127,9 @@ export interface Rig {
 
 let rigs = 0
 
+/** A client that is connected to a proxy. */
+export type Connected = Pick<Rig, 'client' | 'wire' | 'asked' | 'isClosed'>
+
 /** Connects a client through a new proxy to a server, which gets the name `ALIAS`. */
 export const connectClient = async (
   t: Test,
@@ -135,6 +138,23 @@ export const connectClient = async (
   revision: Revision = NEWEST,
 ): Promise<Omit<Rig, 'pair' | 'server'>> => {
   const { address, sessions } = await openDoor(t, kind, { [ALIAS]: entry })
+  const connected = await connectTo(t, address, kind, revision)
+  const call = async (tool: string, args: object = {}, options: CallOptions = {}): Promise<string> => {
+    const { content } = await connected.client.callTool(`${ALIAS}__${tool}`, args, options)
+    return (content as { text: string }[])[0]?.text ?? ''
+  }
+  const json = async (tool: string, args?: object): Promise<unknown> => JSON.parse(await call(tool, args))
+  rigs += 1
+  return { ...connected, sessions, key: `${kind} ${rigs}`, call, json }
+}
+
+/** Connects a client to a proxy. */
+export const connectTo = async (
+  t: Test,
+  address: Address,
+  kind: ClientKind,
+  revision: Revision,
+): Promise<Connected> => {
   const transport = transportTo(address, kind, revision === MODERN)
   const wire = new Wire(transport, revision)
   const asked: { method: string; params?: unknown }[] = []
@@ -160,13 +180,7 @@ export const connectClient = async (
     await client.close()
   })
   await client.connect(transport)
-  const call = async (tool: string, args: object = {}, options: CallOptions = {}): Promise<string> => {
-    const { content } = await client.callTool(`${ALIAS}__${tool}`, args, options)
-    return (content as { text: string }[])[0]?.text ?? ''
-  }
-  const json = async (tool: string, args?: object): Promise<unknown> => JSON.parse(await call(tool, args))
-  rigs += 1
-  return { client, wire, asked, sessions, key: `${kind} ${rigs}`, isClosed: () => isClosed, call, json }
+  return { client, wire, asked, isClosed: () => isClosed }
 }
 
 /** Something that must work whatever carries it. */

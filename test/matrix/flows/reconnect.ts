@@ -41,7 +41,7 @@ export const reconnect: Flow = {
   title: 'a server that dies under load comes back, and its clients stay',
   run: async rig => {
     const { pair, client, wire, server, json, call, sessions, isClosed } = rig
-    await client.setLevel('error')
+    await client.setLevel('warning')
     await client.subscribe(URI)
     await call('level')
     const { pid } = await json('state')
@@ -55,7 +55,7 @@ export const reconnect: Flow = {
     // A subscriber is told that it may have missed something once its subscription is renewed.
     const { params } = await wire.hears(({ method }) => method === 'notifications/resources/updated', from)
     assert.equal(params.uri, URI)
-    assert.equal(await call('level'), 'error')
+    assert.equal(await call('level'), 'warning')
     const state = await json('state')
     assert.notEqual(state.pid, pid)
     assert.deepEqual(state.subscribed, ['file:///1'])
