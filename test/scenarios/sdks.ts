@@ -1,0 +1,205 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { BIN } from '../support/cli.js'
+import { startServer } from '../support/matrix-server.js'
+import { startProxy } from '../support/proxies.js'
+import type { Loose } from '../support/raw-client.js'
+
+// The official clients of every age, each with the transport of its days.
+
+/** A client of some SDK, as far as all of them have it. */
+interface OldClient {
+  connect(transport: unknown): Promise<void>
+  setRequestHandler(what: unknown, answer: (request: Loose) => Promise<object>): void
+  listTools(params?: object): Promise<Loose>
+  listPrompts(params?: object): Promise<Loose>
+  listResources(params?: object): Promise<Loose>
+  callTool(params: object, schema?: unknown, options?: object): Promise<Loose>
+  readResource(params: object): Promise<Loose>
+  getPrompt(params: object): Promise<Loose>
+  close(): Promise<void>
+}
+
+/** Where the proxy is. */
+interface Place {
+  readonly command: readonly string[]
+  readonly url: string
+  readonly sseUrl: string
+  readonly wsUrl: string
+}
+
+interface Sdk {
+  readonly open: (place: Place) => Promise<{ client: OldClient; transport: unknown; sampling: unknown }>
+  /** A tool is called by its parameters and options, without the schema of its result. */
+  readonly isNew?: boolean
+}
+
+const INFO = { name: 'test', version: '1' }
+const CAPABILITIES = { capabilities: { sampling: {} } }
+const SAMPLED = { role: 'assistant', content: { type: 'text', text: 'a haiku' }, model: 'test' }
+const SERVERS = ['legacy', 'legacyhttp', 'modern', 'modernhttp']
+const REVISIONS: Readonly<Record<string, string>> = { modern: '2026-07-28', modernhttp: '2026-07-28' }
+
+/** A package of SDK v1 with one of its transports. */
+const v1 = (
+  client: () => Promise<{ Client: unknown }>,
+  types: () => Promise<{ CreateMessageRequestSchema: unknown }>,
+  transport: (place: Place) => Promise<unknown>,
+): Sdk => ({
+  open: async place => {
+    const { Client } = (await client()) as { Client: new (info: object, options: object) => OldClient }
+    const { CreateMessageRequestSchema: sampling } = await types()
+    return { client: new Client(INFO, CAPABILITIES), transport: await transport(place), sampling }
+  },
+})
+
+const v2 = (mode: 'legacy' | 'auto' | { pin: string }): Sdk => ({
+  isNew: true,
+  open: async ({ url }) => {
+    const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+    const client = new Client(INFO, { ...CAPABILITIES, versionNegotiation: { mode } }) as unknown as OldClient
+    return {
+      client,
+      transport: new StreamableHTTPClientTransport(new URL(url)),
+      sampling: 'sampling/createMessage',
+    }
+  },
+})
+
+const SDKS: Readonly<Record<string, Sdk>> = {
+  '1.0.4 on stdio': v1(
+    () => import('sdk-1.0.4/client/index.js'),
+    () => import('sdk-1.0.4/types.js'),
+    async ({ command: [command = '', ...args] }) => {
+      const { StdioClientTransport } = await import('sdk-1.0.4/client/stdio.js')
+      return new StdioClientTransport({ command, args, stderr: 'ignore' })
+    },
+  ),
+  '1.7.0 over HTTP+SSE': v1(
+    () => import('sdk-1.7.0/client/index.js'),
+    () => import('sdk-1.7.0/types.js'),
+    async ({ sseUrl }) => new (await import('sdk-1.7.0/client/sse.js')).SSEClientTransport(new URL(sseUrl)),
+  ),
+  '1.11.4 over Streamable HTTP': v1(
+    () => import('sdk-1.11.4/client/index.js'),
+    () => import('sdk-1.11.4/types.js'),
+    async ({ url }) => {
+      const { StreamableHTTPClientTransport } = await import('sdk-1.11.4/client/streamableHttp.js')
+      return new StreamableHTTPClientTransport(new URL(url))
+    },
+  ),
+  '1.13.3 over Streamable HTTP': v1(
+    () => import('sdk-1.13.3/client/index.js'),
+    () => import('sdk-1.13.3/types.js'),
+    async ({ url }) => {
+      const { StreamableHTTPClientTransport } = await import('sdk-1.13.3/client/streamableHttp.js')
+      return new StreamableHTTPClientTransport(new URL(url))
+    },
+  ),
+  '1.20.2 over WebSocket': v1(
+    () => import('sdk-1.20.2/client/index.js'),
+    () => import('sdk-1.20.2/types.js'),
+    async ({ wsUrl }) => {
+      // The SDK takes the one of the platform, which Node has from 22 on.
+      ;(globalThis as { WebSocket: unknown }).WebSocket ??= WebSocket
+      const { WebSocketClientTransport } = await import('sdk-1.20.2/client/websocket.js')
+      return new WebSocketClientTransport(new URL(wsUrl))
+    },
+  ),
+  '1.25.3 over Streamable HTTP': v1(
+    () => import('sdk-1.25.3/client/index.js'),
+    () => import('sdk-1.25.3/types.js'),
+    async ({ url }) => {
+      const { StreamableHTTPClientTransport } = await import('sdk-1.25.3/client/streamableHttp.js')
+      return new StreamableHTTPClientTransport(new URL(url))
+    },
+  ),
+  '1.32.2 over Streamable HTTP': v1(
+    () => import('@modelcontextprotocol/sdk/client/index.js'),
+    () => import('@modelcontextprotocol/sdk/types.js'),
+    async ({ url }) => {
+      const { StreamableHTTPClientTransport } = await import(
+        '@modelcontextprotocol/sdk/client/streamableHttp.js'
+      )
+      return new StreamableHTTPClientTransport(new URL(url))
+    },
+  ),
+  '2.4.0 in its mode legacy': v2('legacy'),
+  '2.4.0 in its mode auto': v2('auto'),
+  '2.4.0 in its mode modern': v2({ pin: '2026-07-28' }),
+}
+
+const SAMPLING = {
+  method: 'sampling/createMessage',
+  params: { messages: [{ role: 'user', content: { type: 'text', text: 'Write' } }], maxTokens: 5 },
+}
+
+/** Lists, reads, fills in and calls what a server has, and lets it ask. */
+const session = async (t: Test, client: OldClient, alias: string, isNew: boolean): Promise<void> => {
+  const call = async (tool: string, args: object, options: object = {}): Promise<Loose> => {
+    const params = { name: `${alias}__${tool}`, arguments: args }
+    const answer = isNew
+      ? await client.callTool(params, options)
+      : await client.callTool(params, undefined, options)
+    return JSON.parse(answer.content[0].text)
+  }
+  t.same(await call('echo', { a: 'é' }), { a: 'é' }, `${alias}: a tool`)
+  const key = `${t.name} ${alias}`
+  t.match(await call('ask', { ...SAMPLING, key }), SAMPLED, `${alias}: a sample`)
+  t.same(await call('ran', { key }), { begun: 1, done: 1 }, `${alias}: which was taken once`)
+  const uri = `${alias}+file:///2`
+  t.match(
+    await client.readResource({ uri }),
+    { contents: [{ uri, text: 'text of file:///2' }] },
+    `${alias}: a resource`,
+  )
+  const prompt = await client.getPrompt({ name: `${alias}__prompt-1`, arguments: { word: 'Ulm' } })
+  t.equal(prompt.messages[0].content.text, 'prompt-1 Ulm', `${alias}: a prompt`)
+  await t.rejects(
+    client.callTool({ name: `${alias}__fail`, arguments: {} }),
+    /it broke/,
+    `${alias}: an error`,
+  )
+}
+
+t.setTimeout(120_000)
+t.test('clients of every age list and call everything, at servers of both eras behind one proxy', async t => {
+  const entries = await Promise.all(
+    SERVERS.map(async alias => {
+      const kind = alias.endsWith('http') ? 'http' : 'stdio'
+      const { entry } = await startServer(t, kind, REVISIONS[alias] ?? '2025-11-25')
+      return [alias, entry] as const
+    }),
+  )
+  const servers = Object.fromEntries(entries)
+  const face = await startProxy(t, servers, { startupWait: '20s' }).listen({ port: 0 })
+  const file = join(t.testdir(), 'mcp.json')
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, startupWait: '20s' }))
+  const place = {
+    command: [process.execPath, BIN, 'stdio', '--config', file],
+    url: face.url,
+    sseUrl: face.sseUrl ?? '',
+    wsUrl: face.wsUrl ?? '',
+  }
+  for (const [title, { open, isNew = false }] of Object.entries(SDKS)) {
+    await t.test(title, async t => {
+      const { client, transport, sampling } = await open(place)
+      client.setRequestHandler(sampling, async () => SAMPLED)
+      await client.connect(transport)
+      t.teardown(() => client.close())
+      const names = async (page: Promise<Loose>, member: string, name: string): Promise<string[]> =>
+        (await page)[member].map((item: Loose) => item[name])
+      const tools = await names(client.listTools(), 'tools', 'name')
+      const prompts = await names(client.listPrompts(), 'prompts', 'name')
+      const resources = await names(client.listResources(), 'resources', 'uri')
+      for (const alias of SERVERS) {
+        t.ok(tools.includes(`${alias}__echo`), `${alias}: its tools are listed`)
+        t.ok(prompts.includes(`${alias}__prompt-5`), `${alias}: its prompts are listed`)
+        t.ok(resources.includes(`${alias}+file:///5`), `${alias}: its resources are listed`)
+        await session(t, client, alias, isNew)
+      }
+    })
+  }
+})
