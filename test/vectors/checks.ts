@@ -609,12 +609,6 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['vectors/hops.ts', 'what a schema does not allow is told'],
     ['support/matrix.ts', 'whatever the client heard is of its revision'],
   ],
-  'MI-13': [
-    [
-      'mux/asking.ts',
-      'a client that can be asked nothing reads what the server wanted, and is asked nothing',
-    ],
-  ],
   'PG-3': [
     ['eras/modern/http-host.ts', 'who wants progress, log messages or changes gets a stream, others JSON'],
   ],
