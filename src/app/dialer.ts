@@ -37,7 +37,7 @@ export const createDialer = (
   around: { readonly clock: Clock; readonly log: Logger; readonly children: Children },
 ): Dialer => {
   const byName = new Map(
-    servers.map(server => [server.name, { server, memory: new EraMemory(around.clock) }]),
+    servers.map(server => [server.name, { server, memory: new EraMemory(around.clock), nextId: counter() }]),
   )
   const shared = new Shared(around.children)
   const identity = textOf(IDENTITY)
@@ -45,7 +45,7 @@ export const createDialer = (
     dial: (name, greeting, listener, signal) => {
       const known = byName.get(name)
       if (known === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
-      const { server, memory } = known
+      const { server, memory, nextId } = known
       const options = {
         server: name,
         listener,
@@ -57,6 +57,7 @@ export const createDialer = (
         offer: offerOf(server),
         probeMs: server.timeouts.probeMs,
         memory,
+        nextId,
         timeoutMs: server.timeouts.connectMs,
         pingMs: PING_MS,
         clock: around.clock,
@@ -65,6 +66,15 @@ export const createDialer = (
       return open(server, shared, options)
     },
     close: () => shared.close(),
+  }
+}
+
+/** Counts from 1. */
+const counter = (): (() => number) => {
+  let last = 0
+  return () => {
+    last += 1
+    return last
   }
 }
 

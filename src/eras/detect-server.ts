@@ -25,6 +25,8 @@ export interface ServerLinkOptions extends LinkOptions {
   readonly probeMs: number
   /** What was found out about this server before. */
   readonly memory: EraMemory
+  /** Ids for requests that belong to no session: no two of them may have the same at one server. */
+  readonly nextId: () => number
 }
 
 // ── over a pipe ──────────────────────────────────────────────────────────────────────────────────────────
@@ -213,7 +215,8 @@ const foundBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Found => {
     case 'unreachable': {
       const { status, why } = verdict
       const words = `The server did not say what it speaks: ${why}`
-      if (status === undefined) throw new Fault('timeout', words)
+      if (status === undefined)
+        throw new Fault('timeout', `${words}; if it is an older one, say so with "era"`)
       throw new Fault('unavailable', words, { data: { httpStatus: status } })
     }
     case 'repeat':

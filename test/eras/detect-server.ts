@@ -528,6 +528,26 @@ t.test('over HTTP the question has the headers of its revision', async t => {
   t.match([link.facts.revision, link.asking, http.waiting], [MODERN, 'returned', 0])
 })
 
+t.test('requests of several connections to one server have ids of their own', async t => {
+  let last = 0
+  const nextId = (): number => {
+    last += 1
+    return last
+  }
+  const { http, open } = startHttp({ nextId })
+  const first = open()
+  await settled()
+  http.next().json({ result: DISCOVERED })
+  const links = [await first, await open()]
+  const silent = { progress: () => undefined, ended: () => undefined }
+  const request = { method: 'tools/list', params: undefined, wantsProgress: false }
+  for (const link of [...links, ...links]) link.call(request, silent)
+  t.same(
+    links.flatMap(() => [http.next().message.id, http.next().message.id]),
+    [1, 2, 3, 4],
+  )
+})
+
 t.test('the answer may be a stream that goes on', async t => {
   const { http, open } = startHttp()
   const opening = open()
@@ -615,7 +635,7 @@ t.test('neither a login nor an outage decides: 401, 503, and then a modern serve
       probe => probe.break(new Fault('unavailable', 'connection refused')),
       /^unavailable: connection refused$/,
     ],
-    [() => undefined, /^timeout: .*no answer/],
+    [() => undefined, /^timeout: .*no answer; .*"era"$/],
     [probe => probe.sse(), /^timeout/],
     [probe => probe.json({ result: DISCOVERED }), /^2026-07-28$/],
   ]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { createHttpHost } from '../../src/eras/http-host.js'
-import { EraMemory, openServerPipe } from '../../src/eras/index.js'
+import { openServerPipe } from '../../src/eras/index.js'
 import { servePipe } from '../../src/eras/pipe-host.js'
 import { createSseHost } from '../../src/eras/sse-host.js'
 import { Fault } from '../../src/kernel/faults.js'
@@ -18,6 +18,7 @@ import { FakeResponder, httpRequest } from '../support/fake-http.js'
 import { FakeAsk, FakeReception, IDENTITY } from '../support/fake-reception.js'
 import { holds } from '../support/fuzz.js'
 import { mutated, values } from '../support/json-documents.js'
+import { linkOptions } from '../support/link-options.js'
 import { messages } from '../support/odd-messages.js'
 
 const log = silentLogger
@@ -326,23 +327,17 @@ void holds(
         }
         return Promise.resolve(far.channel)
       }
-      const info = textOf({ name: 'p', version: '1' })
-      const opening = openServerPipe(connect, {
-        server: 's',
+      const around = linkOptions({
         listener: { asked: ask => asks.push(ask), noticed: () => undefined, closed: () => (closed += 1) },
         capabilities: { ...NO_CAPABILITIES, roots: { listChanged: true } },
-        clientInfo: info,
-        identity: info,
-        offer: '2025-11-25',
         era,
         probeMs: 500,
-        memory: new EraMemory(clock),
         timeoutMs: 1000,
         pingMs: 5000,
-        signal: new AbortController().signal,
         clock,
         log,
-      }).catch((thrown: unknown) => Fault.from(thrown))
+      })
+      const opening = openServerPipe(connect, around).catch((thrown: unknown) => Fault.from(thrown))
       for (let step = 0; step < 8; step += 1) {
         await settled()
         clock.advance(500)

@@ -8,19 +8,26 @@ import type { FakeClock } from './fake-clock.js'
 /** What it takes to open a connection, with everything that a test does not care about. */
 export const linkOptions = (
   given: Partial<ServerLinkOptions> & { readonly clock: FakeClock },
-): ServerLinkOptions => ({
-  server: 's',
-  listener: { asked: () => undefined, noticed: () => undefined, closed: () => undefined },
-  capabilities: NO_CAPABILITIES,
-  clientInfo: rawText('{"name":"client","version":"1"}'),
-  identity: rawText('{"name":"proxy","version":"1"}'),
-  offer: '2025-11-25',
-  era: 'auto',
-  probeMs: 10_000,
-  timeoutMs: 60_000,
-  pingMs: Number.POSITIVE_INFINITY,
-  signal: new AbortController().signal,
-  memory: new EraMemory(given.clock),
-  log: silentLogger,
-  ...given,
-})
+): ServerLinkOptions => {
+  let last = 0
+  return {
+    server: 's',
+    listener: { asked: () => undefined, noticed: () => undefined, closed: () => undefined },
+    capabilities: NO_CAPABILITIES,
+    clientInfo: rawText('{"name":"client","version":"1"}'),
+    identity: rawText('{"name":"proxy","version":"1"}'),
+    offer: '2025-11-25',
+    era: 'auto',
+    probeMs: 10_000,
+    timeoutMs: 60_000,
+    pingMs: Number.POSITIVE_INFINITY,
+    signal: new AbortController().signal,
+    memory: new EraMemory(given.clock),
+    nextId: () => {
+      last += 1
+      return last
+    },
+    log: silentLogger,
+    ...given,
+  }
+}

@@ -7,6 +7,7 @@ import { FarEnd } from './channel-pair.js'
 import { FakeClock, settled } from './fake-clock.js'
 import { FakeHttp } from './fake-http.js'
 import { shown } from './fake-reception.js'
+import { linkOptions } from './link-options.js'
 import { recordedLog } from './recorded-channel.js'
 
 export const MODERN = '2026-07-28'
@@ -103,7 +104,8 @@ export const modernOnHttp = (capabilities?: object) => {
   const all = around()
   const http = new FakeHttp()
   const to = { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } }
-  const link = openModernHttp(http, to, all.options(capabilities))
+  const { nextId } = linkOptions({ clock: all.clock })
+  const link = openModernHttp(http, to, { ...all.options(capabilities), nextId })
   const call = (...args: Parameters<typeof callThrough> extends [unknown, ...infer R] ? R : never) =>
     callThrough(link, ...args)
   return { ...all, http, link, call }

@@ -40,8 +40,10 @@ interface Exchange {
 export interface HttpCallerOptions {
   readonly log: Logger
   readonly clock: Clock
+  /** The id of the next request: the server may answer it beside those of other connections, and knows no sessions. */
+  readonly nextId: () => number
   /** The `inputSchema` of a tool of the server, as far as its arguments are repeated in headers. */
-  schemaOf(tool: string): JsonText | undefined
+  readonly schemaOf: (tool: string) => JsonText | undefined
 }
 
 /**
@@ -76,7 +78,7 @@ export class HttpCaller implements Conversation {
   }
 
   nextId(): number {
-    return this.#inbox.pending.nextId()
+    return this.#options.nextId()
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {

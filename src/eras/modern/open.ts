@@ -5,7 +5,7 @@ import type { RemoteAddress } from '../../rpc/http-reply.js'
 import type { HttpClient } from '../../wire/http.js'
 import { factsOf } from './discovered.js'
 import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
-import { HttpCaller } from './http-caller.js'
+import { HttpCaller, type HttpCallerOptions } from './http-caller.js'
 import { ToolSchemas } from './tool-schemas.js'
 
 /** What is known of a server before it is connected, and what the connection needs. */
@@ -24,11 +24,14 @@ export const openModernPipe = (
   return link
 }
 
-/** A connection over HTTP, which is no more than where requests go. */
-export const openModernHttp = (http: HttpClient, to: RemoteAddress, options: ModernOptions): Downlink => {
+/** A connection over HTTP, which is no more than where requests go; all to one server share their ids. */
+export const openModernHttp = (
+  http: HttpClient,
+  to: RemoteAddress,
+  options: ModernOptions & Pick<HttpCallerOptions, 'nextId'>,
+): Downlink => {
   const schemas = new ToolSchemas(options.log)
   const link = new ModernDownlink(factsOf(options.discovered), schemas, options)
-  const { clock, log } = options
-  link.attach(new HttpCaller(http, to, link, { clock, log, schemaOf: tool => schemas.of(tool) }))
+  link.attach(new HttpCaller(http, to, link, { ...options, schemaOf: tool => schemas.of(tool) }))
   return link
 }

@@ -21,10 +21,6 @@ export const notAccepted = (): Fault => new Fault('invalid-params', 'Subscriptio
 export class Wishes {
   readonly #wishes = new Map<string, Wish>()
 
-  get size(): number {
-    return this.#wishes.size
-  }
-
   get uris(): ReadonlySet<string> {
     return new Set(this.#wishes.keys())
   }
