@@ -12,17 +12,8 @@ export interface Contribution extends CacheHints {
   readonly ageMs: number
 }
 
-/** What the proxy itself has to say changes only when servers come and go. */
-const DISCOVER_TTL_MS = 60_000
-
 /** Hints that let nobody keep anything. */
 export const UNCACHED: CacheHints = { ttlMs: 0, cacheScope: 'private' }
-
-/** Hints for `server/discover`: while a server has not answered yet, the next answer may say more. */
-export const discoverHints = (isComplete: boolean): CacheHints => ({
-  ttlMs: isComplete ? DISCOVER_TTL_MS : 0,
-  cacheScope: 'private',
-})
 
 /** The members of a complete result that say these hints. */
 export const hintMembers = ({ ttlMs, cacheScope }: CacheHints): readonly (readonly [string, JsonText])[] => [

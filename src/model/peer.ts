@@ -5,7 +5,14 @@ import type { Revision } from './revision.js'
 export interface ClientCapabilities {
   readonly roots: { readonly listChanged: boolean } | undefined
   readonly sampling: { readonly tools: boolean; readonly context: boolean } | undefined
-  readonly elicitation: { readonly form: boolean; readonly url: boolean } | undefined
+  readonly elicitation:
+    | {
+        readonly form: boolean
+        readonly url: boolean
+        /** It named no mode, which means forms; who is told of capabilities in the same words is told no more. */
+        readonly isBare?: boolean
+      }
+    | undefined
 }
 
 /** A peer that can be asked nothing. */

@@ -4,7 +4,6 @@ import { type JsonText, objectText, readJson } from '../../src/kernel/json-text.
 import {
   type CacheHints,
   type Contribution,
-  discoverHints,
   hintMembers,
   mergeHints,
   readCacheHints,
@@ -98,9 +97,4 @@ t.test('a list never outlives a part of it, and is never more public', async () 
       )
     }),
   )
-})
-
-t.test('what the proxy says about itself may be kept once all servers are known', async t => {
-  t.same(discoverHints(false), { ttlMs: 0, cacheScope: 'private' })
-  t.same(discoverHints(true), { ttlMs: 60_000, cacheScope: 'private' })
 })

@@ -17,23 +17,8 @@ export interface Amendment {
   readonly reason: string
 }
 
-const allKnown: Amendment = {
-  at: ['result', 'ttlMs'],
-  is: 60_000,
-  reason: 'once all servers are known, what the proxy says of itself may be kept for a minute (LC-12)',
-}
-const formSaid: Amendment = {
-  at: ['params', '_meta', 'io.modelcontextprotocol/clientCapabilities', 'elicitation'],
-  is: { form: {} },
-  reason: 'elicitation without modes means forms, and servers are told so',
-}
-
 /** Vectors that hold but for a part, by title. */
 export const AMENDMENTS: ReadonlyMap<string, Amendment> = new Map([
-  ['HS-6 R5-mixed', allKnown],
-  ['UP-14 R5-R5 one stdio process, both eras', allKnown],
-  ['MR-2 R5-R5', formSaid],
-  ['MR-3 R5-R5 server sent inputRequests without requestState', formSaid],
   [
     'UP-3 R5-R5',
     {

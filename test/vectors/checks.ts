@@ -308,10 +308,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'LC-11': [
     ['catalog/catalog.ts', 'one server that hangs, fails or is away holds up nobody beyond the wait'],
   ],
-  'LC-12': [
-    ['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none'],
-    ['model/cache-hints.ts', 'what the proxy says about itself may be kept once all servers are known'],
-  ],
+  'LC-12': [['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none']],
   'LG-2': [
     [
       'mux/log-level.ts',

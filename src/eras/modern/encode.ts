@@ -29,7 +29,9 @@ export const encodeClientCapabilities = (
       sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
     }),
     ...(elicitation && {
-      elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
+      elicitation: elicitation.isBare
+        ? {}
+        : { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
     }),
     ...(followsTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
   })

@@ -4,6 +4,7 @@ import {
   type JsonText,
   kindOf,
   memberOf,
+  membersOf,
   objectText,
   rawText,
   repeatedKey,
@@ -62,7 +63,7 @@ export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
   return {
     is: 'fine',
     envelope: {
-      capabilities: withoutRootsChanges(decodeClientCapabilities(declared)),
+      capabilities: capabilitiesOf(declared),
       declared,
       info: memberOf(meta, META.clientInfo),
       logLevel: level !== undefined && isLogLevel(level) ? level : undefined,
@@ -70,9 +71,17 @@ export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
   }
 }
 
-/** Nobody tells of changed roots in this revision: each request is answered anew (client/roots). */
-const withoutRootsChanges = (capabilities: ClientCapabilities): ClientCapabilities =>
-  capabilities.roots === undefined ? capabilities : { ...capabilities, roots: { listChanged: false } }
+/** Nobody tells of changed roots in this revision (client/roots); servers of it read `elicitation: {}` as the client means it. */
+const capabilitiesOf = (declared: JsonText): ClientCapabilities => {
+  const { roots, sampling, elicitation } = decodeClientCapabilities(declared)
+  const asked = memberOf(declared, 'elicitation')
+  const isBare = asked !== undefined && kindOf(asked) === 'object' && membersOf(asked).length === 0
+  return {
+    roots: roots && { listChanged: false },
+    sampling,
+    elicitation: elicitation && isBare ? { ...elicitation, isBare } : elicitation,
+  }
+}
 
 const problemOf = (meta: JsonText): string | undefined => {
   const missing = REQUIRED.filter(key => memberOf(meta, key) === undefined)

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json-text.js'
-import { discoverHints } from '../../model/cache-hints.js'
+import { UNCACHED } from '../../model/cache-hints.js'
 import type { Principal } from '../../model/peer.js'
 import type { HostOptions } from '../../rpc/host.js'
 import type { HttpHeaders } from '../../wire/http.js'
@@ -134,7 +134,8 @@ export class ModernUplink {
 
   async #discover(call: InboundCall): Promise<void> {
     const welcome = await this.#options.reception.welcome(call.client)
-    call.end({ kind: 'result', result: writeDiscover(welcome), hints: discoverHints(welcome.isComplete) })
+    // Servers come and go, and there is nothing to listen to that would tell who kept the answer.
+    call.end({ kind: 'result', result: writeDiscover(welcome), hints: UNCACHED })
   }
 
   /** Throws a Fault `overloaded` if there are too many clients, or requests under way. */

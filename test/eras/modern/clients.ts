@@ -53,7 +53,7 @@ t.test('a client says what it can be asked; that its roots change, nobody would 
   t.same(client?.capabilities, {
     roots: { listChanged: false },
     sampling: undefined,
-    elicitation: { form: true, url: false },
+    elicitation: { form: true, url: false, isBare: true },
   })
 })
 

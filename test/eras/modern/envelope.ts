@@ -36,7 +36,7 @@ t.test('an envelope says who sends the request and what it can be asked', async 
   t.same(envelope.capabilities, {
     roots: { listChanged: false },
     sampling: { tools: true, context: false },
-    elicitation: { form: true, url: false },
+    elicitation: { form: true, url: false, isBare: true },
   })
   t.equal(envelope.info?.toString(), info)
   t.equal(envelope.logLevel, 'warning')

@@ -185,7 +185,7 @@ t.test('server/discover tells what there is, each time anew, for as long as that
         },
         instructions: 'be nice',
         resultType: 'complete',
-        ttlMs: 60_000,
+        ttlMs: 0,
         cacheScope: 'private',
         _meta: { 'io.modelcontextprotocol/serverInfo': IDENTITY },
       },
