@@ -130,6 +130,7 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   sharing: server.sharing,
   start: server.start,
   replay: server.replay,
+  serialize: server.serialize,
   maxConnections: server.transport.kind === 'stdio' ? MAX_PROCESSES : MAX_REMOTE_SESSIONS,
   timeouts: server.timeouts,
 })

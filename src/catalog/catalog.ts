@@ -117,6 +117,16 @@ export class Catalog {
     return this.merged(list).byExposed.get(exposed)
   }
 
+  /** The tool that clients know by this name did not return what its `outputSchema` promises: it is shown without from now on. */
+  breaksOutput(exposed: string): void {
+    const item = this.find('tools', exposed)
+    const slice = item && this.#slice(item.server, 'tools')
+    const view = item && this.views.get(item.server)
+    if (slice?.known === undefined || view?.breaksOutput(item?.own ?? '') !== true) return
+    slice.known = { ...slice.known, items: view.show('tools', slice.known.walked.items) }
+    this.#isAnother('tools', false)
+  }
+
   /** Waits until a list was read from every server at least once, as far as that can be had in time. Never rejects. */
   async readOnce(list: ListName): Promise<void> {
     await this.#refresh(list, server => this.#slice(server, list)?.known === undefined)
@@ -228,9 +238,14 @@ export class Catalog {
     const items = view.show(list, walked.items)
     slice.known = { walked, items, readMs }
     if (looksSame(known?.items ?? [], items)) return
+    this.#isAnother(list, known === undefined)
+  }
+
+  /** What clients see of a merged list has become something else. */
+  #isAnother(list: ListName, isFirst: boolean): void {
     this.#merged.delete(list)
     this.#versions.set(list, this.version(list) + 1)
-    this.#options.onChanged(list, known === undefined)
+    this.#options.onChanged(list, isFirst)
   }
 
   /** What a server had is not shown any more, until it can be read again. */

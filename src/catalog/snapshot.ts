@@ -1,4 +1,4 @@
-import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
+import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ListName } from '../model/listing.js'
 import type { Server } from '../peers/server.js'
@@ -26,6 +26,9 @@ const KEYS = {
   templates: 'uriTemplate',
 } as const satisfies Record<ListName, string>
 
+/** Tools of one server whose `outputSchema` is left out. */
+const UNKEPT_MAX = 1000
+
 /** How one server's items and URIs are written for clients. */
 export class ServerView {
   readonly server: Server
@@ -33,6 +36,8 @@ export class ServerView {
   readonly tools: ToolFilter
   readonly #log: Logger
   readonly #noted = new Set<string>()
+  /** Tools that did not keep what their `outputSchema` promises. */
+  readonly #unkept = new Set<string>()
 
   constructor(server: Server, showing: Showing, log: Logger) {
     this.server = server
@@ -63,6 +68,17 @@ export class ServerView {
     return [...items.values()]
   }
 
+  /**
+   * A tool returned no structured output although it lists an `outputSchema`; clients refuse such a result (server/tools,
+   * "Output Schema"). From now on it is shown without. False if it was before.
+   */
+  breaksOutput(own: string): boolean {
+    if (this.#unkept.has(own) || this.#unkept.size >= UNKEPT_MAX) return false
+    this.#unkept.add(own)
+    this.#note('tools', own, 'it returned no structured output: its outputSchema is no longer shown')
+    return true
+  }
+
   #showOne(list: ListName, raw: JsonText): Item | undefined {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
@@ -72,7 +88,9 @@ export class ServerView {
     const own = stringOf(memberOf(repaired.item, KEYS[list])) ?? ''
     for (const note of repaired.notes) this.#note(list, own, note)
     if (list === 'tools' && !this.tools.isAllowed(own)) return undefined
-    const text = list === 'tools' ? this.tools.overridden(own, repaired.item) : repaired.item
+    const kept =
+      this.#unkept.has(own) && list === 'tools' ? withoutMember(repaired.item, 'outputSchema') : repaired.item
+    const text = list === 'tools' ? this.tools.overridden(own, kept) : kept
     const exposed = list === 'tools' || list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'tools' || list === 'prompts' ? exposed : undefined
     return { server: this.server, own, exposed, text: rewriteItem(list, text, { name, uri: this.exposeUri }) }

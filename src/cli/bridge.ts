@@ -89,6 +89,7 @@ export const bridge: Verb<Flags> = {
       protocolVersion: undefined,
       timeouts: DEFAULTS.timeouts,
       replay: DEFAULTS.replay,
+      serialize: DEFAULTS.serialize,
     }
     const config: ProxyConfig = {
       servers: [server],

@@ -24,6 +24,8 @@ export const DEFAULTS = {
   era: 'auto' as Era,
   // What a tool says about itself is believed only where somebody says so.
   replay: false,
+  // It makes one client wait for another.
+  serialize: false,
   // A process is dear and shared by all sessions of one user; a session of an HTTP server is cheap.
   sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
   timeouts: {

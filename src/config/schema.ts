@@ -136,6 +136,11 @@ const own = {
       'Whether a tool that says that it only reads, or may be called twice (readOnlyHint, idempotentHint), is called again if its call was lost while a person was asked.',
     default: DEFAULTS.replay,
   }),
+  serialize: flag().optional().meta({
+    description:
+      'Whether clients that share a connection to this server and can be asked something call it one after the other, so that its questions find their person.',
+    default: DEFAULTS.serialize,
+  }),
   disabled: flag().optional().meta({ description: 'Leaves this server out.', default: false }),
   enabled: flag().optional().meta({ description: 'The opposite of disabled.', default: true }),
 }

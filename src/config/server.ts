@@ -48,6 +48,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     protocolVersion: values.protocolVersion,
     timeouts,
     replay: values.replay ?? DEFAULTS.replay,
+    serialize: values.serialize ?? DEFAULTS.serialize,
     written: reach.written,
   }
   return { is: 'ready', config, members: folded }

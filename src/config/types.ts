@@ -118,6 +118,8 @@ export interface ServerConfig {
   readonly timeouts: Timeouts
   /** Whether tools that say that they may be called twice are, if a call is lost while a person is asked. */
   readonly replay: boolean
+  /** Whether clients that share a connection take turns. */
+  readonly serialize: boolean
   /** What stands in the file, before variables were expanded; only for printing. */
   readonly written?: ServerWritten
 }

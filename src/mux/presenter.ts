@@ -3,6 +3,7 @@ import type { Owners } from '../catalog/owners.js'
 import { repairResult } from '../catalog/repair.js'
 import { rewriteUris } from '../catalog/rewrite.js'
 import { Fault } from '../kernel/faults.js'
+import { mayHold } from '../kernel/json-edit.js'
 import {
   at,
   type JsonText,
@@ -69,6 +70,7 @@ export class Presenter {
     const { catalog, owners } = this.#context
     // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
+    if (call.method === 'tools/call') this.#checkOutput(call, result)
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, result, connection.link?.facts.revision)
     return resulted(
@@ -77,6 +79,16 @@ export class Presenter {
         return view.exposeUri(uri)
       }),
     )
+  }
+
+  /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
+  #checkOutput({ params }: Call, result: JsonText): void {
+    if (mayHold(result, '"structuredContent"') || memberOf(result, 'isError')?.toString('latin1') === 'true')
+      return
+    const name = params && stringOf(memberOf(params, 'name'))
+    const tool = name === undefined ? undefined : this.#context.catalog.find('tools', name)
+    if (name === undefined || tool === undefined || !mayHold(tool.text, '"outputSchema"')) return
+    if (memberOf(tool.text, 'outputSchema') !== undefined) this.#context.catalog.breaksOutput(name)
   }
 
   #error(live: LiveCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {

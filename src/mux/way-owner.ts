@@ -14,6 +14,7 @@ import type { LogLevels } from './log-level.js'
 import { NO_COMPLETIONS } from './presenter.js'
 import { bare, type Resumed, type Retry } from './retries.js'
 import { stillWanted } from './still-wanted.js'
+import { Turns } from './turns.js'
 
 /** How long a task is to live: as long as a person may take to answer a question. */
 const TASK_TTL_MS = 600_000
@@ -38,13 +39,17 @@ export interface WayToOwnerContext {
 export class WayToOwner {
   readonly #context: WayToOwnerContext
   readonly #liveContext: LiveCallContext
+  readonly #turns = new Turns()
 
   constructor(context: WayToOwnerContext) {
     this.#context = context
     this.#liveContext = {
       nowMs: () => context.nowMs(),
       prepare: live => this.#prepare(live),
-      forget: call => context.calls.remove(call),
+      forget: call => {
+        context.calls.remove(call)
+        this.#turns.leave(call)
+      },
       present: (call, outcome) => context.asking.presenter.present(call, outcome),
     }
   }
@@ -128,7 +133,12 @@ export class WayToOwner {
   }
 
   /** What must be known and done at the server before a call is sent there; undefined if nothing has to be waited for. */
-  #prepare({ connection, call }: LiveCall): Promise<unknown> | undefined {
+  #prepare(live: LiveCall): Promise<unknown> | undefined {
+    const turn = takesTurns(live) ? this.#turns.turn(live) : undefined
+    return turn === undefined ? this.#ready(live) : turn.then(() => this.#ready(live))
+  }
+
+  #ready({ connection, call }: LiveCall): Promise<unknown> | undefined {
     const { catalog, levels } = this.#context
     const ready = levels.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
@@ -173,6 +183,13 @@ export class WayToOwner {
     })
     return { own, run: (link, live) => asking.asks.undertake(live, link, requestFor(link)) }
   }
+}
+
+/** Whether a call may be why its server asks somebody, where it could also be another client's. */
+const takesTurns = ({ connection, call: { client } }: LiveCall): boolean => {
+  const { roots, sampling, elicitation } = client.capabilities
+  const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
+  return connection.server.serialize && connection.link?.asking === 'pushed' && canBeAsked
 }
 
 /** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */

@@ -11,6 +11,8 @@ export interface ServerOptions {
   readonly start: 'lazy' | 'eager'
   /** Whether tools that say that it does no harm may be called again if a call is lost while its client is asked. */
   readonly replay: boolean
+  /** Whether clients that share a connection take turns, so that a question of the server can only be for one of them. */
+  readonly serialize: boolean
   /** How many connections may be open at a time; each of a program on this machine is a process of its own. */
   readonly maxConnections: number
   readonly timeouts: {

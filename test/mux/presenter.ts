@@ -199,3 +199,40 @@ t.test('the URI in the error for a resource is the one that its client wrote', a
   world.server('a').last('tools/call').refuse(-32002, 'm', { uri: 'mem:r' })
   t.match(call.ended, { data: { uri: 'mem:r' } }, 'other requests name no resource')
 })
+
+// ── promises of tools ──
+
+t.test(
+  'a tool that returns no structured output although it promised some is listed without the promise',
+  async t => {
+    const outputSchema = { type: 'object', properties: { n: { type: 'number' } } }
+    const world = new World({ a: { tools: [tool('x', { outputSchema }), tool('y', { outputSchema })] } })
+    const client = await world.client()
+    const listed = async (): Promise<unknown[]> =>
+      ((await client.get('tools/list')) as { result: { tools: object[] } }).result.tools.map(
+        one => 'outputSchema' in one,
+      )
+    t.same(await listed(), [true, true])
+    const answer = (name: string, result: object): FakeCall => {
+      const call = client.call('tools/call', { name })
+      world.server('a').last('tools/call').answer(result)
+      return call
+    }
+    const text = { content: [{ type: 'text', text: 'no' }] }
+    t.same(answer('a__x', { ...text, isError: true }).ended, { result: { ...text, isError: true } })
+    t.same(answer('a__y', { ...text, structuredContent: { n: 1 } }).ended, {
+      result: { ...text, structuredContent: { n: 1 } },
+    })
+    await world.pass(50)
+    t.same([await listed(), client.heard('notifications/tools/list_changed')], [[true, true], []])
+    t.same(answer('a__x', text).ended, { result: text }, 'the result itself passes')
+    await world.pass(50)
+    t.equal(client.heard('notifications/tools/list_changed').length, 1)
+    t.same(await listed(), [false, true])
+    answer('a__x', text)
+    world.server('a').link.notice('notifications/tools/list_changed')
+    await world.pass(50)
+    t.same(await listed(), [false, true], 'and so it stays')
+    t.equal(client.heard('notifications/tools/list_changed').length, 1)
+  },
+)

@@ -1,10 +1,20 @@
 /** Tests that show what the checks about questions across the eras, and about tasks, say: file below test/ and title. */
 export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  'AT-8': [
+    ['mux/turns.ts', 'of clients that share a server one calls at a time, in the order in which they came'],
+    ['mux/turns.ts', 'ten questions to two clients that call at the same time all find their person'],
+  ],
   'CN-6': [
     ['mux/task-driver.ts', 'a cancelled call of a task is cancelled in the way of tasks, and in no other'],
     [
       'mux/task-driver.ts',
       'a task that was asked for is cancelled when its name is known, a plain call at once',
+    ],
+  ],
+  'CT-39': [
+    [
+      'mux/presenter.ts',
+      'a tool that returns no structured output although it promised some is listed without the promise',
     ],
   ],
   'MI-1': [

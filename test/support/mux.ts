@@ -132,6 +132,7 @@ export class FakeServer {
       maxConnections: 1000,
       start: 'lazy',
       replay: false,
+      serialize: false,
       timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
       ...this.script.options,
     }

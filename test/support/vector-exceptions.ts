@@ -45,8 +45,6 @@ export const EXCEPTIONS: ReadonlyMap<string, Exception> = new Map([
 
 /** Checks that no test can show, because what they are about is not there, by rule. */
 export const CHECK_EXCEPTIONS: ReadonlyMap<string, Exception> = new Map([
-  ['AT-8', { kind: 'not built', reason: 'calls on a shared connection are not serialized' }],
-  ['CT-39', { kind: 'not built', reason: 'an outputSchema that a server breaks stays listed' }],
   ['HD-12', { kind: 'not built', reason: 'there is no rate limit' }],
   ['MI-13', { kind: 'deliberate', reason: 'there is no face for older clients without sessions' }],
   ['MO-19', { kind: 'not built', reason: 'there is no registry of replicas' }],

@@ -29,6 +29,7 @@ export const createMux = (
       maxConnections: 1000,
       start: 'lazy',
       replay: false,
+      serialize: false,
       timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
     })),
     showingOf: () => ({ ...SHOWN, uris: 'preserve' }),

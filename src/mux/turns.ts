@@ -1,0 +1,61 @@
+import type { Client } from '../model/links.js'
+import type { Connection } from '../peers/connection.js'
+import type { LiveCall } from './live-call.js'
+
+interface Waiting {
+  readonly live: LiveCall
+  readonly admit: () => void
+}
+
+interface Line {
+  /** Whose turn it is. */
+  holder: Client | undefined
+  readonly running: Set<LiveCall>
+  readonly waiting: Waiting[]
+}
+
+/**
+ * Clients that share a connection, one at a time: whatever its server asks meanwhile can only be for the one whose turn it is.
+ * A client may have several calls under way, but none that came after somebody else's who waits.
+ */
+export class Turns {
+  readonly #lines = new Map<Connection, Line>()
+
+  /** Resolves when a call may be sent; undefined if that is now. It holds its client's turn until it leaves. */
+  turn(live: LiveCall): Promise<void> | undefined {
+    const { client } = live.call
+    const line = this.#lines.get(live.connection) ?? { holder: undefined, running: new Set(), waiting: [] }
+    this.#lines.set(live.connection, line)
+    // One that is sent again has its turn already.
+    if (line.running.has(live)) return undefined
+    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === client)) {
+      line.holder = client
+      line.running.add(live)
+      return undefined
+    }
+    return new Promise(resolve => line.waiting.push({ live, admit: resolve }))
+  }
+
+  /** A call is over, or is not wanted any more. */
+  leave(live: LiveCall): void {
+    const line = this.#lines.get(live.connection)
+    if (line === undefined) return
+    const place = line.waiting.findIndex(waiting => waiting.live === live)
+    if (place >= 0) line.waiting.splice(place, 1)
+    line.running.delete(live)
+    if (line.running.size > 0) return
+    const [first] = line.waiting
+    if (first === undefined) this.#lines.delete(live.connection)
+    else this.#admit(line, first.live.call.client)
+  }
+
+  /** Lets those in who stand in front, as long as they are of one client. */
+  #admit(line: Line, client: Client): void {
+    line.holder = client
+    for (let next = line.waiting[0]; next?.live.call.client === client; next = line.waiting[0]) {
+      line.waiting.shift()
+      line.running.add(next.live)
+      next.admit()
+    }
+  }
+}
