@@ -48,7 +48,7 @@ t.test('ten questions to two clients that call at the same time all find their p
   for (let n = 0; n < 5; n += 1) clients.map(call)
   for (let n = 0; n < 10; n += 1) {
     const request = server.got('tools/call')[n]
-    const of = (request?.params as { arguments: { of: number } }).arguments.of
+    const of = (request?.params as { arguments: { of: number } } | undefined)?.arguments.of
     const ask = server.link.ask('elicitation/create', FORM)
     const asked = clients.filter(client => client.asked.length > 0)
     t.same(
