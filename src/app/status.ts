@@ -16,7 +16,7 @@ export interface ServerStatus {
   readonly name: string
   readonly alias: string
   /** That of its best connection. */
-  readonly state: 'idle' | 'starting' | 'ready' | 'backoff'
+  readonly state: 'idle' | 'starting' | 'ready' | 'draining' | 'backoff'
   /** For how long. */
   readonly stateMs: number
   readonly transport: ServerConfig['transport']['kind']
@@ -47,7 +47,7 @@ export interface StatusContext {
   readonly startedMs: number
 }
 
-const ORDER = ['ready', 'starting', 'backoff', 'idle'] as const
+const ORDER = ['ready', 'starting', 'backoff', 'draining', 'idle'] as const
 
 /** How a server is at this moment. */
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
@@ -79,7 +79,7 @@ const stateOf = (best: Connection | undefined, nowMs: number) => {
   return {
     state: state.at,
     stateMs: Math.round(nowMs - sinceMs),
-    failures: state.at === 'idle' ? 0 : state.failures,
+    failures: 'failures' in state ? state.failures : 0,
   }
 }
 

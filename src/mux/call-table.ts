@@ -30,6 +30,7 @@ export class CallTable {
     }
     calls.add(call)
     this.#size += 1
+    call.connection.callBegan()
     this.#tick ??= this.#clock.every(TICK_MS, () => this.#checkTimes())
   }
 
@@ -37,6 +38,7 @@ export class CallTable {
     const calls = this.#byConnection.get(call.connection)
     if (calls?.delete(call) !== true) return
     this.#size -= 1
+    call.connection.callEnded()
     if (calls.size === 0) this.#byConnection.delete(call.connection)
   }
 

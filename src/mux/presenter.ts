@@ -72,7 +72,7 @@ export class Presenter {
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
     if (call.method === 'tools/call') this.#checkOutput(call, result)
     const view = catalog.viewOf(connection.server)
-    const repaired = repairResult(call.method, result, connection.link?.facts.revision)
+    const repaired = repairResult(call.method, result, connection.facts?.revision)
     return resulted(
       rewriteUris(call.method, repaired, uri => {
         if (view.showing.uris === 'preserve') owners.saw(view.server, uri)
@@ -143,5 +143,5 @@ export class Presenter {
 /** A server of 2024-11-05 without completions: it had no capability to say so. */
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
   call.method === 'completion/complete' &&
-  connection.link?.facts.revision === '2024-11-05' &&
+  connection.facts?.revision === '2024-11-05' &&
   memberOf(error, 'code')?.toString('latin1') === '-32601'

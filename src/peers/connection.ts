@@ -1,10 +1,13 @@
 import { backoffMs } from '../kernel/backoff.js'
 import type { Clock, Timer } from '../kernel/clock.js'
+import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
+import { withLimit } from '../kernel/with-limit.js'
 import type { Ask, Asking, Client, DownCall, Downlink, DownlinkListener } from '../model/links.js'
 import { failed } from '../model/outcome.js'
+import type { ServerFacts } from '../model/peer.js'
 import type { Dial, Greeting } from './dial.js'
 import type { ServerOptions } from './options.js'
 import { failuresSoFar, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
@@ -65,11 +68,16 @@ export class Connection {
   #lastLoss: Loss | undefined
   #link: Downlink | undefined
   #asking: Asking | undefined
+  #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
   #attempt: Attempt | undefined
   #restart: Timer | undefined
   #isClosed = false
+  #isRetired = false
+  /** Calls of clients that are to be answered over it. */
+  #underWay = 0
+  #quiet: Deferred<void> | undefined
   #everClients = 0
   #firstClient: Client | undefined
   #idleSinceMs: number
@@ -99,6 +107,11 @@ export class Connection {
   /** How the server asked when it was last there: what may be shared depends on it. */
   get asking(): Asking | undefined {
     return this.#asking
+  }
+
+  /** What the server said about itself when it was last there. */
+  get facts(): ServerFacts | undefined {
+    return this.#facts
   }
 
   /** The link while the server can be asked. */
@@ -141,13 +154,39 @@ export class Connection {
    * `unavailable` that names the server, at once while the next attempt is not due.
    */
   open(): Promise<Downlink> {
+    if (this.#isClosed || this.#isRetired) return Promise.reject(this.#unreachable(stopped()))
     if (this.link !== undefined) return Promise.resolve(this.link)
     if (this.#opening !== undefined) return this.#opening
-    if (this.#isClosed) return Promise.reject(this.#unreachable(stopped()))
     if (this.#state.at === 'backoff' && this.#context.clock.nowMs() < this.#state.untilMs) {
       return Promise.reject(this.#unreachable(this.#state.why))
     }
     return this.#start()
+  }
+
+  /** A call of a client is to be answered over this connection. */
+  callBegan(): void {
+    this.#underWay += 1
+  }
+
+  /** Such a call is over. */
+  callEnded(): void {
+    this.#underWay -= 1
+    if (this.#underWay === 0) this.#quiet?.resolve()
+  }
+
+  /**
+   * Takes no more calls, lets those under way finish for up to `limitMs` altogether, then closes; calls that wait for its start
+   * are under way. Never rejects.
+   */
+  async drain(limitMs: number): Promise<void> {
+    this.#isRetired = true
+    this.#restart?.cancel()
+    this.#step({ is: 'retire' })
+    if (this.#underWay > 0) {
+      this.#quiet = new Deferred()
+      await withLimit(this.#quiet.promise, limitMs, this.#context.clock)
+    }
+    await this.close()
   }
 
   /** Stops the server for good; what is under way ends with a fault. Never rejects. */
@@ -180,6 +219,7 @@ export class Connection {
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
       this.#asking = link.asking
+      this.#facts = link.facts
       if (this.#sendAway())
         throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
     } catch (thrown) {
@@ -192,6 +232,11 @@ export class Connection {
     this.#opening = undefined
     this.#link = link
     this.#step({ is: 'ready' })
+    // Retired while it started: only for those who waited for it.
+    if (this.#isRetired) {
+      this.#step({ is: 'retire' })
+      return link
+    }
     log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
     listener.ready(this)
     return link
@@ -234,7 +279,7 @@ export class Connection {
 
   #closed(attempt: Attempt, why: Fault): void {
     attempt.died = why
-    if (attempt !== this.#attempt || this.#state.at !== 'ready') return
+    if (attempt !== this.#attempt || (this.#state.at !== 'ready' && this.#state.at !== 'draining')) return
     this.#link = undefined
     this.#lost(why)
     this.#context.log.warn({ server: this.server.name, why: why.message }, 'lost a server')
@@ -253,6 +298,7 @@ export class Connection {
 
   /** Whether anybody would miss the server. */
   #isNeeded(): boolean {
+    if (this.#isRetired) return false
     return this.clients.size > 0 || this.server.start === 'eager' || this.#context.listener.isKept(this)
   }
 

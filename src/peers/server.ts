@@ -68,6 +68,7 @@ export class Server {
 
   /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
   connectionFor(client: Client): Connection {
+    this.#checkServed()
     const known = this.#byClient.get(client)
     // Whoever has one that works keeps it, and what was sent on it is not cut off.
     if (known?.link !== undefined && known.clients.has(client)) return known
@@ -84,6 +85,7 @@ export class Server {
 
   /** Any link that can be asked about the server itself, preferably one that is open. Rejects with a Fault. */
   anyLink(): Promise<Downlink> {
+    this.#checkServed()
     const connections = [...this.#connections.values()]
     const best =
       connections.find(connection => connection.link !== undefined) ??
@@ -116,6 +118,15 @@ export class Server {
     }
   }
 
+  /**
+   * Serves nobody any more: calls under way may finish for up to `limitMs`, then its connections are closed. Never rejects.
+   */
+  async drain(limitMs: number): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#connections.values()].map(connection => connection.drain(limitMs)))
+    await this.close()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     const connections = [...this.#connections.values()]
@@ -146,7 +157,6 @@ export class Server {
   }
 
   #connection(share: Share): Connection {
-    if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
     let connection = this.#connections.get(share.key)
     if (connection === undefined) {
       if (this.#connections.size >= this.options.maxConnections) {
@@ -158,6 +168,10 @@ export class Server {
       this.#connections.set(share.key, connection)
     }
     return connection
+  }
+
+  #checkServed(): void {
+    if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
   }
 
   #end(key: string): void {

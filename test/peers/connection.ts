@@ -343,3 +343,100 @@ t.test('a connection remembers since when it is in its state, and why it was las
   t.equal(connection.sinceMs, startMs + 3000)
   t.equal(connection.lastLoss?.atMs, startMs + 1000, 'also when it works again')
 })
+
+// ── being retired ──
+
+t.test(
+  'a connection that is retired takes no more calls, and ends when those under way are over',
+  async t => {
+    const { server, connection, heard, pass } = create()
+    await connection.open()
+    connection.callBegan()
+    connection.callBegan()
+    let isOver = false
+    const draining = connection.drain(10_000).then(() => {
+      isOver = true
+    })
+    await pass(1000)
+    t.equal(connection.state.at, 'draining')
+    t.equal(connection.link, undefined)
+    t.match(connection.facts, { revision: '2025-11-25' }, 'what comes of the calls is still read right')
+    t.match(await opened(connection), /^unavailable: Server a is not reachable: it was stopped$/)
+    connection.callEnded()
+    await pass(1000)
+    t.notOk(server.link.isClosed)
+    connection.callEnded()
+    await draining
+    t.ok(isOver)
+    t.ok(server.link.isClosed)
+    t.equal(connection.state.at, 'idle')
+    t.same(heard, ['ready'])
+  },
+)
+
+t.test('calls that take too long do not keep a retired connection', async t => {
+  const { server, connection, clock, pass } = create()
+  await connection.open()
+  connection.callBegan()
+  const draining = connection.drain(10_000)
+  await pass(9999)
+  t.notOk(server.link.isClosed)
+  await pass(1)
+  await draining
+  t.ok(server.link.isClosed)
+  t.equal(clock.pending, 0)
+})
+
+t.test('a connection that is retired while it starts still serves those who wait for it', async t => {
+  const { server, connection, pass } = create()
+  server.dialling = 'hang'
+  connection.callBegan()
+  const waiting = opened(connection)
+  const draining = connection.drain(10_000)
+  server.admit()
+  t.equal(await waiting, 'open')
+  t.equal(connection.state.at, 'draining')
+  t.match(await opened(connection), /it was stopped/)
+  connection.callEnded()
+  await draining
+  t.ok(server.link.isClosed)
+  await pass(60_000)
+  t.equal(server.greetings.length, 1)
+})
+
+t.test('nobody waits for a retired connection that nobody uses, or that breaks', async t => {
+  const unused = create()
+  await unused.connection.open()
+  await unused.connection.drain(10_000)
+  t.ok(unused.server.link.isClosed)
+
+  const broken = create()
+  broken.connection.join(broken.client)
+  await broken.connection.open()
+  broken.connection.callBegan()
+  const draining = broken.connection.drain(10_000)
+  broken.server.link.drop()
+  broken.connection.callEnded()
+  await draining
+  await broken.pass(60_000)
+  t.equal(broken.server.greetings.length, 1, 'it does not come back')
+  t.same(broken.heard, ['joined', 'ready', 'lost: the connection broke'])
+})
+
+t.test('a server that is retired finishes the calls of its clients and takes no more', async t => {
+  const world = new World({ a: { tools: [tool('x')], options: { sharing: 'session' } } })
+  const [one, two] = [await world.client(), await world.client()]
+  const calls = [one, two].map(client => client.call('tools/call', { name: 'a__x' }))
+  await settled()
+  const draining = world.router.pool.byName('a')?.drain(10_000)
+  await settled()
+  t.match(await one.get('tools/call', { name: 'a__x' }), { code: -32603, message: /not served any more/ })
+  for (const request of world.server('a').got('tools/call')) request.answer({ content: [], n: 1 })
+  await draining
+  t.match(
+    calls.map(call => call.ended),
+    [{ result: { n: 1 } }, { result: { n: 1 } }],
+  )
+  t.ok(world.server('a').links.every(link => link.isClosed))
+  await world.router.close()
+})
