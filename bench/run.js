@@ -1,86 +1,254 @@
-// Compares mcp-proxy with the floor (bench/floor.mjs), interleaved in one run: `npm run bench`. Prints ratios, never fails.
-import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { createInterface } from 'node:readline'
+// Compares mcp-proxy with the floor (bench/floor), and with peers on demand, in slices that take turns. Reports, and never fails.
+//   npm run bench                 about two minutes
+//   npm run bench -- --full       everything, with peers
+//   npm run bench -- --only TEXT  workloads whose name holds TEXT, such as "http: 200 B"
+//   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
+import { fork, spawnSync } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { LoadClient } from './load.mjs'
+import { parseArgs } from 'node:util'
+import { residentKiB } from './load/processes.js'
+import { figure, heading, machine, median, ratio, rows, verdictOf } from './report.js'
+import { arePeersInstalled, benchFolder, endAll, PEER_NAMES, TARGETS } from './targets.js'
+import { WORKLOADS } from './workloads.js'
 
-const here = name => fileURLToPath(new URL(name, import.meta.url))
-const SERVER = [process.execPath, here('server.mjs')]
-const SLICES = 5
+const { values: args } = parseArgs({
+  options: {
+    full: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    json: { type: 'string' },
+    slices: { type: 'string', default: '3' },
+    'slice-ms': { type: 'string', default: '600' },
+  },
+})
+const SLICES = Number(args.slices) + (args.full ? 2 : 0)
+const SLICE_MS = Number(args['slice-ms'])
+const FLAT_CALLS = 40_000
 
-const TARGETS = {
-  floor: [here('floor.mjs'), ...SERVER],
-  ours: [here('../bin/mcp-proxy.js'), 'bridge', '--port', '0', '--', ...SERVER],
+const say = text => console.log(text)
+
+/** The load generator, a process of its own. */
+class Load {
+  #process = fork(fileURLToPath(new URL('load/main.js', import.meta.url)))
+  #waiting = new Map()
+  #last = 0
+
+  constructor() {
+    this.#process.on('message', ({ id, result, error }) => {
+      const { resolve, reject } = this.#waiting.get(id)
+      this.#waiting.delete(id)
+      if (error === undefined) resolve(result)
+      else reject(new Error(error))
+    })
+    this.#process.on('exit', code => {
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`the load generator ended with ${code}`))
+      this.#waiting.clear()
+    })
+  }
+
+  tell(job, jobArgs) {
+    return new Promise((resolve, reject) => {
+      if (!this.#process.connected) {
+        reject(new Error('the load generator is gone'))
+        return
+      }
+      this.#last += 1
+      this.#waiting.set(this.#last, { resolve, reject })
+      this.#process.send({ id: this.#last, job, args: jobArgs })
+    })
+  }
+
+  end() {
+    this.#process.disconnect()
+  }
 }
 
-const WORKLOADS = [
-  { name: '200 B, one at a time', sessions: 1, lanes: 1, calls: 600, size: 20 },
-  { name: '200 B, 8 sessions, 64 in flight', sessions: 8, lanes: 8, calls: 6000, size: 20 },
-  { name: '10 KB, 8 sessions, 64 in flight', sessions: 8, lanes: 8, calls: 2000, size: 10_000 },
-  { name: '1 MiB results, one at a time', sessions: 1, lanes: 1, calls: 40, size: 1 << 20 },
-]
+const load = new Load()
+const targetNames = ['floor', 'ours', ...(args.peers || args.full ? PEER_NAMES : [])]
+const report = { machine: machine(), workloads: [], figures: {} }
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
-const start = args =>
-  new Promise(resolve => {
-    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
-    createInterface({ input: child.stdout }).on('line', line => {
-      const url = /http:\/\/\S+\/mcp/.exec(line)?.[0]
-      if (url !== undefined) resolve({ child, url })
-    })
+/** Targets that are running, by way in and what they serve: started once for all workloads of one kind. */
+const started = new Map()
+
+async function targetFor(name, workload, pages) {
+  const { front, servers, tools } = workload
+  const key = `${name} ${front} ${servers ?? ''} ${tools ?? ''}`
+  const known = started.get(key)
+  if (known !== undefined) return known
+  const target = await TARGETS[name][front]({ servers, tools, pages })
+  started.set(key, target)
+  return target
+}
+
+/** Opens the sessions of one workload at one target. */
+async function openAt(name, workload, pages) {
+  const target = await targetFor(name, workload, pages)
+  const group = `${name}`
+  const opened = await load.tell('open', { name: group, target, sessions: workload.sessions })
+  return { group, ...opened }
+}
+
+/** Ours first where the floor has to send the same pages. */
+async function openAll(workload) {
+  const names = targetNames.filter(name => TARGETS[name][workload.front] !== undefined)
+  if (workload.front !== 'many') {
+    for (const name of names) await openAt(name, workload)
+    return names
+  }
+  let pages = {}
+  for (let n = 0; n < 50; n += 1) {
+    const opened = await openAt('ours', { ...workload, sessions: 1 })
+    pages = opened.pages
+    await load.tell('close', { name: 'ours' })
+    const found = Object.values(pages).join('').split('"inputSchema"').length - 1
+    if (found >= workload.servers * workload.tools) break
+    await pause(200)
+  }
+  for (const name of names) await openAt(name, workload, pages)
+  return names
+}
+
+const faultsOf = slices =>
+  slices.reduce((sum, slice) => sum + slice.wrong + slice.doubled + slice.lost + slice.unordered, 0)
+
+const runSlice = (name, workload, forMs) =>
+  load.tell('run', {
+    name,
+    inFlight: workload.inFlight,
+    work: workload.work,
+    forMs,
+    maxCalls: Number.MAX_SAFE_INTEGER,
   })
 
-/** CPU milliseconds that a process has used, user and system (Linux; elsewhere unknown). */
-const cpuMs = pid => {
+async function measure(workload) {
+  const names = await openAll(workload)
+  const slices = Object.fromEntries(names.map(name => [name, []]))
+  for (const name of names) await runSlice(name, workload, SLICE_MS / 2)
+  for (let n = 0; n < SLICES; n += 1) {
+    for (const name of names) slices[name].push(await runSlice(name, workload, SLICE_MS))
+  }
+  for (const name of names) await load.tell('close', { name })
+  const results = {}
+  for (const name of names) {
+    const ratios = {
+      rate: ratio(slices[name], slices.floor, 'perSecond'),
+      cpu: ratio(slices[name], slices.floor, 'cpuUs'),
+      p50: ratio(slices[name], slices.floor, 'p50Ms'),
+    }
+    const faults = faultsOf(slices[name])
+    results[name] = { slices: slices[name], ratios, verdict: verdictOf(workload, ratios), faults }
+    const example = slices[name].find(slice => slice.example !== undefined)?.example
+    if (faults > 0)
+      say(`    ${name}: ${faults} answers that were wrong, doubled, lost or out of order; ${example}`)
+  }
+  for (const row of rows(workload, results)) say(row)
+  const { front, must, wish } = workload
+  report.workloads.push({ name: workload.name, front, must, wish, results })
+}
+
+/** From the start of the process to the first list of tools, and what it takes in memory when nothing happens. */
+async function measureStart() {
+  const ms = Object.fromEntries(targetNames.map(name => [name, []]))
+  const idle = Object.fromEntries(targetNames.map(name => [name, []]))
+  for (let n = 0; n < SLICES + 2; n += 1) {
+    for (const name of targetNames) {
+      const from = performance.now()
+      const target = await TARGETS[name].http({})
+      await load.tell('open', { name, target, sessions: 1 })
+      ms[name].push(performance.now() - from)
+      await pause(300)
+      idle[name].push(residentKiB(target.pid) / 1024)
+      await load.tell('close', { name })
+      target.end()
+    }
+  }
+  tellFigure('start to the first tools/list', ms, 'ms')
+  tellFigure('memory when idle', idle, 'MiB')
+}
+
+function tellFigure(name, values, unit) {
+  const medians = Object.fromEntries(Object.entries(values).map(([target, all]) => [target, median(all)]))
+  report.figures[name] = { unit, ...medians }
+  say(`${figure(name, medians, unit)}   ours / floor ${(medians.ours / medians.floor).toFixed(2)}`)
+}
+
+/** What sessions cost in memory, and whether anything grows with calls. */
+async function measureMemory() {
+  const perSession = {}
+  const afterLoad = {}
+  for (const name of targetNames) {
+    const target = await TARGETS[name].http({})
+    await load.tell('open', { name, target, sessions: 1 })
+    const run = maxCalls =>
+      load.tell('run', {
+        name,
+        inFlight: 16,
+        work: { tool: 'make', size: 20, argument: 32, notices: 0 },
+        forMs: 10_000,
+        maxCalls,
+      })
+    await run(5000)
+    const before = residentKiB(target.pid)
+    await load.tell('open', { name: `${name} crowd`, target, sessions: 100 })
+    await pause(500)
+    perSession[name] = [(residentKiB(target.pid) - before) / 100]
+    if (args.full) {
+      for (let n = 0; n < 4; n += 1) await run(FLAT_CALLS / 4)
+      const middle = residentKiB(target.pid)
+      for (let n = 0; n < 4; n += 1) await run(FLAT_CALLS / 4)
+      report.figures[`growth over ${FLAT_CALLS} calls: ${name}`] = residentKiB(target.pid) - middle
+    }
+    afterLoad[name] = [residentKiB(target.pid) / 1024]
+    await load.tell('close', { name: `${name} crowd` })
+    await load.tell('close', { name })
+    target.end()
+  }
+  tellFigure('memory of a session, of 100', perSession, 'KiB')
+  tellFigure('memory after load', afterLoad, 'MiB')
+}
+
+function installPeers() {
+  if (!(args.peers || args.full) || arePeersInstalled()) return
+  say('installing the peers into bench/node_modules')
+  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock'], {
+    cwd: benchFolder,
+    stdio: 'inherit',
+  })
+  if (status === 0) return
+  say('the peers could not be installed: going on without them')
+  targetNames.splice(2)
+}
+
+async function main() {
+  installPeers()
+  const isWanted = text => args.only === undefined || text.includes(args.only)
+  const wanted = WORKLOADS.filter(({ isFull, front, name }) =>
+    args.only === undefined ? args.full || isFull !== true : isWanted(`${front}: ${name}`),
+  )
+  say(heading())
+  for (const workload of wanted) {
+    try {
+      await measure(workload)
+    } catch (error) {
+      say(`${workload.front}: ${workload.name}: not measured: ${error.message}`)
+    }
+  }
+  if (isWanted('start')) await measureStart()
+  if (isWanted('memory')) await measureMemory()
+  if (args.json !== undefined) writeFileSync(args.json, JSON.stringify(report, undefined, 1))
+}
+
+if (existsSync(new URL('../dist', import.meta.url))) {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
-  } catch {
-    return Number.NaN
+    await main()
+  } catch (error) {
+    say(`the benchmark ended early: ${error.stack}`)
   }
-}
-
-async function slice({ url, child }, { sessions, lanes, calls, size }) {
-  const clients = Array.from({ length: sessions }, () => new LoadClient(url, lanes))
-  await Promise.all(clients.map(client => client.open()))
-  const cpu = cpuMs(child.pid)
-  const from = performance.now()
-  let left = calls
-  const lane = async client => {
-    while (left > 0) {
-      left -= 1
-      await client.call(size, ',"padding":"................................"')
-    }
-  }
-  await Promise.all(clients.flatMap(client => Array.from({ length: lanes }, () => lane(client))))
-  const tookMs = performance.now() - from
-  const usedMs = cpuMs(child.pid) - cpu
-  for (const client of clients) client.close()
-  return { perSecond: (calls / tookMs) * 1000, cpuUs: (usedMs / calls) * 1000 }
-}
-
-const median = values => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
-
-if (!existsSync(here('../dist'))) {
-  console.log('dist is missing: run `npm run build` first')
 } else {
-  const running = {}
-  for (const [name, args] of Object.entries(TARGETS)) running[name] = await start(args)
-  console.log('workload'.padEnd(36), 'floor/s'.padStart(9), 'ours/s'.padStart(9), 'ratio'.padStart(7), 'CPU ratio'.padStart(10))
-  for (const workload of WORKLOADS) {
-    const results = { floor: [], ours: [] }
-    for (const target of Object.values(running)) await slice(target, { ...workload, calls: Math.ceil(workload.calls / 4) })
-    for (let n = 0; n < SLICES; n += 1) {
-      for (const name of Object.keys(TARGETS)) results[name].push(await slice(running[name], workload))
-    }
-    const of = (name, key) => median(results[name].map(result => result[key]))
-    console.log(
-      workload.name.padEnd(36),
-      of('floor', 'perSecond').toFixed(0).padStart(9),
-      of('ours', 'perSecond').toFixed(0).padStart(9),
-      (of('ours', 'perSecond') / of('floor', 'perSecond')).toFixed(2).padStart(7),
-      (of('ours', 'cpuUs') / of('floor', 'cpuUs')).toFixed(2).padStart(10),
-    )
-  }
-  for (const { child } of Object.values(running)) child.kill()
+  say('dist is missing: run `npm run build` first')
 }
+endAll()
+load.end()

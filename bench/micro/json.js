@@ -57,7 +57,11 @@ const documents = {
   '8 MiB of Chinese': result('道可道非常道名可名非常名'.repeat(mebibytes8 / 36)),
   '8 MiB of numbers': Buffer.from(JSON.stringify(Array.from({ length: mebibytes8 / 8 }, (_, i) => 1e6 + i))),
   '8 MiB of tools': Buffer.from(
-    JSON.stringify(Array.from({ length: mebibytes8 / 170 }, (_, i) => tool(i)), null, 1),
+    JSON.stringify(
+      Array.from({ length: mebibytes8 / 170 }, (_, i) => tool(i)),
+      null,
+      1,
+    ),
   ),
 }
 

@@ -1,0 +1,90 @@
+// What all floors share: a child whose answers find whoever asked, by ids of our own that are spliced into the bytes. Nothing is
+// checked, limited or kept: this is the least that any proxy must do, and what the ratios are ratios to.
+import { spawn } from 'node:child_process'
+
+const NEWLINE = Buffer.from('\n')
+const ID = '"id":'
+const TOKEN = '"progressToken":'
+
+/** Where the number or text behind a key stands; undefined if the key is not there. */
+export const placeOf = (bytes, key) => {
+  const at = bytes.indexOf(key)
+  if (at === -1) return undefined
+  const from = at + key.length
+  let to = from
+  while (bytes[to] !== 0x2c && bytes[to] !== 0x7d) to += 1
+  return { from, to }
+}
+
+export const placeOfId = bytes => placeOf(bytes, ID)
+
+/** Cuts a stream into lines; a line that came in pieces is joined once. */
+export const lines = onLine => {
+  let rest = []
+  return chunk => {
+    let from = 0
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, from)) {
+      const piece = chunk.subarray(from, at)
+      const line = rest.length === 0 ? piece : Buffer.concat([...rest, piece])
+      rest = []
+      from = at + 1
+      onLine(line)
+    }
+    if (from < chunk.length) rest.push(chunk.subarray(from))
+  }
+}
+
+export class Pipe {
+  #child
+  #pending = new Map()
+  #last = 0
+
+  constructor(command) {
+    this.#child = spawn(command[0], command.slice(1), { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#child.stdout.on(
+      'data',
+      lines(line => this.#answer(line)),
+    )
+  }
+
+  /** Sends a request; `done` gets the answer in three pieces, with the id of the request in the middle. */
+  request(body, place, done, onNotice) {
+    this.#last += 1
+    const own = String(this.#last)
+    const token = onNotice === undefined ? undefined : placeOf(body, TOKEN)
+    const pieces = [body.subarray(0, place.from), Buffer.from(own)]
+    if (token === undefined) pieces.push(body.subarray(place.to))
+    else pieces.push(body.subarray(place.to, token.from), Buffer.from(own), body.subarray(token.to))
+    this.#pending.set(own, {
+      id: body.subarray(place.from, place.to),
+      token: token && body.subarray(token.from, token.to),
+      done,
+      onNotice,
+    })
+    pieces.push(NEWLINE)
+    this.#child.stdin.write(Buffer.concat(pieces))
+  }
+
+  notice(body) {
+    this.#child.stdin.write(Buffer.concat([body, NEWLINE]))
+  }
+
+  #answer(line) {
+    const place = placeOfId(line.length > 200 ? line.subarray(0, 200) : line)
+    if (place === undefined) {
+      this.#notice(line)
+      return
+    }
+    const own = line.toString('latin1', place.from, place.to)
+    const waiting = this.#pending.get(own)
+    if (waiting === undefined) return
+    this.#pending.delete(own)
+    waiting.done(line.subarray(0, place.from), waiting.id, line.subarray(place.to))
+  }
+
+  #notice(line) {
+    const place = placeOf(line, TOKEN)
+    const waiting = place && this.#pending.get(line.toString('latin1', place.from, place.to))
+    waiting?.onNotice?.(line.subarray(0, place.from), waiting.token, line.subarray(place.to))
+  }
+}

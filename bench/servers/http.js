@@ -1,0 +1,42 @@
+// The same server over Streamable HTTP, for proxies whose servers are remote.
+import { createServer } from 'node:http'
+import { answer } from './server.js'
+
+const DATA = Buffer.from('data: ')
+const END = Buffer.from('\n\n')
+
+const sendJson = (response, bytes) => {
+  response
+    .writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': bytes.length,
+      'mcp-session-id': 'bench',
+    })
+    .end(bytes)
+}
+
+const sendEvents = (response, messages) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'mcp-session-id': 'bench' })
+  response.end(Buffer.concat(messages.flatMap(pieces => [DATA, ...pieces, END])))
+}
+
+const server = createServer((request, response) => {
+  if (request.method !== 'POST') {
+    request.resume()
+    response.writeHead(405).end()
+    return
+  }
+  const chunks = []
+  request.on('data', chunk => chunks.push(chunk))
+  request.on('end', () => {
+    const body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
+    const messages = []
+    answer(body, (...pieces) => messages.push(pieces))
+    if (messages.length === 0) response.writeHead(202).end()
+    else if (messages.length === 1) sendJson(response, Buffer.concat(messages[0]))
+    else sendEvents(response, messages)
+  })
+})
+server.keepAliveTimeout = 60_000
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))
+process.on('SIGTERM', () => process.exit(0))

@@ -1,0 +1,97 @@
+// What is asked of the proxies, and how near to the floor they are to be.
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const TOOLS = 'make'
+
+/** `must` and `wish` hold limits of ratios to the floor: `cpu` and `p50` at most, `rate` at least. */
+const calls = (name, front, load, must, wish, rest = {}) => ({
+  name,
+  front,
+  sessions: load.sessions ?? 1,
+  inFlight: load.inFlight ?? 1,
+  work: {
+    tool: load.tool ?? TOOLS,
+    size: load.size ?? 20,
+    argument: load.argument ?? 32,
+    notices: load.notices ?? 0,
+    list: load.list,
+  },
+  must,
+  wish,
+  ...rest,
+})
+
+const SMALL = { cpu: 1.6, rate: 0.65 }
+const SMALL_WISH = { cpu: 1.3, rate: 0.8 }
+const MIDDLE = { cpu: 1.5 }
+const MIDDLE_WISH = { cpu: 1.2 }
+const FEW = { inFlight: 16, sessions: 8 }
+const MANY = { inFlight: 64, sessions: 8 }
+const FULL = { isFull: true }
+
+/** The workloads that every way in shares. */
+const each = (front, sessions = 8) => [
+  calls('200 B, one at a time', front, {}, { p50: 1.5 }, { p50: 1.2 }),
+  calls('200 B, 16 in flight', front, { ...FEW, sessions }, SMALL, SMALL_WISH),
+  calls('200 B, 64 in flight', front, { ...MANY, sessions }, SMALL, SMALL_WISH),
+  calls('10 KB, 64 in flight', front, { ...MANY, sessions, size: 10_000 }, MIDDLE, MIDDLE_WISH),
+  calls('1 MiB results', front, { size: MIB }, MIDDLE, MIDDLE_WISH),
+  calls('1 MiB arguments', front, { argument: MIB }, MIDDLE, MIDDLE_WISH),
+  calls('8 MiB results', front, { size: 8 * MIB }, MIDDLE, MIDDLE_WISH),
+  calls('8 MiB arguments', front, { argument: 8 * MIB }, MIDDLE, MIDDLE_WISH),
+  calls('100 notices, then the answer', front, { notices: 100 }, { cpu: 2 }, { cpu: 2 }),
+  calls('100 notices, 16 in flight', front, { ...FEW, sessions, notices: 100 }, { cpu: 2 }, { cpu: 2 }, FULL),
+  calls(
+    '10 KB arguments, 64 in flight',
+    front,
+    { ...MANY, sessions, argument: 10_000 },
+    MIDDLE,
+    MIDDLE_WISH,
+    FULL,
+  ),
+]
+
+const crowd = [1, 8, 32, 100].flatMap(sessions =>
+  [16, 64].map(inFlight =>
+    calls(
+      `200 B, ${sessions} sessions, ${inFlight} in flight`,
+      'http',
+      { sessions, inFlight },
+      SMALL,
+      SMALL_WISH,
+      FULL,
+    ),
+  ),
+)
+
+const many = (count, tools, rest = {}) => [
+  calls(
+    `${count} servers × ${tools} tools: calls`,
+    'many',
+    { ...MANY, tool: `s${count - 1}__make` },
+    { cpu: 1.5 },
+    { cpu: 1.5 },
+    { servers: count, tools, ...rest },
+  ),
+  calls(
+    `${count} servers × ${tools} tools: tools/list`,
+    'many',
+    { list: true, inFlight: 4, sessions: 4 },
+    { cpu: 1.5 },
+    { cpu: 1.5 },
+    { servers: count, tools, ...rest },
+  ),
+]
+
+export const WORKLOADS = [
+  ...each('http'),
+  ...crowd,
+  ...each('sse'),
+  ...each('ws'),
+  ...each('stdio', 1),
+  ...many(10, 100),
+  ...many(10, 1000),
+  ...many(1, 10, FULL),
+  ...many(50, 10, FULL),
+]
