@@ -1,6 +1,7 @@
 import { aliasOf } from '../catalog/names.js'
 import type { Showing } from '../catalog/options.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { Bounds } from '../kernel/bounds.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
@@ -59,6 +60,7 @@ const LIST_WAIT_MS = 2000
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
   const { log = silentLogger, clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
   const byName = new Map(config.servers.map(server => [server.name, server]))
+  const bounds = new Bounds({ limits: config.limits, clock, log })
   const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
   const dialer = createDialer(config.servers, { clock, log, children })
@@ -81,7 +83,8 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const faces: { close(): Promise<void> }[] = []
   const gate = new Gate(router, clock)
   const startedMs = clock.nowMs()
-  const status = (): ProxyStatus => proxyStatus({ router, gate, children, configs: byName, clock, startedMs })
+  const status = (): ProxyStatus =>
+    proxyStatus({ router, gate, children, configs: byName, bounds, clock, startedMs })
   const reception = audit.around(gate.reception)
   const around = { reception, clock, log, isDraining: () => gate.isShut, status }
   router.start()

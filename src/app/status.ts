@@ -1,8 +1,10 @@
 import type { Catalog } from '../catalog/catalog.js'
 import { redactWords } from '../config/redact.js'
 import type { ServerConfig } from '../config/types.js'
+import type { Bounds, Hits } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Fault } from '../kernel/faults.js'
+import type { LimitName } from '../kernel/limits.js'
 import type { ListName } from '../model/listing.js'
 import type { Gate } from '../mux/gate.js'
 import type { Router } from '../mux/router.js'
@@ -43,6 +45,7 @@ export interface StatusContext {
   readonly children: Children
   /** By name. */
   readonly configs: ReadonlyMap<string, ServerConfig>
+  readonly bounds: Bounds
   readonly clock: Clock
   readonly startedMs: number
 }
@@ -112,12 +115,14 @@ export interface ProxyStatus {
   /** Requests under way. */
   readonly calls: number
   readonly rssBytes: number
+  /** The bounds that were reached, by their keys in the configuration. */
+  readonly limits: Readonly<Partial<Record<LimitName, Hits>>>
   readonly servers: readonly ServerStatus[]
 }
 
 /** How a proxy is at this moment. */
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
-  const { clock, configs, gate, router, startedMs } = context
+  const { bounds, clock, configs, gate, router, startedMs } = context
   return {
     name: IDENTITY.name,
     version: IDENTITY.version,
@@ -127,6 +132,7 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     sessions: router.load.clients,
     calls: gate.inside,
     rssBytes: process.memoryUsage.rss(),
+    limits: bounds.hits,
     servers: router.pool.servers.flatMap(server => {
       const config = configs.get(server.name)
       return config === undefined ? [] : [serverStatus(server, config, context)]

@@ -89,6 +89,7 @@ export const bridge: Verb<Flags> = {
       protocolVersion: undefined,
       timeouts: DEFAULTS.timeouts,
       replay: DEFAULTS.replay,
+      limits: {},
       serialize: DEFAULTS.serialize,
     }
     const config: ProxyConfig = {
@@ -97,6 +98,7 @@ export const bridge: Verb<Flags> = {
       pageSize: DEFAULTS.pageSize,
       startupWaitMs: DEFAULTS.startupWaitMs,
       drainMs: DEFAULTS.drainMs,
+      limits: DEFAULTS.limits,
       audit: undefined,
       logLevel: DEFAULTS.logLevel,
       stateKeys: [],

@@ -126,7 +126,16 @@ const shown = (found: ProxyStatus): string => {
     `${count(found.calls, 'call')} under way`,
     `${Math.round(found.rssBytes / 2 ** 20)} MiB`,
   ]
-  return `${head.join(', ')}\n\n${tableText(HEADINGS, found.servers.map(rowOf), stdoutLook())}`
+  const table = tableText(HEADINGS, found.servers.map(rowOf), stdoutLook())
+  return [head.join(', '), table, ...limitLines(found)].join('\n\n')
+}
+
+/** The limits that were reached; a proxy of an older version tells of none. */
+const limitLines = ({ limits = {} }: Partial<ProxyStatus>): readonly string[] => {
+  const reached = Object.entries(limits).map(
+    ([name, { hits, agoMs }]) => `${name} ${count(hits, 'time')}, last ${spanText(agoMs)} ago`,
+  )
+  return reached.length === 0 ? [] : [`Limits that were reached: ${reached.join('; ')}`]
 }
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

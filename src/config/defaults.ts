@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from '../kernel/limits.js'
 import type { Era, ListenConfig, LogLevel, Sharing, Start, Timeouts, UriMode } from './types.js'
 
 /** What holds where a file says nothing; the only place with such numbers. */
@@ -16,6 +17,7 @@ export const DEFAULTS = {
   pageSize: 1000,
   startupWaitMs: 4_500,
   drainMs: 10_000,
+  limits: DEFAULT_LIMITS,
   audit: 'off',
   auditArguments: false,
   logLevel: 'info' as LogLevel,

@@ -84,6 +84,7 @@ const warnUnknownKeys = (item: Item, folded: Folded, report: Report): void => {
   inside('x-mcp-proxy', KEYS.own)
   inside('tools', KEYS.tools)
   inside('timeouts', KEYS.timeouts)
+  inside('limits', KEYS.serverLimits)
   const tools = folded.get('tools')
   const overrides = tools === undefined ? undefined : members(tools).get('override')
   for (const override of overrides === undefined ? [] : members(overrides).values()) {

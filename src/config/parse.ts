@@ -5,6 +5,7 @@ import { DEFAULTS } from './defaults.js'
 import { type Around, reportMisfits } from './entry.js'
 import { filledPath } from './fill.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from './keys.js'
+import { readLimits } from './limits.js'
 import { isShortForm, readListen } from './listen.js'
 import { createReport, type Report } from './problem.js'
 import { KEYS } from './schema.js'
@@ -74,7 +75,7 @@ const readServers = (
 
 const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<ProxyConfig, 'servers'> => {
   const { report } = around
-  for (const key of ['listen', 'log', 'requestState'] as const) {
+  for (const key of ['listen', 'log', 'limits', 'requestState'] as const) {
     const item = items.get(key)
     if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
   }
@@ -90,6 +91,7 @@ const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<Pr
     pageSize: values.pageSize ?? DEFAULTS.pageSize,
     startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
     drainMs: wait('drain') ?? DEFAULTS.drainMs,
+    limits: { ...DEFAULTS.limits, ...readLimits(items.get('limits'), values.limits, report) },
     audit: readAudit(items.get('audit'), values, around),
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
     stateKeys: readStateKeys(items.get('requestState'), values.requestState, around),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DEFAULTS } from './defaults.js'
+import { limits, serverLimits } from './schema-limits.js'
 import { listen, listenInEditors } from './schema-listen.js'
 import { flag, limit, objectMend, text, texts, wait } from './schema-values.js'
 import { PROTOCOL_VERSIONS } from './types.js'
@@ -131,6 +132,7 @@ const own = {
       'The revision of the protocol to speak with this server; one before 2026-07-28 is offered in initialize, and the server may counter with another. Negotiated if absent.',
     ),
   timeouts: timeouts.optional().describe('How long to wait for this server.'),
+  limits: serverLimits.optional().describe('Bounds that are other for this server than for all.'),
   replay: flag().optional().meta({
     description:
       'Whether a tool that says that it only reads, or may be called twice (readOnlyHint, idempotentHint), is called again if its call was lost while a person was asked.',
@@ -267,6 +269,7 @@ export const settings = z.object({
     default: DEFAULTS.auditArguments,
   }),
   log: log.optional().describe('What is written to the log.'),
+  limits: limits.optional().describe('How much clients and servers may make the proxy hold, or wait for.'),
   requestState: requestState
     .optional()
     .describe('How the states are sealed that clients of 2026-07-28 carry from one request to the next.'),
@@ -290,6 +293,8 @@ export const KEYS = {
   tools: Object.keys(tools.shape),
   override: Object.keys(override.shape),
   timeouts: Object.keys(timeouts.shape),
+  limits: Object.keys(limits.shape),
+  serverLimits: Object.keys(serverLimits.shape),
 } as const
 
 /** The JSON Schema (draft 7, which editors know best) of what one may write; `json-schema.ts` gives it a name. */

@@ -2,6 +2,7 @@ import { bareRecord } from './bare-record.js'
 import { DEFAULTS, MAX_DURATION_MS } from './defaults.js'
 import { durationMs, isWaitable } from './duration.js'
 import { type Around, type Entry, foldEntry, isDisabled, readEntry } from './entry.js'
+import { readLimits } from './limits.js'
 import type { Report } from './problem.js'
 import { readReach } from './transport.js'
 import { type Item, itemAt, kindOf, members } from './tree.js'
@@ -34,6 +35,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
   const { values } = entry
   const tools = readTools(entry, report)
   const timeouts = readTimeouts(entry, report)
+  const limits = readLimits(folded.get('limits'), values.limits, report)
   const era = readEra(entry, reach?.transport, report)
   if (reach === undefined || report.errors > errors) return { is: 'invalid' }
   const config: ServerConfig = {
@@ -47,6 +49,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     era,
     protocolVersion: values.protocolVersion,
     timeouts,
+    limits,
     replay: values.replay ?? DEFAULTS.replay,
     serialize: values.serialize ?? DEFAULTS.serialize,
     written: reach.written,

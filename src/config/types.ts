@@ -1,3 +1,5 @@
+import type { Limits } from '../kernel/limits.js'
+
 /** How a connection to a server is shared between clients: one per principal, one per session, or one for all. */
 export type Sharing = 'principal' | 'session' | 'all'
 
@@ -116,6 +118,8 @@ export interface ServerConfig {
   /** The revision to speak, where that is not left to the two of us; says the era, too. */
   readonly protocolVersion: ProtocolVersion | undefined
   readonly timeouts: Timeouts
+  /** Bounds that are other for this server than for all. */
+  readonly limits: Partial<Limits>
   /** Whether tools that say that they may be called twice are, if a call is lost while a person is asked. */
   readonly replay: boolean
   /** Whether clients that share a connection take turns. */
@@ -162,6 +166,8 @@ export interface ProxyConfig {
   readonly startupWaitMs: number
   /** How long calls that are under way may still take when the proxy is asked to end. */
   readonly drainMs: number
+  /** How much peers may make us hold, or wait for. */
+  readonly limits: Limits
   /** Undefined if nothing is written down about calls. */
   readonly audit: AuditConfig | undefined
   readonly logLevel: LogLevel

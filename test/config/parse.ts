@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config/parse.js'
 import { formatProblem } from '../../src/config/problem.js'
 import { type Loaded, PROTOCOL_VERSIONS, type ServerConfig } from '../../src/config/types.js'
 import { MODERN_REVISION } from '../../src/eras/modern/methods.js'
+import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 
 const FILE = '/etc/proxy/mcp.json'
@@ -58,6 +59,7 @@ t.test('a server that says only what it must gets every default', async t => {
           era: 'auto',
           protocolVersion: undefined,
           timeouts: { connectMs: 60_000, probeMs: 10_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 },
+          limits: {},
           replay: false,
           serialize: false,
           written: { command: 'x', args: [] },
@@ -67,6 +69,7 @@ t.test('a server that says only what it must gets every default', async t => {
       pageSize: 1000,
       startupWaitMs: 4500,
       drainMs: 10_000,
+      limits: DEFAULT_LIMITS,
       audit: undefined,
       logLevel: 'info',
       stateKeys: [],
@@ -91,6 +94,7 @@ t.test('everything that can be said arrives', async t => {
         },
         "uris": "preserve", "sharing": "all", "start": "eager", "era": "legacy", "protocolVersion": "2025-06-18",
         "timeouts": { "connect": "500ms", "probe": "1s", "list": 2000, "call": "off", "total": "1.5h" },
+        "limits": { "message": "16MiB", "callsPerServer": 7, "stall": "5s" },
         "replay": true, "serialize": true, "disabled": false, "enabled": true,
       },
       /* and trailing commas */
@@ -102,6 +106,7 @@ t.test('everything that can be said arrives', async t => {
     "pageSize": 10000, "startupWait": 0, "drain": "1m",
     "audit": "log/audit.jsonl", "auditArguments": true, "log": { "level": "silent" },
     "requestState": { "keys": ["${KEY}"] },
+    "limits": { "sessions": 5, "body": 4194304, "listBytes": "1.5 MB", "sessionIdle": "1h" },
   }`)
   t.strictSame(told(loaded), [])
   t.same(loaded.config, {
@@ -135,6 +140,7 @@ t.test('everything that can be said arrives', async t => {
           callMs: Number.POSITIVE_INFINITY,
           totalMs: 5_400_000,
         },
+        limits: { message: 16 * 2 ** 20, callsPerServer: 7, stall: 5000 },
         replay: true,
         serialize: true,
         written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
@@ -153,6 +159,13 @@ t.test('everything that can be said arrives', async t => {
     pageSize: 10_000,
     startupWaitMs: 0,
     drainMs: 60_000,
+    limits: {
+      ...DEFAULT_LIMITS,
+      sessions: 5,
+      body: 4_194_304,
+      listBytes: 1_500_000,
+      sessionIdle: 3_600_000,
+    },
     audit: { to: { file: '/etc/proxy/log/audit.jsonl' }, withArguments: true },
     logLevel: 'silent',
     stateKeys: [KEY],
@@ -714,10 +727,61 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     pageSize: 1000,
     startupWaitMs: 4500,
     drainMs: 10_000,
+    limits: DEFAULT_LIMITS,
     audit: undefined,
     logLevel: 'info',
     stateKeys: [],
   })
+})
+
+t.test('a limit that is no limit, or out of its range, says what to write', async t => {
+  const limits = (value: string) =>
+    told(read(`{ "mcpServers": { "a": { "command": "x" } }, "limits": ${value} }`)).map(line =>
+      line.replace(/^[^ ]+ /, ''),
+    )
+  const range = (what: string, least: string, most: string): string =>
+    `Write ${what}, from ${least} to ${most}.`
+  const count = range('a whole number, such as 100', '1', '1000000')
+  const size = range('a number of bytes, or a text with a unit, such as "16MiB"', '4KiB', '512MiB')
+  const later = 'Until then the default holds.'
+  const cases: readonly (readonly [value: string, problem: string])[] = [
+    ['{ "sessions": 0 }', `error: limits.sessions: this value is too small. ${count} ${later}`],
+    ['{ "sessions": -1 }', `error: limits.sessions: this value is too small. ${count} ${later}`],
+    [
+      '{ "sessions": 1.5 }',
+      `error: limits.sessions: expected a whole number, found a number. ${count} ${later}`,
+    ],
+    [
+      '{ "sessions": "many" }',
+      `error: limits.sessions: expected a number, found a string. ${count} ${later}`,
+    ],
+    ['{ "sessions": 1e9 }', 'error: limits.sessions: this limit is too large. Write one from 1 to 1000000.'],
+    [
+      '{ "body": "16 miles" }',
+      `error: limits.body: this string does not have the right form. ${size} ${later}`,
+    ],
+    ['{ "body": "1B" }', 'error: limits.body: this limit is too small. Write one from 4KiB to 512MiB.'],
+    ['{ "body": "9GB" }', 'error: limits.body: this limit is too large. Write one from 4KiB to 512MiB.'],
+    [
+      '{ "stall": "1ms" }',
+      'error: limits.stall: this limit is too small. Write one from 1s to 2147483647ms.',
+    ],
+    [
+      '{ "callsPerClients": 5 }',
+      'warning: limits.callsPerClients: unknown key, ignored. Did you mean "callsPerClient"?',
+    ],
+  ]
+  for (const [value, problem] of cases) t.strictSame(limits(value), [problem], value)
+})
+
+t.test('a server can have limits of its own, where that makes sense', async t => {
+  t.strictSame(server('{ "command": "x", "limits": { "items": 3 } }')?.limits, { items: 3 })
+  t.match(told(one('{ "command": "x", "limits": { "sessions": 3 } }')), [
+    /limits.sessions: unknown key, ignored/,
+  ])
+  t.match(told(one('{ "command": "x", "limits": { "items": 0 } }')), [
+    /limits.items: this value is too small/,
+  ])
 })
 
 t.test('where clients find the proxy is an object, or the address of a socket alone', async t => {

@@ -1,0 +1,137 @@
+import { type Clock, systemClock } from './clock.js'
+import { Fault } from './faults.js'
+import { DEFAULT_LIMITS, type LimitName, type Limits, shownLimit } from './limits.js'
+import { type Logger, silentLogger } from './logger.js'
+
+/** How short memory is, from not at all (0) to so much that nothing new is taken on (4). */
+export type Pressure = 0 | 1 | 2 | 3 | 4
+
+/** How often a bound was reached, and how long ago for the last time. */
+export interface Hits {
+  readonly hits: number
+  readonly agoMs: number
+}
+
+/** What an operator may learn about who reached a bound; never secrets. */
+export type HitFacts = Readonly<Record<string, string | number | undefined>>
+
+interface Tally {
+  hits: number
+  lastMs: number
+  loggedMs: number
+  unlogged: number
+}
+
+/** What all who share the bounds of one proxy have in common. */
+interface Shared {
+  limits: Limits
+  pressure: Pressure
+  readonly tallies: Map<LimitName, Tally>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const LOG_EVERY_MS = 10_000
+/** When whoever was refused may try again, unless somebody knows better. */
+const RETRY_AFTER_MS = 1000
+
+/**
+ * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set anew holds from then
+ * on. Each bound that is reached is counted, and logged at most every 10 s.
+ */
+export class Bounds {
+  readonly #shared: Shared
+  readonly #own: Partial<Limits> | undefined
+  #base: Limits
+  #max: Limits
+
+  /** `own` wins over the limits of all, and stays when those are set anew. */
+  constructor(
+    from:
+      | { readonly limits?: Limits; readonly clock?: Clock; readonly log?: Logger }
+      | { readonly shared: Shared; readonly own: Partial<Limits> } = {},
+  ) {
+    if ('shared' in from) {
+      this.#shared = from.shared
+      this.#own = from.own
+    } else {
+      const { limits = DEFAULT_LIMITS, clock = systemClock, log = silentLogger } = from
+      this.#shared = { limits, pressure: 0, tallies: new Map(), clock, log }
+    }
+    this.#base = this.#shared.limits
+    this.#max = { ...this.#base, ...this.#own }
+  }
+
+  /** The limits as they are at the moment. */
+  get max(): Limits {
+    if (this.#base !== this.#shared.limits) {
+      this.#base = this.#shared.limits
+      this.#max = { ...this.#base, ...this.#own }
+    }
+    return this.#max
+  }
+
+  /** Sets the limits of all anew. What is above one already is not taken back. */
+  set(limits: Limits): void {
+    this.#shared.limits = limits
+  }
+
+  /** The same bounds, and the same counters, with other limits for one server. */
+  narrowed(own: Partial<Limits>): Bounds {
+    return new Bounds({ shared: this.#shared, own: { ...this.#own, ...own } })
+  }
+
+  get pressure(): Pressure {
+    return this.#shared.pressure
+  }
+
+  set pressure(pressure: Pressure) {
+    this.#shared.pressure = pressure
+  }
+
+  /** A bound was reached. */
+  hit(name: LimitName, facts?: HitFacts): void {
+    const { tallies, clock, log } = this.#shared
+    const nowMs = clock.nowMs()
+    let tally = tallies.get(name)
+    if (tally === undefined) {
+      tally = { hits: 0, lastMs: nowMs, loggedMs: Number.NEGATIVE_INFINITY, unlogged: 0 }
+      tallies.set(name, tally)
+    }
+    tally.hits += 1
+    tally.lastMs = nowMs
+    if (nowMs - tally.loggedMs < LOG_EVERY_MS) {
+      tally.unlogged += 1
+      return
+    }
+    const more = tally.unlogged > 0 ? { unlogged: tally.unlogged } : {}
+    tally.loggedMs = nowMs
+    tally.unlogged = 0
+    log.warn({ limit: name, max: this.max[name], hits: tally.hits, ...more, ...facts }, 'a limit was reached')
+  }
+
+  /** Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too much of. */
+  overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
+    this.hit(name, facts)
+    const { server } = facts
+    const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
+    return new Fault(
+      'overloaded',
+      `${words} (limits.${name} is ${shownLimit(name, this.max[name])}); try again later`,
+      {
+        data: server === undefined ? data : { ...data, server },
+      },
+    )
+  }
+
+  /** Those that were ever reached. */
+  get hits(): Readonly<Partial<Record<LimitName, Hits>>> {
+    const nowMs = this.#shared.clock.nowMs()
+    return Object.fromEntries(
+      [...this.#shared.tallies].map(([name, { hits, lastMs }]) => [
+        name,
+        { hits, agoMs: Math.round(nowMs - lastMs) },
+      ]),
+    )
+  }
+}
