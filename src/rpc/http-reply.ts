@@ -46,23 +46,32 @@ export const refusalOf = async (reply: InboundReply): Promise<Buffer | undefined
 export const statusFault = (status: number): Fault =>
   status === 401 || status === 403
     ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
-    : new Fault('unavailable', `The server answered with HTTP status ${status}`, {
-        data: { httpStatus: status },
-      })
+    : new Fault(
+        'unavailable',
+        status >= 200 && status < 300
+          ? 'The server answered with something that is neither JSON nor an event stream'
+          : `The server answered with HTTP status ${status}`,
+        { data: { httpStatus: status } },
+      )
 
 /** What is read from a stream. */
 export interface StreamHandlers {
   message(data: Buffer): void
   /** A chunk was read to its end. */
   read(reader: SseReader): void
-  /** A message was longer than the limit and was thrown away. */
+  /** A message is longer than the limit and is thrown away, though it may not be over yet. */
   skipped(bytes: number): void
 }
+
+/** A message that goes on for so long has no end: the stream is left. */
+const ENDLESS_BYTES = 2 * LIMITS.messageBytes
 
 /** Reads events until the stream ends or breaks. Resolves to whether any event came; never rejects. */
 export const readStream = async (reply: InboundReply, on: StreamHandlers): Promise<boolean> => {
   const reader = new SseReader({ maxBytes: LIMITS.messageBytes })
   let heard = false
+  /** Whether it was told already that the current event is too long. */
+  let isTold = false
   try {
     for await (const chunk of reply.body) {
       reader.push(chunk, {
@@ -71,9 +80,18 @@ export const readStream = async (reply: InboundReply, on: StreamHandlers): Promi
           // An event without data only teaches its id.
           if (data.length > 0) on.message(data)
         },
-        onSkipped: bytes => on.skipped(bytes),
+        onSkipped: bytes => {
+          if (!isTold) on.skipped(bytes)
+          isTold = false
+        },
       })
       on.read(reader)
+      const { overrunBytes } = reader
+      if (overrunBytes > 0 && !isTold) {
+        isTold = true
+        on.skipped(overrunBytes)
+      }
+      if (overrunBytes > ENDLESS_BYTES) break
     }
   } catch {
     // A break in the middle is an end: what is missing can be asked for.

@@ -1,10 +1,12 @@
+import { isUtf8 } from 'node:buffer'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
-import { type Classified, classify } from '../wire/classify.js'
+import { type Classified, classify, type Malformed } from '../wire/classify.js'
 import type { Message } from '../wire/jsonrpc.js'
+import { answeredIn, looksAnswering } from '../wire/wreck.js'
 import type { ConversationListener } from './conversation.js'
 import { Pending } from './pending.js'
 
@@ -27,13 +29,40 @@ export class Inbox {
   }
 
   take(bytes: Buffer, about: CallSink | undefined): void {
-    this.#sort(classify(bytes), about)
+    const classified = classify(bytes)
+    if (classified.is === 'malformed' && classified.id === undefined && !classified.asks)
+      this.#unreadable(bytes, about, classified)
+    else this.#sort(classified, about)
+  }
+
+  /**
+   * An answer that was skipped for its length ends its request; `ends` are its first and last bytes. Should they not say
+   * which, then every request: one of them would wait in vain, and nobody knows which.
+   */
+  tooLong(bytes: number, ends: Buffer): void {
+    const why = failed(
+      new Fault('too-large', `The server's answer of ${bytes} bytes is longer than the limit`),
+    )
+    const id = answeredIn(ends)
+    if (id !== undefined) this.pending.take(id)?.ended(why)
+    else if (looksAnswering(ends)) for (const sink of this.pending.drain()) sink.ended(why)
   }
 
   /** The conversation is over: every open request ends with `why`. */
   close(why: Fault): void {
     for (const sink of this.pending.drain()) sink.ended(failed(why))
     this.#listener.closed(why)
+  }
+
+  /** Bytes that are no UTF-8 are read as most programs read them; what is no message may still say which request it ends. */
+  #unreadable(bytes: Buffer, about: CallSink | undefined, { why }: Malformed): void {
+    if (!isUtf8(bytes)) {
+      this.#log.debug({}, 'the server sent bytes that are no UTF-8')
+      this.take(Buffer.from(bytes.toString('utf8')), about)
+      return
+    }
+    this.#dropped(why)
+    this.pending.take(answeredIn(bytes))?.ended(failed(malformedFault(why)))
   }
 
   #sort(classified: Classified, about: CallSink | undefined): void {
@@ -48,7 +77,7 @@ export class Inbox {
       case 'malformed': {
         this.#dropped(classified.why)
         const sink = classified.asks ? undefined : this.pending.take(classified.id)
-        sink?.ended(failed(new Fault('internal', `The server's answer is malformed: ${classified.why}`)))
+        sink?.ended(failed(malformedFault(classified.why)))
       }
     }
   }
@@ -90,3 +119,6 @@ export class Inbox {
     this.pending.find(memberOf(params, 'progressToken'))?.progress(params)
   }
 }
+
+const malformedFault = (why: string): Fault =>
+  new Fault('internal', `The server's answer is malformed: ${why}`)

@@ -13,6 +13,9 @@ import type { OwnId } from './pending.js'
 /** More than this waiting for a server that does not read: new requests are refused. */
 const BEHIND_BYTES = 8 * 1024 * 1024
 
+/** So many messages above the limit in so short a time: the server is left, so that it may begin anew. */
+const OVERLONG = { max: 3, withinMs: 60_000 }
+
 /** A conversation over a single channel, such as a child's pipes: streams are told apart by id and token. */
 export class PipeCaller implements Conversation, ChannelListener {
   readonly #channel: Channel
@@ -22,6 +25,8 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly hearsAmbient = true
   lastHeardMs: number
   #isClosed = false
+  /** When the last messages came that were too long. */
+  #overlongMs: readonly number[] = []
 
   constructor(channel: Channel, listener: ConversationListener, around: { log: Logger; clock: Clock }) {
     this.#channel = channel
@@ -98,8 +103,16 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#inbox.take(bytes, undefined)
   }
 
-  skipped(bytes: number): void {
+  skipped(bytes: number, ends?: Buffer): void {
     this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
+    if (ends !== undefined) this.#inbox.tooLong(bytes, ends)
+    const nowMs = this.#clock.nowMs()
+    this.#overlongMs = [...this.#overlongMs, nowMs].filter(atMs => nowMs - atMs < OVERLONG.withinMs)
+    if (this.#overlongMs.length < OVERLONG.max || this.#isClosed) return
+    this.closed(
+      new Fault('too-large', `It sent ${OVERLONG.max} messages in a minute that are longer than the limit`),
+    )
+    void this.#channel.close()
   }
 
   drained(): void {
@@ -107,6 +120,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   closed(fault: Fault | undefined): void {
+    if (this.#isClosed) return
     this.#isClosed = true
     this.#inbox.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
   }

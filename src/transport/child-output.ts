@@ -8,7 +8,9 @@ const MAX_UTF8_BYTES = 4
 
 /** A JSON-RPC message or batch begins with a bracket; what package runners and banners print rarely does. */
 function mayBeMessage(line: Buffer): boolean {
-  const first = line.find(byte => byte !== 0x20 && byte !== 0x09)
+  // Some programs write a byte order mark in front of each line.
+  const isMarked = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf
+  const first = (isMarked ? line.subarray(3) : line).find(byte => byte !== 0x20 && byte !== 0x09)
   return first === 0x7b || first === 0x5b
 }
 
@@ -27,7 +29,7 @@ export class ChildOutput {
     this.#lines.push(
       chunk,
       line => this.#onLine(line, listener),
-      bytes => listener.skipped(bytes),
+      (bytes, ends) => listener.skipped(bytes, ends),
     )
   }
 
@@ -36,7 +38,7 @@ export class ChildOutput {
     if (listener !== undefined) {
       this.#lines.end(
         line => this.#onLine(line, listener),
-        bytes => listener.skipped(bytes),
+        (bytes, ends) => listener.skipped(bytes, ends),
       )
     }
     if (this.#noiseLines > 0) this.#log.debug({ lines: this.#noiseLines }, 'lines of stdout were skipped')

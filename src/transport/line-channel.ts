@@ -135,8 +135,8 @@ export class LineChannel implements Channel {
     if (!this.#isEnding) this.#listener?.message(line)
   }
 
-  readonly #onSkipped = (bytes: number): void => {
-    if (!this.#isEnding) this.#listener?.skipped(bytes)
+  readonly #onSkipped = (bytes: number, ends: Buffer): void => {
+    if (!this.#isEnding) this.#listener?.skipped(bytes, ends)
   }
 
   readonly #onEnd = (): void => {

@@ -41,6 +41,20 @@ export class ByteRope {
     return whole
   }
 
+  /** A copy of the first bytes, so many as there are. */
+  first(bytes: number): Buffer {
+    const pieces =
+      this.#slab === undefined ? this.#pieces : [...this.#pieces, this.#slab.subarray(0, this.#used)]
+    const first: Buffer[] = []
+    let missing = bytes
+    for (const piece of pieces) {
+      if (missing <= 0) break
+      first.push(piece.subarray(0, missing))
+      missing -= piece.length
+    }
+    return Buffer.concat(first)
+  }
+
   /** Lets go of everything that is held. */
   clear(): void {
     this.#pieces = []

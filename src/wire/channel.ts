@@ -4,8 +4,8 @@ import type { Fault } from '../kernel/faults.js'
 export interface ChannelListener {
   /** One whole message, without its framing; never empty. The bytes belong to the listener. */
   message(bytes: Buffer): void
-  /** A line, event or frame that was longer than the limit was skipped. */
-  skipped(bytes: number): void
+  /** A line, event or frame that was longer than the limit was skipped; `ends` are its first and last bytes, if they are known. */
+  skipped(bytes: number, ends?: Buffer): void
   /** The peer reads again after `send` had returned false. */
   drained(): void
   /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Comes exactly once. */

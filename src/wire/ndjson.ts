@@ -1,16 +1,18 @@
 import { BomFilter } from './bom.js'
 import { ByteRope } from './byte-rope.js'
+import { WRECK_BYTES } from './wreck.js'
 
 const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 const TAB = 0x09
+const NOTHING = Buffer.alloc(0)
 
 /** Told each line, without its line end; the bytes belong to the listener but may be a part of the chunk. */
 export type OnLine = (line: Buffer) => void
 
-/** Told the size of a line that was longer than the limit and was thrown away. */
-export type OnSkipped = (bytes: number) => void
+/** Told the size of a line that was longer than the limit and was thrown away, and its two ends as one piece. */
+export type OnSkipped = (bytes: number, ends: Buffer) => void
 
 /**
  * Cuts a stream of bytes into lines, the framing of the stdio transport (spec 2025-11-25, transports,
@@ -24,6 +26,9 @@ export class LineSplitter {
   readonly #held = new ByteRope()
   /** Bytes of the unfinished line that were already thrown away, because it is too long whatever follows. */
   #thrownBytes = 0
+  /** The ends of that line, as far as they are known. */
+  #head: Buffer = NOTHING
+  #tail: Buffer = NOTHING
 
   constructor({ maxBytes }: { readonly maxBytes: number }) {
     this.#maxBytes = maxBytes
@@ -52,8 +57,13 @@ export class LineSplitter {
     if (this.#thrownBytes === 0 && this.#held.size + bytes.length <= this.#maxBytes + 1) {
       this.#held.add(bytes)
     } else {
-      this.#thrownBytes += this.#held.size + bytes.length
-      this.#held.clear()
+      if (this.#thrownBytes === 0) {
+        this.#held.add(bytes)
+        this.#head = this.#held.first(WRECK_BYTES)
+        this.#thrownBytes = this.#held.size
+        this.#held.clear()
+      } else this.#thrownBytes += bytes.length
+      this.#tail = Buffer.concat([this.#tail, bytes.subarray(-WRECK_BYTES)]).subarray(-WRECK_BYTES)
     }
   }
 
@@ -61,12 +71,14 @@ export class LineSplitter {
     const thrownBytes = this.#thrownBytes
     this.#thrownBytes = 0
     if (thrownBytes > 0) {
-      onSkipped(thrownBytes)
+      onSkipped(thrownBytes, Buffer.concat([this.#head, this.#tail]))
+      this.#head = NOTHING
+      this.#tail = NOTHING
       return
     }
     const raw = this.#held.take()
     const line = raw.at(-1) === CR ? raw.subarray(0, -1) : raw
-    if (line.length > this.#maxBytes) onSkipped(raw.length)
+    if (line.length > this.#maxBytes) onSkipped(raw.length, line)
     else if (!isBlank(line)) onLine(line)
   }
 }

@@ -70,6 +70,11 @@ export class SseReader {
     return this.#retryMs
   }
 
+  /** How much of an event has come that is too long and not over yet; 0 if there is none. */
+  get overrunBytes(): number {
+    return this.#isTooLong ? this.#eventBytes + this.#lineBytes : 0
+  }
+
   /** Takes the next bytes of the stream, which nobody may write to afterwards. */
   push(chunk: Buffer, handlers: SseHandlers): void {
     const bytes = this.#bom.pass(chunk)

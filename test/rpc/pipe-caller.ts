@@ -123,6 +123,59 @@ t.test('garbage is skipped with a warning and the conversation goes on', async t
   t.equal(lines.filter(([level]) => level === 'warn').length, 4)
 })
 
+t.test('an answer that cannot be read, or was too long to be kept, ends its request at once', async t => {
+  const { server, heard, request } = start()
+  for (let count = 0; count < 4; count += 1) request()
+  server.say('{"jsonrpc":"2.0","id":1,"result":{"content":[}}')
+  server.say('{"result":{"text":"\0"},"jsonrpc":"2.0","id":2}')
+  server.channel.skipped(1e9, Buffer.from('{"jsonrpc":"2.0","id":3,"result":{"x":"xxxx"}]}}'))
+  server.channel.skipped(1e9, Buffer.from('{"level":"info","message":"xxxx'))
+  server.say('{"jsonrpc":"2.0","id":4,"method":"ping","params":{]}')
+  t.match(heard, [
+    /^ended 1 internal: The server's answer is malformed: Not JSON/,
+    /^ended 2 internal: The server's answer is malformed: Not JSON/,
+    "ended 3 too-large: The server's answer of 1000000000 bytes is longer than the limit",
+  ])
+  server.say({ id: 1, result: {} })
+  t.equal(heard.length, 3)
+})
+
+t.test('an answer that was too long to tell whose it is ends all requests, a notification none', async t => {
+  const { server, heard, request } = start()
+  for (let count = 0; count < 2; count += 1) request()
+  server.channel.skipped(1e9, Buffer.from('{"jsonrpc":"2.0","method":"notifications/x","params":{"error":'))
+  t.same(heard, [])
+  server.channel.skipped(1e9, Buffer.from('[{"jsonrpc":"2.0","result":{"x":"xxxx"}]}}'))
+  t.match(heard, [/^ended 1 too-large/, /^ended 2 too-large/])
+})
+
+t.test('a server that sends three messages in a minute that are too long is left', async t => {
+  const { server, heard, request, clock } = start()
+  request()
+  const skip = () => server.channel.skipped(1e9, Buffer.from('xxx'))
+  skip()
+  skip()
+  clock.advance(60_000)
+  skip()
+  skip()
+  t.same(heard, [])
+  skip()
+  t.match(heard, [/^ended 1 too-large: It sent 3 messages/, 'closed too-large'])
+  t.ok(server.isClosed)
+  skip()
+  t.equal(heard.length, 2)
+})
+
+t.test('bytes that are no UTF-8 cost their characters, not the answer', async t => {
+  const { server, heard, request } = start()
+  request()
+  const [before, after] = ['{"jsonrpc":"2.0","id":1,"result":{"text":"a', 'b"}}']
+  server.channel.hear(
+    Buffer.concat([Buffer.from(before ?? ''), Buffer.from([0xff]), Buffer.from(after ?? '')]),
+  )
+  t.same(heard, ['ended 1 result {"text":"a\ufffdb"}'])
+})
+
 t.test('a message with a method is never an answer, whatever its id', async t => {
   const { server, heard, request } = start()
   request()

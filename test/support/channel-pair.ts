@@ -50,8 +50,8 @@ export class PairedChannel implements Channel {
   }
 
   /** A message was longer than the limit. */
-  skipped(bytes: number): void {
-    this.#listener?.skipped(bytes)
+  skipped(bytes: number, ends?: Buffer): void {
+    this.#listener?.skipped(bytes, ends)
   }
 
   hear(message: Buffer): void {

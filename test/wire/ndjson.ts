@@ -162,3 +162,17 @@ t.test('a line too long is not kept while it lasts', async t => {
   splitter.push(Buffer.from('\n'), never, bytes => skipped.push(bytes))
   t.same(skipped, [64 * 1024 * 1024])
 })
+
+t.test('of a line that is too long both ends are told, wherever it is cut', async t => {
+  const line = Buffer.from(`{"id":1,"result":"${'x'.repeat(5000)}"}`)
+  for (const size of [1, 100, 300, 1000, 5000, 10_000]) {
+    const told: string[] = []
+    const splitter = new LineSplitter({ maxBytes: 1000 })
+    const whole = Buffer.concat([line, Buffer.from('\r\n')])
+    for (let from = 0; from < whole.length; from += size) {
+      const onSkipped = (bytes: number, ends: Buffer) => told.push(`${bytes} ${ends.toString()}`)
+      splitter.push(whole.subarray(from, from + size), never, onSkipped)
+    }
+    t.match(told, [/^50\d\d \{"id":1,"result":"x{200,}.*x{200,}"\}\r?$/], `${size} bytes at a time`)
+  }
+})
