@@ -8,8 +8,8 @@ import type { HttpRequest } from '../wire/http.js'
 export interface ReplyStream {
   /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
   readonly canAsk: boolean
-  /** Sends a notification or question that belongs to the request. */
-  send(frame: Buffer): void
+  /** Sends a notification or question that belongs to the request; one that `mayDrop` is left out if the client is behind. */
+  send(frame: Buffer, mayDrop?: boolean): void
   /** Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. */
   end(frame: Buffer | undefined): void
 }

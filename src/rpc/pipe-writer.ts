@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../kernel/clock.js'
 import type { Channel } from '../wire/channel.js'
+import { LIMITS } from '../wire/limits.js'
 import type { Outlet, ReplyStream } from './host.js'
 
 /** A client that is further behind than this when the next message comes is cut off; the message itself may be larger. */
@@ -35,7 +36,8 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.#cutOff = cutOff
   }
 
-  send(frame: Buffer): void {
+  send(frame: Buffer, mayDrop = false): void {
+    if (mayDrop && this.#channel.queuedBytes > LIMITS.behindBytes) return
     this.#saidAtMs = this.#clock.nowMs()
     this.tell(frame)
   }
@@ -53,7 +55,8 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.#due.add(due)
   }
 
-  tell(frame: Buffer): void {
+  tell(frame: Buffer, method?: string): void {
+    if (method === 'notifications/message' && this.#channel.queuedBytes > LIMITS.behindBytes) return
     if (this.#channel.queuedBytes > BEHIND_BYTES) this.#cutOff()
     // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say
     // by themselves does not stop for that.

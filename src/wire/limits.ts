@@ -10,4 +10,6 @@ export const LIMITS = {
   handleBytes: 256,
   /** What may pile up on the event stream of a request in front of a client that does not read: it is cut off above it. */
   streamBacklogBytes: 4 * 1024 * 1024,
+  /** With more than this in front of it a client is behind: progress and log messages are left out until it has read. */
+  behindBytes: 1024 * 1024,
 } as const

@@ -56,6 +56,16 @@ t.test('a client that is behind is not read from, one that is far behind is cut 
   t.same(client.lines, ['"one"'])
 })
 
+t.test('progress and log messages are left out while a client is behind', async t => {
+  const { client, writer, say } = start()
+  client.channel.queuedBytes = 1024 * 1024 + 1
+  writer.send(say('progress'), true)
+  writer.tell(say('log'), 'notifications/message')
+  writer.send(say('question'))
+  writer.tell(say('list'), 'notifications/tools/list_changed')
+  t.same(client.lines, ['"question"', '"list"'])
+})
+
 t.test('questions have numbers of their own', async t => {
   const { client, writer, say } = start()
   t.same([writer.nextAskId(), writer.nextAskId()], [1, 2])

@@ -26,7 +26,7 @@ export const isAnswered = (item: Classified): boolean =>
 /** Where a batch's frames go: what is said on the way, the answers one by one, and that all are there. */
 export interface BatchWay {
   readonly canAsk: boolean
-  related(frame: Buffer): void
+  related(frame: Buffer, mayDrop?: boolean): void
   answered(frame: Buffer): void
   /** Follows the last answer; not called if no member is to be answered. */
   done(): void
@@ -43,7 +43,11 @@ export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way
     open -= 1
     if (open === 0) way.done()
   }
-  const answered: ReplyStream = { canAsk: way.canAsk, send: frame => way.related(frame), end: ended }
+  const answered: ReplyStream = {
+    canAsk: way.canAsk,
+    send: (frame, mayDrop) => way.related(frame, mayDrop),
+    end: ended,
+  }
   for (const item of items) {
     const replies = isAnswered(item) ? answered : SILENT
     if (item.is === 'message') uplink.receive(item.message, replies)

@@ -102,7 +102,7 @@ export class LegacyHttpHost {
     const answers: Buffer[] = []
     runBatch(items, session.uplink, {
       canAsk: isStreamed,
-      related: frame => post?.send(frame),
+      related: (frame, mayDrop) => post?.send(frame, mayDrop),
       // One event per answer: SDK clients drop an array inside an event.
       answered: frame => (isStreamed ? post?.send(frame) : answers.push(frame)),
       done: () => post?.end(answers.length > 0 ? arrayOf(answers) : undefined),

@@ -9,6 +9,8 @@ import { LegacyUplink } from './uplink.js'
 
 /** Notifications that wait for a standalone stream; at the limit the oldest goes. */
 const QUEUE_MAX = 100
+/** What is left out first where there is too much. */
+const LOG_MESSAGE = 'notifications/message'
 /** How long a question waits for a standalone stream. */
 const ORPHAN_MS = 10_000
 /** Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server"). */
@@ -78,7 +80,10 @@ export class HttpSession implements Outlet {
         this.#streams.set(stream.number, stream)
         this.#forgetEnded()
       },
-      elsewhere: takes === 'json' ? frame => this.tell(frame, '') : undefined,
+      elsewhere:
+        takes === 'json'
+          ? (frame, mayDrop) => this.tell(frame, mayDrop === true ? LOG_MESSAGE : '')
+          : undefined,
     })
   }
 
@@ -130,7 +135,7 @@ export class HttpSession implements Outlet {
 
   tell(frame: Buffer, method: string): void {
     if (this.#standalone?.isAttached === true) {
-      this.#standalone.send(frame)
+      this.#standalone.send(frame, method === LOG_MESSAGE)
       return
     }
     if (method.endsWith('/list_changed')) {

@@ -61,10 +61,11 @@ export class EventStream implements LiveStream {
     this.#out?.write(sseEvent({ id, event: 'message', data: frame }))
   }
 
-  send(frame: Buffer): void {
+  send(frame: Buffer, mayDrop = false): void {
     if (this.#isEnded) return
-    const id = this.#context.replay.record(this.number, frame)
     const out = this.#out
+    if (mayDrop && out !== undefined && out.queuedBytes > LIMITS.behindBytes) return
+    const id = this.#context.replay.record(this.number, frame)
     if (out === undefined) return
     if (out.queuedBytes > LIMITS.streamBacklogBytes) this.#cutOff(out)
     else out.write(sseEvent({ id, event: 'message', data: frame }))
@@ -106,7 +107,7 @@ export interface PostStreamEvents {
   /** The answer became a numbered stream. */
   streaming(stream: EventStream): void
   /** Takes what is said about the request when its client accepts no event stream as the answer. */
-  readonly elsewhere: ((frame: Buffer) => void) | undefined
+  readonly elsewhere: ((frame: Buffer, mayDrop?: boolean) => void) | undefined
 }
 
 /**
@@ -146,9 +147,9 @@ export class PostStream implements ReplyStream, LiveStream {
     return this.#on.elsewhere === undefined
   }
 
-  send(frame: Buffer): void {
-    if (this.#on.elsewhere !== undefined) this.#on.elsewhere(frame)
-    else this.startStream().send(frame)
+  send(frame: Buffer, mayDrop?: boolean): void {
+    if (this.#on.elsewhere !== undefined) this.#on.elsewhere(frame, mayDrop)
+    else this.startStream().send(frame, mayDrop)
   }
 
   end(frame: Buffer | undefined): void {

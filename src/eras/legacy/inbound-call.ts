@@ -60,11 +60,12 @@ export class InboundCall implements Call {
     if (this.#over || this.#token === undefined) return
     this.replies.send(
       encodeNotice('notifications/progress', withMember(params, 'progressToken', this.#token)),
+      true,
     )
   }
 
   tell(method: string, params: JsonText | undefined): void {
-    if (!this.#over) this.replies.send(encodeNotice(method, params))
+    if (!this.#over) this.replies.send(encodeNotice(method, params), method === 'notifications/message')
   }
 
   end(outcome: Outcome): void {

@@ -40,7 +40,7 @@ export class LegacyPipeHost {
     const answers: Buffer[] = []
     runBatch(items, this.#uplink, {
       canAsk: true,
-      related: frame => this.#writer.send(frame),
+      related: (frame, mayDrop) => this.#writer.send(frame, mayDrop),
       answered: frame => answers.push(frame),
       done: () => {
         if (answers.length > 0) this.#writer.tell(arrayOf(answers))

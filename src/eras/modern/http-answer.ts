@@ -43,8 +43,10 @@ export class HttpAnswer implements Replies {
     responder.onGone(() => this.#close())
   }
 
-  send(frame: Buffer): void {
-    if (!this.#isOver && this.#form === 'stream') this.#write(frame)
+  send(frame: Buffer, mayDrop = false): void {
+    if (this.#isOver || this.#form !== 'stream') return
+    if (mayDrop && this.#out !== undefined && this.#out.queuedBytes > LIMITS.behindBytes) return
+    this.#write(frame)
   }
 
   end(frame: Buffer | undefined, { status }: Ending): void {

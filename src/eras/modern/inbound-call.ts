@@ -50,7 +50,7 @@ export class InboundCall implements Call {
 
   progress(params: JsonText): void {
     if (this.#token === undefined) return
-    this.#send('notifications/progress', withMember(projectMeta(params), 'progressToken', this.#token))
+    this.#send('notifications/progress', withMember(projectMeta(params), 'progressToken', this.#token), true)
   }
 
   tell(method: string, params: JsonText | undefined): void {
@@ -58,7 +58,7 @@ export class InboundCall implements Call {
       if (LISTEN_NOTICES.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
       // Who named no level gets no messages (server/utilities/logging, "Per-Request Log Level").
-      this.#send(method, projectMeta(params))
+      this.#send(method, projectMeta(params), true)
     }
   }
 
@@ -106,8 +106,8 @@ export class InboundCall implements Call {
     }
   }
 
-  #send(method: string, params: JsonText): void {
-    if (!this.#isOver) this.#request.replies.send(encodeNotice(method, params))
+  #send(method: string, params: JsonText, mayDrop = false): void {
+    if (!this.#isOver) this.#request.replies.send(encodeNotice(method, params), mayDrop)
   }
 
   /** On a pipe this follows the result of a request that listened, when it is us who end it (patterns/cancellation). */

@@ -8,8 +8,8 @@ export interface Ending {
 
 /** PORT. Where everything goes that is said about one request, ending with its answer. */
 export interface Replies {
-  /** Sends a notification that belongs to the request. */
-  send(frame: Buffer): void
+  /** Sends a notification that belongs to the request; one that `mayDrop` is left out if the client is behind. */
+  send(frame: Buffer, mayDrop?: boolean): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after. */
   end(frame: Buffer | undefined, ending: Ending): void
 }

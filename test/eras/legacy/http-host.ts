@@ -712,15 +712,44 @@ t.test('an early event that had to make room is 400, a later one is served', asy
   t.equal(get({ 'last-event-id': '1.100' }).messages.length, 500)
 })
 
+t.test('a client that is behind misses progress and log messages, and nothing else', async t => {
+  const { open, reception } = start()
+  const { post } = await open()
+  const stream = post(call(1, 'a'))
+  const say = (progress: number) => {
+    reception.last.progress(textOf({ progress }))
+    reception.last.tell('notifications/message', textOf({ level: 'info', data: progress }))
+  }
+  stream.queuedBytes = 1024 * 1024
+  say(1)
+  stream.queuedBytes += 1
+  say(2)
+  reception.last.tell('notifications/x', textOf({}))
+  stream.queuedBytes = 0
+  say(3)
+  reception.last.end(EMPTY)
+  t.same(
+    stream.messages.map(({ method, params }) => [method, params?.['progress'] ?? params?.['data']]),
+    [
+      ['notifications/progress', 1],
+      ['notifications/message', 1],
+      ['notifications/x', undefined],
+      ['notifications/progress', 3],
+      ['notifications/message', 3],
+      [undefined, undefined],
+    ],
+  )
+})
+
 t.test('a client that does not read is cut off at the bound, and can resume', async t => {
   const { open, reception, lines } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.queuedBytes = 4 * 1024 * 1024
-  reception.last.progress(textOf({ progress: 1 }))
+  reception.last.tell('notifications/x', textOf({ n: 1 }))
   t.notOk(stream.isDestroyed)
   stream.queuedBytes += 1
-  reception.last.progress(textOf({ progress: 2 }))
+  reception.last.tell('notifications/x', textOf({ n: 2 }))
   t.ok(stream.isDestroyed)
   t.equal(stream.messages.length, 1)
   t.same(

@@ -42,6 +42,17 @@ t.test('a stream has the answer as its last event, and no event has an id', asyn
   t.equal(open.size, 0)
 })
 
+t.test('progress and log messages are left out while a client is behind', async t => {
+  const { responder, answer } = start('stream')
+  answer.send(NOTICE, true)
+  responder.queuedBytes = 1024 * 1024 + 1
+  answer.send(NOTICE, true)
+  t.equal(responder.messages.length, 1)
+  answer.send(NOTICE)
+  answer.end(ANSWER, { status: 200 })
+  t.equal(responder.messages.length, 3)
+})
+
 t.test('what comes at once comes as the stream that was asked for', async t => {
   const { responder, answer } = start('stream')
   answer.end(ANSWER, { status: 200 })
