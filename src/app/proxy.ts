@@ -71,6 +71,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     dial: dialer.dial,
     clock,
     log,
+    bounds,
     sealer: createLazySealer({
       configured: config.stateKeys,
       dir: options.stateDir ?? stateDir(process.env),
@@ -81,7 +82,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     listWaitMs,
   })
   const faces: { close(): Promise<void> }[] = []
-  const gate = new Gate(router, clock)
+  const gate = new Gate(router, clock, bounds)
   const startedMs = clock.nowMs()
   const status = (): ProxyStatus =>
     proxyStatus({ router, gate, children, configs: byName, bounds, clock, startedMs })
@@ -123,10 +124,6 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   }
 }
 
-/** Per server: only `sharing: "session"` comes near them. */
-const MAX_PROCESSES = 64
-const MAX_REMOTE_SESSIONS = 1000
-
 const toOptions = (server: ServerConfig): ServerOptions => ({
   name: server.name,
   alias: aliasOf(server.name, server.prefix === false ? undefined : server.prefix),
@@ -134,7 +131,8 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   start: server.start,
   replay: server.replay,
   serialize: server.serialize,
-  maxConnections: server.transport.kind === 'stdio' ? MAX_PROCESSES : MAX_REMOTE_SESSIONS,
+  isProcess: server.transport.kind === 'stdio',
+  limits: server.limits,
   timeouts: server.timeouts,
 })
 

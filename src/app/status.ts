@@ -30,6 +30,8 @@ export interface ServerStatus {
   readonly clients: number
   /** What clients see of it; undefined until it was reached once. */
   readonly items: Readonly<Record<ListName, number>> | undefined
+  /** The lists of which something is left out because there is too much. */
+  readonly truncated: readonly ListName[]
   /** In a row, up to now. */
   readonly failures: number
   /** Why it is not reachable. */
@@ -71,6 +73,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     connections: connections.length,
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
     items: server.facts === undefined ? undefined : countItems(server, context.router.catalog),
+    truncated: context.router.catalog.truncated(server),
     why: best?.state.at === 'backoff' ? words(best.state.why) : undefined,
     lastError: loss && { message: words(loss.why), agoMs: Math.round(nowMs - loss.atMs) },
   }

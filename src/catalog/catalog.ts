@@ -132,6 +132,11 @@ export class Catalog {
     await this.#refresh(list, server => this.#slice(server, list)?.known === undefined)
   }
 
+  /** The lists of a server of which something is left out because there is too much. */
+  truncated(server: Server): readonly ListName[] {
+    return LIST_NAMES.filter(list => this.#slice(server, list)?.known?.walked.cutAt !== undefined)
+  }
+
   /** Reads one server's list anew, once for all who ask at the same time. Rejects with a Fault if that fails. */
   read(server: Server, list: ListName): Promise<void> {
     const slice = this.#slice(server, list)
@@ -214,8 +219,9 @@ export class Catalog {
       // From here on a change may come before the list that holds it.
       slice.isDue = false
       const limit = { clock, timeoutMs: server.options.timeouts.listMs }
-      const walked = this.#offers(server, list) ? await walkList(link, list, limit) : NOTHING
-      const { isWhole, why, items } = walked
+      const walked = this.#offers(server, list) ? await walkList(link, list, limit, server.bounds) : NOTHING
+      const { isWhole, why, items, cutAt } = walked
+      if (cutAt !== undefined) server.bounds.hit(cutAt, { server: server.name, list })
       if (!isWhole) log.warn({ server: server.name, list, why, items: items.length }, 'a list is not whole')
       this.#put(server, list, walked)
     } catch (thrown) {

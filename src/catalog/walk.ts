@@ -1,5 +1,7 @@
+import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import type { LimitName } from '../kernel/limits.js'
 import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../model/cache-hints.js'
 import type { Downlink } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
@@ -26,15 +28,13 @@ export const LIST_NAMES = [
   'templates',
 ] as const satisfies readonly ListName[]
 
-/** A server that pages for ever is cut off here. */
-const PAGES_MAX = 1000
-const ITEMS_MAX = 100_000
-
 /** What a walk found; `isWhole` is false when a page failed in the middle or a guard cut the walk short. */
 export interface Walked {
   readonly items: readonly JsonText[]
   readonly isWhole: boolean
   readonly why?: string
+  /** The bound at which the rest was left out. */
+  readonly cutAt?: LimitName
   /** How long the whole may be kept, and for whom; undefined where the server's revision does not say such things. */
   readonly hints?: CacheHints | undefined
 }
@@ -43,12 +43,18 @@ export interface Walked {
  * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
  * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page fails.
  */
-export const walkList = async (link: Downlink, list: ListName, pageLimit: AskLimit): Promise<Walked> => {
+export const walkList = async (
+  link: Downlink,
+  list: ListName,
+  pageLimit: AskLimit,
+  bounds: Bounds,
+): Promise<Walked> => {
   const items: JsonText[] = []
   const hints: Contribution[] = []
   const seen = new Set<string>()
+  let bytes = 0
   let cursor: string | undefined
-  for (let page = 0; page < PAGES_MAX; page += 1) {
+  for (let page = 0; page < bounds.max.pages; page += 1) {
     const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
     const outcome = await askServer(link, LISTS[list].method, params, pageLimit)
     if (outcome.kind !== 'result') {
@@ -59,15 +65,28 @@ export const walkList = async (link: Downlink, list: ListName, pageLimit: AskLim
       throw new Fault(code, `${LISTS[list].method} failed: ${why}`)
     }
     // Not spread: a server may put more on one page than a call takes arguments.
-    for (const item of itemsOn(outcome.result, list)) items.push(item)
+    for (const item of itemsOn(outcome.result, list)) {
+      bytes += item.length
+      if (items.length >= bounds.max.items) return cutAt('items', items, bounds)
+      if (bytes > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
+      items.push(item)
+    }
     if (link.asking === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
     if (cursor === undefined) return whole(items, hints)
     if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
-    if (items.length > ITEMS_MAX) return { items, isWhole: false, why: `more than ${ITEMS_MAX} items` }
     seen.add(cursor)
   }
-  return { items, isWhole: false, why: `more than ${PAGES_MAX} pages` }
+  return cutAt('pages', items, bounds)
+}
+
+const cutAt = (
+  limit: 'items' | 'pages' | 'listBytes',
+  items: readonly JsonText[],
+  { max }: Bounds,
+): Walked => {
+  const what = { items: 'items', pages: 'pages', listBytes: 'bytes' }[limit]
+  return { items, isWhole: false, why: `more than ${max[limit]} ${what} (limits.${limit})`, cutAt: limit }
 }
 
 const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Walked => {

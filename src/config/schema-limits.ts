@@ -4,6 +4,8 @@ import { objectMend } from './schema-values.js'
 
 /** What each bound is about, for people and editors. */
 const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
+  memory:
+    'How much memory the process may take; what the machine or the container has, if that is less. New work is refused shortly before.',
   message: 'Longest message of a server: a line, an event, or the body of an answer.',
   body: 'Longest message of a client: the body of a POST, a line, or a WebSocket message.',
   depth: 'How many arrays and objects may be inside each other in a message.',

@@ -34,6 +34,8 @@ interface Shared {
 const LOG_EVERY_MS = 10_000
 /** When whoever was refused may try again, unless somebody knows better. */
 const RETRY_AFTER_MS = 1000
+/** The same for whoever was refused for want of memory. */
+const MEMORY_RETRY_MS = 5000
 
 /**
  * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set anew holds from then
@@ -122,6 +124,14 @@ export class Bounds {
         data: server === undefined ? data : { ...data, server },
       },
     )
+  }
+
+  /** What whoever wants something new is told while there is no memory for it. */
+  shortOfMemory(): Fault {
+    this.hit('memory')
+    return new Fault('overloaded', 'The proxy is short of memory; try again later', {
+      data: { limit: 'memory', retryAfterMs: MEMORY_RETRY_MS },
+    })
   }
 
   /** Those that were ever reached. */

@@ -36,6 +36,7 @@ const time = (fallback: number, least = 100): Limit => ({
  * log have; docs/limits.md says of each what happens at it. The only place with such numbers.
  */
 export const LIMIT_TABLE = {
+  memory: bytes(2 ** 40, 64 * MIB),
   // ── one message ──
   message: message(64 * MIB),
   body: message(16 * MIB),

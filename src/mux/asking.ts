@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Owners } from '../catalog/owners.js'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Client } from '../model/links.js'
@@ -25,6 +26,7 @@ export interface AskingOptions {
   readonly sealer: Sealer
   readonly clock: Clock
   readonly log: Logger
+  readonly bounds: Bounds
   /** Whether servers stand side by side. */
   readonly isShared: boolean
 }
@@ -39,13 +41,14 @@ export class Asking {
   readonly presenter: Presenter
 
   constructor(options: AskingOptions) {
-    const { clock, catalog, levels } = options
+    const { bounds, clock, catalog, levels } = options
     const states = new RequestStates(options.sealer)
     this.visits = new UrlVisits(clock)
     this.heldRoots = new HeldRoots(clock, states)
     this.parks = new ParkedCalls({
       clock,
       limits: PARK_LIMITS,
+      bounds,
       mintState(id, park, round) {
         const facts = { kind: 'park', parkId: id, replica: states.replica, ...round } as const
         return states.seal(park, park.from.alias, facts, PARK_LIMITS.totalMs)

@@ -23,9 +23,6 @@ import { ROUND_LIMITS, RoundDriver } from './round-driver.js'
 import { relatedTask, withoutTask } from './task-state.js'
 import type { UrlVisits } from './url-visits.js'
 
-/** Questions of one server that may wait for answers at a time. */
-const ASKS_MAX = 64
-
 /** What asking needs of the router. */
 export interface AsksContext {
   readonly calls: CallTable
@@ -194,8 +191,13 @@ export class Asks {
 
   /** Whether one more question of a server may wait; else it is answered. */
   #hasRoom(connection: Connection, ask: Ask): boolean {
-    if ((this.#open.get(connection) ?? 0) < ASKS_MAX) return true
-    ask.answer(failed(new Fault('overloaded', `More than ${ASKS_MAX} questions are unanswered`)))
+    const { bounds, server } = connection
+    const max = bounds.max.questionsPerServer
+    if ((this.#open.get(connection) ?? 0) < max) return true
+    const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`, {
+      server: server.name,
+    })
+    ask.answer(failed(why))
     return false
   }
 

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Owners } from '../catalog/owners.js'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json-text.js'
@@ -11,7 +12,6 @@ import type { Connection } from '../peers/connection.js'
 import { stillWanted } from './still-wanted.js'
 
 const EMPTY = rawText('{}')
-const SUBSCRIPTIONS_MAX = 1000
 
 /** One URI of a server, subscribed once however many clients want it. */
 interface Feed {
@@ -59,6 +59,7 @@ export interface FeedsContext {
   readonly owners: Owners
   readonly clock: Clock
   readonly log: Logger
+  readonly bounds: Bounds
 }
 
 /**
@@ -174,8 +175,9 @@ export class Feeds {
 
   #add(subscriber: Subscriber, exposed: string, feed: () => Feed): Subscription {
     const subscriptions = this.#bySubscriber.get(subscriber) ?? new Map<string, Subscription>()
-    if (subscriptions.size >= SUBSCRIPTIONS_MAX)
-      throw new Fault('overloaded', `More than ${SUBSCRIPTIONS_MAX} subscriptions`)
+    const { bounds } = this.#context
+    if (subscriptions.size >= bounds.max.subscriptions)
+      throw bounds.overloaded('subscriptions', `You have ${subscriptions.size} subscriptions`)
     const subscription = { subscriber, exposed, feed: feed() }
     subscription.feed.subscribers.add(subscription)
     this.#bySubscriber.set(subscriber, subscriptions.set(exposed, subscription))

@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
@@ -16,11 +17,13 @@ export class Gate {
   /** What to report to in place of the one behind. */
   readonly reception: Reception
   readonly #clock: Clock
+  readonly #bounds: Bounds
   #isShut = false
   #inside = 0
   readonly #isEmpty = new Deferred<void>()
 
-  constructor(behind: Reception, clock: Clock) {
+  constructor(behind: Reception, clock: Clock, bounds = new Bounds()) {
+    this.#bounds = bounds
     this.reception = withCall(behind, call => this.#call(call, behind))
     this.#clock = clock
   }
@@ -49,11 +52,24 @@ export class Gate {
       call.end(failed(new Fault('unavailable', 'The proxy is shutting down')))
       return
     }
+    const full = this.#isFull()
+    if (full !== undefined) {
+      call.end(failed(full))
+      return
+    }
     if (call.method !== ENDLESS) {
       this.#inside += 1
       watch(call, this.#over)
     }
     behind.call(call)
+  }
+
+  /** Why no more work is taken on, if so. */
+  #isFull(): Fault | undefined {
+    const { max, pressure } = this.#bounds
+    if (pressure >= 4) return this.#bounds.shortOfMemory()
+    if (this.#inside < max.calls) return undefined
+    return this.#bounds.overloaded('calls', `${this.#inside} requests are under way`)
   }
 
   readonly #over = (): void => {

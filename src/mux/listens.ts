@@ -1,3 +1,4 @@
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, rawText } from '../kernel/json-text.js'
@@ -11,8 +12,6 @@ import type { Audience, Change } from './change-notices.js'
 import type { Feeds, Subscriber } from './feeds.js'
 import { acknowledgement, flagsFor, type ListenFilter, listsOf, readFilter } from './listen-filter.js'
 
-/** Each holds a stream, and perhaps a socket, for as long as its client likes. */
-const LISTENS_MAX = 8
 /** How long the servers of resources have to accept; whoever is later is left out of the acknowledgement. */
 const ACK_WAIT_MS = 5000
 const EMPTY = rawText('{}')
@@ -22,6 +21,7 @@ export interface ListensContext {
   readonly feeds: Feeds
   readonly clock: Clock
   readonly log: Logger
+  readonly bounds: Bounds
   /** What there is at the moment. */
   readonly current: () => Welcome
   /** Counts how often a merged list has become another one. */
@@ -87,10 +87,10 @@ export class Listens {
     if (this.#isClosed) throw new Fault('unavailable', 'The proxy is shutting down')
     const { principal } = call.client
     const listens = this.#byPrincipal.get(principal) ?? new Set()
-    if (listens.size >= LISTENS_MAX) {
-      const words = `${LISTENS_MAX} requests listen already; end one of them first`
-      throw new Fault('overloaded', words)
-    }
+    const { bounds } = this.#context
+    // Each holds a stream, and perhaps a socket, for as long as its client likes.
+    if (listens.size >= bounds.max.listens)
+      throw bounds.overloaded('listens', `${listens.size} requests listen already`, { principal })
     const listen = new Listen(call, this.#context)
     this.#byPrincipal.set(principal, listens.add(listen))
     return listen

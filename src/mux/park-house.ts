@@ -33,8 +33,6 @@ export interface ParkLimits {
   /** How long one call may be parked in all, from its first round on. */
   readonly totalMs: number
   readonly rounds: number
-  readonly perPrincipal: number
-  readonly perConnection: number
   /** How often a server that wants progress on its question gets some. */
   readonly beatMs: number
   /** A larger result that comes while nobody waits for it is not kept. */

@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import { unguessableId } from '../kernel/ids.js'
@@ -13,8 +14,6 @@ export const PARK_LIMITS: ParkLimits = {
   roundMs: 600_000,
   totalMs: 3_600_000,
   rounds: 32,
-  perPrincipal: 32,
-  perConnection: 256,
   beatMs: 15_000,
   resultBytes: 1024 * 1024,
 }
@@ -23,6 +22,8 @@ export const PARK_LIMITS: ParkLimits = {
 export interface ParkedCallsOptions extends Pick<ParkHouse, 'refusal' | 'wantsNotice'> {
   readonly clock: Clock
   readonly limits: ParkLimits
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
   /** The `requestState` by which the client finds the park of this id again. */
   mintState(id: string, park: Parkable, round: ParkRound): string
 }
@@ -40,6 +41,7 @@ interface Place {
  */
 export class ParkedCalls {
   readonly #house: ParkHouse
+  readonly #bounds: Bounds
   /** All calls that were ever parked and are not over: a retry may name those that run, to be refused. */
   readonly #parks = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
@@ -48,6 +50,7 @@ export class ParkedCalls {
   readonly #onConnection = new Map<object, number>()
 
   constructor(options: ParkedCallsOptions) {
+    this.#bounds = options.bounds ?? new Bounds()
     this.#house = {
       clock: options.clock,
       limits: options.limits,
@@ -96,12 +99,16 @@ export class ParkedCalls {
 
   #admit(park: Parkable): boolean {
     if (this.#places.has(park)) return true
-    const { perPrincipal, perConnection } = this.#house.limits
+    const { max } = this.#bounds
     const { principal } = park.client
-    const { connection } = park.from
+    const { connection, server } = park.from
     const ofPrincipal = this.#ofPrincipal.get(principal) ?? 0
     const onConnection = this.on(connection)
-    if (ofPrincipal >= perPrincipal || onConnection >= perConnection) return false
+    const limit = ofPrincipal >= max.parksPerPrincipal ? 'parksPerPrincipal' : 'parks'
+    if (ofPrincipal >= max.parksPerPrincipal || onConnection >= max.parks) {
+      this.#bounds.hit(limit, { server, principal })
+      return false
+    }
     this.#ofPrincipal.set(principal, ofPrincipal + 1)
     this.#onConnection.set(connection, onConnection + 1)
     this.#places.set(park, { principal, connection })

@@ -2,6 +2,7 @@ import { Catalog } from '../catalog/catalog.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
 import { LIST_NAMES, LISTS } from '../catalog/walk.js'
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
@@ -35,6 +36,8 @@ export interface RouterOptions {
   readonly dial: Dial
   readonly clock: Clock
   readonly log: Logger
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
   /** Makes and reads the states that clients carry for us. */
   readonly sealer: Sealer
   readonly pageSize: number
@@ -70,21 +73,22 @@ export class Router implements Reception, ConnectionListener {
   readonly #notices: ChangeNotices
 
   constructor(options: RouterOptions) {
-    const { clock, log, isAlone } = options
+    const { clock, log, isAlone, bounds = new Bounds() } = options
     this.#options = options
     this.#calls = new CallTable(clock)
     this.#overview = new Overview({ ...options, servers: () => this.pool.servers })
     this.#guests = new Guests(() => this.#overview.current)
     this.#notices = new ChangeNotices(clock, () => [...this.#guests.sessions, ...this.#listens.audience])
-    this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log })
+    this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log, bounds })
     this.catalog = new Catalog(this.pool.servers, {
       ...options,
       onChanged: (list, isFirst) => this.#notices.changed(list, isFirst, one => this.catalog.version(one)),
     })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
-    this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log })
+    this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log, bounds })
     this.#listens = new Listens({
       feeds: this.#feeds,
+      bounds,
       clock,
       log,
       current: () => this.#overview.current,
@@ -94,7 +98,7 @@ export class Router implements Reception, ConnectionListener {
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
     const parts = { catalog: this.catalog, owners, calls: this.#calls, levels: this.#levels }
     const isShared = options.servers.length > 1
-    this.#asking = new Asking({ ...parts, sealer: options.sealer, clock, log, isShared })
+    this.#asking = new Asking({ ...parts, sealer: options.sealer, clock, log, bounds, isShared })
     this.#toOwner = new WayToOwner({ ...parts, asking: this.#asking, nowMs: () => clock.nowMs() })
   }
 

@@ -104,6 +104,11 @@ export class WayToOwner {
     call.servedBy = server.name
     const { heldRoots, retries } = this.#context.asking
     const connection = server.connectionFor(call.client)
+    const full = this.#isFull(connection)
+    if (full !== undefined) {
+      call.end(failed(full))
+      return
+    }
     const isAskable = call.client.asking === 'returned' && mayNeedInput(call.method)
     const question = isAskable && retry === undefined ? heldRoots.question(connection, call) : undefined
     if (question !== undefined) {
@@ -130,6 +135,15 @@ export class WayToOwner {
     void resumed.after.then(() => {
       if (isWanted()) start()
     })
+  }
+
+  /** Why a server gets no more requests at the moment, if so. */
+  #isFull(connection: Connection): Fault | undefined {
+    const { bounds, server } = connection
+    const { size } = this.#context.calls.on(connection)
+    if (size < bounds.max.callsPerServer) return undefined
+    const words = `Server ${server.name} has ${size} requests under way`
+    return bounds.overloaded('callsPerServer', words, { server: server.name })
   }
 
   /** What must be known and done at the server before a call is sent there; undefined if nothing has to be waited for. */

@@ -1,4 +1,5 @@
 import { backoffMs } from '../kernel/backoff.js'
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
@@ -42,6 +43,8 @@ export interface ConnectionContext {
   readonly listener: ConnectionListener
   readonly clock: Clock
   readonly log: Logger
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** Why a connection was lost, or could not be opened, and when. */
@@ -62,6 +65,8 @@ export class Connection {
   readonly server: ServerOptions
   readonly share: Share
   readonly clients = new Set<Client>()
+  /** Those of its server. */
+  readonly bounds: Bounds
   readonly #context: ConnectionContext
   #state: ServerState = IDLE
   #sinceMs: number
@@ -86,6 +91,7 @@ export class Connection {
     this.server = server
     this.share = share
     this.#context = context
+    this.bounds = context.bounds ?? new Bounds()
     this.#idleSinceMs = context.clock.nowMs()
     this.#sinceMs = this.#idleSinceMs
   }

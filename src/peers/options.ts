@@ -1,3 +1,5 @@
+import type { Limits } from '../kernel/limits.js'
+
 /** Who shares one connection to a server (docs/adr/0006). */
 export type Sharing = 'principal' | 'session' | 'all'
 
@@ -13,8 +15,10 @@ export interface ServerOptions {
   readonly replay: boolean
   /** Whether clients that share a connection take turns, so that a question of the server can only be for one of them. */
   readonly serialize: boolean
-  /** How many connections may be open at a time; each of a program on this machine is a process of its own. */
-  readonly maxConnections: number
+  /** Whether each of its connections is a process of its own. */
+  readonly isProcess: boolean
+  /** Bounds that are other for this server than for all. */
+  readonly limits: Partial<Limits>
   readonly timeouts: {
     /** To connect and initialize; generous, because package runners install on first start. */
     readonly connectMs: number

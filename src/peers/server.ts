@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import type { Client, Downlink } from '../model/links.js'
 import type { ServerFacts } from '../model/peer.js'
@@ -13,6 +14,7 @@ export class Server {
   readonly options: ServerOptions
   /** Its place in the configuration, which is the order of merged lists. */
   readonly index: number
+  readonly bounds: Bounds
   readonly #context: ConnectionContext
   readonly #connections = new Map<string, Connection>()
   /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
@@ -25,8 +27,10 @@ export class Server {
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
     this.options = options
     this.index = index
+    this.bounds = (context.bounds ?? new Bounds()).narrowed(options.limits)
     this.#context = {
       ...context,
+      bounds: this.bounds,
       listener: {
         ready: connection => {
           this.#facts = connection.link?.facts ?? this.#facts
@@ -159,11 +163,11 @@ export class Server {
   #connection(share: Share): Connection {
     let connection = this.#connections.get(share.key)
     if (connection === undefined) {
-      if (this.#connections.size >= this.options.maxConnections) {
-        const { name } = this
-        const words = `Server ${name} has ${this.options.maxConnections} connections already; try again later`
-        throw new Fault('overloaded', words, { data: { server: name } })
-      }
+      const { bounds, name } = this
+      const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
+      const max = bounds.max[limit]
+      if (this.#connections.size >= max)
+        throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`, { server: name })
       connection = new Connection(this.options, share, this.#context)
       this.#connections.set(share.key, connection)
     }

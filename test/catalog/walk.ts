@@ -1,13 +1,19 @@
 import t from 'tap'
 import { walkList } from '../../src/catalog/walk.js'
+import { Bounds } from '../../src/kernel/bounds.js'
 import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { type Outcome, resulted } from '../../src/model/outcome.js'
 import type { Revision } from '../../src/model/revision.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { FakeServer } from '../support/mux.js'
 
 /** Walks a server that answers each page as told; resolves with what was found and which cursors were sent. */
-const walk = async (answers: (page: number) => object | Outcome, revision: Revision = '2025-11-25') => {
+const walk = async (
+  answers: (page: number) => object | Outcome,
+  revision: Revision = '2025-11-25',
+  bounds = new Bounds(),
+) => {
   const server = new FakeServer('a', { tools: [], revision })
   const cursors: unknown[] = []
   server.answerTo = ({ params }) => {
@@ -20,7 +26,7 @@ const walk = async (answers: (page: number) => object | Outcome, revision: Revis
     {} as never,
     new AbortController().signal,
   )
-  const walked = await walkList(link, 'tools', { clock: new FakeClock(), timeoutMs: 1000 })
+  const walked = await walkList(link, 'tools', { clock: new FakeClock(), timeoutMs: 1000 }, bounds)
   return { ...walked, items: walked.items.map(item => valueOf(item)), cursors }
 }
 
@@ -49,16 +55,33 @@ t.test('a server that sends the same cursor again is read no further', async t =
 
 t.test('a server that pages for ever is cut off', async t => {
   const walked = await walk(page => ({ tools: [page], nextCursor: String(page) }))
-  t.equal(walked.items.length, 1000)
-  t.match(walked, { isWhole: false, why: 'more than 1000 pages' })
+  t.equal(walked.items.length, 500)
+  t.match(walked, { isWhole: false, why: 'more than 500 pages (limits.pages)', cutAt: 'pages' })
 })
 
 t.test('a page may hold more items than a function takes arguments', async t => {
-  const { items, isWhole } = await walk(() => ({ tools: new Array(200_000).fill(0) }))
+  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, items: 200_000 } })
+  const { items, isWhole } = await walk(() => ({ tools: new Array(200_000).fill(0) }), '2025-11-25', bounds)
   t.equal(items.length, 200_000)
   t.ok(isWhole)
-  const cut = await walk(page => ({ tools: new Array(100_001).fill(0), nextCursor: String(page) }))
-  t.match(cut, { isWhole: false, why: 'more than 100000 items' })
+})
+
+t.test('of a list with more items than are shown the rest is left out, and no more is asked for', async t => {
+  const walked = await walk(page => ({ tools: new Array(9_999).fill(0), nextCursor: String(page) }))
+  t.equal(walked.items.length, 10_000)
+  t.equal(walked.cursors.length, 2)
+  t.match(walked, { isWhole: false, why: 'more than 10000 items (limits.items)', cutAt: 'items' })
+})
+
+t.test('of a list that is longer than may be kept the rest is left out', async t => {
+  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+  const walked = await walk(
+    page => ({ tools: ['x'.repeat(398)], nextCursor: String(page) }),
+    '2025-11-25',
+    bounds,
+  )
+  t.equal(walked.items.length, 2)
+  t.match(walked, { isWhole: false, why: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' })
 })
 
 t.test('a later page that fails keeps the earlier ones; a first one fails the walk', async t => {

@@ -5,6 +5,7 @@ import { textOf } from '../../src/kernel/json-text.js'
 import { failed } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { PARK_LIMITS } from '../../src/mux/parked-calls.js'
+import { boundsOf } from '../support/mux.js'
 import { type LegacyAsk, ModernCall, type Parked, Parking } from '../support/parking.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }
@@ -304,7 +305,7 @@ t.test('a client that answers nothing uses up its rounds', async t => {
 })
 
 t.test('no more is parked than allowed, for a principal and on a connection', async t => {
-  const parking = new Parking({ perPrincipal: 2, perConnection: 3 })
+  const parking = new Parking({}, boundsOf({ parksPerPrincipal: 2, parks: 3 }))
   const connection = {}
   const begin = (principal: string, on = connection): Parked =>
     parking.begin(new ModernCall({ principal }), on)
@@ -411,8 +412,6 @@ t.test('so much is parked, so long and so often', async t => {
     roundMs: 600_000,
     totalMs: 3_600_000,
     rounds: 32,
-    perPrincipal: 32,
-    perConnection: 256,
     beatMs: 15_000,
     resultBytes: 1_048_576,
   })
@@ -500,7 +499,7 @@ t.test(
     fc.assert(
       fc.property(fc.array(deed, { minLength: 30, maxLength: 100 }), deeds => {
         const play: Play = {
-          parking: new Parking({ perPrincipal: 3, rounds: 4 }),
+          parking: new Parking({ rounds: 4 }, boundsOf({ parksPerPrincipal: 3 })),
           calls: [],
           upstream: [],
           asks: [],

@@ -289,7 +289,7 @@ t.test('what runs for an absent client alone is stopped, and starts again when i
 t.test(
   'a server has so many connections and no more; the client that is too many hears which server',
   async t => {
-    const options = { sharing: 'session', maxConnections: 2 } as const
+    const options = { sharing: 'session', isProcess: true, limits: { childrenPerServer: 2 } } as const
     const world = new World({ own: { tools: [tool('x')], options } })
     const clients = [await world.client(), await world.client(), await world.client()]
     const calls = clients.map(client => client.call('tools/call', { name: 'own__x' }))

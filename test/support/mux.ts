@@ -1,6 +1,9 @@
 import type { Showing } from '../../src/catalog/options.js'
+import { Bounds } from '../../src/kernel/bounds.js'
+import type { Clock } from '../../src/kernel/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json-text.js'
+import { DEFAULT_LIMITS, type Limits } from '../../src/kernel/limits.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { RPC_CODES } from '../../src/model/fault-table.js'
 import type {
@@ -129,7 +132,8 @@ export class FakeServer {
       name: this.name,
       alias: this.name,
       sharing: 'principal',
-      maxConnections: 1000,
+      isProcess: false,
+      limits: {},
       start: 'lazy',
       replay: false,
       serialize: false,
@@ -551,6 +555,7 @@ export interface WorldOptions {
   readonly pageSize?: number
   readonly clock?: FakeClock
   readonly log?: Logger
+  readonly bounds?: Bounds
 }
 
 /** Ports of a router over scripted servers. */
@@ -578,6 +583,7 @@ export class World {
       dial: dialOf(this.servers),
       clock: this.clock,
       log: options.log ?? silentLogger,
+      bounds: options.bounds,
       sealer: testSealer(this.clock),
       pageSize: options.pageSize ?? 100,
       startupWaitMs: 5000,
@@ -624,3 +630,7 @@ export const tool = (name: string, more: object = {}): object => ({
   ...more,
 })
 export const resource = (uri: string): object => ({ uri, name: uri })
+
+/** Bounds of which some are not the defaults. */
+export const boundsOf = (limits: Partial<Limits>, clock?: Clock): Bounds =>
+  new Bounds({ limits: { ...DEFAULT_LIMITS, ...limits }, ...(clock && { clock }) })

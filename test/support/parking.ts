@@ -1,3 +1,4 @@
+import type { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../src/kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client } from '../../src/model/links.js'
@@ -178,10 +179,11 @@ export class Parking {
   readonly clock = new FakeClock()
   readonly calls: ParkedCalls
 
-  constructor(limits: Partial<ParkLimits> = {}) {
+  constructor(limits: Partial<ParkLimits> = {}, bounds?: Bounds) {
     this.calls = new ParkedCalls({
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },
+      bounds,
       mintState: (id, _, { round }) => JSON.stringify({ parkId: id, round }),
       refusal: (client, { method }) =>
         client.capabilities === NO_CAPABILITIES ||
