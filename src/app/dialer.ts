@@ -1,4 +1,5 @@
-import type { ServerConfig } from '../config/types.js'
+import { redactWords } from '../config/redact.js'
+import type { ServerConfig, StdioTransport } from '../config/types.js'
 import {
   EraMemory,
   openLegacySse,
@@ -6,18 +7,25 @@ import {
   openServerPipe,
   type ServerLinkOptions,
 } from '../eras/index.js'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
+import { Turnstile } from '../kernel/turnstile.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial } from '../peers/dial.js'
 import { childEnv } from '../transport/child-env.js'
-import { spawnChild } from '../transport/stdio-child.js'
+import { lastLines } from '../transport/stderr-lines.js'
+import { type ChildChannel, spawnChild } from '../transport/stdio-child.js'
+import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
 import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
+
+/** A program that takes longer to start waits for something else than the machine, and must not keep the others from starting. */
+const STARTING_MS = 10_000
 
 /** To reach a server that runs elsewhere; its handshake has the server's own limit. */
 const CONNECT_MS = 10_000
@@ -31,15 +39,20 @@ export interface Dialer {
   close(): Promise<void>
 }
 
+/** What a dialer needs. */
+export interface DialerContext {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly children: Children
+  readonly bounds: Bounds
+}
+
 /** Starts or reaches servers by their configuration; one HTTP client serves them all. */
-export const createDialer = (
-  servers: readonly ServerConfig[],
-  around: { readonly clock: Clock; readonly log: Logger; readonly children: Children },
-): Dialer => {
+export const createDialer = (servers: readonly ServerConfig[], around: DialerContext): Dialer => {
   const byName = new Map(
     servers.map(server => [server.name, { server, memory: new EraMemory(around.clock), nextId: counter() }]),
   )
-  const shared = new Shared(around.children)
+  const shared = new Shared(around)
   const identity = textOf(IDENTITY)
   return {
     dial: (name, greeting, listener, signal) => {
@@ -86,23 +99,8 @@ const open = async (server: ServerConfig, shared: Shared, options: ServerLinkOpt
   const { transport } = server
   const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
   switch (transport.kind) {
-    case 'stdio': {
-      const { unsetEnv } = transport
-      const inherited = Object.fromEntries(
-        Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
-      )
-      const start = () =>
-        spawnChild({
-          command: transport.command,
-          args: transport.args,
-          cwd: transport.cwd,
-          env: { ...childEnv(inherited, transport.env), ...shared.children.env },
-          log: options.log,
-          clock: options.clock,
-          guard: shared.children.guardOf(options.server),
-        })
-      return openServerPipe(() => Promise.resolve(start()), options)
-    }
+    case 'stdio':
+      return openChild(server, transport, shared, options)
     case 'http':
       return openServerHttp(await shared.http(), transport, { ...options, hasSse: false })
     case 'sse':
@@ -120,13 +118,53 @@ const open = async (server: ServerConfig, shared: Shared, options: ServerLinkOpt
   }
 }
 
+/** Starts a program when it is its turn. */
+const openChild = async (
+  server: ServerConfig,
+  { command, args, cwd, env, unsetEnv }: StdioTransport,
+  { children, starting }: Shared,
+  options: ServerLinkOptions,
+): Promise<Downlink> => {
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
+  )
+  const redact = (line: string): string => redactWords(line, server)
+  const { log, clock } = options
+  let child: ChildChannel | undefined
+  const start = (): Promise<Channel> => {
+    const guard = children.guardOf(options.server)
+    const whole = { ...childEnv(inherited, env), ...children.env }
+    child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, redact })
+    return Promise.resolve(child)
+  }
+  try {
+    // Its time to start begins with its turn.
+    return await starting.pass(options.signal, () => openServerPipe(start, options))
+  } catch (thrown) {
+    throw withLastWords(Fault.from(thrown), lastLines((child?.lastStderr() ?? []).map(redact)))
+  }
+}
+
+/** What a program wrote says more of why it did not start than that it did not in time. */
+const withLastWords = (why: Fault, lastWords: readonly string[]): Fault =>
+  why.lastWords !== undefined || lastWords.length === 0
+    ? why
+    : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, lastWords })
+
 /** What all connections have in common. */
 class Shared {
   readonly children: Children
+  readonly starting: Turnstile
   #http: Promise<HttpClient> | undefined
 
-  constructor(children: Children) {
+  constructor({ children, clock, bounds }: DialerContext) {
     this.children = children
+    this.starting = new Turnstile({
+      places: () => bounds.max.starting,
+      onWait: () => bounds.hit('starting'),
+      holdMs: STARTING_MS,
+      clock,
+    })
   }
 
   /** Loaded with the first remote server: a proxy of children starts faster without. */

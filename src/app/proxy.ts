@@ -63,7 +63,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const bounds = new Bounds({ limits: config.limits, clock, log })
   const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
-  const dialer = createDialer(config.servers, { clock, log, children })
+  const dialer = createDialer(config.servers, { clock, log, children, bounds })
   const router = new Router({
     servers: config.servers.map(toOptions),
     showingOf: server => showingOf(byName.get(server.name)),
@@ -134,6 +134,8 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   isProcess: server.transport.kind === 'stdio',
   limits: server.limits,
   timeouts: server.timeouts,
+  restart: server.restart,
+  idleStopMs: server.idleStopMs,
 })
 
 const showingOf = (server: ServerConfig | undefined): Showing => ({

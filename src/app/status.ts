@@ -10,6 +10,7 @@ import type { Gate } from '../mux/gate.js'
 import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
+import { failuresOf, type ServerState } from '../peers/server-state.js'
 import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
 
@@ -18,7 +19,7 @@ export interface ServerStatus {
   readonly name: string
   readonly alias: string
   /** That of its best connection. */
-  readonly state: 'idle' | 'starting' | 'ready' | 'draining' | 'backoff'
+  readonly state: ServerState['at']
   /** For how long. */
   readonly stateMs: number
   readonly transport: ServerConfig['transport']['kind']
@@ -36,6 +37,10 @@ export interface ServerStatus {
   readonly failures: number
   /** Why it is not reachable. */
   readonly why: string | undefined
+  /** In how many milliseconds it is tried again, while it is not reachable. */
+  readonly retryMs: number | undefined
+  /** What it last wrote to stderr before it was lost, oldest line first. */
+  readonly stderr: readonly string[] | undefined
   /** Why it was last lost, or could not be reached, and how long ago; it may work again by now. */
   readonly lastError: { readonly message: string; readonly agoMs: number } | undefined
 }
@@ -52,7 +57,7 @@ export interface StatusContext {
   readonly startedMs: number
 }
 
-const ORDER = ['ready', 'starting', 'backoff', 'draining', 'idle'] as const
+const ORDER = ['ready', 'starting', 'backoff', 'failed', 'draining', 'idle'] as const
 
 /** How a server is at this moment. */
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
@@ -74,7 +79,8 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
     items: server.facts === undefined ? undefined : countItems(server, context.router.catalog),
     truncated: context.router.catalog.truncated(server),
-    why: best?.state.at === 'backoff' ? words(best.state.why) : undefined,
+    ...absence(best, nowMs, words),
+    stderr: loss?.why.lastWords,
     lastError: loss && { message: words(loss.why), agoMs: Math.round(nowMs - loss.atMs) },
   }
 }
@@ -85,8 +91,15 @@ const stateOf = (best: Connection | undefined, nowMs: number) => {
   return {
     state: state.at,
     stateMs: Math.round(nowMs - sinceMs),
-    failures: 'failures' in state ? state.failures : 0,
+    failures: failuresOf(state),
   }
+}
+
+/** Why it is away, and until when at least. */
+const absence = (best: Connection | undefined, nowMs: number, words: (why: Fault) => string) => {
+  const state = best?.state
+  if (state?.at !== 'backoff' && state?.at !== 'failed') return { why: undefined, retryMs: undefined }
+  return { why: words(state.why), retryMs: Math.max(0, Math.round(state.untilMs - nowMs)) }
 }
 
 const lastLoss = (connections: readonly Connection[]) =>

@@ -88,6 +88,8 @@ export const bridge: Verb<Flags> = {
       era: args.era ?? DEFAULTS.era,
       protocolVersion: undefined,
       timeouts: DEFAULTS.timeouts,
+      restart: DEFAULTS.restart,
+      idleStopMs: DEFAULTS.idleStopMs,
       replay: DEFAULTS.replay,
       limits: {},
       serialize: DEFAULTS.serialize,

@@ -150,10 +150,14 @@ const rowOf = (server: ServerStatus): string[] => [
   String(server.items?.tools ?? '-'),
   String(server.clients),
   String(server.failures),
-  server.lastError === undefined
-    ? ''
-    : `${spanText(server.lastError.agoMs)} ago: ${server.lastError.message}`,
+  lastErrorOf(server),
 ]
+
+const lastErrorOf = ({ lastError, stderr }: ServerStatus): string => {
+  if (lastError === undefined) return ''
+  const line = stderr?.at(-1)
+  return `${spanText(lastError.agoMs)} ago: ${lastError.message}${line === undefined ? '' : `; it last wrote: ${line}`}`
+}
 
 const UNITS = [
   ['d', 86_400],

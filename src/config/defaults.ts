@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS } from '../kernel/limits.js'
-import type { Era, ListenConfig, LogLevel, Sharing, Start, Timeouts, UriMode } from './types.js'
+import type { Era, ListenConfig, LogLevel, Restart, Sharing, Start, Timeouts, UriMode } from './types.js'
 
 /** What holds where a file says nothing; the only place with such numbers. */
 export const DEFAULTS = {
@@ -37,6 +37,8 @@ export const DEFAULTS = {
     callMs: 60_000,
     totalMs: 600_000,
   } as Timeouts,
+  restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 } as Restart,
+  idleStopMs: 15 * 60_000,
 } as const
 
 /** How long a configuration file may be; more is surely another file. */

@@ -85,6 +85,7 @@ const warnUnknownKeys = (item: Item, folded: Folded, report: Report): void => {
   inside('tools', KEYS.tools)
   inside('timeouts', KEYS.timeouts)
   inside('limits', KEYS.serverLimits)
+  inside('restart', KEYS.restart)
   const tools = folded.get('tools')
   const overrides = tools === undefined ? undefined : members(tools).get('override')
   for (const override of overrides === undefined ? [] : members(overrides).values()) {

@@ -31,6 +31,34 @@ const timeouts = z.object(
   objectMend('{ "call": "5m" }'),
 )
 
+const FAILURES_MEND = 'Write a whole number from 1 to 100.'
+
+const restart = z.object(
+  {
+    first: wait().optional().meta({
+      description:
+        'The first wait before a server that failed is started again; each further one is twice as long.',
+      default: '500ms',
+    }),
+    max: wait().optional().meta({ description: 'The longest of these waits.', default: '30s' }),
+    failures: z
+      .int({ error: FAILURES_MEND })
+      .min(1, { error: FAILURES_MEND })
+      .max(100, { error: FAILURES_MEND })
+      .optional()
+      .meta({
+        description: 'So many failures within "window", with nobody served in between, and it is given up.',
+        default: DEFAULTS.restart.failures,
+      }),
+    window: wait().optional().meta({ description: 'See "failures".', default: '60s' }),
+    retry: wait().optional().meta({
+      description: 'How long after it was given up it is tried once more, as long as somebody uses it.',
+      default: '60s',
+    }),
+  },
+  objectMend('{ "max": "10s" }'),
+)
+
 const override = z.object(
   {
     title: z
@@ -133,6 +161,12 @@ const own = {
     ),
   timeouts: timeouts.optional().describe('How long to wait for this server.'),
   limits: serverLimits.optional().describe('Bounds that are other for this server than for all.'),
+  restart: restart.optional().describe('When this server is started again after it failed.'),
+  idleStop: limit().optional().meta({
+    description:
+      'How long a connection that no client uses stays open; a program ends with it, and starts again when it is called. "off" for ever.',
+    default: '15m',
+  }),
   replay: flag().optional().meta({
     description:
       'Whether a tool that says that it only reads, or may be called twice (readOnlyHint, idempotentHint), is called again if its call was lost while a person was asked.',
@@ -295,6 +329,7 @@ export const KEYS = {
   timeouts: Object.keys(timeouts.shape),
   limits: Object.keys(limits.shape),
   serverLimits: Object.keys(serverLimits.shape),
+  restart: Object.keys(restart.shape),
 } as const
 
 /** The JSON Schema (draft 7, which editors know best) of what one may write; `json-schema.ts` gives it a name. */

@@ -6,7 +6,15 @@ import { readLimits } from './limits.js'
 import type { Report } from './problem.js'
 import { readReach } from './transport.js'
 import { type Item, itemAt, kindOf, members } from './tree.js'
-import type { Era, ProtocolVersion, ServerConfig, ServerTransport, Timeouts, ToolRules } from './types.js'
+import type {
+  Era,
+  ProtocolVersion,
+  Restart,
+  ServerConfig,
+  ServerTransport,
+  Timeouts,
+  ToolRules,
+} from './types.js'
 
 /** A server's entry, resolved; or why its server is left out. */
 export type ServerRead =
@@ -36,6 +44,8 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
   const tools = readTools(entry, report)
   const timeouts = readTimeouts(entry, report)
   const limits = readLimits(folded.get('limits'), values.limits, report)
+  const restart = readRestart(entry, report)
+  const idleStopMs = readWait(entry, 'idleStop', report) ?? DEFAULTS.idleStopMs
   const era = readEra(entry, reach?.transport, report)
   if (reach === undefined || report.errors > errors) return { is: 'invalid' }
   const config: ServerConfig = {
@@ -50,6 +60,8 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     protocolVersion: values.protocolVersion,
     timeouts,
     limits,
+    restart,
+    idleStopMs,
     replay: values.replay ?? DEFAULTS.replay,
     serialize: values.serialize ?? DEFAULTS.serialize,
     written: reach.written,
@@ -103,6 +115,48 @@ const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeo
     })
   }
   return timeouts
+}
+
+const readRestart = ({ values, members: folded }: Entry, report: Report): Restart => {
+  const item = folded.get('restart')
+  const given = values.restart ?? {}
+  const { restart: usual } = DEFAULTS
+  const read = (key: 'first' | 'max' | 'window' | 'retry', leastMs: number, fallback: number): number => {
+    const place = item === undefined ? undefined : members(item).get(key)
+    const value = given[key]
+    if (place === undefined || value === undefined) return fallback
+    return readDuration(value, place, leastMs, report) ?? fallback
+  }
+  // A program that ends at once must not be started as fast as the machine can.
+  const firstMs = read('first', LEAST_RESTART_MS, usual.firstMs)
+  const maxMs = read('max', LEAST_RESTART_MS, Math.max(firstMs, usual.maxMs))
+  if (item !== undefined && maxMs < firstMs) {
+    report.error(itemAt(item, ['max']), {
+      message: `shorter than restart.first (${firstMs / 1000} s)`,
+      mend: 'Set it to at least as much as restart.first.',
+    })
+  }
+  return {
+    firstMs,
+    maxMs,
+    failures: given.failures ?? usual.failures,
+    windowMs: read('window', 1, usual.windowMs),
+    retryMs: read('retry', LEAST_RETRY_MS, usual.retryMs),
+  }
+}
+
+/** The shortest first wait, and the shortest one after a server was given up. */
+const LEAST_RESTART_MS = 100
+const LEAST_RETRY_MS = 1000
+
+/** A duration, or "off", that stands in the entry itself; undefined if it is absent, or after it was reported what is wrong. */
+const readWait = (
+  { values, members: folded }: Entry,
+  key: 'idleStop',
+  report: Report,
+): number | undefined => {
+  const [value, item] = [values[key], folded.get(key)]
+  return value === undefined || item === undefined ? undefined : readDuration(value, item, 1, report)
 }
 
 /** The era of a server; what is said about it in several ways must not say different things. */

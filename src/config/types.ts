@@ -95,6 +95,18 @@ export interface Timeouts {
   readonly totalMs: number
 }
 
+/** When a program or connection that was lost is started again, and when that is given up. */
+export interface Restart {
+  /** The first wait; each further one is twice as long. */
+  readonly firstMs: number
+  readonly maxMs: number
+  /** So many failures within `windowMs`, with nobody served in between, and it is given up. */
+  readonly failures: number
+  readonly windowMs: number
+  /** How long after that it is tried once more, again and again. */
+  readonly retryMs: number
+}
+
 /** The texts of a server as they stand in its file, with variables unexpanded. */
 export interface ServerWritten {
   readonly command?: string
@@ -120,6 +132,9 @@ export interface ServerConfig {
   readonly timeouts: Timeouts
   /** Bounds that are other for this server than for all. */
   readonly limits: Partial<Limits>
+  readonly restart: Restart
+  /** How long a connection that no client uses stays open, in milliseconds; `Infinity` for ever. */
+  readonly idleStopMs: number
   /** Whether tools that say that they may be called twice are, if a call is lost while a person is asked. */
   readonly replay: boolean
   /** Whether clients that share a connection take turns. */

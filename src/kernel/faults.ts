@@ -18,6 +18,13 @@ export type FaultCode =
 /** What a peer may learn beside the message; never secrets, paths or stack traces. */
 export type FaultData = Readonly<Record<string, unknown>>
 
+/** What a fault may carry beside its code and message. */
+export interface FaultMore {
+  readonly data?: FaultData
+  readonly cause?: unknown
+  readonly lastWords?: readonly string[] | undefined
+}
+
 /**
  * The one error class of the proxy. `message` is written for the peer that will read it; `cause` is for our
  * log only and never leaves the process.
@@ -25,12 +32,18 @@ export type FaultData = Readonly<Record<string, unknown>>
 export class Fault extends Error {
   readonly code: FaultCode
   readonly data: FaultData | undefined
+  /**
+   * What a program last wrote to stderr before it ended, oldest line first; plain text without secrets of ours. Goes to a peer only
+   * where somebody decided that it holds nothing of others.
+   */
+  readonly lastWords: readonly string[] | undefined
 
-  constructor(code: FaultCode, message: string, more: { data?: FaultData; cause?: unknown } = {}) {
+  constructor(code: FaultCode, message: string, more: FaultMore = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'Fault'
     this.code = code
     this.data = more.data
+    this.lastWords = more.lastWords
   }
 
   /** Anything that was thrown, as a Fault; what we did not foresee becomes `internal` and keeps its cause. */

@@ -25,11 +25,11 @@ export const errorText = (code: number, message: string, data?: unknown): JsonTe
 
 /**
  * A fault as a JSON-RPC error object under `code`. Faults that retrying may heal carry `data.reason`, so that a
- * program can tell a server that is down from one that answered with an error.
+ * program can tell a server that is down from one that answered with an error: what the fault says itself, else its code.
  */
 export const faultText = (fault: Fault, code: number = RPC_CODES[fault.code]): JsonText => {
   const reason = REASONS[fault.code]
-  const data = reason === undefined ? fault.data : { ...fault.data, reason }
+  const data = reason === undefined ? fault.data : { reason, ...fault.data }
   return errorText(code, fault.message, data)
 }
 

@@ -188,6 +188,7 @@ export class LiveCall implements CallSink {
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
     this.#isOver = true
+    if (outcome.kind !== 'fault') this.connection.served()
     this.#close()
     this.call.end(this.#presented(outcome))
   }
@@ -212,12 +213,13 @@ export class LiveCall implements CallSink {
     }
   }
 
-  /** Our own words about a server always say which one. */
+  /** Our own words about a server always say which one, and when it can be asked again if it was lost. */
   #named(fault: Fault): Fault {
-    const { name } = this.connection.server
+    const { server, retryAfterLossMs } = this.connection
     if (fault.data?.['server'] !== undefined) return fault
-    return new Fault(fault.code, `Server ${name}: ${fault.message}`, {
-      data: { ...fault.data, server: name },
+    const retryAfterMs = fault.code === 'disconnected' ? retryAfterLossMs : undefined
+    return new Fault(fault.code, `Server ${server.name}: ${fault.message}`, {
+      data: { ...fault.data, server: server.name, ...(retryAfterMs !== undefined && { retryAfterMs }) },
       cause: fault,
     })
   }

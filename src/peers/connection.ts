@@ -1,6 +1,5 @@
-import { backoffMs } from '../kernel/backoff.js'
 import { Bounds } from '../kernel/bounds.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
@@ -11,12 +10,9 @@ import { failed } from '../model/outcome.js'
 import type { ServerFacts } from '../model/peer.js'
 import type { Dial, Greeting } from './dial.js'
 import type { ServerOptions } from './options.js'
-import { failuresSoFar, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
+import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
-
-const RESTART = { firstMs: 500, maxMs: 30_000 }
-/** The first loss of a connection that had worked is mended at once. */
-const FREE_FAILURES = 1
+import { type Loss, Supervisor } from './supervisor.js'
 
 /** What happens on the connections of all servers; the mux listens. */
 export interface ConnectionListener {
@@ -47,12 +43,6 @@ export interface ConnectionContext {
   readonly bounds?: Bounds | undefined
 }
 
-/** Why a connection was lost, or could not be opened, and when. */
-export interface Loss {
-  readonly why: Fault
-  readonly atMs: number
-}
-
 /** One try to reach the server, and the link that came of it. */
 interface Attempt {
   readonly abort: AbortController
@@ -68,16 +58,13 @@ export class Connection {
   /** Those of its server. */
   readonly bounds: Bounds
   readonly #context: ConnectionContext
-  #state: ServerState = IDLE
-  #sinceMs: number
-  #lastLoss: Loss | undefined
+  readonly #supervisor: Supervisor
   #link: Downlink | undefined
   #asking: Asking | undefined
   #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
   #attempt: Attempt | undefined
-  #restart: Timer | undefined
   #isClosed = false
   #isRetired = false
   /** Calls of clients that are to be answered over it. */
@@ -93,21 +80,25 @@ export class Connection {
     this.#context = context
     this.bounds = context.bounds ?? new Bounds()
     this.#idleSinceMs = context.clock.nowMs()
-    this.#sinceMs = this.#idleSinceMs
+    this.#supervisor = new Supervisor(server, {
+      clock: context.clock,
+      isNeeded: () => this.#isNeeded(),
+      start: () => this.#comeBack(),
+    })
   }
 
   get state(): ServerState {
-    return this.#state
+    return this.#supervisor.state
   }
 
   /** Since when it is in that state, on the clock of the proxy. */
   get sinceMs(): number {
-    return this.#sinceMs
+    return this.#supervisor.sinceMs
   }
 
   /** Why it was last lost, or could not be opened; still known when it works again. */
   get lastLoss(): Loss | undefined {
-    return this.#lastLoss
+    return this.#supervisor.lastLoss
   }
 
   /** How the server asked when it was last there: what may be shared depends on it. */
@@ -122,7 +113,7 @@ export class Connection {
 
   /** The link while the server can be asked. */
   get link(): Downlink | undefined {
-    return this.#state.at === 'ready' ? this.#link : undefined
+    return this.state.at === 'ready' ? this.#link : undefined
   }
 
   /** The only client that ever used this connection, so that whatever the server says on its own account is for it. */
@@ -157,21 +148,30 @@ export class Connection {
 
   /**
    * The link to a server that can be asked, opening it if need be; all callers share one attempt. Rejects with a Fault
-   * `unavailable` that names the server, at once while the next attempt is not due.
+   * `unavailable` that names the server and says when to come again: at once while the next attempt is not due, or while one
+   * is made of which little is to be hoped.
    */
   open(): Promise<Downlink> {
-    if (this.#isClosed || this.#isRetired) return Promise.reject(this.#unreachable(stopped()))
+    if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unreachable(stopped()))
     if (this.link !== undefined) return Promise.resolve(this.link)
-    if (this.#opening !== undefined) return this.#opening
-    if (this.#state.at === 'backoff' && this.#context.clock.nowMs() < this.#state.untilMs) {
-      return Promise.reject(this.#unreachable(this.#state.why))
-    }
-    return this.#start()
+    const refusal = this.#supervisor.refusal()
+    if (refusal !== undefined) return Promise.reject(refusal)
+    return this.#opening ?? this.#start()
   }
 
   /** A call of a client is to be answered over this connection. */
   callBegan(): void {
     this.#underWay += 1
+  }
+
+  /** The server has answered a call of a client: that it works is beyond doubt. */
+  served(): void {
+    this.#supervisor.served()
+  }
+
+  /** In how many milliseconds the server could be asked again if it were lost now; undefined if never. */
+  get retryAfterLossMs(): number | undefined {
+    return this.#supervisor.retryAfterLossMs
   }
 
   /** Such a call is over. */
@@ -186,8 +186,7 @@ export class Connection {
    */
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
-    this.#restart?.cancel()
-    this.#step({ is: 'retire' })
+    this.#supervisor.step({ is: 'retire' })
     if (this.#underWay > 0) {
       this.#quiet = new Deferred()
       await withLimit(this.#quiet.promise, limitMs, this.#context.clock)
@@ -198,8 +197,7 @@ export class Connection {
   /** Stops the server for good; what is under way ends with a fault. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#step({ is: 'stop' })
-    this.#restart?.cancel()
+    this.#supervisor.step({ is: 'stop' })
     this.#attempt?.abort.abort()
     this.#attempt = undefined
     const link = this.#link
@@ -209,8 +207,7 @@ export class Connection {
   }
 
   #start(): Promise<Downlink> {
-    this.#restart?.cancel()
-    this.#step({ is: 'start' })
+    this.#supervisor.step({ is: 'start' })
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
     this.#opening = this.#dial(attempt)
@@ -232,15 +229,15 @@ export class Connection {
       const why = Fault.from(thrown)
       await link?.close()
       this.#opening = undefined
-      if (attempt === this.#attempt) this.#lost(why)
-      throw this.#unreachable(why)
+      if (attempt === this.#attempt) this.#failed(why)
+      throw this.#supervisor.unreachable(why)
     }
     this.#opening = undefined
     this.#link = link
-    this.#step({ is: 'ready' })
+    this.#supervisor.step({ is: 'ready' })
     // Retired while it started: only for those who waited for it.
     if (this.#isRetired) {
-      this.#step({ is: 'retire' })
+      this.#supervisor.step({ is: 'retire' })
       return link
     }
     log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
@@ -283,55 +280,33 @@ export class Connection {
     }
   }
 
+  /** An attempt came to nothing. */
+  #failed(why: Fault): void {
+    this.#supervisor.lost(why)
+    this.#context.log.warn(this.#lossFacts(why), 'could not reach a server')
+  }
+
   #closed(attempt: Attempt, why: Fault): void {
     attempt.died = why
-    if (attempt !== this.#attempt || (this.#state.at !== 'ready' && this.#state.at !== 'draining')) return
+    if (attempt !== this.#attempt || (this.state.at !== 'ready' && this.state.at !== 'draining')) return
     this.#link = undefined
-    this.#lost(why)
-    this.#context.log.warn({ server: this.server.name, why: why.message }, 'lost a server')
+    this.#supervisor.lost(why)
+    this.#context.log.warn(this.#lossFacts(why), 'lost a server')
     this.#context.listener.lost(this, why)
   }
 
-  #lost(why: Fault): void {
-    const { clock } = this.#context
-    this.#lastLoss = { why, atMs: clock.nowMs() }
-    const failures = failuresSoFar(this.#state, clock.nowMs())
-    const isFree = this.#state.at === 'ready' && failures < FREE_FAILURES
-    const waitMs = isFree ? 0 : backoffMs(failures, RESTART)
-    this.#step({ is: 'lost', why, waitMs })
-    if (this.#isNeeded()) this.#restart = clock.after(waitMs, () => this.#comeBack())
+  #lossFacts(why: Fault) {
+    return { server: this.server.name, why: why.message, state: this.state.at }
   }
 
-  /** Whether anybody would miss the server. */
   #isNeeded(): boolean {
     if (this.#isRetired) return false
     return this.clients.size > 0 || this.server.start === 'eager' || this.#context.listener.isKept(this)
   }
 
-  /** Timers may fire a moment early, so this does not ask `open` whether it is time. */
+  /** Whoever waits for it hears what came of it, and the log. */
   #comeBack(): void {
-    if (this.#state.at !== 'backoff' || !this.#isNeeded()) return
-    this.#start().catch((thrown: unknown) =>
-      this.#context.log.warn(
-        { server: this.server.name, why: Fault.from(thrown).message },
-        'server did not come back',
-      ),
-    )
-  }
-
-  #step(event: ServerEvent): void {
-    const nowMs = this.#context.clock.nowMs()
-    const next = nextState(this.#state, event, nowMs)
-    if (next.at !== this.#state.at) this.#sinceMs = nowMs
-    this.#state = next
-  }
-
-  #unreachable(why: Fault): Fault {
-    return new Fault(
-      why.code === 'timeout' || why.code === 'unauthorized' ? why.code : 'unavailable',
-      `Server ${this.server.name} is not reachable: ${why.message}`,
-      { data: { ...why.data, server: this.server.name }, cause: why },
-    )
+    this.#start().catch(() => undefined)
   }
 }
 

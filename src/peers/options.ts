@@ -1,4 +1,5 @@
 import type { Limits } from '../kernel/limits.js'
+import type { RestartRules } from './server-state.js'
 
 /** Who shares one connection to a server (docs/adr/0006). */
 export type Sharing = 'principal' | 'session' | 'all'
@@ -19,6 +20,9 @@ export interface ServerOptions {
   readonly isProcess: boolean
   /** Bounds that are other for this server than for all. */
   readonly limits: Partial<Limits>
+  readonly restart: RestartRules
+  /** How long a connection that no client uses stays open, in milliseconds; `Infinity` for ever. */
+  readonly idleStopMs: number
   readonly timeouts: {
     /** To connect and initialize; generous, because package runners install on first start. */
     readonly connectMs: number

@@ -1,58 +1,141 @@
+import { type Backoff, steadyBackoffMs } from '../kernel/backoff.js'
 import type { Fault } from '../kernel/faults.js'
+
+/** When a lost server is started again, and when that is given up. */
+export interface RestartRules extends Backoff {
+  /** So many failures within `windowMs`, with nobody served in between, are a crash loop. */
+  readonly failures: number
+  readonly windowMs: number
+  /** How long after a crash loop, and after each try that came of nothing, it is tried again. */
+  readonly retryMs: number
+}
+
+/** What is held against a connection: failures since it last served anybody. */
+export interface Past {
+  readonly failures: number
+  /** When the latest of them were, oldest first. */
+  readonly recentMs: readonly number[]
+  /** Why it was given up, until it serves somebody again. */
+  readonly gaveUp: Fault | undefined
+}
 
 /**
  * Where a connection to a server stands.
  *
- *   idle ─start▶ starting ─ready▶ ready ─lost▶ backoff ─start▶ starting;  starting ─lost▶ backoff
- *   ready ─retire▶ draining ─lost▶ idle;  stop ▶ idle from anywhere
+ *   idle ──start──▶ starting ──ready──▶ ready ──retire──▶ draining
+ *                     │  ▲                │                  │
+ *                   lost start          lost                lost
+ *                     ▼  │                │                  ▼
+ *                   backoff ◀─────────────┤                 idle
+ *                     or                  │
+ *                   failed  ◀─────────────┘   the last of many failures in a short time
+ *
+ *   stop ▶ idle from anywhere;  served: a ready connection has nothing held against it any more
+ *
+ * A connection that has served somebody, or was up for a minute, is mended at once when it is lost: that is no failure. A start
+ * that comes to nothing is one, and so is the loss of a connection that served nobody. What has failed stays so, however often it
+ * starts, until it serves somebody.
  */
 export type ServerState =
   | { readonly at: 'idle' }
-  | { readonly at: 'starting'; readonly sinceMs: number; readonly failures: number }
-  | { readonly at: 'ready'; readonly sinceMs: number; readonly failures: number }
+  | { readonly at: 'starting'; readonly sinceMs: number; readonly past: Past }
+  | { readonly at: 'ready'; readonly sinceMs: number; readonly past: Past; readonly hasServed: boolean }
   /** Takes no more calls; those under way may still finish. */
   | { readonly at: 'draining'; readonly sinceMs: number }
-  | { readonly at: 'backoff'; readonly failures: number; readonly untilMs: number; readonly why: Fault }
+  /** Started again at `untilMs`, and not before. */
+  | { readonly at: 'backoff'; readonly past: Past; readonly untilMs: number; readonly why: Fault }
+  /** In a crash loop: started again at `untilMs`, or before if somebody calls it. */
+  | {
+      readonly at: 'failed'
+      readonly sinceMs: number
+      readonly past: Past
+      readonly untilMs: number
+      readonly why: Fault
+    }
 
 /** What happens to a connection. */
 export type ServerEvent =
   | { readonly is: 'start' }
   | { readonly is: 'ready' }
+  /** It has answered a request of a client. */
+  | { readonly is: 'served' }
   | { readonly is: 'retire' }
-  | { readonly is: 'lost'; readonly why: Fault; readonly waitMs: number }
+  /** `jitter` is the factor by which a wait is made longer or shorter. */
+  | { readonly is: 'lost'; readonly why: Fault; readonly jitter: number }
   | { readonly is: 'stop' }
 
-/** A connection that was up for so long starts counting failures anew. */
+/** A connection that was up for so long has shown that it works, whoever used it. */
 const STEADY_MS = 60_000
 
 /** Nobody needs the server, or nobody did yet. */
 export const IDLE: ServerState = { at: 'idle' }
 
-/** How many failures in a row there were up to now. Pure. */
-export const failuresSoFar = (state: ServerState, nowMs: number): number => {
-  if (state.at === 'idle' || state.at === 'draining') return 0
-  const wasSteady = state.at === 'ready' && nowMs - state.sinceMs >= STEADY_MS
-  return wasSteady ? 0 : state.failures
-}
+/** Nothing is held against it. */
+export const NO_PAST: Past = { failures: 0, recentMs: [], gaveUp: undefined }
 
 /** The next state; an event that means nothing in a state leaves it as it is. Pure. */
-export const nextState = (state: ServerState, event: ServerEvent, nowMs: number): ServerState => {
+export const nextState = (
+  state: ServerState,
+  event: ServerEvent,
+  nowMs: number,
+  rules: RestartRules,
+): ServerState => {
   switch (event.is) {
     case 'start':
-      return state.at === 'idle' || state.at === 'backoff'
-        ? { at: 'starting', sinceMs: nowMs, failures: state.at === 'backoff' ? state.failures : 0 }
-        : state
+      return afterStart(state, nowMs)
     case 'ready':
-      return state.at === 'starting' ? { at: 'ready', sinceMs: nowMs, failures: state.failures } : state
+      return state.at === 'starting'
+        ? { at: 'ready', sinceMs: nowMs, past: state.past, hasServed: false }
+        : state
+    case 'served':
+      return state.at === 'ready' && !state.hasServed ? { ...state, past: NO_PAST, hasServed: true } : state
     case 'retire':
       return state.at === 'ready' ? { at: 'draining', sinceMs: nowMs } : state
-    case 'lost': {
-      if (state.at === 'draining') return IDLE
-      if (state.at !== 'starting' && state.at !== 'ready') return state
-      const failures = failuresSoFar(state, nowMs) + 1
-      return { at: 'backoff', failures, untilMs: nowMs + event.waitMs, why: event.why }
-    }
+    case 'lost':
+      return afterLoss(state, event, nowMs, rules)
     case 'stop':
       return IDLE
   }
 }
+
+const afterStart = (state: ServerState, nowMs: number): ServerState => {
+  if (state.at === 'idle') return { at: 'starting', sinceMs: nowMs, past: NO_PAST }
+  const isWaiting = state.at === 'backoff' || state.at === 'failed'
+  return isWaiting ? { at: 'starting', sinceMs: nowMs, past: state.past } : state
+}
+
+const afterLoss = (
+  state: ServerState,
+  { why, jitter }: Extract<ServerEvent, { is: 'lost' }>,
+  nowMs: number,
+  rules: RestartRules,
+): ServerState => {
+  if (state.at === 'draining') return IDLE
+  if (state.at !== 'starting' && state.at !== 'ready') return state
+  if (hasWorked(state, nowMs)) return { at: 'backoff', past: NO_PAST, untilMs: nowMs, why }
+  const past = withFailure(state.past, nowMs, rules)
+  if (past.gaveUp !== undefined || past.recentMs.length >= rules.failures) {
+    return {
+      at: 'failed',
+      sinceMs: nowMs,
+      past: { ...past, gaveUp: why },
+      untilMs: nowMs + rules.retryMs,
+      why,
+    }
+  }
+  // The first loss of a connection that could be used may be an accident.
+  const isAccident = state.at === 'ready' && past.failures === 1
+  const waitMs = isAccident ? 0 : steadyBackoffMs(past.failures - 1, rules) * jitter
+  return { at: 'backoff', past, untilMs: nowMs + waitMs, why }
+}
+
+const hasWorked = (state: ServerState, nowMs: number): boolean =>
+  state.at === 'ready' && (state.hasServed || nowMs - state.sinceMs >= STEADY_MS)
+
+const withFailure = ({ failures, recentMs, gaveUp }: Past, nowMs: number, rules: RestartRules): Past => {
+  const latest = recentMs.filter(atMs => nowMs - atMs < rules.windowMs)
+  return { failures: failures + 1, recentMs: [...latest, nowMs].slice(-rules.failures), gaveUp }
+}
+
+/** How many failures in a row there were up to now. */
+export const failuresOf = (state: ServerState): number => ('past' in state ? state.past.failures : 0)

@@ -6,9 +6,6 @@ import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'
 import { nobodysShare, type Share, shareOf } from './sharing.js'
 
-/** How long a shared connection stays open without clients. */
-const IDLE_MS = 15 * 60_000
-
 /** One configured server with all connections to it. */
 export class Server {
   readonly options: ServerOptions
@@ -117,7 +114,7 @@ export class Server {
   sweep(nowMs: number): void {
     for (const [key, connection] of this.#connections) {
       if (connection.idleSinceMs === undefined || this.#isKept(connection)) continue
-      const isLong = nowMs - connection.idleSinceMs > IDLE_MS
+      const isLong = nowMs - connection.idleSinceMs > this.options.idleStopMs
       if (isLong || this.#isSpare(connection) || this.#isAbandoned(connection)) this.#end(key)
     }
   }

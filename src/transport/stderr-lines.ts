@@ -17,6 +17,34 @@ const NEWLINE = 0x0a
 const CUT = ' [cut]'
 const SECOND_MS = 1000
 
+/** What an error may hold of it; what it was cut from is in the log. */
+const TOLD = { lines: 20, bytes: 4 * 1024, lineBytes: 1024 } as const
+
+/** The last of these lines, as many as fit into an error report; long ones are cut. Oldest first. */
+export const lastLines = (lines: readonly string[]): string[] => {
+  const told: string[] = []
+  let bytes = 0
+  for (const line of lines.slice(-TOLD.lines).reverse()) {
+    const short = cutLine(line)
+    bytes += Buffer.byteLength(short)
+    if (bytes > TOLD.bytes) break
+    told.unshift(short)
+  }
+  return told
+}
+
+const cutLine = (line: string): string => {
+  const bytes = Buffer.from(line)
+  if (bytes.length <= TOLD.lineBytes) return line
+  // The cut may fall into the middle of a character.
+  return (
+    bytes
+      .subarray(0, TOLD.lineBytes - CUT.length)
+      .toString()
+      .replace(/\ufffd$/, '') + CUT
+  )
+}
+
 /** Turns what a child writes to stderr into log lines, and keeps the last of them. */
 export class StderrLines {
   readonly #log: Logger

@@ -10,7 +10,7 @@ import { ChildOutput } from './child-output.js'
 import type { DeathGuard } from './death-guard.js'
 import { endGroup, LADDER_TIMES, type LadderTimes } from './kill-ladder.js'
 import { LineWriter } from './line-writer.js'
-import { StderrLines } from './stderr-lines.js'
+import { lastLines, StderrLines } from './stderr-lines.js'
 
 /** Bounds on one child. */
 interface ChildLimits extends LadderTimes {
@@ -31,6 +31,8 @@ export interface ChildOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly guard: DeathGuard
+  /** Takes secrets out of what it wrote to stderr, where that is told with the reason of its end. */
+  readonly redact?: (line: string) => string
   readonly limits?: Partial<ChildLimits>
 }
 
@@ -50,6 +52,7 @@ export interface ChildChannel extends Channel {
 const CHILD_LIMITS: ChildLimits = { ...LADDER_TIMES, lineBytes: LIMITS.messageBytes, exitWaitMs: 1000 }
 
 const nothing = (): void => undefined
+const same = (line: string): string => line
 
 class StdioChild implements ChildChannel {
   readonly #child: ChildProcess
@@ -201,7 +204,13 @@ class StdioChild implements ChildChannel {
 
   #onGone(exit: ChildExit | undefined, words = 'ended'): void {
     if (this.#over !== undefined || this.#closing !== undefined) return
-    this.#settle(new Fault('disconnected', exit === undefined ? words : exitWords(exit)))
+    const { redact = same } = this.#options
+    this.#settle(
+      new Fault('disconnected', exit === undefined ? words : exitWords(exit), {
+        data: { reason: 'server_exited' },
+        lastWords: lastLines(this.lastStderr().map(redact)),
+      }),
+    )
     void this.#endGroup()
   }
 

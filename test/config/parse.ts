@@ -60,6 +60,8 @@ t.test('a server that says only what it must gets every default', async t => {
           protocolVersion: undefined,
           timeouts: { connectMs: 60_000, probeMs: 10_000, listMs: 15_000, callMs: 60_000, totalMs: 600_000 },
           limits: {},
+          restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
+          idleStopMs: 900_000,
           replay: false,
           serialize: false,
           written: { command: 'x', args: [] },
@@ -95,6 +97,7 @@ t.test('everything that can be said arrives', async t => {
         "uris": "preserve", "sharing": "all", "start": "eager", "era": "legacy", "protocolVersion": "2025-06-18",
         "timeouts": { "connect": "500ms", "probe": "1s", "list": 2000, "call": "off", "total": "1.5h" },
         "limits": { "message": "16MiB", "callsPerServer": 7, "stall": "5s" },
+        "restart": { "first": "1s", "max": "10s", "failures": 3, "window": "30s", "retry": "5m" }, "idleStop": "off",
         "replay": true, "serialize": true, "disabled": false, "enabled": true,
       },
       /* and trailing commas */
@@ -141,6 +144,8 @@ t.test('everything that can be said arrives', async t => {
           totalMs: 5_400_000,
         },
         limits: { message: 16 * 2 ** 20, callsPerServer: 7, stall: 5000 },
+        restart: { firstMs: 1000, maxMs: 10_000, failures: 3, windowMs: 30_000, retryMs: 300_000 },
+        idleStopMs: Number.POSITIVE_INFINITY,
         replay: true,
         serialize: true,
         written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
@@ -234,6 +239,29 @@ t.test('a revision says which era it is of, and an era may stand alone', async t
   }
   t.match(server('{ "url": "http://h/", "type": "sse", "protocolVersion": "2024-11-05" }'), { era: 'legacy' })
   t.same(PROTOCOL_VERSIONS, [...LEGACY_REVISIONS, MODERN_REVISION], 'all that we speak can be asked for')
+})
+
+t.test('restarts that would keep the machine busy, or make no sense, cost the server', async t => {
+  const rows: [entry: string, key: string, message: RegExp][] = [
+    ['"command": "x", "restart": { "first": "10ms" }', 'restart.first', /too short/],
+    ['"command": "x", "restart": { "retry": "0s" }', 'restart.retry', /too short/],
+    [
+      '"command": "x", "restart": { "first": "5s", "max": "2s" }',
+      'restart.max',
+      /shorter than restart.first/,
+    ],
+    ['"command": "x", "restart": { "failures": 0 }', 'restart.failures', /out of range|too small|range/],
+    ['"command": "x", "idleStop": 0', 'idleStop', /too short/],
+  ]
+  for (const [entry, key, message] of rows) {
+    const loaded = one(`{ ${entry} }`)
+    t.match(loaded.problems, [{ severity: 'error', key: `mcpServers.a.${key}`, message }], entry)
+    t.same(loaded.disabled, [{ name: 'a', why: 'invalid' }], entry)
+  }
+  t.match(server('{ "command": "x", "restart": { "first": "1m" } }')?.restart, {
+    firstMs: 60_000,
+    maxMs: 60_000,
+  })
 })
 
 t.test('an era that contradicts the revision or the transport costs the server', async t => {

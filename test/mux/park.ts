@@ -22,7 +22,11 @@ const running = () => {
     },
   }
   const timeouts = { connectMs: 1000, listMs: 1000, callMs: 300_000, totalMs: 3_600_000 }
-  const connection = { server: { name: 'a', timeouts }, link } as unknown as Connection
+  const connection = {
+    server: { name: 'a', timeouts },
+    link,
+    served: () => undefined,
+  } as unknown as Connection
   const live = new LiveCall(
     park,
     connection,

@@ -344,6 +344,154 @@ t.test('a connection remembers since when it is in its state, and why it was las
   t.equal(connection.lastLoss?.atMs, startMs + 1000, 'also when it works again')
 })
 
+// ── failing ──
+
+/** What a caller is told. */
+const refused = async (connection: Connection): Promise<Fault> => {
+  try {
+    await connection.open()
+  } catch (thrown) {
+    return Fault.from(thrown)
+  }
+  throw new Error('it was opened')
+}
+
+t.test('a server that is killed again and again while it serves comes back at once each time', async t => {
+  const { server, connection, client, pass } = create()
+  connection.join(client)
+  await connection.open()
+  for (let kill = 1; kill <= 50; kill += 1) {
+    connection.served()
+    server.link.drop(new Fault('disconnected', 'was killed by SIGKILL'))
+    t.same(connection.state, {
+      at: 'backoff',
+      past: { failures: 0, recentMs: [], gaveUp: undefined },
+      untilMs: 1_000_000 + (kill - 1) * 100,
+      why: connection.lastLoss?.why,
+    })
+    await connection.open()
+    await pass(100)
+  }
+  t.equal(server.links.length, 51)
+})
+
+t.test('what a caller is told says when to come again', async t => {
+  const { server, connection, clock, pass } = create()
+  server.dialling = 'refuse'
+  const first = await refused(connection)
+  const { retryAfterMs } = first.data as { retryAfterMs: number }
+  t.match(first.data, { server: 'a' })
+  t.ok(retryAfterMs >= 400 && retryAfterMs <= 600, String(retryAfterMs))
+  await pass(300)
+  t.same((await refused(connection)).data, { server: 'a', retryAfterMs: retryAfterMs - 300 })
+  await pass(retryAfterMs - 300)
+  server.dialling = 'open'
+  await connection.open()
+  t.equal(connection.retryAfterLossMs, 1000, 'if it were lost now, it would have failed twice')
+  connection.served()
+  t.equal(connection.retryAfterLossMs, 0)
+  await connection.close()
+  t.equal((await refused(connection)).data?.['retryAfterMs'], undefined)
+  t.equal(clock.pending, 0)
+})
+
+const CRASH = new Fault('disconnected', 'exited with code 3', {
+  data: { reason: 'server_exited' },
+  lastWords: ['one', 'two', 'three', 'four', 'five', 'six'],
+})
+
+/** A connection that failed five times in a row, with somebody who uses it. */
+const crashed = async () => {
+  const made = create()
+  const { server, connection, client, pass } = made
+  const dial = server.dial.bind(server)
+  const mend = (): void => {
+    server.dial = dial
+  }
+  server.dial = greeting => {
+    server.greetings.push(greeting)
+    return Promise.reject(CRASH)
+  }
+  connection.join(client)
+  const first = await refused(connection)
+  for (const waitMs of [600, 1200, 2400, 4800]) await pass(waitMs)
+  return { ...made, mend, first }
+}
+
+t.test('a crash loop ends, with the reason and the last words of the program', async t => {
+  const { server, connection, pass, first } = await crashed()
+  t.match(first.data, { server: 'a', reason: 'server_exited', stderr: CRASH.lastWords })
+  t.equal(connection.state.at, 'failed')
+  t.equal(server.greetings.length, 5)
+  const fault = await refused(connection)
+  t.equal(fault.code, 'unavailable')
+  t.equal(
+    fault.message,
+    'Server a is not reachable: exited with code 3 (given up after 5 failures within 60 s; it is tried again now and then, ' +
+      'and when it is called); it last wrote to stderr:\ntwo\nthree\nfour\nfive\nsix',
+  )
+  t.match(fault.data, { server: 'a', reason: 'server_failed', stderr: CRASH.lastWords })
+  t.equal(server.greetings.length, 5, 'nobody waits for another try')
+  await pass(4000)
+  await refused(connection)
+  t.equal(server.greetings.length, 5, 'nor is there one so soon after the last')
+})
+
+t.test('what has failed heals by itself as long as somebody uses it', async t => {
+  const { server, connection, client, heard, pass, mend } = await crashed()
+  await pass(60_000)
+  t.equal(server.greetings.length, 6)
+  t.equal(connection.state.at, 'failed', 'one more failure is enough')
+  connection.leave(client)
+  await pass(60_000)
+  await pass(60_000)
+  t.equal(server.greetings.length, 6)
+  connection.join(client)
+  mend()
+  await pass(60_000)
+  t.equal(connection.state.at, 'ready')
+  t.same(heard.at(-1), 'ready')
+  server.link.drop()
+  t.equal(connection.state.at, 'failed', 'it has to serve somebody before it is trusted')
+  await pass(60_000)
+  connection.served()
+  server.link.drop()
+  await pass(1)
+  t.equal(connection.state.at, 'ready')
+})
+
+t.test('a call to what has failed makes one try, and everybody else is answered at once', async t => {
+  const { server, connection, pass, mend } = await crashed()
+  await pass(5000)
+  mend()
+  server.dialling = 'hang'
+  const waiting = opened(connection)
+  await settled()
+  for (let caller = 0; caller < 3; caller += 1) {
+    const fault = await refused(connection)
+    t.match(fault.data, { reason: 'server_starting', retryAfterMs: 1000, server: 'a' })
+    t.match(fault.message, /exited with code 3 \(it is being tried again\)/)
+  }
+  t.equal(server.greetings.length, 6)
+  server.admit()
+  t.equal(await waiting, 'open')
+  t.equal(await opened(connection), 'open', 'who comes now is served')
+})
+
+t.test('what a program wrote while it served somebody is nobody else’s business', async t => {
+  const { server, connection } = create()
+  await connection.open()
+  connection.served()
+  server.link.drop(CRASH)
+  t.same(connection.lastLoss?.why.lastWords, CRASH.lastWords, 'but the operator’s')
+  server.dialling = 'refuse'
+  const told = [await refused(connection), await refused(connection)]
+  for (const { data, message, lastWords } of told) {
+    t.notMatch(JSON.stringify([data, lastWords]), 'three')
+    t.notMatch(message, /stderr/)
+  }
+})
+
 // ── being retired ──
 
 t.test(

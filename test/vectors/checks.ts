@@ -333,7 +333,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'PG-1': [['mux/live-call.ts', 'progress is relayed while it increases, and nothing after the end']],
   'PI-2': [
-    ['eras/legacy/heartbeat.ts', 'a silent server is pinged every 30 s and given up after three misses'],
+    ['eras/legacy/heartbeat.ts', 'a silent server is pinged every 30 s and given up after two misses'],
   ],
   'PI-3': [
     ['eras/legacy/http-host.ts', 'an answer that takes long becomes a stream, and streams are kept alive'],

@@ -1,14 +1,18 @@
 import type { Clock, Timer } from '../../kernel/clock.js'
+import { memberOf } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
+import { RPC_CODES } from '../../model/fault-table.js'
+import type { Outcome } from '../../model/outcome.js'
 import type { Conversation } from '../../rpc/conversation.js'
 
 const ANSWER_MS = 10_000
 /** So many pings in a row without any answer, and the connection counts as lost. */
-const MISSES_MAX = 3
+const MISSES_MAX = 2
 
 /**
- * Pings a server that is silent (utilities/ping). Any answer will do, also an error; while requests are under way their own
- * time limits watch over the server, so that one that is busy is not taken for dead.
+ * Pings a server that is silent (utilities/ping). Any answer will do, also an error, but one that does not know pings is not
+ * asked again. While requests are under way their own time limits watch over the server, so that one that is busy is not taken
+ * for dead.
  */
 export class Heartbeat {
   readonly #talk: Conversation
@@ -43,9 +47,10 @@ export class Heartbeat {
     this.#patience = this.#clock.after(ANSWER_MS, () => this.#missed(id))
     this.#talk.request(id, 'ping', undefined, {
       progress: () => undefined,
-      ended: () => {
+      ended: outcome => {
         this.#patience?.cancel()
         this.#misses = 0
+        if (isUnknown(outcome)) this.stop()
       },
     })
   }
@@ -59,3 +64,7 @@ export class Heartbeat {
     void this.#talk.close()
   }
 }
+
+const isUnknown = (outcome: Outcome): boolean =>
+  outcome.kind === 'error' &&
+  Number(memberOf(outcome.error, 'code')?.toString('latin1')) === RPC_CODES['unknown-method']

@@ -33,32 +33,41 @@ const start = () => {
   return { clock, pings, state, heart: new Heartbeat(talk, { clock, log: silentLogger, pingMs: 30_000 }) }
 }
 
-t.test('a silent server is pinged every 30 s and given up after three misses', async t => {
+t.test('a silent server is pinged every 30 s and given up after two misses', async t => {
   const { clock, pings, state } = start()
   clock.advance(29_000)
   t.equal(pings.length, 0)
   clock.advance(1000)
   t.equal(pings.length, 1)
-  clock.advance(60_000)
-  t.equal(pings.length, 3)
+  clock.advance(30_000)
+  t.equal(pings.length, 2)
   t.equal(state.closed, 0)
   clock.advance(10_000)
   t.equal(state.closed, 1)
   clock.advance(120_000)
-  t.equal(pings.length, 3, 'nothing more is asked of it')
+  t.equal(pings.length, 2, 'nothing more is asked of it')
 })
 
 t.test('any answer, also an error, is a sign of life', async t => {
   const { clock, pings, state } = start()
   for (const outcome of [
     resulted(rawText('{}')),
-    { kind: 'error', error: rawText('{"code":-32601,"message":"no"}') } as const,
+    { kind: 'error', error: rawText('{"code":-32603,"message":"no"}') } as const,
     failed(new Fault('overloaded', 'behind')),
   ]) {
     clock.advance(60_000)
     pings.at(-1)?.ended(outcome)
   }
   clock.advance(15_000)
+  t.equal(state.closed, 0)
+})
+
+t.test('a server that does not know pings is not asked again, and not given up', async t => {
+  const { clock, pings, state } = start()
+  clock.advance(30_000)
+  pings.at(-1)?.ended({ kind: 'error', error: rawText('{"code":-32601,"message":"Method not found"}') })
+  clock.advance(300_000)
+  t.equal(pings.length, 1)
   t.equal(state.closed, 0)
 })
 

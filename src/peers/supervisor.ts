@@ -1,0 +1,108 @@
+import { jitter } from '../kernel/backoff.js'
+import type { Clock, Timer } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import type { ServerOptions } from './options.js'
+import { IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
+import { DEMAND_MS, retryAfter, unreachable } from './unreachable.js'
+
+/** Why a connection was lost, or could not be opened, and when. */
+export interface Loss {
+  readonly why: Fault
+  readonly atMs: number
+}
+
+/** What a supervisor needs of the connection. */
+export interface Supervised {
+  readonly clock: Clock
+  /** Whether anybody would miss the server. */
+  isNeeded(): boolean
+  /** Tries to open it; the supervisor is told what came of it. */
+  start(): void
+}
+
+/** Where one connection stands, and what brings it back: the driver of the machine in `server-state.ts`. */
+export class Supervisor {
+  readonly #server: ServerOptions
+  readonly #supervised: Supervised
+  #state: ServerState = IDLE
+  #sinceMs: number
+  #lastLoss: Loss | undefined
+  #restart: Timer | undefined
+
+  constructor(server: ServerOptions, supervised: Supervised) {
+    this.#server = server
+    this.#supervised = supervised
+    this.#sinceMs = supervised.clock.nowMs()
+  }
+
+  get state(): ServerState {
+    return this.#state
+  }
+
+  /** Since when it is in that state, on the clock of the proxy. */
+  get sinceMs(): number {
+    return this.#sinceMs
+  }
+
+  get lastLoss(): Loss | undefined {
+    return this.#lastLoss
+  }
+
+  /** It has answered a client. */
+  served(): void {
+    if (this.#state.at === 'ready' && !this.#state.hasServed) this.step({ is: 'served' })
+  }
+
+  step(event: ServerEvent): void {
+    const { clock } = this.#supervised
+    const nowMs = clock.nowMs()
+    const next = nextState(this.#state, event, nowMs, this.#server.restart)
+    if (next.at !== this.#state.at) this.#sinceMs = nowMs
+    this.#state = next
+    this.#restart?.cancel()
+    this.#restart = undefined
+    if (next.at === 'backoff' || next.at === 'failed') this.#restartIn(next.untilMs - nowMs)
+  }
+
+  /** The connection is gone, or could not be opened. */
+  lost(why: Fault): void {
+    this.#lastLoss = { why, atMs: this.#supervised.clock.nowMs() }
+    this.step({ is: 'lost', why, jitter: jitter() })
+  }
+
+  /**
+   * Why the server must not be started now: its time has not come yet. In a crash loop a call may start it before its time, if
+   * the last try is not too recent; who comes while that goes on does not wait for it.
+   */
+  refusal(): Fault | undefined {
+    const state = this.#state
+    const nowMs = this.#supervised.clock.nowMs()
+    const isEarly =
+      (state.at === 'backoff' && nowMs < state.untilMs) ||
+      (state.at === 'failed' && nowMs < state.sinceMs + DEMAND_MS)
+    if (isEarly) return this.unreachable(state.why)
+    const gaveUp = state.at === 'starting' ? state.past.gaveUp : undefined
+    return gaveUp && this.unreachable(gaveUp)
+  }
+
+  /** A fault for whoever cannot ask the server. */
+  unreachable(why: Fault): Fault {
+    return unreachable(this.#server, this.#state, why, this.#supervised.clock.nowMs())
+  }
+
+  /** In how many milliseconds it could be asked again if it were lost now; undefined if never. */
+  get retryAfterLossMs(): number | undefined {
+    const nowMs = this.#supervised.clock.nowMs()
+    const lost: ServerEvent = { is: 'lost', why: new Fault('disconnected', 'it was lost'), jitter: 1 }
+    return retryAfter(nextState(this.#state, lost, nowMs, this.#server.restart), nowMs)
+  }
+
+  /** Timers may fire a moment early, so this does not ask whether it is time. While nobody would miss it, it is not started. */
+  #restartIn(waitMs: number): void {
+    const { clock } = this.#supervised
+    this.#restart = clock.after(waitMs, () => {
+      if (this.#supervised.isNeeded()) this.#supervised.start()
+      else if (this.#state.at === 'failed') this.#restartIn(this.#server.restart.retryMs)
+    })
+  }
+}
