@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import { Deferred } from '../kernel/deferred.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
@@ -34,7 +35,9 @@ export class PipeHost implements ChannelListener {
     this.#channel = channel
     this.#log = options.log
     this.#speaks = options.speaks ?? 'both'
-    this.#writer = new PipeWriter(channel, options.clock, () => void this.close('the client does not read'))
+    const bounds = options.bounds ?? new Bounds()
+    const cutOff = (): void => void this.close('the client does not read')
+    this.#writer = new PipeWriter(channel, options.clock, cutOff, bounds)
     this.#legacy = new LegacyPipeHost(principal, this.#writer, options)
     this.#modern = new ModernPipeHost(principal, this.#writer, options)
     channel.listen(this)

@@ -1,6 +1,10 @@
+import { Bounds } from '../kernel/bounds.js'
 import { readJson } from '../kernel/json-text.js'
+import { faultText } from '../model/fault-table.js'
+import type { Principal } from '../model/peer.js'
 import type { HttpHostOptions } from '../rpc/host.js'
-import { refuse } from '../rpc/http-refusal.js'
+import { refuse, refuseWith } from '../rpc/http-refusal.js'
+import { SessionRoom } from '../rpc/session-room.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../wire/http.js'
 import { mediaTypeOf, takesEvents } from '../wire/media-type.js'
 import { SseSession } from './legacy/sse-session.js'
@@ -8,8 +12,6 @@ import { type PipeHost, servePipe } from './pipe-host.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
-/** Sessions of one face; each has an open stream, so none can be forgotten to make room. */
-const SESSIONS_MAX = 1000
 
 /** What the face needs beside what the one over Streamable HTTP needs. */
 export interface SseHostOptions extends HttpHostOptions {
@@ -62,10 +64,15 @@ export const createSseHost = (options: SseHostOptions): SseHost => {
 class SseFace {
   readonly #options: SseHostOptions
   readonly #served: Map<string, Served>
+  readonly #bounds: Bounds
+  /** Each session has an open stream, so none can be forgotten to make room. */
+  readonly #room: SessionRoom
 
   constructor(options: SseHostOptions, served: Map<string, Served>) {
     this.#options = options
     this.#served = served
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#room = new SessionRoom(this.#bounds)
   }
 
   /** The session begins with its stream and ends with it. */
@@ -74,20 +81,23 @@ class SseFace {
       refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
     } else if (!takesEvents(request.headers)) {
       refuse(responder, 406, 'Accept must list text/event-stream')
-    } else if (this.#served.size >= SESSIONS_MAX) {
-      refuse(responder, 503, 'Too many sessions; try again later', { headers: { 'retry-after': '5' } })
     } else {
-      this.#open(request, responder)
+      const principal = this.#options.principalOf(request)
+      const full = this.#room.refusal(principal)
+      if (full === undefined) this.#open(principal, responder)
+      else refuseWith(responder, 503, { id: undefined, error: faultText(full) }, { 'retry-after': '5' })
     }
   }
 
-  #open(request: HttpRequest, responder: HttpResponder): void {
-    const { principalOf, messagesPath = '/messages', clock, log } = this.#options
-    const principal = principalOf(request)
-    const session = new SseSession(responder, messagesPath, { principal, clock, log })
+  #open(principal: Principal, responder: HttpResponder): void {
+    const { messagesPath = '/messages', clock, log } = this.#options
+    const session = new SseSession(responder, messagesPath, { principal, clock, log, bounds: this.#bounds })
     const pipe = servePipe(session, principal, { ...this.#options, speaks: 'legacy' })
     this.#served.set(session.id, { session, pipe })
-    void pipe.gone.then(() => this.#served.delete(session.id))
+    this.#room.came(principal)
+    void pipe.gone.then(() => {
+      if (this.#served.delete(session.id)) this.#room.left(principal)
+    })
   }
 
   message(request: HttpRequest, responder: HttpResponder): void {

@@ -1,4 +1,6 @@
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
+import type { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Identity, Principal } from '../model/peer.js'
@@ -10,8 +12,11 @@ export interface ReplyStream {
   readonly canAsk: boolean
   /** Sends a notification or question that belongs to the request; one that `mayDrop` is left out if the client is behind. */
   send(frame: Buffer, mayDrop?: boolean): void
-  /** Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. */
-  end(frame: Buffer | undefined): void
+  /**
+   * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. `why` is the fault
+   * that the answer tells of, if any: HTTP says some of them with a status, too.
+   */
+  end(frame: Buffer | undefined, ending?: { readonly why?: Fault | undefined }): void
 }
 
 /** PORT. Where what belongs to no request of a client goes. */
@@ -31,6 +36,8 @@ export interface UplinkOptions {
   readonly reception: Reception
   readonly identity: Identity
   readonly log: Logger
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** What whoever carries the messages of clients needs beside that. */

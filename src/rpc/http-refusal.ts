@@ -1,3 +1,4 @@
+import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import { errorText } from '../model/fault-table.js'
 import type { HttpResponder } from '../wire/http.js'
@@ -8,6 +9,25 @@ interface RefusalDetails {
   readonly code?: number
   readonly id?: JsonText | undefined
   readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Bounds that are the client's own business, or nobody's: what a server has too much of is told with 200. */
+const STATUSES: ReadonlyMap<unknown, number> = new Map([
+  ['callsPerClient', 429],
+  ['callsPerStatelessClient', 429],
+  ['streamsPerSession', 429],
+  ['calls', 429],
+  ['memory', 503],
+])
+
+/** How HTTP says that a request was refused because there are too many; undefined for all other faults. */
+export const statusOfFull = (
+  why: Fault | undefined,
+): { readonly status: number; readonly headers: Readonly<Record<string, string>> } | undefined => {
+  const status = why?.code === 'overloaded' ? STATUSES.get(why.data?.['limit']) : undefined
+  if (status === undefined) return undefined
+  const afterMs = Number(why?.data?.['retryAfterMs'] ?? 0)
+  return { status, headers: { 'retry-after': String(Math.max(1, Math.ceil(afterMs / 1000))) } }
 }
 
 /** An HTTP refusal; its body is a JSON-RPC error (transports, "Sending Messages to the Server", item 4). */

@@ -1,10 +1,8 @@
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
+import type { Fault } from '../kernel/faults.js'
 import type { Channel } from '../wire/channel.js'
-import { LIMITS } from '../wire/limits.js'
 import type { Outlet, ReplyStream } from './host.js'
-
-/** A client that is further behind than this when the next message comes is cut off; the message itself may be larger. */
-const BEHIND_BYTES = 32 * 1024 * 1024
 
 /**
  * An answer does not follow on the heels of what was said about its request: SDK clients handle notifications a moment later
@@ -24,26 +22,31 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly #channel: Channel
   readonly #clock: Clock
   readonly #cutOff: () => void
+  readonly #bounds: Bounds
   readonly #due = new Set<Due>()
   #asks = 0
   /** When something was last said about a request under way. */
   #saidAtMs = Number.NEGATIVE_INFINITY
 
   /** `cutOff` is called when the client is too far behind. */
-  constructor(channel: Channel, clock: Clock, cutOff: () => void) {
+  constructor(channel: Channel, clock: Clock, cutOff: () => void, bounds: Bounds) {
     this.#channel = channel
     this.#clock = clock
     this.#cutOff = cutOff
+    this.#bounds = bounds
   }
 
   send(frame: Buffer, mayDrop = false): void {
-    if (mayDrop && this.#channel.queuedBytes > LIMITS.behindBytes) return
+    if (mayDrop && this.#isBehind()) return
     this.#saidAtMs = this.#clock.nowMs()
     this.tell(frame)
   }
 
   /** Sends an answer, if there is one, and what is to come right behind it. */
-  end(frame: Buffer | undefined, { behind }: { readonly behind?: Buffer | undefined } = {}): void {
+  end(
+    frame: Buffer | undefined,
+    { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
+  ): void {
     const frames = [frame, behind].filter(one => one !== undefined)
     if (frames.length === 0) return
     if (this.#clock.nowMs() - this.#saidAtMs >= SETTLE_MS) {
@@ -56,8 +59,11 @@ export class PipeWriter implements ReplyStream, Outlet {
   }
 
   tell(frame: Buffer, method?: string): void {
-    if (method === 'notifications/message' && this.#channel.queuedBytes > LIMITS.behindBytes) return
-    if (this.#channel.queuedBytes > BEHIND_BYTES) this.#cutOff()
+    if (method === 'notifications/message' && this.#isBehind()) return
+    if (this.#channel.queuedBytes > this.#bounds.max.clientQueue) {
+      this.#bounds.hit('clientQueue')
+      this.#cutOff()
+    }
     // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say
     // by themselves does not stop for that.
     else if (!this.#channel.send(frame)) this.#channel.pause()
@@ -75,6 +81,13 @@ export class PipeWriter implements ReplyStream, Outlet {
   /** Sends what still waits, because the channel is about to be closed. */
   flush(): void {
     for (const due of [...this.#due]) this.#flush(due)
+  }
+
+  /** Whether what may be left out is. */
+  #isBehind(): boolean {
+    if (this.#channel.queuedBytes <= this.#bounds.max.softQueue) return false
+    this.#bounds.hit('softQueue')
+    return true
   }
 
   #flush(due: Due): void {

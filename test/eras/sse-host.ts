@@ -5,9 +5,11 @@ import t, { type Test } from 'tap'
 import { createSseHost } from '../../src/eras/sse-host.js'
 import { systemClock } from '../../src/kernel/clock.js'
 import { rawText, textOf } from '../../src/kernel/json-text.js'
+import type { Limits } from '../../src/kernel/limits.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { resulted } from '../../src/model/outcome.js'
 import { listenHttp } from '../../src/transport/http-server.js'
+import { boundsOf } from '../support/bounds.js'
 import type { Heard } from '../support/channel-pair.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../support/fake-http.js'
@@ -33,15 +35,17 @@ const said = (stream: FakeResponder): Heard[] =>
   stream.events.slice(1).map(({ text }) => JSON.parse(text) as Heard)
 
 /** A host whose principals are the addresses of its clients. */
-function start() {
+function start(limits: Partial<Limits> = {}) {
   const reception = new FakeReception()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
+  const bounds = boundsOf(limits, clock)
   const host = createSseHost({
     reception,
     identity: IDENTITY,
     log,
     clock,
+    bounds,
     principalOf: ({ remoteAddress }) => remoteAddress,
   })
   const get = (from = '127.0.0.1', headers: Record<string, string> = { accept: 'text/event-stream' }) => {
@@ -69,7 +73,7 @@ function start() {
   }
   const call = (stream: FakeResponder, id: number) =>
     post(stream, { id, method: 'tools/call', params: { id } })
-  return { reception, clock, lines, host, get, post, session, call }
+  return { bounds, reception, clock, lines, host, get, post, session, call }
 }
 
 const warnings = (lines: readonly (readonly [string, object, string])[]) =>
@@ -220,12 +224,14 @@ t.test('a comment every 15 s keeps a silent stream alive', t => {
   t.end()
 })
 
-t.test('above 1000 sessions newcomers are sent away until one is over', async t => {
-  const { host, get } = start()
-  const streams = Array.from({ length: 1000 }, () => get())
+t.test('when there are too many sessions newcomers are sent away until one is over', async t => {
+  const { host, get, bounds } = start({ sessions: 3 })
+  const streams = Array.from({ length: 3 }, () => get())
   const refused = get()
   t.same([refused.status, refused.isStream, refused.headers['retry-after']], [503, false, '5'])
-  t.equal(host.sessions, 1000)
+  t.match(refused.json.error?.data, { limit: 'sessions', max: 3 })
+  t.equal(bounds.hits.sessions?.hits, 1)
+  t.equal(host.sessions, 3)
   streams[0]?.goAway()
   await settled()
   t.equal(get().status, 200)

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { Gate } from '../../src/mux/gate.js'
+import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeReception } from '../support/fake-reception.js'
-import { boundsOf, FakeCall, type FakeClient, tool, World } from '../support/mux.js'
+import { FakeCall, type FakeClient, tool, World } from '../support/mux.js'
 
 t.test('a server has so many requests under way and no more; other servers do not notice', async t => {
   const bounds = boundsOf({ callsPerServer: 3 })

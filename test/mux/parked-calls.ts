@@ -5,7 +5,7 @@ import { textOf } from '../../src/kernel/json-text.js'
 import { failed } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { PARK_LIMITS } from '../../src/mux/parked-calls.js'
-import { boundsOf } from '../support/mux.js'
+import { boundsOf } from '../support/bounds.js'
 import { type LegacyAsk, ModernCall, type Parked, Parking } from '../support/parking.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }

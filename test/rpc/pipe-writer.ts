@@ -1,5 +1,6 @@
 import t from 'tap'
 import { PipeWriter } from '../../src/rpc/pipe-writer.js'
+import { boundsOf } from '../support/bounds.js'
 import { FarEnd } from '../support/channel-pair.js'
 import { FakeClock } from '../support/fake-clock.js'
 
@@ -7,9 +8,11 @@ const start = () => {
   const client = new FarEnd()
   const clock = new FakeClock()
   let cuts = 0
-  const writer = new PipeWriter(client.channel, clock, () => {
+  const bounds = boundsOf()
+  const cut = () => {
     cuts += 1
-  })
+  }
+  const writer = new PipeWriter(client.channel, clock, cut, bounds)
   const say = (text: string) => Buffer.from(JSON.stringify(text))
   return { client, clock, writer, say, cuts: () => cuts }
 }

@@ -1,9 +1,7 @@
 import type { Showing } from '../../src/catalog/options.js'
-import { Bounds } from '../../src/kernel/bounds.js'
-import type { Clock } from '../../src/kernel/clock.js'
+import type { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json-text.js'
-import { DEFAULT_LIMITS, type Limits } from '../../src/kernel/limits.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { RPC_CODES } from '../../src/model/fault-table.js'
 import type {
@@ -632,7 +630,3 @@ export const tool = (name: string, more: object = {}): object => ({
   ...more,
 })
 export const resource = (uri: string): object => ({ uri, name: uri })
-
-/** Bounds of which some are not the defaults. */
-export const boundsOf = (limits: Partial<Limits>, clock?: Clock): Bounds =>
-  new Bounds({ limits: { ...DEFAULT_LIMITS, ...limits }, ...(clock && { clock }) })

@@ -1,3 +1,4 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json-text.js'
 import type { Ask, CancelReason } from '../../model/links.js'
@@ -6,9 +7,6 @@ import type { Outlet } from '../../rpc/host.js'
 import { withToken } from '../../rpc/progress-token.js'
 import { encodeNotice, encodeRequest, idKey, isId } from '../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
-
-/** Questions of servers that one client may owe an answer to at a time. */
-const ASKS_MAX = 64
 
 interface OpenAsk {
   readonly ask: Ask
@@ -22,16 +20,20 @@ interface OpenAsk {
  */
 export class AskTable {
   readonly #outlet: Outlet
+  readonly #bounds: Bounds
   readonly #open = new Map<string, OpenAsk>()
   #held: (readonly [Ask, InboundCall | undefined])[] | undefined = []
 
-  constructor(outlet: Outlet) {
+  constructor(outlet: Outlet, bounds: Bounds) {
     this.#outlet = outlet
+    this.#bounds = bounds
   }
 
   put(ask: Ask, during: InboundCall | undefined): void {
-    if (this.#open.size + (this.#held?.length ?? 0) >= ASKS_MAX) {
-      ask.answer(failed(new Fault('overloaded', `The client has ${ASKS_MAX} unanswered questions`)))
+    const unanswered = this.#open.size + (this.#held?.length ?? 0)
+    if (unanswered >= this.#bounds.max.questionsPerClient) {
+      const words = `The client has ${unanswered} unanswered questions`
+      ask.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
     } else if (this.#held !== undefined) {
       this.#held.push([ask, during])
       ask.onWithdrawn = () => {

@@ -1,6 +1,8 @@
+import { Bounds } from '../../kernel/bounds.js'
+import { faultText } from '../../model/fault-table.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
-import { refuse } from '../../rpc/http-refusal.js'
+import { refuse, refuseWith, statusOfFull } from '../../rpc/http-refusal.js'
 import { tokenOf } from '../../rpc/progress-token.js'
 import type { Classified } from '../../wire/classify.js'
 import type { HttpExchange, HttpRequest } from '../../wire/http.js'
@@ -19,10 +21,12 @@ export class LegacyHttpHost {
   readonly #options: HttpHostOptions
   readonly #sessions: HttpSessions
   readonly #live = new Set<LiveStream>()
+  readonly #bounds: Bounds
 
   constructor(options: HttpHostOptions) {
     this.#options = options
-    this.#sessions = new HttpSessions(options.clock)
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#sessions = new HttpSessions(options.clock, this.#bounds)
   }
 
   get sessions(): number {
@@ -54,14 +58,14 @@ export class LegacyHttpHost {
       known.uplink.receive(message, known.post(responder, 'json'))
       return
     }
-    if (!this.#sessions.makeRoom()) {
-      refuse(responder, 503, 'Too many sessions; try again later', {
-        code: -32603,
-        headers: { 'retry-after': '5' },
-      })
+    const principal = principalOf(request)
+    const full = this.#sessions.makeRoom(principal)
+    if (full !== undefined) {
+      const id = message.kind === 'request' ? message.id : undefined
+      refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
       return
     }
-    const session = new HttpSession(principalOf(request), this.#live, this.#options)
+    const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
     const isJson = takesJson(request.headers)
     const post = session.post(responder, isJson ? 'json' : 'streams')
     session.uplink.receive(message, post)
@@ -81,9 +85,17 @@ export class LegacyHttpHost {
       session.uplink.receive(message, SILENT)
       return
     }
+    const full = session.isFull()
+    if (full !== undefined) {
+      const { status = 429, headers } = statusOfFull(full) ?? {}
+      refuseWith(responder, status, { id: message.id, error: faultText(full) }, headers)
+      return
+    }
     const post = session.post(responder, takesEvents(request.headers) ? 'streams' : 'json')
-    if (isStreamed(message, session, request)) post.startStream()
+    // Whoever takes nothing but a stream cannot be refused with a status once that has begun.
+    if (!takesJson(request.headers)) post.startStream()
     session.uplink.receive(message, post)
+    if (isStreamed(message, session, request)) post.startStreamIfOpen()
   }
 
   /** Takes an array of messages, in the session that it names. */
@@ -161,7 +173,6 @@ const isStreamed = (
   session: HttpSession,
   { headers }: HttpRequest,
 ): boolean => {
-  if (!takesJson(headers)) return true
   if (!TALKATIVE.has(message.method) || !takesEvents(headers)) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities
   const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined

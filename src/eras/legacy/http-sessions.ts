@@ -1,10 +1,13 @@
+import { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
+import type { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import type { Principal } from '../../model/peer.js'
 import type { HostOptions, Outlet } from '../../rpc/host.js'
+import { SessionRoom } from '../../rpc/session-room.js'
 import type { HttpResponder } from '../../wire/http.js'
 import { EventStream, type LiveStream, PostStream, type StreamContext } from './http-streams.js'
-import { Replay } from './replay.js'
+import { Replay, ReplayTotal, replayLimits } from './replay.js'
 import { LegacyUplink } from './uplink.js'
 
 /** Notifications that wait for a standalone stream; at the limit the oldest goes. */
@@ -34,18 +37,22 @@ export class HttpSession implements Outlet {
   readonly context: StreamContext
   lastUsedMs: number
   readonly #clock: Clock
+  readonly #bounds: Bounds
   readonly #streams = new Map<number, EventStream>()
   #standalone: EventStream | undefined
   #isResting = false
+  #posts = 0
   /** Notifications and questions that wait for a standalone stream, in order. */
   #waiting: Waiting[] = []
 
-  constructor(principal: Principal, live: Set<LiveStream>, options: HostOptions) {
+  constructor(principal: Principal, live: Set<LiveStream>, kept: ReplayTotal, options: HostOptions) {
     this.#clock = options.clock
+    this.#bounds = options.bounds ?? new Bounds()
     this.lastUsedMs = options.clock.nowMs()
     this.uplink = new LegacyUplink(principal, this, options)
     this.context = {
-      replay: new Replay(options.clock),
+      replay: new Replay(options.clock, replayLimits(this.#bounds), kept),
+      bounds: this.#bounds,
       clock: options.clock,
       log: options.log,
       isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
@@ -56,6 +63,19 @@ export class HttpSession implements Outlet {
   /** Whether nobody is connected and nothing is under way: such a session may be forgotten when room is needed. */
   get isIdle(): boolean {
     return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
+  }
+
+  /** Whether its client seems to be gone for good: it was away for long, or has asked for nothing since it came. */
+  isAbandoned(nowMs: number): boolean {
+    return this.isIdle && this.lastUsedMs <= nowMs - (this.#posts > 1 ? REST_MS : UNUSED_MS)
+  }
+
+  /** Why no more requests are taken, if there are too many streams. */
+  isFull(): Fault | undefined {
+    let open = 0
+    for (const stream of this.#streams.values()) if (stream.isAttached) open += 1
+    if (open < this.#bounds.max.streamsPerSession) return undefined
+    return this.#bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }
 
   /** A request of the client came. */
@@ -73,6 +93,7 @@ export class HttpSession implements Outlet {
 
   /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
+    this.#posts += 1
     return new PostStream(responder, this.context, {
       // A client that was refused must not keep the id of a session that does not exist.
       headers: () => (this.uplink.isKnown ? { 'mcp-session-id': this.id } : {}),
@@ -117,6 +138,7 @@ export class HttpSession implements Outlet {
   close(reason: string): void {
     this.uplink.close(reason)
     for (const stream of this.#streams.values()) stream.end()
+    this.context.replay.clear()
     this.#streams.clear()
     this.#waiting = []
   }
@@ -173,26 +195,23 @@ const isQuestion = ({ method }: Waiting): boolean => method === undefined
 /** A client that has no stream open and asks for nothing for so long is taken to be away. */
 const REST_MS = 5 * 60_000
 
-/** Bounds of the sessions of one face. */
-export interface SessionLimits {
-  /** All sessions; at the limit the one that is idle for longest goes, and with none idle new clients get 503. */
-  readonly sessions: number
-  /** A session that nobody used for so long is over. Long, because SDK clients do not introduce themselves again. */
-  readonly idleMs: number
-}
-
-/** The defaults. */
-const SESSION_LIMITS: SessionLimits = { sessions: 1000, idleMs: 24 * 3_600_000 }
+/** The same for one that has not asked for anything since it introduced itself. */
+const UNUSED_MS = 10_000
 
 /** The sessions of one HTTP face, by their unguessable ids, each bound to its principal. */
 export class HttpSessions {
+  /** What all of them keep for clients that lost their connection. */
+  readonly kept: ReplayTotal
   readonly #byId = new Map<string, HttpSession>()
-  readonly #limits: SessionLimits
+  readonly #room: SessionRoom
+  readonly #bounds: Bounds
   readonly #clock: Clock
 
-  constructor(clock: Clock, limits: SessionLimits = SESSION_LIMITS) {
+  constructor(clock: Clock, bounds: Bounds) {
     this.#clock = clock
-    this.#limits = limits
+    this.#bounds = bounds
+    this.#room = new SessionRoom(bounds)
+    this.kept = new ReplayTotal(bounds)
   }
 
   get size(): number {
@@ -210,23 +229,32 @@ export class HttpSessions {
   /** Keeps a session whose client has introduced itself. */
   add(session: HttpSession): void {
     this.#byId.set(session.id, session)
+    this.#room.came(session.uplink.principal)
   }
 
-  /** Makes room for one more session; false if there is none. */
-  makeRoom(): boolean {
-    if (this.#byId.size < this.#limits.sessions) return true
+  /**
+   * Makes room for one more session of a principal; why there is none, if so. Only sessions of clients that seem to be gone
+   * give way: SDK clients do not introduce themselves again.
+   */
+  makeRoom(principal: Principal): Fault | undefined {
+    const limit = this.#room.limitFor(principal)
+    if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
+    return this.#room.refusal(principal)
+  }
+
+  #forgetOne(principal: Principal | undefined): void {
+    const nowMs = this.#clock.nowMs()
     let oldest: HttpSession | undefined
     for (const session of this.#byId.values()) {
-      if (session.isIdle && session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY))
-        oldest = session
+      if (principal !== undefined && session.uplink.principal !== principal) continue
+      if (!session.isAbandoned(nowMs)) continue
+      if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
     }
-    if (oldest === undefined) return false
-    this.end(oldest, 'it made room for another')
-    return true
+    if (oldest !== undefined) this.end(oldest, 'it made room for another')
   }
 
   end(session: HttpSession, reason: string): void {
-    this.#byId.delete(session.id)
+    if (this.#byId.delete(session.id)) this.#room.left(session.uplink.principal)
     session.close(reason)
   }
 
@@ -238,7 +266,7 @@ export class HttpSessions {
       // The time without use begins when the last stream is gone, not with the request that opened it.
       if (!session.isIdle) session.lastUsedMs = nowMs
       else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
-      if (session.lastUsedMs < nowMs - this.#limits.idleMs) {
+      if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
         this.end(session, 'it was idle for too long')
       }
     }

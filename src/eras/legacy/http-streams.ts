@@ -1,8 +1,10 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
+import type { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
+import { statusOfFull } from '../../rpc/http-refusal.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { LIMITS } from '../../wire/limits.js'
 import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 import type { Replay } from './replay.js'
 
@@ -15,6 +17,7 @@ export interface StreamContext {
   readonly replay: Replay
   readonly clock: Clock
   readonly log: Logger
+  readonly bounds: Bounds
   /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
   isPrimed(): boolean
   /** Streams that are open now, for keep-alive comments. */
@@ -64,10 +67,14 @@ export class EventStream implements LiveStream {
   send(frame: Buffer, mayDrop = false): void {
     if (this.#isEnded) return
     const out = this.#out
-    if (mayDrop && out !== undefined && out.queuedBytes > LIMITS.behindBytes) return
+    const { bounds } = this.#context
+    if (mayDrop && out !== undefined && out.queuedBytes > bounds.max.softQueue) {
+      bounds.hit('softQueue')
+      return
+    }
     const id = this.#context.replay.record(this.number, frame)
     if (out === undefined) return
-    if (out.queuedBytes > LIMITS.streamBacklogBytes) this.#cutOff(out)
+    if (out.queuedBytes > bounds.max.streamQueue) this.#cutOff(out)
     else out.write(sseEvent({ id, event: 'message', data: frame }))
   }
 
@@ -89,6 +96,7 @@ export class EventStream implements LiveStream {
 
   #cutOff(out: HttpStream): void {
     const { queuedBytes } = out
+    this.#context.bounds.hit('streamQueue')
     this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     out.destroy()
     this.#detach()
@@ -120,6 +128,7 @@ export class PostStream implements ReplyStream, LiveStream {
   readonly #on: PostStreamEvents
   #events: EventStream | undefined
   #isGone = false
+  #isOver = false
 
   constructor(responder: HttpResponder, context: StreamContext, on: PostStreamEvents) {
     this.#responder = responder
@@ -130,6 +139,11 @@ export class PostStream implements ReplyStream, LiveStream {
       this.#isGone = true
       context.live.delete(this)
     })
+  }
+
+  /** The same as long as there is no answer. */
+  startStreamIfOpen(): void {
+    if (!this.#isOver) this.startStream()
   }
 
   /** Turns the answer into an SSE stream, if it is not one yet. */
@@ -152,7 +166,8 @@ export class PostStream implements ReplyStream, LiveStream {
     else this.startStream().send(frame, mayDrop)
   }
 
-  end(frame: Buffer | undefined): void {
+  end(frame: Buffer | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
+    this.#isOver = true
     this.#context.live.delete(this)
     if (this.#events !== undefined) {
       if (frame !== undefined) this.#events.send(frame)
@@ -160,7 +175,9 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (this.#isGone) {
       return
     } else if (frame !== undefined) {
-      this.#responder.send(200, { 'content-type': 'application/json', ...this.#on.headers() }, frame)
+      const { status = 200, headers } = statusOfFull(why) ?? {}
+      const type = { 'content-type': 'application/json' }
+      this.#responder.send(status, { ...type, ...headers, ...this.#on.headers() }, frame)
     } else if (this.#on.elsewhere !== undefined) {
       this.#responder.send(202, this.#on.headers())
     } else {

@@ -72,7 +72,8 @@ export class InboundCall implements Call {
     if (this.#over) return
     this.#over = true
     this.#session.forget(this.#key)
-    this.replies.end(this.#frame(answerOf(outcome)))
+    const answer = answerOf(outcome)
+    this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
     this.onOver?.(outcome)
   }
 

@@ -1,15 +1,58 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 
-/** Bounds of what one session keeps for clients that lost a stream. */
+/** Bounds of what one session keeps for clients that lost a stream; without any events, nothing is kept. */
 export interface ReplayLimits {
   readonly events: number
   readonly bytes: number
   readonly ageMs: number
 }
 
-/** The defaults: enough for a short break, little enough for thousands of sessions. */
-const REPLAY_LIMITS: ReplayLimits = { events: 500, bytes: 1024 * 1024, ageMs: 5 * 60_000 }
+/** What a new session may keep; nothing where memory is short. */
+export const replayLimits = ({ max, pressure }: Bounds): ReplayLimits => ({
+  events: pressure > 0 ? 0 : max.replayEvents,
+  bytes: max.replayBytes,
+  ageMs: max.replayAge,
+})
+
+/** What all sessions keep together. At the bound the session that was told nothing for longest keeps nothing any more. */
+export class ReplayTotal {
+  readonly #bounds: Bounds
+  /** Those that keep anything, the one that was told something last at the end. */
+  readonly #replays = new Set<Replay>()
+  #bytes = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  grew(replay: Replay, bytes: number): void {
+    this.#bytes += bytes
+    this.#replays.delete(replay)
+    this.#replays.add(replay)
+    while (this.#bytes > this.#bounds.max.replayTotal) {
+      const [oldest] = this.#replays
+      if (oldest === undefined) break
+      this.#bounds.hit('replayTotal')
+      oldest.clear()
+    }
+  }
+
+  shrank(replay: Replay, bytes: number, isEmpty: boolean): void {
+    this.#bytes -= bytes
+    if (isEmpty) this.#replays.delete(replay)
+  }
+
+  /** Lets go of everything. */
+  clear(): void {
+    for (const replay of [...this.#replays]) replay.clear()
+  }
+}
 
 interface Kept {
   readonly stream: number
@@ -39,15 +82,17 @@ export interface ReplayEvent {
 export class Replay {
   readonly #clock: Clock
   readonly #limits: ReplayLimits
+  readonly #total: ReplayTotal | undefined
   readonly #streams = new Map<number, StreamState>()
   #kept: Kept[] = []
   #first = 0
   #bytes = 0
   #last = 0
 
-  constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS) {
+  constructor(clock: Clock, limits: ReplayLimits, total?: ReplayTotal) {
     this.#clock = clock
     this.#limits = limits
+    this.#total = total
   }
 
   /** A number for a new stream of this session. */
@@ -62,10 +107,12 @@ export class Replay {
     const state = this.#streams.get(stream)
     if (state === undefined) throw new Fault('internal', 'The stream has ended')
     state.sent += 1
+    if (this.#limits.events === 0) return `${stream}.${state.sent}`
     state.kept += 1
     this.#kept.push({ stream, n: state.sent, frame, atMs: this.#clock.nowMs() })
     this.#bytes += frame.length
     this.expire()
+    this.#total?.grew(this, frame.length)
     return `${stream}.${state.sent}`
   }
 
@@ -104,6 +151,13 @@ export class Replay {
     return { stream, events: events.map(({ n, frame }) => ({ id: `${stream}.${n}`, frame })) }
   }
 
+  /** Lets go of everything; what comes after is kept again. */
+  clear(): void {
+    for (const kept of this.#kept.slice(this.#first)) this.#drop(kept)
+    this.#kept = []
+    this.#first = 0
+  }
+
   /** Lets go of what is beyond the limits; told now and then, because age passes without any event. */
   expire(): void {
     const oldestMs = this.#clock.nowMs() - this.#limits.ageMs
@@ -125,6 +179,7 @@ export class Replay {
   #drop({ stream, frame }: Kept): void {
     this.#first += 1
     this.#bytes -= frame.length
+    this.#total?.shrank(this, frame.length, this.#first === this.#kept.length)
     const state = this.#streams.get(stream)
     if (state === undefined) return
     state.kept -= 1

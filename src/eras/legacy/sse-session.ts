@@ -1,34 +1,27 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock, Timer } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
+import type { LimitName } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Principal } from '../../model/peer.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { LIMITS } from '../../wire/limits.js'
 import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 
-/** With more than this on its way a client counts as behind, and its messages wait. */
-const SLOW_BYTES = 1024 * 1024
-/**
- * A client that has more than this in front of it when another message comes is cut off. Everything of a session is on one
- * stream, so a notice may come right after a large answer, before a client that reads could take any of it.
- */
-const BEHIND_BYTES = 32 * 1024 * 1024
-/** So is one that took nothing for so long. */
-const STALLED_MS = 30_000
 /** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
 const SLOWEST_BYTES_PER_MS = 256
 /** How soon we notice that a client which was behind reads again. */
 const POLL_MS = 20
 /** Messages of a client that wait while it is behind; above either limit they are refused. */
-const HELD = { messages: 100, bytes: LIMITS.bodyBytes }
+const HELD_MESSAGES = 100
 
 /** What a session needs beside its stream. */
 export interface SseSessionContext {
   readonly principal: Principal
   readonly clock: Clock
   readonly log: Logger
+  readonly bounds: Bounds
 }
 
 /**
@@ -40,6 +33,7 @@ export class SseSession implements Channel {
   readonly principal: Principal
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #bounds: Bounds
   readonly #out: HttpStream
   #listener: ChannelListener | undefined
   #isPaused = false
@@ -52,10 +46,12 @@ export class SseSession implements Channel {
   #tookMs: number
 
   /** Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session. */
-  constructor(responder: HttpResponder, messagesPath: string, { principal, clock, log }: SseSessionContext) {
+  constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
+    const { principal, clock, log, bounds } = context
     this.principal = principal
     this.#clock = clock
     this.#log = log
+    this.#bounds = bounds
     this.#tookMs = clock.nowMs()
     this.#out = responder.stream(200, SSE_HEADERS)
     this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
@@ -73,13 +69,15 @@ export class SseSession implements Channel {
   send(message: Buffer): boolean {
     if (this.#isOver) return false
     this.#look()
-    if (this.#out.queuedBytes > BEHIND_BYTES) {
-      this.#cutOff()
+    // Everything of a session is on one stream, so a notice may come right after a large answer, before a client that reads
+    // could take any of it.
+    if (this.#isBehind) {
+      this.#cutOff('clientQueue')
       return false
     }
     this.#out.write(sseEvent({ event: 'message', data: message }))
     this.#seenBytes = this.#out.queuedBytes
-    if (this.#seenBytes <= SLOW_BYTES) return true
+    if (this.#seenBytes <= this.#bounds.max.softQueue) return true
     this.#awaitReader()
     return false
   }
@@ -95,7 +93,7 @@ export class SseSession implements Channel {
 
   close(): Promise<void> {
     // A stream that is ended stays until all of it is read.
-    if (!this.#isOver && this.#out.queuedBytes > BEHIND_BYTES) this.#cutOff()
+    if (!this.#isOver && this.#isBehind) this.#cutOff('clientQueue')
     else this.#out.end()
     this.#settle(undefined)
     return Promise.resolve()
@@ -106,7 +104,7 @@ export class SseSession implements Channel {
   /** Whether another message of the client can be taken now; if not, it may try again later. */
   hasRoomFor(message: Buffer): boolean {
     if (this.#held.length === 0) return true
-    return this.#held.length < HELD.messages && this.#heldBytes + message.length <= HELD.bytes
+    return this.#held.length < HELD_MESSAGES && this.#heldBytes + message.length <= this.#bounds.max.body
   }
 
   /** Takes a message of the client, for which there must be room. */
@@ -140,8 +138,8 @@ export class SseSession implements Channel {
   sweep(): void {
     if (this.#isOver) return
     this.#look()
-    const patienceMs = Math.max(STALLED_MS, this.#seenBytes / SLOWEST_BYTES_PER_MS)
-    if (this.#clock.nowMs() - this.#tookMs >= patienceMs) this.#cutOff()
+    const patienceMs = Math.max(this.#bounds.max.stall, this.#seenBytes / SLOWEST_BYTES_PER_MS)
+    if (this.#clock.nowMs() - this.#tookMs >= patienceMs) this.#cutOff('stall')
   }
 
   /** Takes note of whether the client took anything since the last look. */
@@ -155,13 +153,18 @@ export class SseSession implements Channel {
   #awaitReader(): void {
     this.#poll ??= this.#clock.after(POLL_MS, () => {
       this.#poll = undefined
-      if (this.#out.queuedBytes > SLOW_BYTES) this.#awaitReader()
+      if (this.#out.queuedBytes > this.#bounds.max.softQueue) this.#awaitReader()
       else this.#listener?.drained()
     })
   }
 
-  #cutOff(): void {
+  get #isBehind(): boolean {
+    return this.#out.queuedBytes > this.#bounds.max.clientQueue
+  }
+
+  #cutOff(limit: LimitName): void {
     const { queuedBytes } = this.#out
+    this.#bounds.hit(limit, { principal: this.principal })
     const facts = { principal: this.principal, queuedBytes }
     this.#log.warn(facts, 'cut off a client that does not read its event stream')
     this.#settle(new Fault('disconnected', 'The client does not read its event stream'))

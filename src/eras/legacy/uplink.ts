@@ -1,3 +1,4 @@
+import { Bounds } from '../../kernel/bounds.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
 import { newClientId } from '../../model/client-ids.js'
@@ -16,8 +17,6 @@ import { readInitialize, writeInitialize } from './introduction.js'
 const EMPTY = rawText('{}')
 /** Messages that may wait for the answer to `initialize`. */
 const QUEUE_MAX = 1000
-/** Requests that one client may have under way. */
-const CALLS_MAX = 1000
 
 /**
  * One client of the legacy era: its handshake, its requests under way, the questions that wait for its answer. Knows
@@ -36,6 +35,7 @@ export class LegacyUplink implements Client {
   readonly #outlet: Outlet
   readonly #calls = new Map<string, InboundCall>()
   readonly #asks: AskTable
+  readonly #bounds: Bounds
   #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
   /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
   #waiting: (readonly [Message, ReplyStream])[] = []
@@ -44,7 +44,8 @@ export class LegacyUplink implements Client {
     this.principal = principal
     this.#outlet = outlet
     this.#options = options
-    this.#asks = new AskTable(outlet)
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#asks = new AskTable(outlet, this.#bounds)
   }
 
   get sessionId(): string | undefined {
@@ -151,9 +152,10 @@ export class LegacyUplink implements Client {
       replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
       return
     }
-    if (this.#calls.size >= CALLS_MAX) {
-      const words = `More than ${CALLS_MAX} requests are under way; try again when some are answered`
-      replies.end(encodeRefusal(id, encodeFault(new Fault('overloaded', words))))
+    if (this.#calls.size >= this.#bounds.max.callsPerClient) {
+      const words = `You have ${this.#calls.size} requests under way`
+      const why = this.#bounds.overloaded('callsPerClient', words, { client: this.id })
+      replies.end(encodeRefusal(id, encodeFault(why)), { why })
       return
     }
     const call = new InboundCall({ id, key, method, params, replies, uplink: this })

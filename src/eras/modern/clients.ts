@@ -62,13 +62,13 @@ interface Known {
 /** The clients that are known on one way in: a face over HTTP, or a channel. */
 export class ModernClients {
   readonly #clock: Clock
-  readonly #limits: ClientLimits
+  readonly #limits: () => ClientLimits
   readonly #left: (client: ModernClient) => void
   readonly #known = new Map<string, Known>()
   #bytes = 0
 
   /** `left` is told once for each client that is forgotten. */
-  constructor(clock: Clock, limits: ClientLimits, left: (client: ModernClient) => void) {
+  constructor(clock: Clock, limits: () => ClientLimits, left: (client: ModernClient) => void) {
     this.#clock = clock
     this.#limits = limits
     this.#left = left
@@ -110,8 +110,9 @@ export class ModernClients {
   }
 
   #makeRoom(bytes: number): boolean {
-    if (bytes > this.#limits.bytes) return false
-    while (this.#known.size >= this.#limits.clients || this.#bytes + bytes > this.#limits.bytes) {
+    const limits = this.#limits()
+    if (bytes > limits.bytes) return false
+    while (this.#known.size >= limits.clients || this.#bytes + bytes > limits.bytes) {
       const oldest = this.#longestIdle()
       if (oldest === undefined) return false
       this.#forget(oldest)

@@ -1,6 +1,6 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { LIMITS } from '../../wire/limits.js'
 import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 import type { Ending, Replies } from './replies.js'
 
@@ -18,6 +18,7 @@ export type AnswerForm =
 /** What the answers of one face share. */
 export interface AnswerContext {
   readonly log: Logger
+  readonly bounds: Bounds
   /** Answers that are not complete, for keep-alive comments. */
   readonly open: Set<HttpAnswer>
 }
@@ -45,15 +46,20 @@ export class HttpAnswer implements Replies {
 
   send(frame: Buffer, mayDrop = false): void {
     if (this.#isOver || this.#form !== 'stream') return
-    if (mayDrop && this.#out !== undefined && this.#out.queuedBytes > LIMITS.behindBytes) return
+    const { bounds } = this.#context
+    if (mayDrop && this.#out !== undefined && this.#out.queuedBytes > bounds.max.softQueue) {
+      bounds.hit('softQueue')
+      return
+    }
     this.#write(frame)
   }
 
-  end(frame: Buffer | undefined, { status }: Ending): void {
+  end(frame: Buffer | undefined, { status, headers }: Ending): void {
     if (this.#isOver) return
     const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === OK)
     if (frame !== undefined && isEvent) this.#write(frame)
-    else if (frame !== undefined) this.#responder.send(status, { 'content-type': 'application/json' }, frame)
+    else if (frame !== undefined)
+      this.#responder.send(status, { 'content-type': 'application/json', ...headers }, frame)
     this.#out?.end()
     this.#close()
   }
@@ -73,10 +79,11 @@ export class HttpAnswer implements Replies {
   #write(frame: Buffer): void {
     const out = this.#stream()
     const { queuedBytes } = out
-    if (queuedBytes <= LIMITS.streamBacklogBytes) {
+    if (queuedBytes <= this.#context.bounds.max.streamQueue) {
       out.write(sseEvent({ event: 'message', data: frame }))
       return
     }
+    this.#context.bounds.hit('streamQueue')
     this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     this.#out = undefined
     this.#close()

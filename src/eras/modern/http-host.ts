@@ -1,3 +1,4 @@
+import { Bounds } from '../../kernel/bounds.js'
 import { at } from '../../kernel/json-text.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse } from '../../rpc/http-refusal.js'
@@ -10,19 +11,18 @@ import { type AnswerForm, HttpAnswer } from './http-answer.js'
 import { META } from './methods.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
 
-/** Bounds of one face. */
-const LIMITS = { clients: 1000, bytes: 32 * 1024 * 1024, calls: 20_000 } as const
-
 /** What an endpoint does for this revision (basic/transports/streamable-http): every POST stands for itself. */
 export class ModernHttpHost {
   readonly #options: HttpHostOptions
   readonly #uplink: ModernUplink
   readonly #open = new Set<HttpAnswer>()
+  readonly #bounds: Bounds
   #exchanges = 0
 
   constructor(options: HttpHostOptions) {
     this.#options = options
-    this.#uplink = new ModernUplink(options, LIMITS)
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#uplink = new ModernUplink(options, 'face')
   }
 
   /** Takes a request or a notification. */
@@ -54,7 +54,11 @@ export class ModernHttpHost {
       return
     }
     const key = this.#nextKey()
-    const answer = new HttpAnswer(responder, form, { log: this.#options.log, open: this.#open })
+    const answer = new HttpAnswer(responder, form, {
+      log: this.#options.log,
+      bounds: this.#bounds,
+      open: this.#open,
+    })
     const principal = this.#options.principalOf(request)
     this.#uplink.receive(message, { principal, replies: answer, key, headers })
     responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))

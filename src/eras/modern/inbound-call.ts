@@ -3,6 +3,7 @@ import { type JsonText, objectText, rawText, withMember } from '../../kernel/jso
 import type { Call, CancelReason } from '../../model/links.js'
 import type { LogLevel } from '../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { statusOfFull } from '../../rpc/http-refusal.js'
 import { tokenOf } from '../../rpc/progress-token.js'
 import { encodeNotice } from '../../wire/jsonrpc.js'
 import type { ModernClient } from './clients.js'
@@ -92,8 +93,10 @@ export class InboundCall implements Call {
 
   #answer(outcome: Outcome): void {
     const { frame, status } = this.#encoded(outcome)
+    const full = outcome.kind === 'fault' ? statusOfFull(outcome.fault) : undefined
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
-    this.#request.replies.end(frame, { status, behind: isListenEnd ? this.#cancelled() : undefined })
+    const behind = isListenEnd ? this.#cancelled() : undefined
+    this.#request.replies.end(frame, { status, ...full, behind })
   }
 
   /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */

@@ -5,9 +5,6 @@ import type { PipeWriter } from '../../rpc/pipe-writer.js'
 import { idKey, isId, type Message } from '../../wire/jsonrpc.js'
 import { ModernUplink } from './uplink.js'
 
-/** Bounds of one channel: there is hardly ever more than one client on it, and its requests share the way. */
-const LIMITS = { clients: 32, bytes: 32 * 1024 * 1024, calls: 1000 } as const
-
 /** What a channel carries of this revision: requests that stand for themselves, until the channel is gone. */
 export class ModernPipeHost {
   readonly #principal: Principal
@@ -17,7 +14,7 @@ export class ModernPipeHost {
   constructor(principal: Principal, writer: PipeWriter, options: HostOptions) {
     this.#principal = principal
     this.#writer = writer
-    this.#uplink = new ModernUplink(options, LIMITS)
+    this.#uplink = new ModernUplink(options, 'channel')
   }
 
   /** Whether the client has ever asked anything in this revision. */

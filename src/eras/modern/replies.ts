@@ -2,6 +2,8 @@
 export interface Ending {
   /** Over HTTP: the status. */
   readonly status: number
+  /** Over HTTP: what else stands there. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** On a pipe: what follows the answer. */
   readonly behind?: Buffer | undefined
 }

@@ -1,8 +1,10 @@
+import { Bounds } from '../../kernel/bounds.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json-text.js'
 import { UNCACHED } from '../../model/cache-hints.js'
 import type { Principal } from '../../model/peer.js'
 import type { HostOptions } from '../../rpc/host.js'
+import { statusOfFull } from '../../rpc/http-refusal.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
@@ -28,14 +30,13 @@ export interface Arrival {
   readonly headers: HttpHeaders | undefined
 }
 
-/** Bounds of one way in. */
-export interface UplinkLimits extends ClientLimits {
-  /** Requests under way. */
-  readonly calls: number
-}
+/** A way in that clients share, or one on which there is hardly ever more than one, so that its requests are that one's. */
+export type WayIn = 'face' | 'channel'
 
-/** Requests that clients who say the same about themselves may have under way. */
-const CLIENT_CALLS_MAX = 1000
+/** What clients may say about themselves altogether. */
+const TOLD_BYTES = 32 * 1024 * 1024
+/** Clients on one channel. */
+const CHANNEL_CLIENTS = 32
 /** Characters of an unknown method that are repeated to whoever sent it. */
 const SHOWN_LENGTH = 128
 
@@ -45,15 +46,22 @@ const SHOWN_LENGTH = 128
  */
 export class ModernUplink {
   readonly #options: HostOptions
-  readonly #limits: UplinkLimits
+  readonly #way: WayIn
+  readonly #bounds: Bounds
   readonly #identity: JsonText
   readonly #clients: ModernClients
   readonly #calls = new Map<string, InboundCall>()
 
-  constructor(options: HostOptions, limits: UplinkLimits) {
+  constructor(options: HostOptions, way: WayIn) {
+    const bounds = options.bounds ?? new Bounds()
     this.#options = options
-    this.#limits = limits
+    this.#way = way
+    this.#bounds = bounds
     this.#identity = textOf(options.identity)
+    const limits = (): ClientLimits => ({
+      clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
+      bytes: TOLD_BYTES,
+    })
     this.#clients = new ModernClients(options.clock, limits, client => options.reception.left(client))
   }
 
@@ -93,7 +101,8 @@ export class ModernUplink {
       const envelope = this.#checked(message, arrival)
       if (envelope !== undefined) return this.#callOf(message, arrival, envelope)
     } catch (thrown) {
-      this.#refuse(message, arrival, encodeFault(Fault.from(thrown)))
+      const why = Fault.from(thrown)
+      this.#refuse(message, arrival, encodeFault(why), why)
     }
     return undefined
   }
@@ -140,11 +149,14 @@ export class ModernUplink {
 
   /** Throws a Fault `overloaded` if there are too many clients, or requests under way. */
   #clientOf(principal: Principal, envelope: Envelope): ModernClient {
-    if (this.#calls.size >= this.#limits.calls) throw tooMany('requests are under way', this.#limits.calls)
+    const { max } = this.#bounds
+    if (this.#way === 'channel' && this.#calls.size >= max.callsPerClient)
+      throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests under way`)
     const client = this.#clients.of(principal, envelope)
-    if (client === undefined) throw tooMany('clients are at work', this.#limits.clients)
-    if (client.openCalls >= CLIENT_CALLS_MAX) throw tooMany('requests are under way', CLIENT_CALLS_MAX)
-    return client
+    if (client === undefined) throw this.#bounds.overloaded('clients', 'Too many clients are at work')
+    if (client.openCalls < max.callsPerStatelessClient) return client
+    const words = `Clients like you have ${client.openCalls} requests under way`
+    throw this.#bounds.overloaded('callsPerStatelessClient', words, { client: client.id })
   }
 
   /** The schema that the client may have read `x-mcp-header` annotations from. */
@@ -153,11 +165,8 @@ export class ModernUplink {
     return name === undefined ? undefined : this.#options.reception.toolSchema(name)
   }
 
-  #refuse({ id }: RequestMessage, { replies }: Arrival, error: JsonText): void {
+  #refuse({ id }: RequestMessage, { replies }: Arrival, error: JsonText, why?: Fault): void {
     const { frame, status } = encodeEntryError(id, error)
-    replies.end(frame, { status })
+    replies.end(frame, statusOfFull(why) ?? { status })
   }
 }
-
-const tooMany = (what: string, max: number): Fault =>
-  new Fault('overloaded', `${max} ${what}; try again when some are answered`)

@@ -3,9 +3,11 @@ import { createHttpHost } from '../../../src/eras/http-host.js'
 import { HttpSession, HttpSessions } from '../../../src/eras/legacy/http-sessions.js'
 import { Deferred } from '../../../src/kernel/deferred.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
+import type { Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { classify } from '../../../src/wire/classify.js'
+import { boundsOf } from '../../support/bounds.js'
 import { rpc } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/fake-http.js'
@@ -27,15 +29,17 @@ const call = (id: number, token?: unknown, name = 'x') => ({
 
 type Headers = Record<string, string>
 
-const start = () => {
+const start = (limits: Partial<Limits> = {}) => {
   const reception = new FakeReception()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
+  const bounds = boundsOf(limits, clock)
   const host = createHttpHost({
     reception,
     clock,
     identity: IDENTITY,
     log,
+    bounds,
     principalOf: request => request.remoteAddress,
   })
   const send = (method: string, headers: Headers, body?: string | object, from = '127.0.0.1') => {
@@ -60,7 +64,7 @@ const start = () => {
       end: () => send('DELETE', session),
     }
   }
-  return { reception, clock, lines, host, send, post, open }
+  return { reception, clock, lines, host, send, post, open, bounds }
 }
 
 // ── the door ──
@@ -239,14 +243,15 @@ t.test('a client that comes with everything at once in parallel is served in ord
   )
 })
 
-const sessions = (clock: FakeClock, limits: { sessions: number; idleMs: number }) => {
+const sessions = (clock: FakeClock, limits: Partial<Limits>) => {
   const reception = new FakeReception()
-  const table = new HttpSessions(clock, limits)
+  const bounds = boundsOf(limits, clock)
+  const table = new HttpSessions(clock, bounds)
   const add = async () => {
     clock.advance(10)
-    if (!table.makeRoom()) return undefined
-    const options = { clock, reception, identity: IDENTITY, log: silentLogger }
-    const session = new HttpSession('local', new Set(), options)
+    if (table.makeRoom('local') !== undefined) return undefined
+    const options = { clock, reception, identity: IDENTITY, log: silentLogger, bounds }
+    const session = new HttpSession('local', new Set(), table.kept, options)
     say(session, hello('2025-06-18'))
     table.add(session)
     await settled()
@@ -259,34 +264,45 @@ const sessions = (clock: FakeClock, limits: { sessions: number; idleMs: number }
       session?.uplink.receive(classified.message, session.post(responder, 'json'))
     return responder
   }
-  return { table, add, say, reception }
+  return { table, add, say, reception, bounds }
 }
 
-t.test(
-  'at the cap the session that is idle for longest makes room; with none idle there is none',
-  async t => {
-    const clock = new FakeClock()
-    const { table, add, say, reception } = sessions(clock, { sessions: 3, idleMs: 1e9 })
-    const [first, second, third] = [await add(), await add(), await add()]
-    clock.advance(10)
-    t.equal(table.find(first?.id ?? '', 'local'), first)
-    const fourth = await add()
-    t.equal(table.find(second?.id ?? '', 'local'), undefined, 'the second was idle for longest')
-    t.equal(table.find(first?.id ?? '', 'local'), first)
-    say(first, { id: 1, method: 'tools/call' })
-    say(third, { id: 1, method: 'tools/call' })
-    fourth?.listen(new FakeResponder())
-    t.equal(await add(), undefined)
-    t.equal(table.size, 3)
-    reception.last.end(EMPTY)
-    t.ok(await add())
-    t.equal(table.find(third?.id ?? '', 'local'), undefined)
-  },
-)
+t.test('at the cap only sessions of clients that seem to be gone give way', async t => {
+  const clock = new FakeClock()
+  const { table, add, say, bounds } = sessions(clock, { sessions: 3, sessionIdle: 1e9 })
+  const [used, unused, listening] = [await add(), await add(), await add()]
+  say(used, { id: 1, method: 'ping' })
+  listening?.listen(new FakeResponder())
+  t.equal(await add(), undefined, 'all have only just come')
+  t.equal(bounds.hits.sessions?.hits, 1)
+  clock.advance(10_000)
+  t.ok(await add())
+  t.equal(table.find(unused?.id ?? '', 'local'), undefined, 'it has not asked for anything for 10 s')
+  clock.advance(9_000)
+  t.equal(await add(), undefined)
+  clock.advance(300_000)
+  t.equal(table.find(used?.id ?? '', 'local'), used)
+  t.ok(await add(), 'the one that came last has been away')
+  t.equal(table.find(used?.id ?? '', 'local'), used)
+  t.equal(table.find(listening?.id ?? '', 'local'), listening, 'whoever listens is there')
+  t.equal(table.size, 3)
+})
+
+t.test('a session that asked for something gives way when it was away for five minutes', async t => {
+  const clock = new FakeClock()
+  const { table, add, say } = sessions(clock, { sessions: 1, sessionIdle: 1e9 })
+  const used = await add()
+  say(used, { id: 1, method: 'ping' })
+  clock.advance(299_000)
+  t.equal(await add(), undefined)
+  clock.advance(1_000)
+  t.ok(await add())
+  t.equal(table.find(used?.id ?? '', 'local'), undefined)
+})
 
 t.test('a session that nobody uses ends, one with an open stream or a call does not', async t => {
   const clock = new FakeClock()
-  const { table, add, say, reception } = sessions(clock, { sessions: 10, idleMs: 1000 })
+  const { table, add, say, reception } = sessions(clock, { sessionIdle: 1000 })
   const [idle, listening, busy] = [await add(), await add(), await add()]
   const stream = new FakeResponder()
   listening?.listen(stream)
@@ -306,7 +322,7 @@ t.test('a session that nobody uses ends, one with an open stream or a call does 
 
 t.test('a client without an open stream that asks for nothing is taken to be away, once', async t => {
   const clock = new FakeClock()
-  const { table, add, reception } = sessions(clock, { sessions: 10, idleMs: 3_600_000 })
+  const { table, add, reception } = sessions(clock, { sessionIdle: 3_600_000 })
   const [session, listening] = [await add(), await add()]
   listening?.listen(new FakeResponder())
   for (let minute = 0; minute < 10; minute += 1) {
@@ -320,16 +336,91 @@ t.test('a client without an open stream that asks for nothing is taken to be awa
   t.equal(reception.rested.length, 2, 'it came back and went away again')
 })
 
-t.test('with a thousand busy sessions a newcomer hears 503', async t => {
-  const { open, post, host } = start()
-  for (let i = 0; i < 1000; i += 1) {
-    const session = await open()
-    session.get()
-  }
-  const answer = post(hello('2025-11-25'))
-  t.equal(answer.status, 503)
-  t.ok(answer.headers['retry-after'])
-  t.equal(host.sessions, 1000)
+t.test(
+  'when there are too many sessions, a newcomer hears 503, which limit it was, and when to come back',
+  async t => {
+    const { open, post, host, bounds } = start({ sessions: 3 })
+    for (let i = 0; i < 3; i += 1) (await open()).get()
+    const answer = post(hello('2025-11-25'))
+    t.equal(answer.status, 503)
+    t.equal(answer.headers['retry-after'], '5')
+    t.match(answer.json, {
+      id: 0,
+      error: {
+        code: -32603,
+        message: /^There are too many sessions \(limits\.sessions is 3\)/,
+        data: { reason: 'overloaded', limit: 'sessions', max: 3 },
+      },
+    })
+    t.equal(host.sessions, 3)
+    t.equal(bounds.hits.sessions?.hits, 1)
+  },
+)
+
+t.test('one principal cannot take the sessions of all', async t => {
+  const { open, post, send, host } = start({ sessionsPerPrincipal: 1 })
+  await open()
+  t.match(post(hello('2025-11-25')).json.error?.data, { limit: 'sessionsPerPrincipal' })
+  const headers = { accept: BOTH, 'content-type': 'application/json' }
+  send('POST', headers, hello('2025-11-25'), '10.0.0.1')
+  await settled()
+  t.equal(host.sessions, 2)
+})
+
+t.test(
+  'a request too many of one client is refused with 429; its answers and cancellations still count',
+  async t => {
+    const { open, reception, bounds } = start({ callsPerClient: 2 })
+    const one = await open()
+    const other = await open()
+    const calls = [1, 2].map(id => one.post(call(id)))
+    const refused = one.post(call(3, 'token'))
+    t.equal(refused.status, 429)
+    t.equal(refused.headers['retry-after'], '1')
+    t.match(refused.json, {
+      id: 3,
+      error: { code: -32603, data: { reason: 'overloaded', limit: 'callsPerClient', max: 2 } },
+    })
+    t.equal(bounds.hits.callsPerClient?.hits, 1)
+    t.equal(one.post({ id: 4, method: 'ping' }).status, 200, 'a ping costs nothing')
+    const served = other.post(call(1))
+    reception.last.end(EMPTY)
+    t.equal(served.status, 200, 'others are served')
+    t.equal(one.post({ method: 'notifications/cancelled', params: { requestId: 1 } }).status, 202)
+    t.ok(calls[0]?.isEnded)
+    one.post(call(5))
+    t.equal(reception.calls.length, 4, 'there is room again')
+  },
+)
+
+t.test('a session has so many event streams open and no more', async t => {
+  const { open, reception, bounds } = start({ streamsPerSession: 2 })
+  const { get, post } = await open()
+  get()
+  post(call(1, 'token'))
+  const refused = post(call(2))
+  t.equal(refused.status, 429)
+  t.match(refused.json, { id: 2, error: { data: { limit: 'streamsPerSession', max: 2 } } })
+  t.equal(bounds.hits.streamsPerSession?.hits, 1)
+  reception.last.end(EMPTY)
+  post(call(3))
+  t.equal(reception.calls.length, 2)
+})
+
+t.test('a client that is far behind in reading is cut off, and that is counted', async t => {
+  const { open, reception, bounds } = start({ softQueue: 20_000, streamQueue: 70_000 })
+  const { get } = await open()
+  const stream = get()
+  const begun = stream.body.length
+  stream.queuedBytes = 20_001
+  reception.client.tell('notifications/message', undefined)
+  t.equal(stream.body.length, begun, 'log messages are left out first')
+  reception.client.tell('notifications/tools/list_changed', undefined)
+  t.ok(stream.body.length > begun)
+  stream.queuedBytes = 70_001
+  reception.client.tell('notifications/tools/list_changed', undefined)
+  t.ok(stream.isDestroyed)
+  t.same([bounds.hits.softQueue?.hits, bounds.hits.streamQueue?.hits], [1, 1])
 })
 
 t.test('closing the face ends every session once and stops its timers', async t => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Replay } from '../../../src/eras/legacy/replay.js'
+import { Replay, ReplayTotal, replayLimits } from '../../../src/eras/legacy/replay.js'
+import { boundsOf } from '../../support/bounds.js'
 import { FakeClock } from '../../support/fake-clock.js'
 
 const WIDE = { events: 1e6, bytes: 1e9, ageMs: 1e9 }
@@ -57,7 +58,7 @@ t.test('with little room a client gets everything that it missed, or hears that 
 })
 
 t.test('ids that were never given out lead nowhere', async t => {
-  const replay = new Replay(new FakeClock())
+  const replay = new Replay(new FakeClock(), WIDE)
   const stream = replay.open()
   replay.record(stream, Buffer.from('a'))
   const foreign = [
@@ -109,10 +110,47 @@ t.test('events grow too old without any other event, and their ended streams go 
 })
 
 t.test('a stream that ended without an event is forgotten at once', async t => {
-  const replay = new Replay(new FakeClock())
+  const replay = new Replay(new FakeClock(), WIDE)
   const stream = replay.open()
   replay.end(stream)
   replay.end(stream)
   t.notOk(replay.holds(stream))
   t.throws(() => replay.record(stream, Buffer.from('x')))
+})
+
+t.test(
+  'all sessions together keep so much: the one that was told nothing for longest lets go first',
+  async t => {
+    const clock = new FakeClock()
+    const bounds = boundsOf({ replayTotal: 2048 }, clock)
+    const total = new ReplayTotal(bounds)
+    const [one, other] = [1, 2].map(() => new Replay(clock, replayLimits(bounds), total))
+    if (one === undefined || other === undefined) throw new Error('there are two')
+    const streams = [one.open(), other.open()]
+    one.record(streams[0] ?? 0, Buffer.alloc(1000))
+    other.record(streams[1] ?? 0, Buffer.alloc(1000))
+    t.equal(total.bytes, 2000)
+    other.record(streams[1] ?? 0, Buffer.alloc(1000))
+    t.equal(total.bytes, 2000)
+    t.equal(one.after('1.0'), undefined, 'what came after it is not kept any more')
+    t.equal(other.after('1.0')?.events.length, 2)
+    t.same(one.after('1.1')?.events, [])
+    one.record(streams[0] ?? 0, Buffer.alloc(10))
+    t.equal(one.after('1.1')?.events.length, 1, 'what comes later is kept again')
+    t.equal(bounds.hits.replayTotal?.hits, 1)
+    clock.advance(3_600_000)
+    one.expire()
+    other.expire()
+    t.equal(total.bytes, 0)
+  },
+)
+
+t.test('a session that begins while memory is short keeps nothing', async t => {
+  const bounds = boundsOf()
+  bounds.pressure = 1
+  const replay = new Replay(new FakeClock(), replayLimits(bounds))
+  const stream = replay.open()
+  t.equal(replay.record(stream, Buffer.from('a')), '1.1')
+  t.equal(replay.after('1.0'), undefined)
+  t.same(replay.after('1.1')?.events, [])
 })

@@ -522,18 +522,18 @@ t.test('notices of the client reach the mux, ours reach the client, from the gre
   t.equal(reception.last.method, 'notifications/initialized', 'with an id it is a request like any other')
 })
 
-t.test('a client has a thousand requests under way and no more', async t => {
+t.test('a client has as many requests under way as it may and no more', async t => {
   const { open, say, take, reception, uplink } = start()
   await open()
   take()
-  for (let id = 0; id < 1000; id += 1) say({ id, method: 'tools/call' })
-  t.equal(reception.calls.length, 1000)
+  for (let id = 0; id < 128; id += 1) say({ id, method: 'tools/call' })
+  t.equal(reception.calls.length, 128)
   say({ id: 'one more', method: 'tools/call' })
   const refused = take().map(line => JSON.parse(line))
   t.match(refused, [{ id: 'one more', error: { code: -32603, data: { reason: 'overloaded' } } }])
   reception.calls[0]?.end(resulted(rawText('{}')))
   say({ id: 'one more', method: 'tools/call' })
-  t.equal(reception.calls.length, 1001)
+  t.equal(reception.calls.length, 129)
   uplink.close('done')
 })
 

@@ -24,7 +24,15 @@ const named = (name: string): Envelope => envelope({ name, version: '1' })
 const start = (limits = { clients: 3, bytes: 1e6 }) => {
   const clock = new FakeClock()
   const left: number[] = []
-  return { clock, left, clients: new ModernClients(clock, limits, client => left.push(client.id)) }
+  return {
+    clock,
+    left,
+    clients: new ModernClients(
+      clock,
+      () => limits,
+      client => left.push(client.id),
+    ),
+  }
 }
 
 t.test('whoever says the same about itself is the same client, of one principal', async t => {

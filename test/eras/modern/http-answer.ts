@@ -1,5 +1,6 @@
 import t from 'tap'
 import { type AnswerForm, HttpAnswer } from '../../../src/eras/modern/http-answer.js'
+import { boundsOf } from '../../support/bounds.js'
 import { FakeResponder } from '../../support/fake-http.js'
 import { recordedLog } from '../../support/recorded-channel.js'
 
@@ -11,7 +12,12 @@ const start = (form: AnswerForm) => {
   const responder = new FakeResponder()
   const open = new Set<HttpAnswer>()
   const { log, lines } = recordedLog()
-  return { responder, open, lines, answer: new HttpAnswer(responder, form, { log, open }) }
+  return {
+    responder,
+    open,
+    lines,
+    answer: new HttpAnswer(responder, form, { log, open, bounds: boundsOf() }),
+  }
 }
 
 t.test('an answer where nothing else was to be said is JSON', async t => {

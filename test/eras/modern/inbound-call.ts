@@ -23,10 +23,11 @@ const start = (
   const check = readEnvelope(text)
   if (check.is !== 'fine') throw check.fault
   const { envelope } = check
-  const client = new ModernClients(new FakeClock(), { clients: 1, bytes: 1e6 }, () => undefined).of(
-    'a',
-    envelope,
-  )
+  const client = new ModernClients(
+    new FakeClock(),
+    () => ({ clients: 1, bytes: 1e6 }),
+    () => undefined,
+  ).of('a', envelope)
   if (client === undefined) throw new Error('there is room')
   let overs = 0
   const call = new InboundCall({

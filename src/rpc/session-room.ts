@@ -1,0 +1,42 @@
+import type { Bounds } from '../kernel/bounds.js'
+import type { Fault } from '../kernel/faults.js'
+import type { Principal } from '../model/peer.js'
+
+/** Counts the sessions of one face, and says whether there is room for another. */
+export class SessionRoom {
+  readonly #bounds: Bounds
+  readonly #ofPrincipal = new Map<Principal, number>()
+  #size = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  came(principal: Principal): void {
+    this.#size += 1
+    this.#ofPrincipal.set(principal, (this.#ofPrincipal.get(principal) ?? 0) + 1)
+  }
+
+  left(principal: Principal): void {
+    this.#size -= 1
+    const rest = (this.#ofPrincipal.get(principal) ?? 1) - 1
+    if (rest === 0) this.#ofPrincipal.delete(principal)
+    else this.#ofPrincipal.set(principal, rest)
+  }
+
+  /** Which bound one more session of a principal would break. */
+  limitFor(principal: Principal): 'sessions' | 'sessionsPerPrincipal' | undefined {
+    const { max } = this.#bounds
+    if ((this.#ofPrincipal.get(principal) ?? 0) >= max.sessionsPerPrincipal) return 'sessionsPerPrincipal'
+    return this.#size >= max.sessions ? 'sessions' : undefined
+  }
+
+  /** Why a principal gets no session at the moment, if so. */
+  refusal(principal: Principal): Fault | undefined {
+    if (this.#bounds.pressure >= 2) return this.#bounds.shortOfMemory()
+    const limit = this.limitFor(principal)
+    if (limit === undefined) return undefined
+    const words = limit === 'sessions' ? 'There are too many sessions' : 'You have too many sessions'
+    return this.#bounds.overloaded(limit, words, { principal })
+  }
+}

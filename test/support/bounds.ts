@@ -1,0 +1,7 @@
+import { Bounds } from '../../src/kernel/bounds.js'
+import type { Clock } from '../../src/kernel/clock.js'
+import { DEFAULT_LIMITS, type Limits } from '../../src/kernel/limits.js'
+
+/** Bounds of which some are not the defaults. */
+export const boundsOf = (limits: Partial<Limits> = {}, clock?: Clock): Bounds =>
+  new Bounds({ limits: { ...DEFAULT_LIMITS, ...limits }, ...(clock && { clock }) })
