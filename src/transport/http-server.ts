@@ -95,6 +95,7 @@ function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: D
     if (/^(upgrade|connection|http2-settings)$/i.test(name)) continue
     lines.push(`${name}: ${rawHeaders[at + 1] ?? ''}`)
   }
+  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close')
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
   server.emit('connection', socket)
 }

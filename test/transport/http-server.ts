@@ -475,6 +475,17 @@ t.test('a request that offers HTTP/2 on the way is served as if it had not', asy
   t.match(seen.text, /^HTTP\/1\.1 200 /)
 })
 
+t.test('who offers another protocol and wants no further request has the connection closed', async t => {
+  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => socket.destroy() })
+  const { seen } = raw(
+    t,
+    listener.port,
+    `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`,
+  )
+  await until(() => seen.closed, 'the end of the connection')
+  t.match(seen.text, /^HTTP\/1\.1 200 /)
+})
+
 t.test('an upgrade handler that throws loses its connection and nothing else', async t => {
   const { listener, ask } = await listening(t, echo, {
     upgrade: () => {
