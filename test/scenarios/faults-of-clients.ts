@@ -428,4 +428,7 @@ const DEEDS: Readonly<Record<string, Attack>> = {
 
 t.test('clients that send nonsense are told so, and trouble nobody', t => attacked(t, MESSAGES))
 
-t.test('clients that do what they should not cost themselves, and nobody else', t => attacked(t, DEEDS))
+t.test('clients that do what they should not cost themselves, and nobody else', t =>
+  // One client's bound is reached before that of the server: the others are not to hear of it.
+  attacked(t, DEEDS, { limits: { callsPerServer: 2000 } }),
+)
