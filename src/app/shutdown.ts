@@ -22,6 +22,8 @@ export interface ShutdownOptions {
   /** Ends everything in order; never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
+  /** Takes a SIGHUP for something else than the end, and says whether it did. */
+  readonly hungUp?: () => boolean
   /** The exit code after a first signal; a second signal ends the process at once with a code of its own. */
   readonly codeOf: (signal: Signal) => number
   readonly limitMs?: number
@@ -38,7 +40,7 @@ export interface Shutdown {
 }
 
 /**
- * Ends the program in order on SIGHUP, SIGINT and SIGTERM, after errors that nobody caught, and on `end`. Keeps the
+ * Ends the program in order on SIGINT, SIGTERM and, unless it means something else, SIGHUP, after errors that nobody caught, and on `end`. Keeps the
  * process alive until then: our timers do not, and a server that is being restarted has nothing else that would.
  */
 export const createShutdown = (options: ShutdownOptions): Shutdown => {
@@ -59,6 +61,7 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
       exit(SIGNAL_CODES[signal])
       return
     }
+    if (signal === 'SIGHUP' && options.hungUp?.() === true) return
     log.info({ signal }, 'closing')
     end(options.codeOf(signal))
   }

@@ -6,11 +6,24 @@ import type { Environment, Loaded } from './types.js'
 
 /** Reads and resolves a configuration file; a file that cannot be read is a problem like any other. */
 export async function loadConfig(file: string, env: Environment): Promise<Loaded> {
+  const read = await readConfigText(file)
+  return 'text' in read ? parseConfig(read.text, file, env) : read.unusable
+}
+
+/** The text of a configuration file, or why there is none. */
+export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }
+
+/**
+ * Reads a configuration file without looking at what it says. Never rejects. A pipe is read to its end, but not `again`: it would
+ * be waited for without end.
+ */
+export async function readConfigText(file: string, isAgain = false): Promise<ConfigText> {
   try {
-    const { size } = await stat(file)
-    if (size > MAX_FILE_BYTES) return unusable(file, TOO_LARGE)
+    const found = await stat(file)
+    if (isAgain && !found.isFile() && !found.isDirectory()) return unusable(file, ONLY_ONCE)
+    if (found.size > MAX_FILE_BYTES) return unusable(file, TOO_LARGE)
     const text = decode(await readFile(file))
-    return text === undefined ? unusable(file, NOT_UTF8) : parseConfig(text, file, env)
+    return text === undefined ? unusable(file, NOT_UTF8) : { text }
   } catch (thrown) {
     return unusable(file, wordsFor(thrown))
   }
@@ -19,6 +32,11 @@ export async function loadConfig(file: string, env: Environment): Promise<Loaded
 const TOO_LARGE: Words = {
   message: `the file is longer than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
   mend: 'Check that this is the right file.',
+}
+
+const ONLY_ONCE: Words = {
+  message: 'this is no file, and what it held can be read only once',
+  mend: 'Restart the proxy, or give it a file.',
 }
 
 const NOT_UTF8: Words = { message: 'the file is not text in UTF-8', mend: 'Save it as UTF-8.' }
@@ -55,8 +73,10 @@ const decode = (bytes: Buffer): string | undefined => {
   }
 }
 
-const unusable = (file: string, words: Words): Loaded => ({
-  config: undefined,
-  problems: [{ severity: 'error', file, line: 0, column: 0, key: '', ...words }],
-  disabled: [],
+const unusable = (file: string, words: Words): ConfigText => ({
+  unusable: {
+    config: undefined,
+    problems: [{ severity: 'error', file, line: 0, column: 0, key: '', ...words }],
+    disabled: [],
+  },
 })
