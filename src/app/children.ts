@@ -8,7 +8,7 @@ export class Children {
   readonly mark = unguessableId()
   /** Told whenever one came or went. */
   onChange: (() => void) | undefined
-  readonly #serverOf = new Map<number, string>()
+  readonly #ownerOf = new Map<number, object>()
   /** Made when first needed: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
 
@@ -18,23 +18,23 @@ export class Children {
   }
 
   get pids(): readonly number[] {
-    return [...this.#serverOf.keys()]
+    return [...this.#ownerOf.keys()]
   }
 
-  /** The processes of one server, without what they started themselves. */
-  of(server: string): readonly number[] {
-    return this.pids.filter(pid => this.#serverOf.get(pid) === server)
+  /** The processes of one server, whatever stands for it, without what they started themselves. */
+  of(owner: object): readonly number[] {
+    return this.pids.filter(pid => this.#ownerOf.get(pid) === owner)
   }
 
   /** Watches over the processes of one server. */
-  guardOf(server: string): DeathGuard {
+  guardOf(owner: object): DeathGuard {
     this.#guard ??= createDeathGuard()
     const guard = this.#guard
     return {
       pid: guard.pid,
       watch: pid => {
         guard.watch(pid)
-        this.added(pid, server)
+        this.added(pid, owner)
       },
       forget: pid => {
         guard.forget(pid)
@@ -44,13 +44,13 @@ export class Children {
     }
   }
 
-  added(pid: number, server: string): void {
-    this.#serverOf.set(pid, server)
+  added(pid: number, owner: object): void {
+    this.#ownerOf.set(pid, owner)
     this.onChange?.()
   }
 
   removed(pid: number): void {
-    this.#serverOf.delete(pid)
+    this.#ownerOf.delete(pid)
     this.onChange?.()
   }
 

@@ -16,6 +16,7 @@ import { Turnstile } from '../kernel/turnstile.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial } from '../peers/dial.js'
+import type { ServerOptions } from '../peers/options.js'
 import { childEnv } from '../transport/child-env.js'
 import { lastLines } from '../transport/stderr-lines.js'
 import { type ChildChannel, spawnChild } from '../transport/stdio-child.js'
@@ -47,19 +48,26 @@ export interface DialerContext {
   readonly bounds: Bounds
 }
 
-/** Starts or reaches servers by their configuration; one HTTP client serves them all. */
-export const createDialer = (servers: readonly ServerConfig[], around: DialerContext): Dialer => {
-  const byName = new Map(
-    servers.map(server => [server.name, { server, memory: new EraMemory(around.clock), nextId: counter() }]),
-  )
+/** Starts or reaches servers by their configuration, which is looked up each time; one HTTP client serves them all. */
+export const createDialer = (
+  configOf: (server: ServerOptions) => ServerConfig | undefined,
+  around: DialerContext,
+): Dialer => {
+  const notes = new WeakMap<ServerOptions, Notes>()
   const shared = new Shared(around)
   const identity = textOf(IDENTITY)
   return {
-    dial: (name, greeting, listener, signal) => {
-      const known = byName.get(name)
-      if (known === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
-      const { server, memory, nextId } = known
+    dial: (owner, greeting, listener, signal) => {
+      const server = configOf(owner)
+      if (server === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
+      const { name } = server
+      const { memory, nextId } = notes.get(owner) ?? {
+        memory: new EraMemory(around.clock),
+        nextId: counter(),
+      }
+      notes.set(owner, { memory, nextId })
       const options = {
+        owner,
         server: name,
         listener,
         signal,
@@ -82,6 +90,17 @@ export const createDialer = (servers: readonly ServerConfig[], around: DialerCon
   }
 }
 
+/** What is remembered of a server from one connection to the next. */
+interface Notes {
+  readonly memory: EraMemory
+  readonly nextId: () => number
+}
+
+/** How one connection is opened, and of whom. */
+interface DialOptions extends ServerLinkOptions {
+  readonly owner: ServerOptions
+}
+
 /** Counts from 1. */
 const counter = (): (() => number) => {
   let last = 0
@@ -95,7 +114,11 @@ const counter = (): (() => number) => {
 const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
   protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
 
-const open = async (server: ServerConfig, shared: Shared, options: ServerLinkOptions): Promise<Downlink> => {
+const open = async (
+  server: ServerConfig,
+  shared: Shared,
+  options: DialOptions,
+): Promise<Downlink> => {
   const { transport } = server
   const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
   switch (transport.kind) {
@@ -123,7 +146,7 @@ const openChild = async (
   server: ServerConfig,
   { command, args, cwd, env, unsetEnv }: StdioTransport,
   { children, starting }: Shared,
-  options: ServerLinkOptions,
+  options: DialOptions,
 ): Promise<Downlink> => {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
@@ -132,7 +155,7 @@ const openChild = async (
   const { log, clock } = options
   let child: ChildChannel | undefined
   const start = (): Promise<Channel> => {
-    const guard = children.guardOf(options.server)
+    const guard = children.guardOf(options.owner)
     const whole = { ...childEnv(inherited, env), ...children.env }
     child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, redact })
     return Promise.resolve(child)

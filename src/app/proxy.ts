@@ -1,19 +1,20 @@
-import { aliasOf } from '../catalog/names.js'
-import type { Showing } from '../catalog/options.js'
-import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { type ConfigDiff, diffConfigs, isNothing } from '../config/diff.js'
+import type { ProxyConfig } from '../config/types.js'
 import { Bounds } from '../kernel/bounds.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import { Gate } from '../mux/gate.js'
 import { Router } from '../mux/router.js'
-import type { ServerOptions } from '../peers/options.js'
 import { openAudit } from './audit-log.js'
 import { Children } from './children.js'
 import { createDialer } from './dialer.js'
+import { Fleet } from './fleet.js'
 import type { HttpFace } from './front-http.js'
 import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
+import type { ConfigStatus } from './reload.js'
 import { createLazySealer } from './sealer.js'
 import { stateDir } from './state-key.js'
 import { type ProxyStatus, proxyStatus } from './status.js'
@@ -28,6 +29,8 @@ export interface ProxyOptions {
   readonly listWaitMs?: number
   /** The folder for what should outlive this process; that of the user if absent. */
   readonly stateDir?: string
+  /** Where the configuration comes from, for the status. */
+  readonly configStatus?: () => ConfigStatus | undefined
 }
 
 /** Many MCP servers that look like one, behind any number of faces. */
@@ -44,6 +47,13 @@ export interface Proxy {
   readonly children: Children
   /** How it is, and how its servers are. */
   status(): ProxyStatus
+  /**
+   * Goes on with another configuration, and tells what that changes. Only what changed is touched: servers that stay the same, their
+   * processes, the clients and their calls notice nothing. Servers that are gone, or started in another way, take no more calls;
+   * those under way may take as long as `drainMs` says. What needs a restart stays as it is. Throws a Fault, and has
+   * done nothing: `invalid-params` for servers that cannot stand side by side, `unavailable` once the proxy closes.
+   */
+  reload(config: ProxyConfig): ConfigDiff
   /** Lets in no further calls, and waits up to `limitMs` for those that are under way. Never rejects. */
   drain(limitMs: number): Promise<void>
   /** Ends all faces, then all servers. Never rejects. */
@@ -59,14 +69,16 @@ const LIST_WAIT_MS = 2000
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
   const { log = silentLogger, clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
-  const byName = new Map(config.servers.map(server => [server.name, server]))
+  const fleet = new Fleet(config.servers)
+  let current = config
+  let isClosing = false
   const bounds = new Bounds({ limits: config.limits, clock, log })
   const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
-  const dialer = createDialer(config.servers, { clock, log, children, bounds })
+  const dialer = createDialer(fleet.configOf, { clock, log, children, bounds })
   const router = new Router({
-    servers: config.servers.map(toOptions),
-    showingOf: server => showingOf(byName.get(server.name)),
+    servers: fleet.servers,
+    showingOf: fleet.showingOf,
     isAlone,
     dial: dialer.dial,
     clock,
@@ -84,8 +96,10 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const faces: { close(): Promise<void> }[] = []
   const gate = new Gate(router, clock, bounds)
   const startedMs = clock.nowMs()
+  const { configOf } = fleet
+  const { configStatus } = options
   const status = (): ProxyStatus =>
-    proxyStatus({ router, gate, children, configs: byName, bounds, clock, startedMs })
+    proxyStatus({ router, gate, children, configOf, bounds, clock, startedMs, configStatus })
   const reception = audit.around(gate.reception)
   const around = { reception, clock, log, isDraining: () => gate.isShut, status }
   router.start()
@@ -110,11 +124,30 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     reception,
     children,
     status,
+    reload(next) {
+      if (isClosing || gate.isShut) throw new Fault('unavailable', 'The proxy is shutting down')
+      if (isAlone && next.servers.length !== 1) {
+        throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
+      }
+      const diff = diffConfigs(current, next)
+      fleet.reload(next.servers, diff)
+      const { listen, audit: auditing, stateKeys } = current
+      // What needs a restart is compared with what holds, as long as it does.
+      current = { ...next, listen, audit: auditing, stateKeys }
+      const { pageSize, startupWaitMs, drainMs } = next
+      bounds.set(next.limits)
+      const reshown = fleet.named(diff.reshown)
+      if (!isNothing(diff)) {
+        void router.reload({ servers: fleet.servers, reshown, pageSize, startupWaitMs, drainMs })
+      }
+      return diff
+    },
     async drain(limitMs) {
       const calls = await gate.shut(limitMs)
       if (calls > 0) log.warn({ calls, limitMs }, 'calls were not over in time')
     },
     async close() {
+      isClosing = true
       router.closing()
       await Promise.all(faces.map(face => face.close()))
       await router.close()
@@ -123,23 +156,3 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     },
   }
 }
-
-const toOptions = (server: ServerConfig): ServerOptions => ({
-  name: server.name,
-  alias: aliasOf(server.name, server.prefix === false ? undefined : server.prefix),
-  sharing: server.sharing,
-  start: server.start,
-  replay: server.replay,
-  serialize: server.serialize,
-  isProcess: server.transport.kind === 'stdio',
-  limits: server.limits,
-  timeouts: server.timeouts,
-  restart: server.restart,
-  idleStopMs: server.idleStopMs,
-})
-
-const showingOf = (server: ServerConfig | undefined): Showing => ({
-  prefix: server?.prefix !== false,
-  uris: server?.uris ?? 'prefix',
-  tools: server?.tools ?? { allow: undefined, deny: [], rename: {}, override: {} },
-})

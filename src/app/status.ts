@@ -9,10 +9,12 @@ import type { ListName } from '../model/listing.js'
 import type { Gate } from '../mux/gate.js'
 import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
+import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
+import type { ConfigStatus } from './reload.js'
 
 /** How one server is, for people and programs. Holds no secrets. */
 export interface ServerStatus {
@@ -50,11 +52,11 @@ export interface StatusContext {
   readonly router: Router
   readonly gate: Gate
   readonly children: Children
-  /** By name. */
-  readonly configs: ReadonlyMap<string, ServerConfig>
+  readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly bounds: Bounds
   readonly clock: Clock
   readonly startedMs: number
+  readonly configStatus?: (() => ConfigStatus | undefined) | undefined
 }
 
 const ORDER = ['ready', 'starting', 'backoff', 'failed', 'draining', 'idle'] as const
@@ -74,7 +76,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     ...stateOf(best, nowMs),
     transport: config.transport.kind,
     revision: server.facts?.revision,
-    pids: context.children.of(server.name),
+    pids: context.children.of(server.options),
     connections: connections.length,
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
     items: server.facts === undefined ? undefined : countItems(server, context.router.catalog),
@@ -134,11 +136,19 @@ export interface ProxyStatus {
   /** The bounds that were reached, by their keys in the configuration. */
   readonly limits: Readonly<Partial<Record<LimitName, Hits>>>
   readonly servers: readonly ServerStatus[]
+  /** Those that were taken out of the configuration, or replaced, and have calls under way. */
+  readonly leaving: readonly ServerStatus[]
+  /** Where the configuration comes from; undefined if not from a file. */
+  readonly config: ConfigStatus | undefined
 }
 
 /** How a proxy is at this moment. */
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
-  const { bounds, clock, configs, gate, router, startedMs } = context
+  const { bounds, clock, configOf, gate, router, startedMs } = context
+  const statusOf = (server: Server): ServerStatus[] => {
+    const config = configOf(server.options)
+    return config === undefined ? [] : [serverStatus(server, config, context)]
+  }
   return {
     name: IDENTITY.name,
     version: IDENTITY.version,
@@ -149,9 +159,8 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     calls: gate.inside,
     rssBytes: process.memoryUsage.rss(),
     limits: bounds.hits,
-    servers: router.pool.servers.flatMap(server => {
-      const config = configs.get(server.name)
-      return config === undefined ? [] : [serverStatus(server, config, context)]
-    }),
+    servers: router.pool.servers.flatMap(statusOf),
+    leaving: [...router.pool.leaving].flatMap(statusOf),
+    config: context.configStatus?.(),
   }
 }

@@ -37,6 +37,16 @@ export interface Page {
   readonly hints: CacheHints
 }
 
+/** What another configuration changes in the catalogue. */
+export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startupWaitMs'> {
+  /** Whether a server that stays is shown in another way. */
+  readonly isReshown: (server: Server) => boolean
+  /** From servers that are new to those whose place they take: what these listed is shown until they have answered. */
+  readonly successors: ReadonlyMap<Server, Server>
+}
+
+type Slices = Readonly<Record<ListName, Slice>>
+
 /** Changes that come in a burst are one change. */
 const MERGE_MS = 50
 /** How long the last known list of a server that is away, or does not answer, stays. */
@@ -47,31 +57,75 @@ const AWAY_MS = 5 * 60_000
  * they are too old; a server that is down, slow or wrong never holds up the others.
  */
 export class Catalog {
-  readonly views: ReadonlyMap<Server, ServerView>
-  readonly #viewsByOptions: ReadonlyMap<ServerOptions, ServerView>
-  readonly #options: CatalogOptions
-  readonly #slices = new Map<Server, Record<ListName, Slice>>()
+  #views: ReadonlyMap<Server, ServerView> = new Map()
+  /** Also of servers that have left, for the calls that they still answer. */
+  readonly #viewsByOptions = new WeakMap<ServerOptions, ServerView>()
+  #options: CatalogOptions
+  #slices: ReadonlyMap<Server, Slices> = new Map()
   readonly #merged = new Map<ListName, Merged>()
   readonly #versions = new Map<ListName, number>()
   readonly #away = new Map<Server, Timer>()
 
   constructor(servers: readonly Server[], options: CatalogOptions) {
     this.#options = options
-    this.views = new Map(
-      servers.map(server => [
-        server,
-        new ServerView(server, options.isAlone ? AS_IT_IS : options.showingOf(server), options.log),
-      ]),
-    )
-    this.#viewsByOptions = new Map([...this.views].map(([server, view]) => [server.options, view]))
-    for (const server of servers) {
-      this.#slices.set(server, {
-        tools: createSlice(),
-        prompts: createSlice(),
-        resources: createSlice(),
-        templates: createSlice(),
-      })
+    this.#take(servers, () => false, new Map())
+  }
+
+  /** How each server is shown, in their order; another map when servers, or how they are shown, have changed. */
+  get views(): ReadonlyMap<Server, ServerView> {
+    return this.#views
+  }
+
+  /** Other servers, another order, or other ways to show them. Tells of the lists in which clients see a difference. */
+  reload(servers: readonly Server[], { isReshown, successors, ...pace }: CatalogChange): void {
+    const before = LIST_NAMES.map(list => [list, this.merged(list)] as const)
+    this.#options = { ...this.#options, ...pace }
+    const left = [...this.#slices].filter(([server]) => !servers.includes(server))
+    this.#take(servers, isReshown, successors)
+    for (const [server, slices] of left) {
+      this.#away.get(server)?.cancel()
+      this.#away.delete(server)
+      for (const list of LIST_NAMES) slices[list].burst?.cancel()
     }
+    for (const server of successors.keys()) this.wentAway(server)
+    this.#merged.clear()
+    for (const [list, merged] of before) {
+      if (looksSame(itemsOf(merged), itemsOf(this.merged(list)))) continue
+      this.#isAnother(list, false)
+    }
+  }
+
+  #take(
+    servers: readonly Server[],
+    isReshown: (server: Server) => boolean,
+    successors: ReadonlyMap<Server, Server>,
+  ): void {
+    const slicesBefore = this.#slices
+    const viewsBefore = this.#views
+    this.#views = new Map(
+      servers.map(server => {
+        const known = viewsBefore.get(server)
+        return [server, known !== undefined && !isReshown(server) ? known : this.#viewFor(server, known)]
+      }),
+    )
+    this.#slices = new Map(
+      [...this.#views].map(([server, view]) => {
+        const known = slicesBefore.get(server)
+        const predecessor = successors.get(server)
+        const inherited = predecessor && slicesBefore.get(predecessor)
+        if (known === undefined)
+          return [server, inheritedSlices(inherited, view, this.#options.clock.nowMs())]
+        if (view !== viewsBefore.get(server)) showAnew(known, view)
+        return [server, known]
+      }),
+    )
+  }
+
+  #viewFor(server: Server, earlier: ServerView | undefined): ServerView {
+    const { isAlone, showingOf, log } = this.#options
+    const view = new ServerView(server, isAlone ? AS_IT_IS : showingOf(server), log, earlier)
+    this.#viewsByOptions.set(server.options, view)
+    return view
   }
 
   /** How the server with these options is shown. */
@@ -121,7 +175,7 @@ export class Catalog {
   breaksOutput(exposed: string): void {
     const item = this.find('tools', exposed)
     const slice = item && this.#slice(item.server, 'tools')
-    const view = item && this.views.get(item.server)
+    const view = item && this.#views.get(item.server)
     if (slice?.known === undefined || view?.breaksOutput(item?.own ?? '') !== true) return
     slice.known = { ...slice.known, items: view.show('tools', slice.known.walked.items) }
     this.#isAnother('tools', false)
@@ -170,7 +224,7 @@ export class Catalog {
 
   /** A server is away: its last known lists stay for a while. */
   wentAway(server: Server): void {
-    if (this.#away.has(server)) return
+    if (this.#away.has(server) || !this.#slices.has(server)) return
     const timer = this.#options.clock.after(AWAY_MS, () => {
       this.#away.delete(server)
       for (const list of LIST_NAMES) this.#drop(server, list)
@@ -206,6 +260,7 @@ export class Catalog {
       await slice.reading?.catch(() => undefined)
       if (slice.isDue) await this.read(server, list)
     } catch (thrown) {
+      if (!this.#slices.has(server)) return
       const why = Fault.from(thrown).message
       this.#options.log.warn({ server: server.name, list, why }, 'could not read a list')
     }
@@ -233,7 +288,7 @@ export class Catalog {
 
   #put(server: Server, list: ListName, walked: Walked): void {
     const slice = this.#slice(server, list)
-    const view = this.views.get(server)
+    const view = this.#views.get(server)
     if (slice === undefined || view === undefined) return
     const { known } = slice
     const readMs = this.#options.clock.nowMs()
@@ -290,6 +345,33 @@ export class Catalog {
   /** What a server did not announce is not asked for (basic/lifecycle, "Operation"). */
   #offers(server: Server, list: ListName): boolean {
     return server.facts?.capabilities[LISTS[list].capability] !== undefined
+  }
+}
+
+const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) => items)
+
+/** What a new server is taken to list until it has said so: nothing, or what the one before it did. */
+const inheritedSlices = (from: Slices | undefined, view: ServerView, nowMs: number): Slices => {
+  const slices = {
+    tools: createSlice(),
+    prompts: createSlice(),
+    resources: createSlice(),
+    templates: createSlice(),
+  }
+  for (const list of LIST_NAMES) {
+    const known = from?.[list].known
+    if (known === undefined) continue
+    slices[list].known = { ...known, items: view.show(list, known.walked.items), readMs: nowMs }
+    slices[list].isDue = true
+  }
+  return slices
+}
+
+/** The same lists under other names, or other items of them. */
+const showAnew = (slices: Slices, view: ServerView): void => {
+  for (const list of LIST_NAMES) {
+    const { known } = slices[list]
+    if (known !== undefined) slices[list].known = { ...known, items: view.show(list, known.walked.items) }
   }
 }
 

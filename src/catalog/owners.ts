@@ -1,6 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
+import type { ServerView } from './snapshot.js'
 import { matchTemplate } from './template-match.js'
 import { type AliasFinder, schemeAliases, splitUri } from './uris.js'
 
@@ -12,27 +13,51 @@ export interface Owned {
 
 /** URIs seen in answers of servers that keep theirs, so that they can be read back although they are not listed. */
 const SEEN_MAX = 10_000
+/** Servers that have left and are remembered, so that whoever still asks for them learns why they are not there. */
+const DEPARTED_MAX = 100
 /** A name that is not known makes its server's list be read again, but not more often than this. */
 const REREAD_MS = 1000
 
 /** Finds the server behind an exposed name or URI: by table, never by taking a name apart. */
 export class Owners {
   readonly #catalog: Catalog
-  readonly #servers: readonly Server[]
   readonly #nowMs: () => number
   readonly #isAlone: boolean
-  readonly #findAlias: AliasFinder
   readonly #seen = new Map<string, Server>()
-  readonly #rereadMs = new Map<string, number>()
+  readonly #rereadMs = new WeakMap<Server, Map<string, number>>()
+  /** By alias, the names of those that were taken out of the configuration. */
+  readonly #departed = new Map<string, string>()
+  #roster: Roster
   readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
   constructor(catalog: Catalog, around: { readonly isAlone: boolean; readonly nowMs: () => number }) {
     this.#catalog = catalog
-    this.#servers = [...catalog.views.keys()]
     this.#nowMs = around.nowMs
     this.#isAlone = around.isAlone
-    const prefixed = [...catalog.views.values()].filter(view => view.showing.uris === 'prefix')
-    this.#findAlias = schemeAliases(prefixed.map(view => view.server.options.alias))
+    this.#roster = rosterOf(catalog.views)
+  }
+
+  /** The catalogue has got other servers. */
+  reload(): void {
+    const before = this.#roster
+    this.#roster = rosterOf(this.#catalog.views)
+    this.#noteDepartures(before, this.#roster)
+    const there = new Set(this.#servers)
+    for (const [uri, server] of this.#seen) if (!there.has(server)) this.#seen.delete(uri)
+  }
+
+  get #servers(): readonly Server[] {
+    return this.#roster.servers
+  }
+
+  #noteDepartures(before: Roster, { byAlias, servers }: Roster): void {
+    const names = new Set(servers.map(({ name }) => name))
+    for (const [alias, { name }] of before.byAlias) if (!names.has(name)) this.#departed.set(alias, name)
+    for (const alias of byAlias.keys()) this.#departed.delete(alias)
+    for (const alias of this.#departed.keys()) {
+      if (this.#departed.size <= DEPARTED_MAX) break
+      this.#departed.delete(alias)
+    }
   }
 
   /**
@@ -85,8 +110,12 @@ export class Owners {
     )
     const found = this.#known(list, exposed)
     if (found !== undefined) return found
+    if (failures[0] !== undefined) throw failures[0]
     const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`
-    throw failures[0] ?? new Fault('invalid-params', words)
+    const gone = [...this.#departed].find(([alias]) => exposed.startsWith(`${alias}__`))?.[1]
+    throw gone === undefined
+      ? new Fault('invalid-params', words)
+      : new Fault('invalid-params', `${words} (${removed(gone)})`, { data: { server: gone } })
   }
 
   #couldName(exposed: string): Server[] {
@@ -97,16 +126,17 @@ export class Owners {
   }
 
   async #reread(server: Server, list: 'tools' | 'prompts'): Promise<void> {
-    const key = `${server.index} ${list}`
-    const lastMs = this.#rereadMs.get(key)
+    const rereadMs = this.#rereadMs.get(server) ?? new Map<string, number>()
+    this.#rereadMs.set(server, rereadMs)
+    const lastMs = rereadMs.get(list)
     if (lastMs !== undefined && this.#nowMs() - lastMs < REREAD_MS) return
     await this.#catalog.read(server, list)
-    this.#rereadMs.set(key, this.#nowMs())
+    rereadMs.set(list, this.#nowMs())
   }
 
   #prefixed(exposed: string): Owned | undefined {
-    const split = splitUri(exposed, this.#findAlias)
-    const server = split && this.#servers.find(({ options }) => options.alias === split.alias)
+    const split = splitUri(exposed, this.#roster.findAlias)
+    const server = split && this.#roster.byAlias.get(split.alias)
     return split && server && { server, own: split.uri }
   }
 
@@ -131,12 +161,21 @@ export class Owners {
     if (first !== undefined && owners.length === 1) return first
     const seen = this.#seen.get(uri)
     if (seen !== undefined && (owners.length === 0 || owners.includes(seen))) return seen
+    if (owners.length === 0) this.#checkDeparted(uri)
     const candidates =
       owners.length > 0 ? owners : this.#servers.filter(server => server.facts?.capabilities.resources)
     const [only] = candidates
     if (only === undefined) throw new Fault('unknown-resource', 'Resource not found', { data: { uri } })
     if (candidates.length > 1) throw this.#ambiguous(uri, candidates)
     return only
+  }
+
+  /** Throws a Fault if the prefix is that of a server which is gone. */
+  #checkDeparted(uri: string): void {
+    const alias = splitUri(uri, schemeAliases(this.#departed.keys()))?.alias
+    const server = alias === undefined ? undefined : this.#departed.get(alias)
+    if (server === undefined) return
+    throw new Fault('unknown-resource', `Resource not found (${removed(server)})`, { data: { uri, server } })
   }
 
   #ambiguous(uri: string, candidates: readonly Server[]): Fault {
@@ -179,3 +218,22 @@ export class Owners {
     return owners
   }
 }
+
+/** The servers at a time, and what they are found by. */
+interface Roster {
+  readonly servers: readonly Server[]
+  readonly byAlias: ReadonlyMap<string, Server>
+  readonly findAlias: AliasFinder
+}
+
+const rosterOf = (views: ReadonlyMap<Server, ServerView>): Roster => {
+  const servers = [...views.keys()]
+  const prefixed = [...views.values()].filter(view => view.showing.uris === 'prefix')
+  return {
+    servers,
+    byAlias: new Map(servers.map(server => [server.options.alias, server])),
+    findAlias: schemeAliases(prefixed.map(view => view.server.options.alias)),
+  }
+}
+
+const removed = (server: string): string => `server ${server} was removed from the configuration`

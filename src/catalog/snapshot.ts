@@ -37,9 +37,11 @@ export class ServerView {
   readonly #log: Logger
   readonly #noted = new Set<string>()
   /** Tools that did not keep what their `outputSchema` promises. */
-  readonly #unkept = new Set<string>()
+  readonly #unkept: Set<string>
 
-  constructor(server: Server, showing: Showing, log: Logger) {
+  /** `earlier` is how the same server was shown before. */
+  constructor(server: Server, showing: Showing, log: Logger, earlier?: ServerView) {
+    this.#unkept = earlier === undefined ? new Set() : earlier.#unkept
     this.server = server
     this.showing = showing
     this.tools = createToolFilter(showing.tools)

@@ -20,18 +20,27 @@ export const loadFile = async (file: string): Promise<Loaded> => {
   return await loadConfig(file, process.env)
 }
 
+/** A configuration that can be worked with. */
+export interface Usable extends Loaded {
+  readonly config: ProxyConfig
+}
+
+/** As `readUsable`, for those who need nothing but the configuration. */
+export const readConfiguration = async (flag: string | undefined): Promise<ProxyConfig> =>
+  (await readUsable(flag)).config
+
 /**
  * The configuration to work with: problems are told and the good servers stay. Throws a CliError if the file is unusable
  * or no server is left.
  */
-export const readConfiguration = async (flag: string | undefined): Promise<ProxyConfig> => {
+export const readUsable = async (flag: string | undefined): Promise<Usable> => {
   const file = configFile(flag)
   const { config, problems, disabled } = await loadFile(file)
   for (const problem of problems) say(formatProblem(problem))
   if (config === undefined) {
     throw new CliError(EXIT.configuration, `${file} cannot be used: mend what is named above and start again`)
   }
-  if (config.servers.length > 0) return config
+  if (config.servers.length > 0) return { config, problems, disabled }
   const unusable = disabled.map(({ name, why }) => `${name} (${why})`).join(', ')
   throw new CliError(
     EXIT.configuration,

@@ -1,7 +1,11 @@
 import type { Instance } from '../app/instance.js'
+import type { Proxy } from '../app/proxy.js'
+import type { Reloader } from '../app/reload.js'
+import { type ConfigDiff, isSameSetting } from '../config/diff.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
 import { addressesOf, listeningLines, type Way } from './addresses.js'
 import { EXIT } from './exit-codes.js'
+import { loadFollowing, type Source } from './following.js'
 import { print, say } from './output.js'
 import { addressSnippets } from './snippets.js'
 
@@ -12,8 +16,8 @@ export interface Served {
   readonly isAlone?: boolean
   /** The word on the command line. */
   readonly verb: 'serve' | 'stdio' | 'bridge'
-  /** The file that the configuration came from, absolute. */
-  readonly file?: string
+  /** Where the configuration came from; it may change while we run. */
+  readonly source?: Source
 }
 
 /** What people and programs are told about it. */
@@ -61,21 +65,45 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
 export const loadParts = () =>
   Promise.all([import('../app/proxy.js'), import('../app/logger.js'), import('../app/shutdown.js')])
 
-const start = async ({ config, level, isAlone = false, verb, file }: Served) => {
-  const [{ createProxy }, { createLogger }, { createShutdown }] = await loadParts()
+const start = async ({ config, level, isAlone = false, verb, source }: Served) => {
+  const [[{ createProxy }, { createLogger }, { createShutdown }], following] = await Promise.all([
+    loadParts(),
+    source && loadFollowing(source),
+  ])
   const log = await createLogger({ level, isTerminal: process.stderr.isTTY })
-  const proxy = createProxy(config, { log, isAlone })
+  const proxy: Proxy = createProxy(config, { log, isAlone, configStatus: () => reloader?.status })
+  let { drainMs } = config
+  const apply = (next: ProxyConfig): ConfigDiff => {
+    // What the command line says about listening holds as long as we run.
+    const isSame = isSameSetting('listen', source?.loaded.config, next)
+    const diff = proxy.reload(isSame ? { ...next, listen: config.listen } : next)
+    drainMs = next.drainMs
+    if (source?.isLevelFixed === false) log.level = next.logLevel
+    return diff
+  }
+  const reloader: Reloader | undefined = following?.follow({ apply, log })
   let instance: Promise<Instance> | undefined
   const close = async (): Promise<void> => {
+    reloader?.close()
     await proxy.close()
     await (await instance)?.close()
   }
-  const drain = (): Promise<void> => proxy.drain(config.drainMs)
+  const drain = (): Promise<void> => {
+    reloader?.close()
+    return proxy.drain(drainMs)
+  }
   /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
   const settle = (url: string | undefined): void => {
+    reloader?.start()
     instance ??= import('../app/instance.js').then(({ settleIn }) =>
-      settleIn({ facts: { verb, url, config: file }, children: proxy.children, log }),
+      settleIn({ facts: { verb, url, config: source?.file }, children: proxy.children, log }),
     )
   }
-  return { proxy, settle, shutdown: createShutdown({ drain, close, log, codeOf: () => EXIT.ok }) }
+  const hungUp = (): boolean => {
+    if (reloader === undefined || following?.terminal.isClosed !== false) return false
+    log.info({ file: source?.file }, 'SIGHUP: reading the configuration again')
+    reloader.reload()
+    return true
+  }
+  return { proxy, settle, shutdown: createShutdown({ drain, close, hungUp, log, codeOf: () => EXIT.ok }) }
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
-import { configFile, readConfiguration } from './configuration.js'
+import { configFile, readUsable } from './configuration.js'
 import { EXIT } from './exit-codes.js'
 import { serveNetwork } from './faces.js'
 import { listenOptions, resolveListen } from './listening.js'
@@ -32,13 +32,19 @@ export const serve: Verb<Flags> = {
     'Serve all servers of a configuration as one, over HTTP (/mcp, /sse), WebSocket (/ws) and a socket',
   options,
   async run(args) {
-    const config = await readConfiguration(args.config)
+    const loaded = await readUsable(args.config)
+    const { config } = loaded
     const listen = resolveListen(config.listen, args)
     if (!listen.http && listen.socket === undefined) throw new CliError(EXIT.configuration, NOWHERE)
     const file = resolve(configFile(args.config))
     const more = stdioSnippet('mcp-proxy', ['stdio', '--config', file])
     return await serveNetwork(
-      { config: { ...config, listen }, level: args.logLevel ?? config.logLevel, verb: 'serve', file },
+      {
+        config: { ...config, listen },
+        level: args.logLevel ?? config.logLevel,
+        verb: 'serve',
+        source: { file, loaded, isLevelFixed: args.logLevel !== undefined },
+      },
       { name: 'mcp-proxy', more },
     )
   },

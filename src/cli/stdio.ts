@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
-import { configFile, readConfiguration } from './configuration.js'
+import { configFile, readUsable } from './configuration.js'
 import { loadParts, serveStdio } from './faces.js'
 import { stdioSnippet } from './snippets.js'
 import { configOption, logLevelOption, type Verb } from './verb.js'
@@ -18,9 +18,11 @@ export const stdio: Verb<Flags> = {
   describe: 'Serve all servers of a configuration as one, on stdin and stdout',
   options,
   async run(args) {
-    const [config] = await Promise.all([readConfiguration(args.config), loadParts()])
+    const [loaded] = await Promise.all([readUsable(args.config), loadParts()])
+    const { config } = loaded
     const file = resolve(configFile(args.config))
     const hint = stdioSnippet('mcp-proxy', ['stdio', '--config', file])
-    return await serveStdio({ config, level: args.logLevel ?? config.logLevel, verb: 'stdio', file }, hint)
+    const source = { file, loaded, isLevelFixed: args.logLevel !== undefined }
+    return await serveStdio({ config, level: args.logLevel ?? config.logLevel, verb: 'stdio', source }, hint)
   },
 }

@@ -31,6 +31,9 @@ const SERVER_KEYS = {
   timeouts: 'retuned',
   replay: 'retuned',
   serialize: 'retuned',
+  limits: 'retuned',
+  restart: 'retuned',
+  idleStopMs: 'retuned',
 } as const satisfies Record<
   Exclude<keyof ServerConfig, 'name' | 'written'>,
   'replaced' | 'reshown' | 'retuned'
@@ -42,6 +45,7 @@ const SETTINGS = {
   pageSize: { key: 'pageSize', isLive: true },
   startupWaitMs: { key: 'startupWait', isLive: true },
   drainMs: { key: 'drain', isLive: true },
+  limits: { key: 'limits', isLive: true },
   audit: { key: 'audit', isLive: false },
   logLevel: { key: 'log.level', isLive: true },
   stateKeys: { key: 'requestState.keys', isLive: false },
@@ -75,6 +79,13 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
     needRestart: settings.filter(key => !SETTINGS[key].isLive).map(key => SETTINGS[key].key),
   }
 }
+
+/** Whether two configurations say the same in one setting. */
+export const isSameSetting = (
+  key: Exclude<keyof ProxyConfig, 'servers'>,
+  one: ProxyConfig | undefined,
+  other: ProxyConfig,
+): boolean => isSameValue(one?.[key], other[key])
 
 /** Whether a change leaves everything that runs as it is. */
 export const isNothing = ({ needRestart: _, isReordered, ...lists }: ConfigDiff): boolean =>

@@ -43,7 +43,7 @@ const MEMORY_RETRY_MS = 5000
  */
 export class Bounds {
   readonly #shared: Shared
-  readonly #own: Partial<Limits> | undefined
+  #own: Partial<Limits> | undefined
   #base: Limits
   #max: Limits
 
@@ -81,6 +81,12 @@ export class Bounds {
   /** The same bounds, and the same counters, with other limits for one server. */
   narrowed(own: Partial<Limits>): Bounds {
     return new Bounds({ shared: this.#shared, own: { ...this.#own, ...own } })
+  }
+
+  /** Sets those that win over the limits of all anew. */
+  setOwn(own: Partial<Limits>): void {
+    this.#own = own
+    this.#max = { ...this.#base, ...own }
   }
 
   get pressure(): Pressure {

@@ -28,7 +28,7 @@ export interface AskingOptions {
   readonly log: Logger
   readonly bounds: Bounds
   /** Whether servers stand side by side. */
-  readonly isShared: boolean
+  readonly isShared: () => boolean
 }
 
 /** All that takes part in bringing questions of servers to people and their answers back, put together. */

@@ -32,7 +32,7 @@ export interface AsksContext {
   readonly clock: Clock
   readonly log: Logger
   /** Whether servers stand side by side, so that `includeContext` would hand one server's context to another. */
-  readonly isShared: boolean
+  readonly isShared: () => boolean
 }
 
 /**
@@ -115,7 +115,7 @@ export class Asks {
         live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
     }
     const { revision, capabilities } = client
-    const about = { ...asking, revision, capabilities, isShared, newElicitationId: randomUUID }
+    const about = { ...asking, revision, capabilities, isShared: isShared(), newElicitationId: randomUUID }
     const isAsked = client.asking === 'pushed'
     const following = followingTasks(link, {
       ...asking,
@@ -137,7 +137,9 @@ export class Asks {
 
   /** What a server returned that wants input, for a client that is asked in that way. Throws a Fault where it must not be. */
   relayed(live: LiveCall, result: JsonText): Outcome {
-    return { kind: 'input', result: relayedInput(result, live.call, live.connection.server, this.#context) }
+    const { states, isShared } = this.#context
+    const relaying = { states, isShared: isShared() }
+    return { kind: 'input', result: relayedInput(result, live.call, live.connection.server, relaying) }
   }
 
   // ── on the way ──
@@ -210,7 +212,7 @@ export class Asks {
   #paramsFor(ask: Ask): JsonText | undefined {
     const params = ask.params && withoutTask(ask.params)
     const isSampling = ask.method === 'sampling/createMessage'
-    return this.#context.isShared && isSampling && params !== undefined ? withoutContext(params) : params
+    return this.#context.isShared() && isSampling && params !== undefined ? withoutContext(params) : params
   }
 }
 

@@ -31,6 +31,8 @@ export interface Subscriber {
 /** One subscriber's wish, under the URI as it wrote it: it is told in the same words. */
 interface Subscription {
   readonly subscriber: Subscriber
+  /** Over whose connection. */
+  readonly client: Client
   readonly exposed: string
   readonly feed: Feed
 }
@@ -70,6 +72,8 @@ export class Feeds {
   readonly #context: FeedsContext
   readonly #feeds = new Map<Connection, Map<string, Feed>>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
+  /** Subscriptions whose server was replaced, on the way to the new one. */
+  readonly #homeless = new Set<Subscription>()
   /** The last request about each URI that is not answered yet. */
   readonly #unanswered = new WeakMap<Connection, Map<string, Promise<Outcome>>>()
 
@@ -110,11 +114,14 @@ export class Feeds {
     const connection = server.connectionFor(client)
     const link = await connection.open()
     if (!isWanted()) return undefined
+    // Its server may have left meanwhile, with whatever was subscribed there.
+    if (connection.link !== link) throw new Fault('unavailable', `Server ${server.name} is not connected`)
     if (link.facts.capabilities.resources?.subscribe !== true) {
       throw new Fault('unknown-method', `Server ${server.name} does not support resource subscriptions`)
     }
     const known = this.#bySubscriber.get(subscriber)?.get(exposed)
-    const subscription = known ?? this.#add(subscriber, exposed, () => this.#feed(connection, own))
+    const wish = { subscriber, client, exposed }
+    const subscription = known ?? this.#add(wish, () => this.#feed(connection, own))
     const accepted = subscription.feed.accepted.then(outcome => {
       if (outcome.kind !== 'result') this.#remove(subscription)
       return outcome
@@ -124,12 +131,14 @@ export class Feeds {
 
   /** Ends a subscription; one that is not there has ended already. */
   leave(subscriber: Subscriber, exposed: string): void {
+    this.#abandon(one => one.subscriber === subscriber && one.exposed === exposed)
     const subscription = this.#bySubscriber.get(subscriber)?.get(exposed)
     if (subscription !== undefined) this.#remove(subscription)
   }
 
   /** The subscriber is gone: its subscriptions end. */
   forget(subscriber: Subscriber): void {
+    this.#abandon(one => one.subscriber === subscriber)
     for (const subscription of [...(this.#bySubscriber.get(subscriber)?.values() ?? [])])
       this.#remove(subscription)
   }
@@ -168,17 +177,52 @@ export class Feeds {
     }
   }
 
+  /** A server left: its subscriptions end, or are made anew at the one that took its place. */
+  serverLeft(connections: Iterable<Connection>, isReplaced: boolean): void {
+    const orphans = [...connections].flatMap(connection =>
+      [...(this.#feeds.get(connection)?.values() ?? [])].flatMap(feed => {
+        // Nothing is unsubscribed at a server that ends.
+        feed.isRefused = true
+        return [...feed.subscribers]
+      }),
+    )
+    for (const orphan of orphans) this.#remove(orphan)
+    if (isReplaced) for (const orphan of orphans) void this.#rehome(orphan)
+  }
+
+  /** Subscribes at the server that took the place of the former one, and says that something may have been missed. */
+  async #rehome(orphan: Subscription): Promise<void> {
+    const { subscriber, exposed } = orphan
+    this.#homeless.add(orphan)
+    try {
+      const joined = await this.join({ ...orphan, isWanted: () => this.#homeless.has(orphan) })
+      const outcome = await joined?.accepted
+      if (outcome?.kind === 'result' && this.#homeless.has(orphan)) tellUpdated(subscriber, EMPTY, exposed)
+    } catch (thrown) {
+      this.#context.log.warn(
+        { why: Fault.from(thrown).message },
+        'could not move a subscription to a new server',
+      )
+    }
+    this.#homeless.delete(orphan)
+  }
+
   /** Whether a subscriber has any subscription. */
   has(subscriber: Subscriber): boolean {
     return this.#bySubscriber.has(subscriber)
   }
 
-  #add(subscriber: Subscriber, exposed: string, feed: () => Feed): Subscription {
+  #abandon(isMeant: (one: Subscription) => boolean): void {
+    for (const one of this.#homeless) if (isMeant(one)) this.#homeless.delete(one)
+  }
+
+  #add(wish: Omit<Subscription, 'feed'>, feed: () => Feed): Subscription {
+    const { subscriber, exposed } = wish
     const subscriptions = this.#bySubscriber.get(subscriber) ?? new Map<string, Subscription>()
     const { bounds } = this.#context
     if (subscriptions.size >= bounds.max.subscriptions)
       throw bounds.overloaded('subscriptions', `You have ${subscriptions.size} subscriptions`)
-    const subscription = { subscriber, exposed, feed: feed() }
+    const subscription = { ...wish, feed: feed() }
     subscription.feed.subscribers.add(subscription)
     this.#bySubscriber.set(subscriber, subscriptions.set(exposed, subscription))
     return subscription

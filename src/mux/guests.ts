@@ -88,6 +88,12 @@ export class Guests {
       .flatMap(({ seen }) => seen.get(list) ?? [])
   }
 
+  /** Somebody who is there. */
+  get anyone(): Client | undefined {
+    const [first] = this.#byClient.keys()
+    return first
+  }
+
   left(client: Client): void {
     this.#byClient.delete(client)
   }

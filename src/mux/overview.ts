@@ -22,7 +22,7 @@ const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
 
 /** What all servers can do together, and how they are reached in the first place. */
 export class Overview {
-  readonly #context: OverviewContext
+  #context: OverviewContext
   #current: Welcome | undefined
 
   constructor(context: OverviewContext) {
@@ -38,6 +38,12 @@ export class Overview {
   /** A server said something about itself. */
   changed(): void {
     this.#current = undefined
+  }
+
+  /** Other servers, or another time to wait for them. */
+  reload(pace: Pick<OverviewContext, 'startupWaitMs'>): void {
+    this.#context = { ...this.#context, ...pace }
+    this.changed()
   }
 
   /** Starts the servers that were not reached yet, on behalf of a client, and waits within the start-up wait. Never rejects. */
@@ -63,7 +69,7 @@ export class Overview {
 }
 
 /** Starts a server on behalf of a client, so that the client's own connection is the one that answers first. */
-const startFor = async (server: Server, client: Client): Promise<void> => {
+export const startFor = async (server: Server, client: Client): Promise<void> => {
   try {
     await server.connectionFor(client).open()
   } catch {

@@ -22,7 +22,7 @@ import { Feeds } from './feeds.js'
 import { Guests } from './guests.js'
 import { Listens } from './listens.js'
 import { LogLevels } from './log-level.js'
-import { Overview } from './overview.js'
+import { Overview, startFor } from './overview.js'
 import { CHANGES, ROUTES } from './routes.js'
 import type { Sealer } from './sealed-state.js'
 import { WayToOwner } from './way-owner.js'
@@ -47,6 +47,16 @@ export interface RouterOptions {
   readonly listWaitMs: number
 }
 
+/** What another configuration changes for the router. */
+export interface RouterChange extends Pick<RouterOptions, 'pageSize' | 'startupWaitMs'> {
+  /** In their order; those that stay by the very options that they were made with, whatever has changed in these. */
+  readonly servers: readonly ServerOptions[]
+  /** Those that stay and are shown in another way. */
+  readonly reshown: ReadonlySet<ServerOptions>
+  /** How long calls at servers that leave may still take. */
+  readonly drainMs: number
+}
+
 /** How much is held for clients. */
 export interface Load {
   readonly clients: number
@@ -62,6 +72,7 @@ export class Router implements Reception, ConnectionListener {
   readonly pool: ServerPool
   readonly catalog: Catalog
   readonly #options: RouterOptions
+  readonly #owners: Owners
   readonly #calls: CallTable
   readonly #asking: Asking
   readonly #feeds: Feeds
@@ -85,6 +96,7 @@ export class Router implements Reception, ConnectionListener {
       onChanged: (list, isFirst) => this.#notices.changed(list, isFirst, one => this.catalog.version(one)),
     })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
+    this.#owners = owners
     this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log, bounds })
     this.#listens = new Listens({
       feeds: this.#feeds,
@@ -97,7 +109,7 @@ export class Router implements Reception, ConnectionListener {
     })
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
     const parts = { catalog: this.catalog, owners, calls: this.#calls, levels: this.#levels }
-    const isShared = options.servers.length > 1
+    const isShared = (): boolean => this.pool.servers.length > 1
     this.#asking = new Asking({ ...parts, sealer: options.sealer, clock, log, bounds, isShared })
     this.#toOwner = new WayToOwner({ ...parts, asking: this.#asking, nowMs: () => clock.nowMs() })
   }
@@ -107,6 +119,40 @@ export class Router implements Reception, ConnectionListener {
     for (const server of this.pool.servers) {
       if (server.options.start === 'eager') server.anyLink().catch(() => undefined)
     }
+  }
+
+  /**
+   * Goes on with other servers. Those that stay notice nothing; those that leave take no more calls, and are stopped when the calls
+   * under way are over. Resolves when they are. Never rejects.
+   */
+  async reload({ servers, reshown, drainMs, ...pace }: RouterChange): Promise<void> {
+    const { joined, left } = this.pool.reload(servers)
+    const successors = new Map<Server, Server>()
+    for (const server of joined) {
+      const predecessor = left.find(({ name }) => name === server.name)
+      if (predecessor !== undefined) successors.set(server, predecessor)
+    }
+    const isReshown = ({ options }: Server): boolean => reshown.has(options)
+    this.catalog.reload(this.pool.servers, { isReshown, successors, ...pace })
+    this.#owners.reload()
+    this.#overview.reload(pace)
+    const users = joined.map(server => [server, this.#userOf(successors.get(server))] as const)
+    // From here on those that leave refuse whatever is new.
+    const dismissals = left.map(server => {
+      const connections = [...server.connections]
+      const dismissal = this.pool.dismiss(server, drainMs)
+      this.#feeds.serverLeft(connections, [...successors.values()].includes(server))
+      return dismissal
+    })
+    for (const [server, user] of users) if (user !== undefined) void startFor(server, user)
+    this.start()
+    await Promise.all(dismissals)
+  }
+
+  /** On whose behalf a new server is started: of one who used the server before it, else of one who would have started it by coming. */
+  #userOf(predecessor: Server | undefined): Client | undefined {
+    const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients])
+    return users[0] ?? (predecessor?.facts === undefined ? this.#guests.anyone : undefined)
   }
 
   /** Clients will soon be cut off: what listens for changes is ended in order, while it can still be told. */
@@ -204,7 +250,7 @@ export class Router implements Reception, ConnectionListener {
   // ── what servers say ──
 
   ready(connection: Connection): void {
-    const server = this.pool.byName(connection.server.name)
+    const server = this.pool.of(connection)
     this.#overview.changed()
     this.#levels.restore(connection)
     this.#feeds.renew(connection)
@@ -213,7 +259,7 @@ export class Router implements Reception, ConnectionListener {
   }
 
   lost(connection: Connection): void {
-    const server = this.pool.byName(connection.server.name)
+    const server = this.pool.of(connection)
     if (server !== undefined && !isThere(server)) this.catalog.wentAway(server)
   }
 
@@ -238,7 +284,7 @@ export class Router implements Reception, ConnectionListener {
     about: DownCall | undefined,
   ): void {
     const lists = CHANGES.get(method)
-    const server = this.pool.byName(connection.server.name)
+    const server = this.pool.of(connection)
     if (lists !== undefined && server !== undefined) {
       for (const list of lists) this.catalog.changed(server, list)
     } else if (method === 'notifications/message') this.#levels.relay(connection, params, about)
@@ -275,15 +321,15 @@ export class Router implements Reception, ConnectionListener {
   }
 
   /** Whether it is the only way to learn of changes that somebody listens for. */
-  #isHeard({ server: { name } }: Connection): boolean {
-    const server = this.pool.byName(name)
+  #isHeard(connection: Connection): boolean {
+    const server = this.pool.of(connection)
     if (server === undefined || [...server.connections].length > 1) return false
     const { facts } = server
     return LIST_NAMES.some(list => facts?.capabilities[LISTS[list].capability] && this.#listens.hears(list))
   }
 
-  *#connections(): Iterable<Connection> {
-    for (const server of this.pool.servers) yield* server.connections
+  #connections(): Iterable<Connection> {
+    return this.pool.connections()
   }
 }
 

@@ -218,7 +218,7 @@ export class Connection {
     const { dial, log, listener } = this.#context
     let link: Downlink | undefined
     try {
-      link = await dial(this.server.name, this.#greeting(), this.#ears(attempt), attempt.abort.signal)
+      link = await dial(this.server, this.#greeting(), this.#ears(attempt), attempt.abort.signal)
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
       this.#asking = link.asking

@@ -1,6 +1,7 @@
 import type { JsonText } from '../kernel/json-text.js'
 import type { Downlink, DownlinkListener } from '../model/links.js'
 import type { ClientCapabilities } from '../model/peer.js'
+import type { ServerOptions } from './options.js'
 
 /** How to introduce ourselves on a new connection. */
 export interface Greeting {
@@ -10,12 +11,12 @@ export interface Greeting {
 }
 
 /**
- * PORT. Opens a connection to the server of this name: starts it or reaches it, detects what it speaks, shakes hands.
+ * PORT. Opens a connection to a server, known by its very options: starts it or reaches it, detects what it speaks, shakes hands.
  * Rejects with a Fault and leaves nothing behind. `signal` calls the attempt off, and is aborted as well before the connection
  * that came of it is closed by us. Implemented by `app/dialer`.
  */
 export type Dial = (
-  server: string,
+  server: ServerOptions,
   greeting: Greeting,
   listener: DownlinkListener,
   signal: AbortSignal,

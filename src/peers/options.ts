@@ -4,7 +4,10 @@ import type { RestartRules } from './server-state.js'
 /** Who shares one connection to a server (docs/adr/0006). */
 export type Sharing = 'principal' | 'session' | 'all'
 
-/** What the proxy needs to know about a configured server, whatever carries it. */
+/**
+ * What the proxy needs to know about a configured server, whatever carries it. One object stands for one server as long as that is
+ * served: when the configuration changes what can change meanwhile, members of this very object do.
+ */
 export interface ServerOptions {
   /** Its key in the configuration: what people read in logs and errors. */
   readonly name: string

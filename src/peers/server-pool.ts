@@ -1,43 +1,95 @@
 import type { Timer } from '../kernel/clock.js'
 import type { Client } from '../model/links.js'
-import type { ConnectionContext } from './connection.js'
+import type { Connection, ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'
 import { Server } from './server.js'
 
 const SWEEP_MS = 10_000
 
-/** All configured servers, in the order of the configuration. */
+/** What another configuration did to the pool. */
+export interface Turnover {
+  readonly joined: readonly Server[]
+  /** They take no more calls; those under way may finish until they are dismissed. */
+  readonly left: readonly Server[]
+}
+
+/** All configured servers, in the order of the configuration, and those that are on their way out. */
 export class ServerPool {
-  readonly servers: readonly Server[]
-  readonly #byAlias: ReadonlyMap<string, Server>
-  readonly #byName: ReadonlyMap<string, Server>
+  #servers: readonly Server[] = []
+  /** Both kinds: what a connection has to say is about the very server that it belongs to, whatever others are called. */
+  readonly #byOptions = new Map<ServerOptions, Server>()
+  readonly #leaving = new Set<Server>()
+  readonly #context: ConnectionContext
   readonly #sweep: Timer
 
   constructor(options: readonly ServerOptions[], context: ConnectionContext) {
-    this.servers = options.map((one, index) => new Server(one, index, context))
-    this.#byAlias = new Map(this.servers.map(server => [server.options.alias, server]))
-    this.#byName = new Map(this.servers.map(server => [server.name, server]))
+    this.#context = context
+    this.reload(options)
     this.#sweep = context.clock.every(SWEEP_MS, () => {
-      for (const server of this.servers) server.sweep(context.clock.nowMs())
+      for (const server of this.#servers) server.sweep(context.clock.nowMs())
     })
   }
 
-  byAlias(alias: string): Server | undefined {
-    return this.#byAlias.get(alias)
+  get servers(): readonly Server[] {
+    return this.#servers
   }
 
-  byName(name: string): Server | undefined {
-    return this.#byName.get(name)
+  /** Those that are not configured any more and still have calls under way. */
+  get leaving(): Iterable<Server> {
+    return this.#leaving
+  }
+
+  /** The server that a connection belongs to. */
+  of({ server }: Connection): Server | undefined {
+    return this.#byOptions.get(server)
+  }
+
+  /** The servers of another configuration, in its order; whoever is named by the very same options stays as it is. */
+  reload(options: readonly ServerOptions[]): Turnover {
+    const joined: Server[] = []
+    let place = 0
+    const servers = options.map(one => {
+      const known = this.#byOptions.get(one)
+      const server = known ?? new Server(one, place, this.#context)
+      if (known === undefined) joined.push(server)
+      // Cursors that clients hold name places: whoever stays keeps its own as long as the order allows.
+      else server.stay(Math.max(place, server.index))
+      place = server.index + 1
+      return server
+    })
+    const staying = new Set(servers)
+    const left = this.#servers.filter(server => !staying.has(server))
+    this.#servers = servers
+    for (const server of joined) this.#byOptions.set(server.options, server)
+    for (const server of left) this.#leaving.add(server)
+    return { joined, left }
+  }
+
+  /** Ends a server that left, when its calls are over or `limitMs` have passed. Never rejects. */
+  async dismiss(server: Server, limitMs: number): Promise<void> {
+    await server.drain(limitMs)
+    this.#leaving.delete(server)
+    this.#byOptions.delete(server.options)
   }
 
   /** Takes a client off all servers. */
   release(client: Client): void {
-    for (const server of this.servers) server.release(client)
+    for (const server of this.#everyone()) server.release(client)
+  }
+
+  /** All connections, also of servers that are on their way out. */
+  *connections(): Iterable<Connection> {
+    for (const server of this.#everyone()) yield* server.connections
   }
 
   /** Stops all servers at the same time. Never rejects. */
   async close(): Promise<void> {
     this.#sweep.cancel()
-    await Promise.all(this.servers.map(server => server.close()))
+    await Promise.all([...this.#everyone()].map(server => server.close()))
+  }
+
+  *#everyone(): Iterable<Server> {
+    yield* this.#servers
+    yield* this.#leaving
   }
 }

@@ -9,8 +9,7 @@ import { nobodysShare, type Share, shareOf } from './sharing.js'
 /** One configured server with all connections to it. */
 export class Server {
   readonly options: ServerOptions
-  /** Its place in the configuration, which is the order of merged lists. */
-  readonly index: number
+  #index: number
   readonly bounds: Bounds
   readonly #context: ConnectionContext
   readonly #connections = new Map<string, Connection>()
@@ -23,7 +22,7 @@ export class Server {
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
     this.options = options
-    this.index = index
+    this.#index = index
     this.bounds = (context.bounds ?? new Bounds()).narrowed(options.limits)
     this.#context = {
       ...context,
@@ -46,6 +45,17 @@ export class Server {
 
   get name(): string {
     return this.options.name
+  }
+
+  /** Its place among the configured servers, which is the order of merged lists; others may be missing in between. */
+  get index(): number {
+    return this.#index
+  }
+
+  /** It stays, perhaps in another place and with other values in its options. */
+  stay(index: number): void {
+    this.#index = index
+    this.bounds.setOwn(this.options.limits ?? {})
   }
 
   /** What the server last said about itself; undefined until it was reached once. */

@@ -32,15 +32,15 @@ t.test('a proxy writes down that it runs and what runs for it, and takes it back
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.equal(statSync(join(folder, 'instances')).mode & 0o777, 0o700)
   }
-  children.added(4711, 'one')
-  children.added(4712, 'two')
+  children.added(4711, {})
+  children.added(4712, {})
   await instance.written
   t.same(read(file).children, [{ pid: 4711, born: 'second' }, { pid: 4712 }])
   children.removed(4711)
   await instance.written
   t.same(read(file).children, [{ pid: 4712 }])
   await instance.close()
-  children.added(4713, 'late')
+  children.added(4713, {})
   await instance.written
   t.same(readdirSync(join(folder, 'instances')), [], 'nothing is left, not even a half-written file')
 })

@@ -576,7 +576,7 @@ t.test('a server that is retired finishes the calls of its clients and takes no 
   const [one, two] = [await world.client(), await world.client()]
   const calls = [one, two].map(client => client.call('tools/call', { name: 'a__x' }))
   await settled()
-  const draining = world.router.pool.byName('a')?.drain(10_000)
+  const draining = world.router.pool.servers[0]?.drain(10_000)
   await settled()
   t.match(await one.get('tools/call', { name: 'a__x' }), { code: -32603, message: /not served any more/ })
   for (const request of world.server('a').got('tools/call')) request.answer({ content: [], n: 1 })

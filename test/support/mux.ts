@@ -560,7 +560,7 @@ export interface WorldOptions {
 
 /** Ports of a router over scripted servers. */
 export const dialOf = (servers: readonly FakeServer[]): Dial => {
-  return async (name, greeting, listener, signal) => {
+  return async ({ name }, greeting, listener, signal) => {
     const server = servers.find(one => one.name === name)
     if (server === undefined) throw new Fault('unavailable', 'it is not configured')
     return server.dial(greeting, listener, signal)

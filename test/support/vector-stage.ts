@@ -65,7 +65,7 @@ export class Stage {
       {
         clock,
         isIsolated: vector.note?.startsWith('isolated') === true,
-        dial: (name, greeting, listener, signal) => this.server(name).dial(greeting, listener, signal),
+        dial: ({ name }, greeting, listener, signal) => this.server(name).dial(greeting, listener, signal),
       },
     )
     this.client = this.newClient()
