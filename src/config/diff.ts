@@ -88,8 +88,12 @@ export const isSameSetting = (
 ): boolean => isSameValue(one?.[key], other[key])
 
 /** Whether a change leaves everything that runs as it is. */
-export const isNothing = ({ needRestart: _, isReordered, ...lists }: ConfigDiff): boolean =>
-  !isReordered && Object.values(lists).every(list => list.length === 0)
+export const isNothing = (diff: ConfigDiff): boolean => {
+  const { added, removed, replaced, reshown, retuned, settings } = diff
+  return !diff.isReordered && [added, removed, replaced, reshown, retuned, settings].every(isEmpty)
+}
+
+const isEmpty = (list: readonly string[]): boolean => list.length === 0
 
 type Effect = (typeof SERVER_KEYS)[keyof typeof SERVER_KEYS]
 

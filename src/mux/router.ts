@@ -18,11 +18,12 @@ import { ServerPool } from '../peers/server-pool.js'
 import { Asking } from './asking.js'
 import { CallTable } from './call-table.js'
 import { ChangeNotices } from './change-notices.js'
+import { changeOver, type RouterChange } from './change-over.js'
 import { Feeds } from './feeds.js'
 import { Guests } from './guests.js'
 import { Listens } from './listens.js'
 import { LogLevels } from './log-level.js'
-import { Overview, startFor } from './overview.js'
+import { Overview } from './overview.js'
 import { CHANGES, ROUTES } from './routes.js'
 import type { Sealer } from './sealed-state.js'
 import { WayToOwner } from './way-owner.js'
@@ -45,16 +46,6 @@ export interface RouterOptions {
   readonly startupWaitMs: number
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
-}
-
-/** What another configuration changes for the router. */
-export interface RouterChange extends Pick<RouterOptions, 'pageSize' | 'startupWaitMs'> {
-  /** In their order; those that stay by the very options that they were made with, whatever has changed in these. */
-  readonly servers: readonly ServerOptions[]
-  /** Those that stay and are shown in another way. */
-  readonly reshown: ReadonlySet<ServerOptions>
-  /** How long calls at servers that leave may still take. */
-  readonly drainMs: number
 }
 
 /** How much is held for clients. */
@@ -122,37 +113,21 @@ export class Router implements Reception, ConnectionListener {
   }
 
   /**
-   * Goes on with other servers. Those that stay notice nothing; those that leave take no more calls, and are stopped when the calls
-   * under way are over. Resolves when they are. Never rejects.
+   * Goes on with other servers: those that stay notice nothing, those that leave are stopped when their calls are over. Resolves
+   * when they are. Never rejects.
    */
-  async reload({ servers, reshown, drainMs, ...pace }: RouterChange): Promise<void> {
-    const { joined, left } = this.pool.reload(servers)
-    const successors = new Map<Server, Server>()
-    for (const server of joined) {
-      const predecessor = left.find(({ name }) => name === server.name)
-      if (predecessor !== undefined) successors.set(server, predecessor)
-    }
-    const isReshown = ({ options }: Server): boolean => reshown.has(options)
-    this.catalog.reload(this.pool.servers, { isReshown, successors, ...pace })
-    this.#owners.reload()
-    this.#overview.reload(pace)
-    const users = joined.map(server => [server, this.#userOf(successors.get(server))] as const)
-    // From here on those that leave refuse whatever is new.
-    const dismissals = left.map(server => {
-      const connections = [...server.connections]
-      const dismissal = this.pool.dismiss(server, drainMs)
-      this.#feeds.serverLeft(connections, [...successors.values()].includes(server))
-      return dismissal
+  async reload(change: RouterChange): Promise<void> {
+    const [overview, guests, feeds, owners] = [this.#overview, this.#guests, this.#feeds, this.#owners]
+    const done = changeOver(change, {
+      pool: this.pool,
+      catalog: this.catalog,
+      owners,
+      overview,
+      guests,
+      feeds,
     })
-    for (const [server, user] of users) if (user !== undefined) void startFor(server, user)
     this.start()
-    await Promise.all(dismissals)
-  }
-
-  /** On whose behalf a new server is started: of one who used the server before it, else of one who would have started it by coming. */
-  #userOf(predecessor: Server | undefined): Client | undefined {
-    const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients])
-    return users[0] ?? (predecessor?.facts === undefined ? this.#guests.anyone : undefined)
+    await done
   }
 
   /** Clients will soon be cut off: what listens for changes is ended in order, while it can still be told. */
