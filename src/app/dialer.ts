@@ -114,11 +114,7 @@ const counter = (): (() => number) => {
 const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
   protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
 
-const open = async (
-  server: ServerConfig,
-  shared: Shared,
-  options: DialOptions,
-): Promise<Downlink> => {
+const open = async (server: ServerConfig, shared: Shared, options: DialOptions): Promise<Downlink> => {
   const { transport } = server
   const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
   switch (transport.kind) {

@@ -37,6 +37,8 @@ export interface ReloaderOptions {
   readonly env: Environment
   /** Makes a good configuration that of the proxy. Throws a Fault if it cannot be, and nothing has happened then. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
+  /** Told when it was said in the log what a configuration changes: it may change what is logged. */
+  readonly adopted?: (config: ProxyConfig) => void
   readonly clock: Clock
   readonly log: Logger
 }
@@ -160,6 +162,7 @@ export class Reloader {
       log.warn({ file, needRestart }, 'some settings of the configuration hold only after a restart')
     }
     log.info({ file, generation: this.#generation, ...told(diff) }, hasChanged ? CHANGED : UNCHANGED)
+    this.#options.adopted?.(loaded.config)
   }
 
   /** Why a configuration is not taken; nothing if it is. */

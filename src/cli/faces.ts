@@ -78,10 +78,12 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
     const isSame = isSameSetting('listen', source?.loaded.config, next)
     const diff = proxy.reload(isSame ? { ...next, listen: config.listen } : next)
     drainMs = next.drainMs
-    if (source?.isLevelFixed === false) log.level = next.logLevel
     return diff
   }
-  const reloader: Reloader | undefined = following?.follow({ apply, log })
+  const adopted = ({ logLevel }: ProxyConfig): void => {
+    if (source?.isLevelFixed === false) log.level = logLevel
+  }
+  const reloader: Reloader | undefined = following?.follow({ apply, adopted, log })
   let instance: Promise<Instance> | undefined
   const close = async (): Promise<void> => {
     reloader?.close()

@@ -126,8 +126,26 @@ const shown = (found: ProxyStatus): string => {
     `${count(found.calls, 'call')} under way`,
     `${Math.round(found.rssBytes / 2 ** 20)} MiB`,
   ]
-  const table = tableText(HEADINGS, found.servers.map(rowOf), stdoutLook())
-  return [head.join(', '), table, ...limitLines(found)].join('\n\n')
+  const { servers, leaving = [] }: Partial<ProxyStatus> & Pick<ProxyStatus, 'servers'> = found
+  const table = tableText(HEADINGS, [...servers, ...leaving].map(rowOf), stdoutLook())
+  const top = [head.join(', '), ...configLines(found)].join('\n')
+  return [top, table, ...limitLines(found)].join('\n\n')
+}
+
+/** Where the configuration comes from, and whether what runs is what the file says now. */
+const configLines = ({ config }: ProxyStatus): readonly string[] => {
+  if (config === undefined) return []
+  const { file, generation, loadedAt, lastReload: last } = config
+  const line = `configuration ${file}, loaded ${loadedAt}, generation ${generation}`
+  if (last?.result === 'refused') {
+    return [
+      line,
+      `NOT RELOADED at ${last.at}, the old one stays:`,
+      ...last.problems.map(words => `  ${words}`),
+    ]
+  }
+  const waiting = last?.needRestart ?? []
+  return waiting.length === 0 ? [line] : [line, `only after a restart: ${waiting.join(', ')}`]
 }
 
 /** The limits that were reached; a proxy of an older version tells of none. */

@@ -55,7 +55,7 @@ export class Server {
   /** It stays, perhaps in another place and with other values in its options. */
   stay(index: number): void {
     this.#index = index
-    this.bounds.setOwn(this.options.limits ?? {})
+    this.bounds.setOwn(this.options.limits)
   }
 
   /** What the server last said about itself; undefined until it was reached once. */

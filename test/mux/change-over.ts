@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { settled } from '../support/fake-clock.js'
-import { FakeServer, resource, type Script, SHOWN, tool, World } from '../support/mux.js'
+import { FakeServer, resource, type Script, tool, World } from '../support/mux.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
