@@ -126,11 +126,13 @@ const shown = (found: ProxyStatus): string => {
     `${count(found.calls, 'call')} under way`,
     `${Math.round(found.rssBytes / 2 ** 20)} MiB`,
   ]
-  const { servers, leaving = [] }: Partial<ProxyStatus> & Pick<ProxyStatus, 'servers'> = found
-  const table = tableText(HEADINGS, [...servers, ...leaving].map(rowOf), stdoutLook())
+  const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())
   const top = [head.join(', '), ...configLines(found)].join('\n')
   return [top, table, ...limitLines(found)].join('\n\n')
 }
+
+/** A proxy of an older version tells of none. */
+const leavingOf = ({ leaving = [] }: Partial<ProxyStatus>): readonly ServerStatus[] => leaving
 
 /** Where the configuration comes from, and whether what runs is what the file says now. */
 const configLines = ({ config }: ProxyStatus): readonly string[] => {
