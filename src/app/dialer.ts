@@ -81,6 +81,7 @@ export const createDialer = (
         nextId,
         timeoutMs: server.timeouts.connectMs,
         pingMs: PING_MS,
+        bounds: around.bounds.narrowed(server.limits, { server: name }),
         clock: around.clock,
         log: around.log.child({ server: name }),
       }
@@ -148,12 +149,15 @@ const openChild = async (
     Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
   )
   const redact = (line: string): string => redactWords(line, server)
-  const { log, clock } = options
+  const { bounds, log, clock } = options
   let child: ChildChannel | undefined
   const start = (): Promise<Channel> => {
+    const running = children.pids.length
+    if (bounds !== undefined && running >= bounds.max.children)
+      throw bounds.overloaded('children', `${running} processes of servers run already`)
     const guard = children.guardOf(options.owner)
     const whole = { ...childEnv(inherited, env), ...children.env }
-    child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, redact })
+    child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, redact, bounds })
     return Promise.resolve(child)
   }
   try {

@@ -1,12 +1,12 @@
 import type { ListenConfig } from '../config/types.js'
 import { createHttpHost, createSseHost } from '../eras/index.js'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { listenHttp } from '../transport/http-server.js'
 import type { HttpHandler } from '../wire/http.js'
-import { LIMITS } from '../wire/limits.js'
 import { IDENTITY } from './identity.js'
 import { PipeHosts } from './pipe-hosts.js'
 import type { ProxyStatus } from './status.js'
@@ -23,6 +23,8 @@ export interface HttpFace {
   readonly port: number
   /** Sessions of all faces together. */
   readonly sessions: number
+  /** Closes connections without a request, and cuts off those who read least until no more than this waits for them. */
+  shed(maxBytes: number): void
   close(): Promise<void>
 }
 
@@ -34,6 +36,7 @@ const WS_PATH = '/ws'
 /** What every face reports to. */
 export interface FaceContext {
   readonly reception: Reception
+  readonly bounds: Bounds
   readonly clock: Clock
   readonly log: Logger
   /** Whether nobody is let in any more, though those who are in may still finish. */
@@ -65,7 +68,7 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
     ]),
     ...(ws !== undefined && { upgrade: ws.upgrade }),
     other: async () => (await import('./http-pages.js')).createPages(around),
-    bodyLimitBytes: LIMITS.bodyBytes,
+    bounds: around.bounds,
     log: around.log,
     clock: around.clock,
   })
@@ -79,6 +82,7 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
     get sessions() {
       return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
+    shed: maxBytes => listener.shed(maxBytes),
     async close() {
       http.close()
       sse?.close()
@@ -109,6 +113,7 @@ const serveWs = async (around: FaceContext) => {
   const server = createWsServer({
     paths: [WS_PATH],
     onChannel: (channel, request) => hosts.serve(channel, principalOf(request)),
+    bounds: around.bounds,
     log: around.log,
     clock: around.clock,
   })

@@ -1,4 +1,5 @@
 import { servePipe } from '../eras/index.js'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
@@ -15,10 +16,14 @@ export interface StdioFace {
 /** Serves the one client that started us, on stdin and stdout; nothing else may write to stdout from here on. */
 export const serveStdio = (around: {
   readonly reception: Reception
+  readonly bounds: Bounds
   readonly clock: Clock
   readonly log: Logger
 }): StdioFace => {
   protectStdout()
-  const host = servePipe(createStdioSelf(around), 'local', { ...around, identity: IDENTITY })
+  const host = servePipe(createStdioSelf({ ...around, lineBytes: around.bounds.max.body }), 'local', {
+    ...around,
+    identity: IDENTITY,
+  })
   return { gone: host.gone, close: () => host.close('the proxy is shutting down') }
 }

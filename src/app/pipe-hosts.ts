@@ -1,4 +1,5 @@
 import { servePipe } from '../eras/index.js'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
@@ -9,6 +10,7 @@ import { IDENTITY } from './identity.js'
 /** What every client on a channel reports to. */
 export interface PipeContext {
   readonly reception: Reception
+  readonly bounds: Bounds
   readonly clock: Clock
   readonly log: Logger
   /** Whether nobody is let in any more. */

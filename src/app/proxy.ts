@@ -101,7 +101,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const status = (): ProxyStatus =>
     proxyStatus({ router, gate, children, configOf, bounds, clock, startedMs, configStatus })
   const reception = audit.around(gate.reception)
-  const around = { reception, clock, log, isDraining: () => gate.isShut, status }
+  const around = { reception, bounds, clock, log, isDraining: () => gate.isShut, status }
   router.start()
   return {
     async listen(where = {}) {

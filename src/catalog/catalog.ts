@@ -276,7 +276,7 @@ export class Catalog {
       const limit = { clock, timeoutMs: server.options.timeouts.listMs }
       const walked = this.#offers(server, list) ? await walkList(link, list, limit, server.bounds) : NOTHING
       const { isWhole, why, items, cutAt } = walked
-      if (cutAt !== undefined) server.bounds.hit(cutAt, { server: server.name, list })
+      if (cutAt !== undefined) server.bounds.hit(cutAt, { list })
       if (!isWhole) log.warn({ server: server.name, list, why, items: items.length }, 'a list is not whole')
       this.#put(server, list, walked)
     } catch (thrown) {

@@ -32,6 +32,8 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   streamQueue: 'How much may wait on one event stream for a client that does not read.',
   softQueue:
     'With more than this waiting for it, a client gets the latest progress only and no log messages, and is not read from.',
+  unread:
+    'How much may wait altogether over HTTP for clients that do not read; above it the longest answers are cut off.',
   serverQueue: 'How much may wait for a server that does not read.',
   stall: 'How long a client or server that is behind may take nothing at all.',
   replayEvents: 'How many events a session keeps for a client that lost its connection.',

@@ -181,9 +181,9 @@ const openVisited = async (
 }
 
 const foundAt = async (http: HttpClient, to: RemoteAddress, options: ServerLinkOptions): Promise<Found> => {
-  const { era, identity, probeMs, timeoutMs, signal, clock } = options
+  const { era, identity, probeMs, timeoutMs, signal, clock, bounds } = options
   const limitMs = Math.min(probeMs, timeoutMs)
-  const around = { identity, limitMs, mayFallBack: era === 'auto', signal, clock }
+  const around = { identity, limitMs, mayFallBack: era === 'auto', signal, clock, bounds }
   const { verdict, url } = await askOverHttp(http, to, around)
   return { ...foundBy(verdict, options), url }
 }

@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import type { HttpHostOptions } from '../rpc/host.js'
 import { refuse, refuseWith } from '../rpc/http-refusal.js'
 import { classify } from '../wire/classify.js'
@@ -25,7 +26,7 @@ export interface HttpHost {
 export const createHttpHost = (options: HttpHostOptions): HttpHost => {
   const legacy = new LegacyHttpHost(options)
   const modern = new ModernHttpHost(options)
-  const { clock } = options
+  const { bounds = new Bounds(), clock } = options
   const timers = [
     clock.every(KEEP_ALIVE_MS, () => {
       legacy.keepAlive()
@@ -40,7 +41,7 @@ export const createHttpHost = (options: HttpHostOptions): HttpHost => {
   return {
     handle(request, responder) {
       if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
-      else handle(legacy, modern, { request, responder })
+      else handle({ legacy, modern, bounds }, { request, responder })
     },
     get sessions() {
       return legacy.sessions
@@ -54,11 +55,19 @@ export const createHttpHost = (options: HttpHostOptions): HttpHost => {
   }
 }
 
-const handle = (legacy: LegacyHttpHost, modern: ModernHttpHost, exchange: HttpExchange): void => {
+/** What serves an endpoint. */
+interface Hosts {
+  readonly legacy: LegacyHttpHost
+  readonly modern: ModernHttpHost
+  readonly bounds: Bounds
+}
+
+const handle = (hosts: Hosts, exchange: HttpExchange): void => {
+  const { legacy } = hosts
   const { request, responder } = exchange
   switch (eraOfMethod(request.method)) {
     case 'body':
-      if (passesGuards(exchange)) post(legacy, modern, exchange)
+      if (passesGuards(exchange)) post(hosts, exchange)
       return
     case 'legacy':
       if (request.method === 'GET') legacy.get(exchange)
@@ -79,9 +88,9 @@ const passesGuards = ({ request: { headers }, responder }: HttpExchange): boolea
   return false
 }
 
-const post = (legacy: LegacyHttpHost, modern: ModernHttpHost, exchange: HttpExchange): void => {
+const post = ({ legacy, modern, bounds }: Hosts, exchange: HttpExchange): void => {
   const { request, responder } = exchange
-  const verdict = eraOf(classify(request.body), request.headers)
+  const verdict = eraOf(classify(request.body, bounds.max), request.headers)
   switch (verdict.is) {
     case 'modern':
       modern.message(verdict.message, exchange)

@@ -28,6 +28,7 @@ export class PipeHost implements ChannelListener {
   readonly #legacy: LegacyPipeHost
   readonly #modern: ModernPipeHost
   readonly #speaks: Speaks
+  readonly #bounds: Bounds
   readonly #log: Logger
   readonly #gone = new Deferred<void>()
 
@@ -35,9 +36,9 @@ export class PipeHost implements ChannelListener {
     this.#channel = channel
     this.#log = options.log
     this.#speaks = options.speaks ?? 'both'
-    const bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new Bounds()
     const cutOff = (): void => void this.close('the client does not read')
-    this.#writer = new PipeWriter(channel, options.clock, cutOff, bounds)
+    this.#writer = new PipeWriter(channel, options.clock, cutOff, this.#bounds)
     this.#legacy = new LegacyPipeHost(principal, this.#writer, options)
     this.#modern = new ModernPipeHost(principal, this.#writer, options)
     channel.listen(this)
@@ -58,7 +59,7 @@ export class PipeHost implements ChannelListener {
   // ── what the channel tells ──
 
   message(bytes: Buffer): void {
-    const verdict = eraOf(classify(bytes), undefined, this.#speaks)
+    const verdict = eraOf(classify(bytes, this.#bounds.max), undefined, this.#speaks)
     switch (verdict.is) {
       case 'modern':
         this.#modern.message(verdict.message)
@@ -86,6 +87,7 @@ export class PipeHost implements ChannelListener {
   }
 
   skipped(bytes: number): void {
+    this.#bounds.hit('body')
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
   }
 

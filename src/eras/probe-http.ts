@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { unguessableId } from '../kernel/ids.js'
@@ -24,6 +25,8 @@ export interface AskAround {
   readonly mayFallBack: boolean
   readonly signal: AbortSignal
   readonly clock: Clock
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** What the server behind a URL is, and where it is. */
@@ -67,7 +70,7 @@ interface Asking extends AskAround {
 const askOnce = async (
   http: HttpClient,
   { url, headers }: RemoteAddress,
-  { identity, limitMs, mayFallBack, signal, clock, revision, isRepeat }: Asking,
+  { identity, limitMs, mayFallBack, signal, clock, revision, isRepeat, bounds = new Bounds() }: Asking,
 ): Promise<ProbeVerdict> => {
   const id = `probe-${unguessableId()}`
   const params = discoverParams(revision, identity)
@@ -96,7 +99,7 @@ const askOnce = async (
     })
     const { status } = reply
     const location = locationOf(reply, url)
-    const body = await bodyOf(reply, id, abort)
+    const body = await bodyOf(reply, id, abort, bounds)
     return verdictOfHttp(probe.isLate ? NOTHING : { got: 'reply', status, body, location }, rules)
   } catch (thrown) {
     if (!probe.isLate) throw Fault.from(thrown)
@@ -113,12 +116,17 @@ const locationOf = ({ headers }: InboundReply, url: string): URL | undefined => 
 }
 
 /** The answer in a body; `stop` ends a stream that goes on after it. */
-const bodyOf = async (reply: InboundReply, id: string, stop: () => void): Promise<Classified | undefined> => {
+const bodyOf = async (
+  reply: InboundReply,
+  id: string,
+  stop: () => void,
+  bounds: Bounds,
+): Promise<Classified | undefined> => {
   switch (mediaTypeOf(reply.headers['content-type'])) {
     case 'application/json':
-      return classify(await collect(reply))
+      return classify(await collect(reply, bounds))
     case 'text/event-stream':
-      return await answerIn(reply, id, stop)
+      return await answerIn(reply, id, stop, bounds)
     default:
       reply.discard()
       return undefined
@@ -129,21 +137,26 @@ const answerIn = async (
   reply: InboundReply,
   id: string,
   stop: () => void,
+  bounds: Bounds,
 ): Promise<Classified | undefined> => {
   const key = idKey(textOf(id))
   let answer: Classified | undefined
-  await readStream(reply, {
-    message: data => {
-      const classified = classify(data)
-      if (classified.is !== 'message') return
-      const { message } = classified
-      const isAnswer = message.kind === 'reply' || message.kind === 'refusal'
-      if (isAnswer && message.id !== undefined && idKey(message.id) === key) answer ??= classified
+  await readStream(
+    reply,
+    {
+      message: data => {
+        const classified = classify(data)
+        if (classified.is !== 'message') return
+        const { message } = classified
+        const isAnswer = message.kind === 'reply' || message.kind === 'refusal'
+        if (isAnswer && message.id !== undefined && idKey(message.id) === key) answer ??= classified
+      },
+      read: () => {
+        if (answer !== undefined) stop()
+      },
+      skipped: () => undefined,
     },
-    read: () => {
-      if (answer !== undefined) stop()
-    },
-    skipped: () => undefined,
-  })
+    bounds,
+  )
   return answer
 }

@@ -7,7 +7,7 @@ import { errorText, RPC_CODES } from '../model/fault-table.js'
 import type { CallSink } from '../model/links.js'
 import type { Outcome } from '../model/outcome.js'
 import type { Conversation, ConversationListener } from '../rpc/conversation.js'
-import { PipeCaller } from '../rpc/pipe-caller.js'
+import { type CallerContext, PipeCaller } from '../rpc/pipe-caller.js'
 import type { Channel } from '../wire/channel.js'
 import { discoverParams } from './modern/discovered.js'
 import { type PipeProbe, type ProbeRules, type ProbeVerdict, verdictOfPipe } from './probe-verdict.js'
@@ -36,7 +36,7 @@ export class UnknownPipe implements ConversationListener {
   /** Why the channel is closed. */
   #gone: Fault | undefined
 
-  constructor(channel: Channel, around: { readonly log: Logger; readonly clock: Clock }) {
+  constructor(channel: Channel, around: CallerContext) {
     this.#log = around.log
     this.#clock = around.clock
     this.talk = new PipeCaller(channel, this, around)

@@ -44,6 +44,7 @@ const MEMORY_RETRY_MS = 5000
 export class Bounds {
   readonly #shared: Shared
   #own: Partial<Limits> | undefined
+  readonly #facts: HitFacts | undefined
   #base: Limits
   #max: Limits
 
@@ -51,11 +52,12 @@ export class Bounds {
   constructor(
     from:
       | { readonly limits?: Limits; readonly clock?: Clock; readonly log?: Logger }
-      | { readonly shared: Shared; readonly own: Partial<Limits> } = {},
+      | { readonly shared: Shared; readonly own: Partial<Limits>; readonly facts: HitFacts } = {},
   ) {
     if ('shared' in from) {
       this.#shared = from.shared
       this.#own = from.own
+      this.#facts = from.facts
     } else {
       const { limits = DEFAULT_LIMITS, clock = systemClock, log = silentLogger } = from
       this.#shared = { limits, pressure: 0, tallies: new Map(), clock, log }
@@ -78,9 +80,13 @@ export class Bounds {
     this.#shared.limits = limits
   }
 
-  /** The same bounds, and the same counters, with other limits for one server. */
-  narrowed(own: Partial<Limits>): Bounds {
-    return new Bounds({ shared: this.#shared, own: { ...this.#own, ...own } })
+  /** The same bounds, and the same counters, with other limits for one server; `facts` say which that is. */
+  narrowed(own: Partial<Limits>, facts: HitFacts = {}): Bounds {
+    return new Bounds({
+      shared: this.#shared,
+      own: { ...this.#own, ...own },
+      facts: { ...this.#facts, ...facts },
+    })
   }
 
   /** Sets those that win over the limits of all anew. */
@@ -115,13 +121,16 @@ export class Bounds {
     const more = tally.unlogged > 0 ? { unlogged: tally.unlogged } : {}
     tally.loggedMs = nowMs
     tally.unlogged = 0
-    log.warn({ limit: name, max: this.max[name], hits: tally.hits, ...more, ...facts }, 'a limit was reached')
+    log.warn(
+      { limit: name, max: this.max[name], hits: tally.hits, ...more, ...this.#facts, ...facts },
+      'a limit was reached',
+    )
   }
 
   /** Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too much of. */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
-    const { server } = facts
+    const { server } = { ...this.#facts, ...facts }
     const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
     return new Fault(
       'overloaded',

@@ -63,6 +63,7 @@ export const LIMIT_TABLE = {
   clientQueue: bytes(32 * MIB, 64 * KIB),
   streamQueue: bytes(4 * MIB, 64 * KIB),
   softQueue: bytes(MIB, 16 * KIB),
+  unread: bytes(256 * MIB, MIB),
   serverQueue: bytes(8 * MIB, 64 * KIB),
   stall: time(30 * SECOND, SECOND),
   // ── what is kept for clients ──

@@ -193,12 +193,10 @@ export class Asks {
 
   /** Whether one more question of a server may wait; else it is answered. */
   #hasRoom(connection: Connection, ask: Ask): boolean {
-    const { bounds, server } = connection
+    const { bounds } = connection
     const max = bounds.max.questionsPerServer
     if ((this.#open.get(connection) ?? 0) < max) return true
-    const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`, {
-      server: server.name,
-    })
+    const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`)
     ask.answer(failed(why))
     return false
   }

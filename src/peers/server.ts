@@ -23,7 +23,7 @@ export class Server {
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
     this.options = options
     this.#index = index
-    this.bounds = (context.bounds ?? new Bounds()).narrowed(options.limits)
+    this.bounds = (context.bounds ?? new Bounds()).narrowed(options.limits, { server: options.name })
     this.#context = {
       ...context,
       bounds: this.bounds,
@@ -174,7 +174,7 @@ export class Server {
       const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
       const max = bounds.max[limit]
       if (this.#connections.size >= max)
-        throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`, { server: name })
+        throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`)
       connection = new Connection(this.options, share, this.#context)
       this.#connections.set(share.key, connection)
     }

@@ -1,6 +1,6 @@
+import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import type { InboundReply } from '../wire/http.js'
-import { LIMITS } from '../wire/limits.js'
 import { mediaTypeOf } from '../wire/media-type.js'
 import { SseReader } from '../wire/sse-read.js'
 
@@ -17,14 +17,16 @@ export const POST_HEADERS = {
 } as const
 
 /** A whole body. Rejects with a Fault `too-large` above the limit for messages. */
-export const collect = async (reply: InboundReply): Promise<Buffer> => {
+export const collect = async (reply: InboundReply, bounds: Bounds): Promise<Buffer> => {
+  const max = bounds.max.message
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of reply.body) {
     bytes += chunk.length
-    if (bytes > LIMITS.messageBytes) {
+    if (bytes > max) {
+      bounds.hit('message')
       reply.discard()
-      throw new Fault('too-large', `The server's answer is longer than ${LIMITS.messageBytes} bytes`)
+      throw new Fault('too-large', `The server's answer is longer than ${max} bytes`)
     }
     chunks.push(chunk)
   }
@@ -35,9 +37,9 @@ export const collect = async (reply: InboundReply): Promise<Buffer> => {
  * The body of a reply that is neither JSON with a good status nor a stream, if it may be the answer all the same. What a
  * server says instead of letting us in may name tokens and accounts, and is not read.
  */
-export const refusalOf = async (reply: InboundReply): Promise<Buffer | undefined> => {
+export const refusalOf = async (reply: InboundReply, bounds: Bounds): Promise<Buffer | undefined> => {
   const isJson = mediaTypeOf(reply.headers['content-type']) === 'application/json'
-  if (isJson && reply.status !== 401 && reply.status !== 403) return await collect(reply)
+  if (isJson && reply.status !== 401 && reply.status !== 403) return await collect(reply, bounds)
   reply.discard()
   return undefined
 }
@@ -63,12 +65,21 @@ export interface StreamHandlers {
   skipped(bytes: number): void
 }
 
-/** A message that goes on for so long has no end: the stream is left. */
-const ENDLESS_BYTES = 2 * LIMITS.messageBytes
+/** A message that goes on for so many times the limit has no end: the stream is left. */
+const ENDLESS = 2
 
 /** Reads events until the stream ends or breaks. Resolves to whether any event came; never rejects. */
-export const readStream = async (reply: InboundReply, on: StreamHandlers): Promise<boolean> => {
-  const reader = new SseReader({ maxBytes: LIMITS.messageBytes })
+export const readStream = async (
+  reply: InboundReply,
+  on: StreamHandlers,
+  bounds: Bounds,
+): Promise<boolean> => {
+  const maxBytes = bounds.max.message
+  const reader = new SseReader({ maxBytes })
+  const skip = (bytes: number): void => {
+    bounds.hit('message')
+    on.skipped(bytes)
+  }
   let heard = false
   /** Whether it was told already that the current event is too long. */
   let isTold = false
@@ -81,7 +92,7 @@ export const readStream = async (reply: InboundReply, on: StreamHandlers): Promi
           if (data.length > 0) on.message(data)
         },
         onSkipped: bytes => {
-          if (!isTold) on.skipped(bytes)
+          if (!isTold) skip(bytes)
           isTold = false
         },
       })
@@ -89,9 +100,9 @@ export const readStream = async (reply: InboundReply, on: StreamHandlers): Promi
       const { overrunBytes } = reader
       if (overrunBytes > 0 && !isTold) {
         isTold = true
-        on.skipped(overrunBytes)
+        skip(overrunBytes)
       }
-      if (overrunBytes > ENDLESS_BYTES) break
+      if (overrunBytes > ENDLESS * maxBytes) break
     }
   } catch {
     // A break in the middle is an end: what is missing can be asked for.

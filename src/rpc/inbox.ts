@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
@@ -21,15 +22,17 @@ export class Inbox {
   readonly pending = new Pending()
   readonly #listener: ConversationListener
   readonly #log: Logger
+  readonly #bounds: Bounds
   #malformed = 0
 
-  constructor(listener: ConversationListener, log: Logger) {
+  constructor(listener: ConversationListener, log: Logger, bounds: Bounds) {
+    this.#bounds = bounds
     this.#listener = listener
     this.#log = log
   }
 
   take(bytes: Buffer, about: CallSink | undefined): void {
-    const classified = classify(bytes)
+    const classified = classify(bytes, this.#bounds.max)
     if (classified.is === 'malformed' && classified.id === undefined && !classified.asks)
       this.#unreadable(bytes, about, classified)
     else this.#sort(classified, about)

@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
@@ -10,11 +11,16 @@ import type { Conversation, ConversationListener } from './conversation.js'
 import { Inbox } from './inbox.js'
 import type { OwnId } from './pending.js'
 
-/** More than this waiting for a server that does not read: new requests are refused. */
-const BEHIND_BYTES = 8 * 1024 * 1024
-
 /** So many messages above the limit in so short a time: the server is left, so that it may begin anew. */
 const OVERLONG = { max: 3, withinMs: 60_000 }
+
+/** What a conversation needs beside its peer. */
+export interface CallerContext {
+  readonly log: Logger
+  readonly clock: Clock
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
+}
 
 /** A conversation over a single channel, such as a child's pipes: streams are told apart by id and token. */
 export class PipeCaller implements Conversation, ChannelListener {
@@ -22,15 +28,17 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly #inbox: Inbox
   readonly #log: Logger
   readonly #clock: Clock
+  readonly #bounds: Bounds
   readonly hearsAmbient = true
   lastHeardMs: number
   #isClosed = false
   /** When the last messages came that were too long. */
   #overlongMs: readonly number[] = []
 
-  constructor(channel: Channel, listener: ConversationListener, around: { log: Logger; clock: Clock }) {
+  constructor(channel: Channel, listener: ConversationListener, around: CallerContext) {
     this.#channel = channel
-    this.#inbox = new Inbox(listener, around.log)
+    this.#bounds = around.bounds ?? new Bounds()
+    this.#inbox = new Inbox(listener, around.log, this.#bounds)
     this.#log = around.log
     this.#clock = around.clock
     this.lastHeardMs = around.clock.nowMs()
@@ -51,8 +59,9 @@ export class PipeCaller implements Conversation, ChannelListener {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
       return
     }
-    if (this.#channel.queuedBytes > BEHIND_BYTES) {
-      sink.ended(failed(new Fault('overloaded', 'The server does not read its input; try again later')))
+    if (this.#channel.queuedBytes > this.#bounds.max.serverQueue) {
+      const why = this.#bounds.overloaded('serverQueue', 'The server does not read its input')
+      sink.ended(failed(why))
       return
     }
     this.#inbox.pending.add(id, sink)
@@ -104,6 +113,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   skipped(bytes: number, ends?: Buffer): void {
+    this.#bounds.hit('message')
     this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
     if (ends !== undefined) this.#inbox.tooLong(bytes, ends)
     const nowMs = this.#clock.nowMs()

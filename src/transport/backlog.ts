@@ -1,4 +1,6 @@
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
+import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 
 /** Bounds on what waits for a peer that does not read. */
 export interface BacklogLimits {
@@ -11,12 +13,15 @@ export interface BacklogLimits {
 }
 
 /** The bounds of every connection that is not a child of ours. */
-export const BACKLOG_LIMITS: BacklogLimits = {
-  softBytes: 1024 * 1024,
+export const backlogLimits = ({ softQueue, clientQueue, stall }: Limits): BacklogLimits => ({
+  softBytes: softQueue,
   // Several large answers at once pile up for a moment in front of readers that are quick.
-  hardBytes: 32 * 1024 * 1024,
-  stallMs: 30_000,
-}
+  hardBytes: clientQueue,
+  stallMs: stall,
+})
+
+/** The same where nothing else was said. */
+export const BACKLOG_LIMITS: BacklogLimits = backlogLimits(DEFAULT_LIMITS)
 
 /** What even a slow connection carries within `stallMs`. */
 const STALL_BYTES = 4 * 1024 * 1024
@@ -25,6 +30,8 @@ const STALL_BYTES = 4 * 1024 * 1024
 export interface BacklogOptions {
   readonly limits: BacklogLimits
   readonly clock: Clock
+  /** Where a peer that was behind for too long is counted. */
+  readonly bounds?: Bounds | undefined
   /** Bytes that the operating system has not taken yet. */
   readonly queuedBytes: () => number
   readonly onDrained: () => void
@@ -89,6 +96,7 @@ export class Backlog {
     if (restMs > 0) this.#patience = clock.after(restMs, () => this.#wait())
     else {
       this.end()
+      this.#options.bounds?.hit('stall')
       onStalled()
     }
   }

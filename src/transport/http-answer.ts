@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../wire/http.js'
+import type { Unread } from './unread.js'
 
 /** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */
 const LINGER_MS = 300
@@ -47,9 +48,11 @@ const CUT_OFF = new Error('The connection was cut')
 
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
+  readonly #unread: Unread
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, unread: Unread) {
     this.#response = response
+    this.#unread = unread
   }
 
   /** Includes what waits in the socket. */
@@ -59,7 +62,9 @@ class ResponseStream implements HttpStream {
 
   write(chunk: Buffer | string): boolean {
     if (this.#response.writableEnded || this.#response.destroyed) return false
-    return this.#response.write(chunk)
+    const isTaken = this.#response.write(chunk)
+    if (!isTaken) this.#unread.wrote(this.#response, chunk.length)
+    return isTaken
   }
 
   end(): void {
@@ -76,9 +81,11 @@ class ResponseStream implements HttpStream {
 class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #log: Logger
+  readonly #unread: Unread
 
-  constructor(response: ServerResponse, log: Logger) {
+  constructor(response: ServerResponse, log: Logger, unread: Unread) {
     this.#response = response
+    this.#unread = unread
     this.#log = log
   }
 
@@ -86,10 +93,11 @@ class NodeResponder implements HttpResponder {
     if (this.#isTaken()) return
     this.#addHeaders(headers)
     plainAnswer(this.#response, status, body)
+    this.#unread.wrote(this.#response, body.length)
   }
 
   stream(status: number, headers: Readonly<Record<string, string>>): HttpStream {
-    const stream = new ResponseStream(this.#response)
+    const stream = new ResponseStream(this.#response, this.#unread)
     if (this.#isTaken()) return stream
     this.#addHeaders(headers)
     this.#response.writeHead(status)
@@ -127,5 +135,5 @@ class NodeResponder implements HttpResponder {
 }
 
 /** The answer to one request, over Node's response. */
-export const createResponder = (response: ServerResponse, log: Logger): HttpResponder =>
-  new NodeResponder(response, log)
+export const createResponder = (response: ServerResponse, log: Logger, unread: Unread): HttpResponder =>
+  new NodeResponder(response, log, unread)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
@@ -7,6 +8,7 @@ import { answerAndCut, answerError, createResponder } from './http-answer.js'
 import { announcesTooMuch, hasLongBody, readBody } from './http-body.js'
 import { answerPreflight, isPreflight, shareWith } from './http-cors.js'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from './http-guards.js'
+import { Unread } from './unread.js'
 
 /** A handler of Node's own kind, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -27,9 +29,10 @@ export interface FrontOptions {
   readonly other: () => Promise<NodeHandler>
   /** Gets upgrades that passed the guards; without it a request to upgrade is a plain request. */
   readonly upgrade?: UpgradeHandler
-  readonly bodyLimitBytes: number
   readonly log: Logger
   readonly clock: Clock
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** A request on its way to an endpoint. */
@@ -44,9 +47,6 @@ interface Refusal {
   readonly status: number
   readonly message: string
 }
-
-/** Names and values in turn, so 100 headers; Node alone would drop those above its own limit and say nothing. */
-const MAX_RAW_HEADERS = 200
 
 const nothing = (): void => undefined
 
@@ -84,7 +84,10 @@ class WholeRequest implements HttpRequest {
 
 /** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
 export class HttpFront {
+  /** What waits for clients that do not read. */
+  readonly unread: Unread
   readonly #options: FrontOptions
+  readonly #bounds: Bounds
   readonly #origins: ReadonlySet<string>
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
@@ -93,6 +96,8 @@ export class HttpFront {
 
   constructor(options: FrontOptions) {
     this.#options = options
+    this.#bounds = options.bounds ?? new Bounds()
+    this.unread = new Unread(this.#bounds, options.clock, options.log)
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
@@ -123,7 +128,7 @@ export class HttpFront {
 
   /** A client that asks before it sends its body is spared sending one that is too large. */
   readonly onExpect = (request: IncomingMessage, response: ServerResponse): void => {
-    if (!announcesTooMuch(request, this.#options.bodyLimitBytes)) response.writeContinue()
+    if (!announcesTooMuch(request, this.#bounds.max.body)) response.writeContinue()
     this.onRequest(request, response)
   }
 
@@ -156,7 +161,11 @@ export class HttpFront {
     if (origins.length > 1 || !originAllowed(origins[0], this.#origins)) {
       return { status: 403, message: 'Origin not allowed: add it to "allowedOrigins"' }
     }
-    if (request.rawHeaders.length > MAX_RAW_HEADERS) return { status: 431, message: 'Too many headers' }
+    // Names and values in turn. Node alone would drop those above its own limit and say nothing.
+    if (request.rawHeaders.length > 2 * this.#bounds.max.headerLines) {
+      this.#bounds.hit('headerLines', { client: request.socket.remoteAddress })
+      return { status: 431, message: 'Too many headers' }
+    }
     if (request.url?.startsWith('/') !== true)
       return { status: 400, message: 'Request target must be a path' }
     return undefined
@@ -193,11 +202,13 @@ export class HttpFront {
   }
 
   #serve(handler: HttpHandler, call: Call): void {
-    const { bodyLimitBytes, clock } = this.#options
-    readBody(call.request, bodyLimitBytes, result => {
+    const { clock } = this.#options
+    const limitBytes = this.#bounds.max.body
+    readBody(call.request, limitBytes, result => {
       if (result.is === 'whole') this.#handle(handler, call, result.body)
       else if (result.is === 'too-large') {
-        answerAndCut(call.response, 413, `Request body is larger than ${bodyLimitBytes} bytes`, clock)
+        this.#bounds.hit('body', { client: call.request.socket.remoteAddress })
+        answerAndCut(call.response, 413, `Request body is larger than ${limitBytes} bytes`, clock)
       }
     })
   }
@@ -205,7 +216,7 @@ export class HttpFront {
   #handle(handler: HttpHandler, { request, response, path, query }: Call, body: Buffer): void {
     const { log } = this.#options
     try {
-      handler(new WholeRequest({ request, path, query, body }), createResponder(response, log))
+      handler(new WholeRequest({ request, path, query, body }), createResponder(response, log, this.unread))
     } catch (error) {
       log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')

@@ -1,8 +1,11 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
+import type { LimitName, Limits } from '../kernel/limits.js'
 import { type FrontOptions, HttpFront } from './http-front.js'
+import { connectionsThatFit } from './open-files.js'
 
 /** Times of the server; none of them ends an answer that is being written, such as an SSE stream. */
 interface HttpTimes {
@@ -30,20 +33,29 @@ export interface HttpListener {
   /** How many connections are open, upgraded ones included. */
   connections(): number
   /** Stops listening, closes idle connections at once and the others after a while; never rejects. */
+  /** Closes connections without a request, and cuts off those who read least until no more than this waits for them. */
+  shed(maxBytes: number): void
   close(): Promise<void>
 }
 
-const HTTP_TIMES: HttpTimes = { headersMs: 10_000, requestMs: 30_000, keepAliveMs: 65_000, drainMs: 2000 }
-
-const MAX_HEADER_BYTES = 16 * 1024
-
-/** Connections above it are closed as they come. */
-const MAX_CONNECTIONS = 8192
+const httpTimes = ({ headersTime, requestTime, keepAliveTime }: Limits): HttpTimes => ({
+  headersMs: headersTime,
+  requestMs: requestTime,
+  keepAliveMs: keepAliveTime,
+  drainMs: 2000,
+})
 
 const DRAIN_POLL_MS = 50
 
+const REFUSED_BY: Readonly<Record<string, LimitName>> = {
+  HPE_HEADER_OVERFLOW: 'headers',
+  ERR_HTTP_REQUEST_TIMEOUT: 'requestTime',
+}
+
 /** What Node's parser did not take: answered when nothing of an answer is out yet, then cut. */
-function refuseGarbage(error: Error & { readonly code?: string }, socket: Duplex): void {
+function refuseGarbage(error: Error & { readonly code?: string }, socket: Duplex, bounds: Bounds): void {
+  const limit = REFUSED_BY[error.code ?? '']
+  if (limit !== undefined) bounds.hit(limit)
   const answers: Readonly<Record<string, string>> = {
     HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
     ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
@@ -100,9 +112,14 @@ function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: D
   server.emit('connection', socket)
 }
 
-function createNodeServer(options: HttpServerOptions, front: HttpFront, times: HttpTimes): Server {
+function createNodeServer(
+  options: HttpServerOptions,
+  front: HttpFront,
+  times: HttpTimes,
+  bounds: Bounds,
+): Server {
   const server = createServer({
-    maxHeaderSize: MAX_HEADER_BYTES,
+    maxHeaderSize: bounds.max.headers,
     headersTimeout: times.headersMs,
     requestTimeout: times.requestMs,
     keepAliveTimeout: times.keepAliveMs,
@@ -110,13 +127,14 @@ function createNodeServer(options: HttpServerOptions, front: HttpFront, times: H
     connectionsCheckingInterval: Math.max(50, Math.min(times.headersMs, 1000)),
     noDelay: true,
   })
-  server.maxConnections = MAX_CONNECTIONS
+  const maxConnections = Math.min(bounds.max.connections, connectionsThatFit())
+  server.maxConnections = maxConnections
   server.on('request', front.onRequest)
   server.on('checkContinue', front.onExpect)
   server.on('clientError', (error, socket) =>
-    front.isAnswering(socket) ? socket.destroy() : refuseGarbage(error, socket),
+    front.isAnswering(socket) ? socket.destroy() : refuseGarbage(error, socket, bounds),
   )
-  server.on('drop', () => options.log.warn({ limit: MAX_CONNECTIONS }, 'a connection was refused: too many'))
+  server.on('drop', () => bounds.hit('connections', { open: maxConnections }))
   if (options.upgrade !== undefined) {
     server.on('upgrade', (request, socket, head) => {
       if (request.headers.upgrade?.toLowerCase() === 'websocket') front.onUpgrade(request, socket, head)
@@ -131,9 +149,10 @@ function createNodeServer(options: HttpServerOptions, front: HttpFront, times: H
  * for the operator.
  */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
-  const times = { ...HTTP_TIMES, ...options.times }
-  const front = new HttpFront(options)
-  const server = createNodeServer(options, front, times)
+  const bounds = options.bounds ?? new Bounds()
+  const times = { ...httpTimes(bounds.max), ...options.times }
+  const front = new HttpFront({ ...options, bounds })
+  const server = createNodeServer(options, front, times, bounds)
   const sockets = new Set<Socket>()
   server.on('connection', socket => {
     sockets.add(socket)
@@ -150,6 +169,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
         for (const socket of sockets) socket.destroy()
       })
       server.close(() => {
+        front.unread.close()
         sweep.cancel()
         cut.cancel()
         // All are gone by now, though some tell it a moment later.
@@ -161,6 +181,10 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
     host: options.host,
     port,
     connections: () => sockets.size,
+    shed(maxBytes) {
+      server.closeIdleConnections()
+      front.unread.shed(maxBytes)
+    },
     close: () => (closing ??= close()),
   }
 }

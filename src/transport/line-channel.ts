@@ -1,12 +1,13 @@
 import type { Duplex } from 'node:stream'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
+import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { LIMITS } from '../wire/limits.js'
 import { LineSplitter } from '../wire/ndjson.js'
-import { BACKLOG_LIMITS, Backlog, type BacklogLimits } from './backlog.js'
+import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
 import { LineWriter } from './line-writer.js'
 
 /** Bounds on one connection. */
@@ -18,7 +19,14 @@ export interface LineLimits extends BacklogLimits {
 }
 
 /** What holds when nothing else was said. */
-export const LINE_LIMITS: LineLimits = { ...BACKLOG_LIMITS, lineBytes: LIMITS.messageBytes, closeMs: 2000 }
+export const LINE_LIMITS: LineLimits = { ...BACKLOG_LIMITS, lineBytes: DEFAULT_LIMITS.message, closeMs: 2000 }
+
+/** The same as somebody set them. */
+export const lineLimits = (limits: Limits, peer: 'client' | 'server'): LineLimits => ({
+  ...LINE_LIMITS,
+  ...backlogLimits(limits),
+  lineBytes: peer === 'client' ? limits.body : limits.message,
+})
 
 /** What a connection needs to know to be a channel. */
 export interface LineChannelOptions {
@@ -27,6 +35,8 @@ export interface LineChannelOptions {
   readonly limits: LineLimits
   readonly log: Logger
   readonly clock: Clock
+  /** Where it is counted that one was reached. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** How the operating system says that the other side is gone. */
@@ -55,12 +65,13 @@ export class LineChannel implements Channel {
 
   /** Takes a stream that nobody has read from. */
   constructor(stream: Duplex, options: LineChannelOptions) {
-    const { clock, limits } = options
+    const { bounds, clock, limits } = options
     this.#stream = stream
     this.#options = options
     this.#lines = new LineSplitter({ maxBytes: limits.lineBytes })
     this.#writer = new LineWriter(stream)
     this.#backlog = new Backlog({
+      bounds,
       limits,
       clock,
       queuedBytes: () => stream.writableLength,
@@ -93,6 +104,7 @@ export class LineChannel implements Channel {
   send(message: Buffer): boolean {
     if (this.#isEnding || !this.#stream.writable) return false
     if (!this.#backlog.hasRoom) {
+      this.#options.bounds?.hit('clientQueue')
       // Not now: whoever sends does not expect the end of the channel in the middle of it.
       setImmediate(this.#onBehind)
       return false

@@ -1,9 +1,10 @@
 import { connect, type Socket } from 'node:net'
+import type { Bounds } from '../kernel/bounds.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Channel } from '../wire/channel.js'
-import { LINE_LIMITS, LineChannel, type LineLimits } from './line-channel.js'
+import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from './line-channel.js'
 import { checkSocketPath } from './socket-path.js'
 
 /** Which socket, and for how long to try. */
@@ -14,6 +15,8 @@ export interface SocketClientOptions {
   /** Of the attempt to connect; the open channel does not look at it. */
   readonly signal: AbortSignal
   readonly limits?: Partial<LineLimits>
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
   readonly log?: Logger
   readonly clock?: Clock
 }
@@ -70,9 +73,11 @@ function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, cloc
  * Fault `unavailable` or `cancelled`.
  */
 export async function connectSocket(options: SocketClientOptions): Promise<Channel> {
-  const { clock = systemClock, log = silentLogger, limits, path, signal } = options
+  const { bounds, clock = systemClock, log = silentLogger, path, signal } = options
   checkSocketPath(path)
   if (signal.aborted) throw new Fault('cancelled', 'the connection was not wanted any more')
   const socket = await connected(options, clock)
-  return new LineChannel(socket, { peer: 'server', limits: { ...LINE_LIMITS, ...limits }, log, clock })
+  const base = bounds === undefined ? LINE_LIMITS : lineLimits(bounds.max, 'server')
+  const limits = { ...base, ...options.limits }
+  return new LineChannel(socket, { peer: 'server', limits, log, clock, bounds })
 }

@@ -1,11 +1,12 @@
 import { chmodSync, lstatSync, renameSync, type Stats, statSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
+import type { Bounds } from '../kernel/bounds.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel } from '../wire/channel.js'
-import { LINE_LIMITS, LineChannel, type LineLimits } from './line-channel.js'
+import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from './line-channel.js'
 import { checkSocketPath, isNamedPipe } from './socket-path.js'
 
 /** Where to listen, and for whom. */
@@ -15,6 +16,8 @@ export interface SocketServerOptions {
   /** Called for every client; nothing is told of it until `listen`. */
   readonly onChannel: (channel: Channel) => void
   readonly limits?: Partial<LineLimits>
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
   readonly log: Logger
   readonly clock?: Clock
 }
@@ -110,14 +113,23 @@ function stopListening(server: Server, path: string, ours: Stats | undefined): P
   })
 }
 
+type Resolved = SocketServerOptions & Required<Pick<SocketServerOptions, 'clock' | 'limits'>>
+
 /** Hands a connection on; a handler that fails costs that connection only. */
-function accept(socket: Socket, channels: Set<LineChannel>, options: Required<SocketServerOptions>): void {
-  const { clock, limits, log, onChannel } = options
+function accept(socket: Socket, channels: Set<LineChannel>, options: Resolved): void {
+  const { bounds, clock, limits, log, onChannel } = options
+  if (bounds !== undefined && channels.size >= bounds.max.connections) {
+    bounds.hit('connections')
+    socket.destroy()
+    return
+  }
+  const base = bounds === undefined ? LINE_LIMITS : lineLimits(bounds.max, 'client')
   const channel = new LineChannel(socket, {
     peer: 'client',
-    limits: { ...LINE_LIMITS, ...limits },
+    limits: { ...base, ...limits },
     log,
     clock,
+    bounds,
   })
   channels.add(channel)
   socket.once('close', () => channels.delete(channel))

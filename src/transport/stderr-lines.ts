@@ -1,3 +1,4 @@
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import { plainText } from './plain-text.js'
@@ -6,8 +7,6 @@ import { plainText } from './plain-text.js'
 const STDERR_LIMITS = {
   /** The rest of a longer line is thrown away. */
   lineBytes: 8 * 1024,
-  /** Above it lines are counted, and one line says how many were dropped. */
-  linesPerSecond: 100,
   /** What is kept for error reports: the last lines, by number and by size. */
   keptLines: 20,
   keptBytes: 64 * 1024,
@@ -49,6 +48,7 @@ const cutLine = (line: string): string => {
 export class StderrLines {
   readonly #log: Logger
   readonly #clock: Clock
+  readonly #bounds: Bounds
   #partial: Buffer[] = []
   #partialBytes = 0
   #cut = false
@@ -59,8 +59,9 @@ export class StderrLines {
   #dropped = 0
   #report: Timer | undefined
 
-  constructor(log: Logger, clock: Clock) {
+  constructor(log: Logger, clock: Clock, bounds = new Bounds()) {
     this.#log = log
+    this.#bounds = bounds
     this.#clock = clock
   }
 
@@ -131,12 +132,13 @@ export class StderrLines {
       this.#secondStartedMs = nowMs
       this.#loggedThisSecond = 0
     }
-    if (this.#loggedThisSecond < STDERR_LIMITS.linesPerSecond) {
+    if (this.#loggedThisSecond < this.#bounds.max.logLines) {
       this.#loggedThisSecond += 1
       this.#log.info({ stderr: text }, 'server wrote to stderr')
       return
     }
     this.#dropped += 1
+    if (this.#dropped === 1) this.#bounds.hit('logLines')
     const restMs = this.#secondStartedMs + SECOND_MS - nowMs
     this.#report ??= this.#clock.after(restMs, () => this.#reportDropped())
   }

@@ -1,10 +1,11 @@
 import type { ChildProcess } from 'node:child_process'
 import spawn from 'cross-spawn'
+import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { LIMITS } from '../wire/limits.js'
+import { Backlog } from './backlog.js'
 import { type ChildExit, exitWords, startFault } from './child-exit.js'
 import { ChildOutput } from './child-output.js'
 import type { DeathGuard } from './death-guard.js'
@@ -34,6 +35,8 @@ export interface ChildOptions {
   /** Takes secrets out of what it wrote to stderr, where that is told with the reason of its end. */
   readonly redact?: (line: string) => string
   readonly limits?: Partial<ChildLimits>
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /**
@@ -49,7 +52,10 @@ export interface ChildChannel extends Channel {
   lastStderr(): string[]
 }
 
-const CHILD_LIMITS: ChildLimits = { ...LADDER_TIMES, lineBytes: LIMITS.messageBytes, exitWaitMs: 1000 }
+const CHILD_LIMITS = { ...LADDER_TIMES, exitWaitMs: 1000 }
+
+/** A child that has so many times more in front of it than new requests may add is lost: answers and notices do not stop for it. */
+const HARD = 4
 
 const nothing = (): void => undefined
 const same = (line: string): string => line
@@ -61,6 +67,8 @@ class StdioChild implements ChildChannel {
   readonly #output: ChildOutput
   readonly #stderr: StderrLines
   readonly #writer: LineWriter | undefined
+  readonly #backlog: Backlog
+  readonly #bounds: Bounds
   #listener: ChannelListener | undefined
   /** What came before anybody listened. */
   #early: Buffer[] = []
@@ -73,11 +81,25 @@ class StdioChild implements ChildChannel {
   constructor(child: ChildProcess, options: ChildOptions) {
     this.#child = child
     this.#options = options
-    this.#limits = { ...CHILD_LIMITS, ...options.limits }
+    const { bounds = new Bounds(), clock } = options
+    this.#limits = { ...CHILD_LIMITS, lineBytes: bounds.max.message, ...options.limits }
+    this.#bounds = bounds
     this.#output = new ChildOutput(this.#limits.lineBytes, options.log)
-    this.#stderr = new StderrLines(options.log, options.clock)
+    this.#stderr = new StderrLines(options.log, clock, bounds)
     // Without file descriptors Node makes no pipes, whatever its types say.
     this.#writer = child.stdin ? new LineWriter(child.stdin) : undefined
+    this.#backlog = new Backlog({
+      limits: {
+        softBytes: bounds.max.softQueue,
+        hardBytes: HARD * bounds.max.serverQueue,
+        stallMs: bounds.max.stall,
+      },
+      clock,
+      bounds,
+      queuedBytes: () => this.queuedBytes,
+      onDrained: nothing,
+      onStalled: this.#onDeaf,
+    })
     if (child.pid !== undefined) options.guard.watch(child.pid)
     this.#watchProcess()
     this.#watchPipes()
@@ -115,7 +137,15 @@ class StdioChild implements ChildChannel {
 
   send(message: Buffer): boolean {
     if (this.#over !== undefined || this.#closing !== undefined) return false
-    return this.#writer?.send(message) ?? false
+    if (!this.#backlog.hasRoom) {
+      this.#bounds.hit('serverQueue')
+      // Not now: whoever sends does not expect the end of the channel in the middle of it.
+      setImmediate(this.#onDeaf)
+      return false
+    }
+    const isTaken = this.#writer?.send(message) ?? false
+    this.#backlog.grew()
+    return isTaken
   }
 
   pause(): void {
@@ -154,6 +184,7 @@ class StdioChild implements ChildChannel {
     const { stdin, stdout, stderr } = this.#child
     stdin?.on('error', () => this.#lostPipe('closed its input and kept running'))
     stdin?.on('drain', () => {
+      this.#backlog.shrank()
       if (this.#over === undefined) this.#listener?.drained()
     })
     stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
@@ -198,6 +229,9 @@ class StdioChild implements ChildChannel {
     })
   }
 
+  /** A server that takes nothing is of no use to anybody, and is started anew. */
+  readonly #onDeaf = (): void => this.#onGone(undefined, 'did not read its input')
+
   #later(work: () => void): void {
     if (this.#over === undefined) this.#options.clock.after(this.#limits.exitWaitMs, work)
   }
@@ -216,6 +250,7 @@ class StdioChild implements ChildChannel {
 
   #settle(fault: Fault | undefined): void {
     if (this.#over !== undefined) return
+    this.#backlog.end()
     this.#output.end(this.#listener)
     this.#over = { fault }
     this.#stderr.end()

@@ -2,9 +2,9 @@ import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { DEFAULT_LIMITS } from '../kernel/limits.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { LIMITS } from '../wire/limits.js'
 import { LineSplitter } from '../wire/ndjson.js'
 import { LineWriter } from './line-writer.js'
 
@@ -37,7 +37,7 @@ class StdioSelf implements Channel {
     output = process.stdout,
     clock = systemClock,
     log = silentLogger,
-    lineBytes = LIMITS.bodyBytes,
+    lineBytes = DEFAULT_LIMITS.body,
   }: SelfOptions) {
     this.#input = input
     this.#output = output

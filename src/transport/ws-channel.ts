@@ -1,12 +1,13 @@
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
+import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { LIMITS } from '../wire/limits.js'
-import { BACKLOG_LIMITS, Backlog, type BacklogLimits } from './backlog.js'
+import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
 
 /** Bounds on one WebSocket. */
 export interface WsLimits extends BacklogLimits {
@@ -21,10 +22,17 @@ export interface WsLimits extends BacklogLimits {
 /** What holds when nothing else was said. */
 export const WS_LIMITS: WsLimits = {
   ...BACKLOG_LIMITS,
-  messageBytes: LIMITS.messageBytes,
+  messageBytes: DEFAULT_LIMITS.message,
   pingMs: 30_000,
   closeMs: 2000,
 }
+
+/** The same as somebody set them. */
+export const wsLimits = (limits: Limits, peer: 'client' | 'server'): WsLimits => ({
+  ...WS_LIMITS,
+  ...backlogLimits(limits),
+  messageBytes: peer === 'client' ? limits.body : limits.message,
+})
 
 /** The subprotocol of MCP over WebSocket; no revision defines it, the official TypeScript SDK v1 asks for it. */
 export const WS_SUBPROTOCOL = 'mcp'
@@ -38,6 +46,8 @@ export interface WsChannelOptions {
   readonly limits: WsLimits
   readonly log: Logger
   readonly clock: Clock
+  /** Where it is counted that one was reached. */
+  readonly bounds?: Bounds | undefined
 }
 
 // Close codes of RFC 6455 §7.4.1; 1013 is of IANA's registry.
@@ -55,9 +65,12 @@ const GOODBYES = [NORMAL, GOING_AWAY, NO_STATUS]
 
 const TOO_LARGE = new Set(['WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH'])
 
+const isTooLarge = (error: Error): boolean =>
+  'code' in error && typeof error.code === 'string' && TOO_LARGE.has(error.code)
+
 function protocolFault(error: Error, { messageBytes }: WsLimits): Fault {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
-  const words = TOO_LARGE.has(code)
+  const words = isTooLarge(error)
     ? `sent a message of more than ${messageBytes} bytes`
     : `broke the WebSocket protocol (${code})`
   return new Fault('disconnected', words, { cause: error })
@@ -79,10 +92,11 @@ export class WsChannel implements Channel {
   #over: { readonly fault: Fault | undefined } | undefined
 
   constructor(ws: WebSocket, options: WsChannelOptions) {
-    const { clock, limits, socket } = options
+    const { bounds, clock, limits, socket } = options
     this.#ws = ws
     this.#options = options
     this.#backlog = new Backlog({
+      bounds,
       limits,
       clock,
       queuedBytes: () => ws.bufferedAmount,
@@ -115,6 +129,7 @@ export class WsChannel implements Channel {
   send(message: Buffer): boolean {
     if (this.#isEnding || this.#ws.readyState !== WebSocket.OPEN) return false
     if (!this.#backlog.hasRoom) {
+      this.#options.bounds?.hit('clientQueue')
       // Not now: whoever sends does not expect the end of the channel in the middle of it.
       setImmediate(this.#onBehind)
       return false
@@ -167,7 +182,9 @@ export class WsChannel implements Channel {
 
   /** What the peer sent is no WebSocket protocol, or too large; the close frame is on its way already. */
   #onError(error: Error): void {
-    const fault = protocolFault(error, this.#options.limits)
+    const { bounds, limits, peer } = this.#options
+    const fault = protocolFault(error, limits)
+    if (isTooLarge(error)) bounds?.hit(peer === 'client' ? 'body' : 'message')
     if (!this.#isEnding) this.#options.log.warn({ reason: fault.message }, 'a WebSocket peer was cut off')
     this.#settle(fault)
     this.#terminateLater()

@@ -1,11 +1,12 @@
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel } from '../wire/channel.js'
 import { transferFault } from './http-faults.js'
-import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits } from './ws-channel.js'
+import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits, wsLimits } from './ws-channel.js'
 
 /** Which server, and what it needs from us. */
 export interface WsClientOptions {
@@ -17,6 +18,8 @@ export interface WsClientOptions {
   /** Of the attempt to connect; the open channel does not look at it. */
   readonly signal: AbortSignal
   readonly limits?: Partial<WsLimits>
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
   readonly log: Logger
   readonly clock: Clock
 }
@@ -56,13 +59,19 @@ function handshakeFault(error: Error, place: string, signal: AbortSignal): Fault
   return new Fault('unavailable', transferFault(error, place, signal).message, more)
 }
 
-function open({ url, headers, limits }: WsClientOptions): WebSocket {
+const limitsOf = ({ bounds, limits }: WsClientOptions): WsLimits => ({
+  ...(bounds === undefined ? WS_LIMITS : wsLimits(bounds.max, 'server')),
+  ...limits,
+})
+
+function open(options: WsClientOptions): WebSocket {
+  const { url, headers } = options
   try {
     return new WebSocket(url, WS_SUBPROTOCOL, {
       headers,
       followRedirects: false,
       perMessageDeflate: false,
-      maxPayload: limits?.messageBytes ?? WS_LIMITS.messageBytes,
+      maxPayload: limitsOf(options).messageBytes,
     })
   } catch (error) {
     throw new Fault('unavailable', 'a header of the server is not valid: check "headers"', { cause: error })
@@ -102,8 +111,10 @@ function opened(ws: WebSocket, place: string, options: WsClientOptions): Promise
     ws.once('open', () => {
       isOpen = true
       settle()
-      const limits = { ...WS_LIMITS, ...options.limits }
-      if (socket !== undefined) resolve(new WsChannel(ws, { peer: 'server', socket, limits, log, clock }))
+      const { bounds } = options
+      const limits = limitsOf(options)
+      if (socket !== undefined)
+        resolve(new WsChannel(ws, { peer: 'server', socket, limits, log, clock, bounds }))
     })
   })
 }

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel } from '../wire/channel.js'
 import type { UpgradeHandler } from './http-front.js'
-import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits } from './ws-channel.js'
+import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits, wsLimits } from './ws-channel.js'
 
 /** What is known of a client beside its channel. */
 export interface WsRequest {
@@ -22,6 +23,8 @@ export interface WsServerOptions {
   /** Called for every client; nothing is read from it until `listen`. */
   readonly onChannel: (channel: Channel, request: WsRequest) => void
   readonly limits?: Partial<WsLimits>
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
   readonly log: Logger
   readonly clock: Clock
 }
@@ -50,7 +53,11 @@ function offersOurs(request: IncomingMessage): boolean {
 export function createWsServer(options: WsServerOptions): WsServer {
   const { clock, log, onChannel } = options
   const paths = new Set(options.paths)
-  const limits = { ...WS_LIMITS, ...options.limits }
+  const { bounds } = options
+  const limits = {
+    ...(bounds === undefined ? WS_LIMITS : wsLimits(bounds.max, 'client')),
+    ...options.limits,
+  }
   const channels = new Set<WsChannel>()
   const server = new WebSocketServer({
     noServer: true,
@@ -72,7 +79,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
       else if (!offersOurs(request)) refuse(socket, '400 Bad Request')
       else {
         server.handleUpgrade(request, socket, head, ws => {
-          const channel = new WsChannel(ws, { peer: 'client', socket, limits, log, clock })
+          const channel = new WsChannel(ws, { peer: 'client', socket, limits, log, clock, bounds })
           channels.add(channel)
           ws.once('close', () => channels.delete(channel))
           onChannel(channel, { remoteAddress: request.socket.remoteAddress ?? '', path })

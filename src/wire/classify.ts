@@ -1,8 +1,8 @@
 import { JsonCursor } from '../kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
 import { type JsonText, kindOf, memberOf, readJson, repeatedKey, stringOf } from '../kernel/json-text.js'
+import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import { isId, type Message } from './jsonrpc.js'
-import { LIMITS } from './limits.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =
@@ -25,6 +25,9 @@ export interface Malformed {
   readonly answers: boolean
 }
 
+/** Bounds on what a message is made of. */
+type MessageLimits = Pick<Limits, 'depth' | 'batch'>
+
 /** The members that we read; the others of a message are dropped. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
 /** The members of `params` that something is routed or correlated by. */
@@ -35,10 +38,10 @@ const ROUTED_META: ReadonlySet<string> = new Set(['progressToken'])
  * Finds out what a peer sent; never throws, whatever the bytes are. A member that we route by and that comes
  * twice makes a message malformed: the proxy and the server behind it could each believe another one.
  */
-export function classify(bytes: Buffer): Classified {
+export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS): Classified {
   let text: JsonText
   try {
-    text = readJson(bytes)
+    text = readJson(bytes, limits.depth)
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
     return {
@@ -50,17 +53,15 @@ export function classify(bytes: Buffer): Classified {
       answers: false,
     }
   }
-  return kindOf(text) === 'array' ? classifyArray(text) : classifyObject(text)
+  return kindOf(text) === 'array' ? classifyArray(text, limits.batch) : classifyObject(text)
 }
 
 /** Counts before it keeps anything: an array of a million numbers must not become a million objects of ours. */
-function classifyArray(text: JsonText): Classified {
+function classifyArray(text: JsonText, max: number): Classified {
   const items: Classified[] = []
   const at = new JsonCursor(text, OPEN_ARRAY)
   while (at.next()) {
-    if (items.length === LIMITS.batchMessages) {
-      return invalid(`A batch may hold ${LIMITS.batchMessages} messages`)
-    }
+    if (items.length === max) return invalid(`A batch may hold ${max} messages (limits.batch)`)
     items.push(classifyObject(at.value))
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }

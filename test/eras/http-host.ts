@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/kernel/logger.js'
 import type { Call } from '../../src/model/links.js'
 import { failed, resulted } from '../../src/model/outcome.js'
 import { listenHttp } from '../../src/transport/http-server.js'
+import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../support/fake-http.js'
 import { FakeReception, IDENTITY } from '../support/fake-reception.js'
@@ -198,7 +199,7 @@ async function overSockets(t: Test) {
     allowedOrigins: [],
     endpoints: new Map([['/mcp', host.handle]]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end()),
-    bodyLimitBytes: 1024 * 1024,
+    bounds: boundsOf({ body: 1024 * 1024 }),
     times: { drainMs: 50 },
   })
   t.teardown(async () => {

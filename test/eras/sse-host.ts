@@ -401,7 +401,7 @@ async function overSockets(t: Test) {
       ['/messages', host.messages],
     ]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end()),
-    bodyLimitBytes: MIB,
+    bounds: boundsOf({ body: MIB }),
     times: { drainMs: 50 },
   })
   t.teardown(async () => {

@@ -211,7 +211,9 @@ t.test('requests are refused while the server does not read, everything else is 
   void talk.notice('notifications/x', undefined)
   talk.reply(rawText('"a"'), rawText('{}'))
   talk.refuse(rawText('3'), rawText('{"code":1,"message":"m"}'))
-  t.same(heard, ['ended 1 overloaded: The server does not read its input; try again later'])
+  t.same(heard, [
+    'ended 1 overloaded: The server does not read its input (limits.serverQueue is 8MiB); try again later',
+  ])
   t.same(server.lines, [
     '{"jsonrpc":"2.0","method":"notifications/x"}',
     '{"jsonrpc":"2.0","id":"a","result":{}}',

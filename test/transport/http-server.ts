@@ -5,7 +5,9 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { createResponder } from '../../src/transport/http-answer.js'
 import { type HttpServerOptions, listenHttp } from '../../src/transport/http-server.js'
+import { Unread } from '../../src/transport/unread.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../src/wire/http.js'
+import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { until } from '../support/processes.js'
 import { recordedLog } from '../support/recorded-channel.js'
@@ -27,7 +29,7 @@ async function listening(t: Test, handler: HttpHandler, more: Partial<HttpServer
     allowedOrigins: ['https://app.example'],
     endpoints: new Map([['/mcp', handler]]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end('not here')),
-    bodyLimitBytes: LIMIT,
+    bounds: boundsOf({ body: LIMIT }),
     log,
     clock: systemClock,
     ...more,
@@ -335,7 +337,11 @@ t.test(
       other: () =>
         Promise.resolve((_request: IncomingMessage, response: ServerResponse) => {
           held = response
-          stream = createResponder(response, silentLogger).stream(200, {})
+          stream = createResponder(
+            response,
+            silentLogger,
+            new Unread(boundsOf(), systemClock, silentLogger),
+          ).stream(200, {})
         }),
     })
     const { socket, seen } = raw(t, listener.port, 'POST /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -540,4 +546,40 @@ t.test('close lets a short answer finish, cuts a stream off, and takes no new co
   t.equal(listener.connections(), 0)
   await until(() => seen.closed && idle.seen.closed, 'the end of all connections')
   await t.rejects(ask('/mcp'), { code: 'ECONNREFUSED' })
+})
+
+t.test('bounds on heads and connections can be set, and each that is reached is counted', async t => {
+  const bounds = boundsOf({ headers: 2000, headerLines: 20, connections: 2, body: 10 })
+  const { listener } = await listening(t, echo, { bounds })
+  const host = 'Host: localhost\r\n'
+  const ask = async (text: string): Promise<string> => {
+    const { socket, seen } = raw(t, listener.port, text)
+    await until(() => seen.text.includes('\r\n\r\n') || seen.closed, 'an answer')
+    socket.destroy()
+    await until(() => listener.connections() === 0, 'the connection to be over')
+    return seen.text.slice(0, 12)
+  }
+  t.equal(await ask(`GET /mcp HTTP/1.1\r\n${host}X: ${'y'.repeat(2000)}\r\n\r\n`), 'HTTP/1.1 431')
+  t.equal(await ask(`GET /mcp HTTP/1.1\r\n${host}${'X: 1\r\n'.repeat(21)}\r\n`), 'HTTP/1.1 431')
+  t.equal(await ask(`POST /mcp HTTP/1.1\r\n${host}Content-Length: 11\r\n\r\n`), 'HTTP/1.1 413')
+  const open = [1, 2].map(() => raw(t, listener.port))
+  await until(() => listener.connections() === 2, 'two connections')
+  const { seen } = raw(t, listener.port)
+  await until(() => seen.closed, 'the third to be closed')
+  t.notOk(open.some(one => one.seen.closed))
+  t.same(Object.fromEntries(Object.entries(bounds.hits).map(([name, { hits }]) => [name, hits])), {
+    headers: 1,
+    headerLines: 1,
+    body: 1,
+    connections: 1,
+  })
+})
+
+t.test('a head that comes too slowly is refused, and that is counted', async t => {
+  const bounds = boundsOf({ headersTime: 100, requestTime: 100 })
+  const { listener } = await listening(t, echo, { bounds })
+  const { seen } = raw(t, listener.port, 'POST /mcp HTTP/1.1\r\nHost: loc')
+  await until(() => seen.closed, 'the connection to be closed')
+  t.match(seen.text, /^HTTP\/1.1 408 /)
+  t.equal(bounds.hits.requestTime?.hits, 1)
 })

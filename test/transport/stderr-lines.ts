@@ -1,6 +1,8 @@
 import t from 'tap'
+import type { Bounds } from '../../src/kernel/bounds.js'
 import type { Clock } from '../../src/kernel/clock.js'
 import { StderrLines } from '../../src/transport/stderr-lines.js'
+import { boundsOf } from '../support/bounds.js'
 import { recordedLog } from '../support/recorded-channel.js'
 
 /** Time that moves only when told to. */
@@ -31,10 +33,10 @@ function heldClock() {
   return { clock, pass, due }
 }
 
-function subject() {
+function subject(bounds?: Bounds) {
   const time = heldClock()
   const { log, lines } = recordedLog()
-  const stderr = new StderrLines(log, time.clock)
+  const stderr = new StderrLines(log, time.clock, bounds)
   const texts = () =>
     lines.flatMap(([, facts]) =>
       'stderr' in facts && typeof facts.stderr === 'string' ? [facts.stderr] : [],
@@ -93,4 +95,14 @@ t.test('the last lines are kept, bounded by number and by size', async t => {
   for (let i = 0; i < 20; i += 1) stderr.push(Buffer.from(`${'z'.repeat(8000)}\n`))
   t.equal(stderr.last().length, 8)
   t.ok(stderr.last().join('').length <= 64 * 1024)
+})
+
+t.test('how many lines are logged in a second can be set', async t => {
+  const bounds = boundsOf({ logLines: 3 })
+  const { stderr, texts, drops, pass } = subject(bounds)
+  stderr.push(Buffer.from('x\n'.repeat(10)))
+  t.equal(texts().length, 3)
+  pass(1000)
+  t.same(drops(), [7])
+  t.equal(bounds.hits.logLines?.hits, 1)
 })

@@ -6,6 +6,8 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { childEnv } from '../../src/transport/child-env.js'
 import type { DeathGuard } from '../../src/transport/death-guard.js'
 import { type ChildChannel, type ChildOptions, spawnChild } from '../../src/transport/stdio-child.js'
+import { boundsOf } from '../support/bounds.js'
+import { FakeClock } from '../support/fake-clock.js'
 import { isRunning, until } from '../support/processes.js'
 import { Recorder, recordedLog } from '../support/recorded-channel.js'
 
@@ -294,4 +296,34 @@ t.test('arguments reach the child as they are: there is no shell', async t => {
   const [seen, cwd] = JSON.parse(listener.messages[0] ?? '[]') as [string[], string]
   t.same(seen, args)
   t.ok(cwd.endsWith(dir.slice(-8)))
+})
+
+const DEAF = 'setInterval(() => undefined, 1000)'
+
+t.test(
+  'a child that does not read its input for so long is lost, so that it can be started anew',
+  async t => {
+    const clock = new FakeClock()
+    const bounds = boundsOf({ stall: 30_000 }, clock)
+    const { child, listener } = start(t, DEAF, { clock, bounds, limits: patient })
+    child.listen(listener)
+    send(child, 'x'.repeat(3 * 1024 * 1024))
+    clock.advance(29_000)
+    t.same(listener.ends, [])
+    clock.advance(2_000)
+    t.match(listener.ends, [{ code: 'disconnected', message: 'did not read its input' }])
+    t.equal(bounds.hits.stall?.hits, 1)
+    child.resume()
+    clock.advance(60_000)
+  },
+)
+
+t.test('a child with far more in front of it than it may have is lost at once', async t => {
+  const bounds = boundsOf({ serverQueue: 100_000 })
+  const { child, listener } = start(t, DEAF, { bounds })
+  child.listen(listener)
+  for (let message = 0; message < 20; message += 1) send(child, 'x'.repeat(100_000))
+  await until(() => listener.ends.length > 0, 'the end')
+  t.match(listener.ends, [{ code: 'disconnected', message: 'did not read its input' }])
+  t.ok(bounds.hits.serverQueue)
 })

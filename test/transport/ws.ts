@@ -10,6 +10,7 @@ import { listenHttp } from '../../src/transport/http-server.js'
 import { connectWs, type WsClientOptions } from '../../src/transport/ws-client.js'
 import { createWsServer, type WsRequest, type WsServerOptions } from '../../src/transport/ws-server.js'
 import type { Channel } from '../../src/wire/channel.js'
+import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { until } from '../support/processes.js'
 import { Recorder, recordedLog } from '../support/recorded-channel.js'
@@ -37,7 +38,7 @@ async function listening(t: Test, more: Partial<WsServerOptions> = {}) {
     endpoints: new Map(),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end()),
     upgrade: server.upgrade,
-    bodyLimitBytes: 1000,
+    bounds: boundsOf({ body: 1000 }),
     log,
     clock: systemClock,
     times: { drainMs: 50 },

@@ -1,3 +1,4 @@
+import { Bounds } from '../../kernel/bounds.js'
 import type { Clock, Timer } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json-text.js'
@@ -15,6 +16,7 @@ import {
 } from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
 import type { OwnId } from '../../rpc/pending.js'
+import type { CallerContext } from '../../rpc/pipe-caller.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
 import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../wire/jsonrpc.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
@@ -45,19 +47,16 @@ export class HttpCaller implements Conversation {
   readonly #inbox: Inbox
   readonly #log: Logger
   readonly #clock: Clock
+  readonly #bounds: Bounds
   readonly #exchanges = new Map<OwnId, Exchange>()
   readonly #all = new AbortController()
   #isOver = false
   hearsAmbient = false
 
-  constructor(
-    http: HttpClient,
-    to: RemoteAddress,
-    listener: ConversationListener,
-    around: { readonly log: Logger; readonly clock: Clock },
-  ) {
+  constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, around: CallerContext) {
     this.#remote = new HttpRemote(http, to, around.clock)
-    this.#inbox = new Inbox(listener, around.log)
+    this.#bounds = around.bounds ?? new Bounds()
+    this.#inbox = new Inbox(listener, around.log, this.#bounds)
     this.#log = around.log
     this.#clock = around.clock
   }
@@ -155,7 +154,7 @@ export class HttpCaller implements Conversation {
     if (reply.status < 400 && type === 'text/event-stream') {
       await this.#follow(exchange, reply)
     } else if (reply.status < 400 && type === 'application/json') {
-      this.#inbox.take(await collect(reply), sink)
+      this.#inbox.take(await collect(reply, this.#bounds), sink)
       this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
     } else {
       await this.#refused(exchange, reply)
@@ -187,20 +186,24 @@ export class HttpCaller implements Conversation {
 
   /** Reads a stream to its end, the standalone one without `exchange`; resolves to whether any event came. */
   #read(reply: InboundReply, place: StreamPlace, exchange: Exchange | undefined): Promise<boolean> {
-    return readStream(reply, {
-      message: data => this.#inbox.take(data, exchange?.sink),
-      read: reader => {
-        movePlace(place, reader)
-        this.#remote.heard()
-        if (exchange !== undefined && !this.#inbox.pending.has(exchange.id)) this.#endSoon(exchange)
+    return readStream(
+      reply,
+      {
+        message: data => this.#inbox.take(data, exchange?.sink),
+        read: reader => {
+          movePlace(place, reader)
+          this.#remote.heard()
+          if (exchange !== undefined && !this.#inbox.pending.has(exchange.id)) this.#endSoon(exchange)
+        },
+        skipped: bytes => {
+          this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
+          // On a request's own stream that was its answer: nothing else is that long.
+          const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
+          if (exchange !== undefined) this.#fail(exchange.id, fault)
+        },
       },
-      skipped: bytes => {
-        this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
-        // On a request's own stream that was its answer: nothing else is that long.
-        const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
-        if (exchange !== undefined) this.#fail(exchange.id, fault)
-      },
-    })
+      this.#bounds,
+    )
   }
 
   /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
@@ -216,7 +219,7 @@ export class HttpCaller implements Conversation {
       this.#lost(id)
       return
     }
-    const body = await refusalOf(reply)
+    const body = await refusalOf(reply, this.#bounds)
     if (body !== undefined) this.#inbox.take(body, sink)
     this.#fail(id, statusFault(status))
   }

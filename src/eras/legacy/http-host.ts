@@ -7,11 +7,13 @@ import { tokenOf } from '../../rpc/progress-token.js'
 import type { Classified } from '../../wire/classify.js'
 import type { HttpExchange, HttpRequest } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
-import { LIMITS } from '../../wire/limits.js'
 import { takesEvents, takesJson } from '../../wire/media-type.js'
 import { arrayOf, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
 import type { LiveStream } from './http-streams.js'
+
+/** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
+const HANDLE_CHARS = 256
 
 /** Requests during which servers are likely to say something before they answer. */
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
@@ -133,7 +135,7 @@ export class LegacyHttpHost {
     if (session === undefined) return
     const last = request.headers['last-event-id']
     if (last === undefined) session.listen(responder)
-    else if (last.length > LIMITS.handleBytes || !session.resume(last, responder)) {
+    else if (last.length > HANDLE_CHARS || !session.resume(last, responder)) {
       refuse(responder, 400, 'Cannot resume after this event')
     }
   }
@@ -153,7 +155,7 @@ export class LegacyHttpHost {
       return undefined
     }
     const session =
-      id.length > LIMITS.handleBytes ? undefined : this.#sessions.find(id, this.#options.principalOf(request))
+      id.length > HANDLE_CHARS ? undefined : this.#sessions.find(id, this.#options.principalOf(request))
     if (session === undefined) {
       refuse(responder, 404, 'Session not found: send initialize to start a new one')
       return undefined

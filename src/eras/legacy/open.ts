@@ -1,3 +1,4 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -29,6 +30,8 @@ export interface LinkOptions extends Introduction {
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly log: Logger
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /**
@@ -73,9 +76,12 @@ export const openLegacySse = async (
   to: RemoteAddress,
   options: LinkOptions,
 ): Promise<Downlink> => {
-  const { clock, log, signal, timeoutMs } = options
+  const { bounds, clock, log, signal, timeoutMs } = options
   const connectTimeoutMs = Math.min(timeoutMs, ENDPOINT_MS)
-  return openLegacyPipe(await openSseChannel(http, to, { clock, log, signal, connectTimeoutMs }), options)
+  return openLegacyPipe(
+    await openSseChannel(http, to, { bounds, clock, log, signal, connectTimeoutMs }),
+    options,
+  )
 }
 
 /** The HTTP transports of the legacy era. */

@@ -1,12 +1,13 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Deferred } from '../../kernel/deferred.js'
 import { Fault } from '../../kernel/faults.js'
+import { DEFAULT_LIMITS } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { classify } from '../../wire/classify.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
-import { LIMITS } from '../../wire/limits.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
 import { type SseEvent, SseReader } from '../../wire/sse-read.js'
 
@@ -21,6 +22,8 @@ const POSTS_MAX = 2048
 
 /** What it takes to open an HTTP+SSE session, beside where. */
 export interface SseChannelOptions {
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
   readonly clock: Clock
   readonly log: Logger
   /** From the request to the event that says where to POST. */
@@ -37,7 +40,7 @@ export interface SseChannelOptions {
 export const openSseChannel = async (
   http: HttpClient,
   to: RemoteAddress,
-  { clock, log, connectTimeoutMs, signal }: SseChannelOptions,
+  { bounds, clock, log, connectTimeoutMs, signal }: SseChannelOptions,
 ): Promise<Channel> => {
   const stop = new AbortController()
   let why: Fault | undefined
@@ -52,7 +55,8 @@ export const openSseChannel = async (
     if (signal.aborted) calledOff()
     const headers = { ...to.headers, accept: 'text/event-stream' }
     const reply = await http.send({ method: 'GET', url: to.url, headers, signal: stop.signal })
-    const channel = new SseChannel(eventsOf(reply), { http, to, clock, log, stop })
+    const maxBytes = (bounds?.max ?? DEFAULT_LIMITS).message
+    const channel = new SseChannel(eventsOf(reply), { http, to, clock, log, stop, maxBytes })
     await channel.connect()
     return channel
   } catch (thrown) {
@@ -78,6 +82,7 @@ const eventsOf = (reply: InboundReply): AsyncIterator<Buffer> => {
 
 /** What the channel works with. */
 interface SseLink {
+  readonly maxBytes: number
   readonly http: HttpClient
   readonly to: RemoteAddress
   readonly clock: Clock
@@ -89,7 +94,7 @@ interface SseLink {
 class SseChannel implements Channel {
   readonly #link: SseLink
   readonly #chunks: AsyncIterator<Buffer>
-  readonly #reader = new SseReader({ maxBytes: LIMITS.messageBytes })
+  readonly #reader: SseReader
   #listener: ChannelListener | undefined
   #endpoint: string | undefined
   /** Messages that came together with the endpoint. */
@@ -105,6 +110,7 @@ class SseChannel implements Channel {
 
   constructor(chunks: AsyncIterator<Buffer>, link: SseLink) {
     this.#chunks = chunks
+    this.#reader = new SseReader({ maxBytes: link.maxBytes })
     this.#link = link
   }
 

@@ -1,3 +1,4 @@
+import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, rawText, stringOf, textMember } from '../../kernel/json-text.js'
@@ -35,6 +36,8 @@ export interface ModernLinkOptions {
   readonly identity: JsonText
   readonly clock: Clock
   readonly log: Logger
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** What works with the conversation. */

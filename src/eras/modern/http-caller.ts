@@ -1,7 +1,7 @@
-import type { Clock, Timer } from '../../kernel/clock.js'
+import { Bounds } from '../../kernel/bounds.js'
+import type { Timer } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, textMember } from '../../kernel/json-text.js'
-import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
@@ -15,6 +15,7 @@ import {
 } from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
 import type { OwnId } from '../../rpc/pending.js'
+import type { CallerContext } from '../../rpc/pipe-caller.js'
 import { classify } from '../../wire/classify.js'
 import type { HttpClient, InboundReply } from '../../wire/http.js'
 import { encodeRequest } from '../../wire/jsonrpc.js'
@@ -37,9 +38,7 @@ interface Exchange {
 }
 
 /** What a conversation over HTTP needs beside the server's address. */
-export interface HttpCallerOptions {
-  readonly log: Logger
-  readonly clock: Clock
+export interface HttpCallerOptions extends CallerContext {
   /** The id of the next request: the server may answer it beside those of other connections, and knows no sessions. */
   readonly nextId: () => number
   /** The `inputSchema` of a tool of the server, as far as its arguments are repeated in headers. */
@@ -55,6 +54,7 @@ export class HttpCaller implements Conversation {
   readonly #to: RemoteAddress
   readonly #options: HttpCallerOptions
   readonly #inbox: Inbox
+  readonly #bounds: Bounds
   readonly #exchanges = new Map<OwnId, Exchange>()
   readonly hearsAmbient = false
   #isOver = false
@@ -69,7 +69,8 @@ export class HttpCaller implements Conversation {
     this.#http = http
     this.#to = to
     this.#options = options
-    this.#inbox = new Inbox(listener, options.log)
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#inbox = new Inbox(listener, options.log, this.#bounds)
     this.lastHeardMs = options.clock.nowMs()
   }
 
@@ -165,7 +166,7 @@ export class HttpCaller implements Conversation {
       await this.#follow(exchange, reply)
       this.#fail(id, new Fault('disconnected', 'The server ended the stream without an answer'))
     } else if (reply.status < 400 && type === 'application/json') {
-      this.#inbox.take(await collect(reply), sink)
+      this.#inbox.take(await collect(reply, this.#bounds), sink)
       this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
     } else {
       await this.#refused(exchange, reply)
@@ -185,18 +186,22 @@ export class HttpCaller implements Conversation {
 
   async #follow(exchange: Exchange, reply: InboundReply): Promise<void> {
     const { id, sink } = exchange
-    await readStream(reply, {
-      message: data => this.#inbox.take(data, sink),
-      read: () => {
-        this.#heard()
-        if (!this.#inbox.pending.has(id)) this.#endSoon(exchange)
+    await readStream(
+      reply,
+      {
+        message: data => this.#inbox.take(data, sink),
+        read: () => {
+          this.#heard()
+          if (!this.#inbox.pending.has(id)) this.#endSoon(exchange)
+        },
+        skipped: bytes => {
+          this.#options.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
+          // That was its answer: nothing else is that long.
+          this.#fail(id, new Fault('too-large', 'The answer of the server is longer than the limit'))
+        },
       },
-      skipped: bytes => {
-        this.#options.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
-        // That was its answer: nothing else is that long.
-        this.#fail(id, new Fault('too-large', 'The answer of the server is longer than the limit'))
-      },
-    })
+      this.#bounds,
+    )
   }
 
   /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
@@ -207,7 +212,7 @@ export class HttpCaller implements Conversation {
   /** A status or content type that carries no answer, unless its body is the JSON-RPC answer all the same. */
   async #refused({ id, sink }: Exchange, reply: InboundReply): Promise<void> {
     const { status } = reply
-    const body = await refusalOf(reply)
+    const body = await refusalOf(reply, this.#bounds)
     const isAnswer = body !== undefined && !(status === BAD_REQUEST && wantsSession(body))
     if (isAnswer) this.#inbox.take(body, sink)
     this.#fail(id, statusFault(status))
