@@ -14,6 +14,7 @@ import { Fleet } from './fleet.js'
 import type { HttpFace } from './front-http.js'
 import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
+import { KnownFiles } from './known-servers.js'
 import type { ConfigStatus } from './reload.js'
 import { createLazySealer } from './sealer.js'
 import { stateDir } from './state-key.js'
@@ -27,7 +28,10 @@ export interface ProxyOptions {
   readonly isAlone?: boolean
   /** How long lists wait for servers that are still starting, in milliseconds. */
   readonly listWaitMs?: number
-  /** The folder for what should outlive this process; that of the user if absent. */
+  /**
+   * The folder for what should outlive this process. If it is absent, states of clients outlive it in that of the user, and what
+   * servers list is not remembered.
+   */
   readonly stateDir?: string
   /** Where the configuration comes from, for the status. */
   readonly configStatus?: () => ConfigStatus | undefined
@@ -76,7 +80,12 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
   const dialer = createDialer(fleet.configOf, { clock, log, children, bounds })
+  const known =
+    options.stateDir === undefined || !config.knownServers
+      ? undefined
+      : new KnownFiles({ stateDir: options.stateDir, configOf: fleet.configOf, clock, log })
   const router = new Router({
+    known,
     servers: fleet.servers,
     showingOf: fleet.showingOf,
     isAlone,
@@ -151,6 +160,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       router.closing()
       await Promise.all(faces.map(face => face.close()))
       await router.close()
+      await known?.close()
       await dialer.close()
       await audit.close()
     },

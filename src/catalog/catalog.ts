@@ -8,6 +8,7 @@ import type { ListName } from '../model/listing.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { contributionOf, createSlice, isSame, isStale, looksSame, NOTHING, type Slice } from './freshness.js'
+import type { Known, KnownServers } from './known.js'
 import { type Merged, mergeParts } from './merge.js'
 import { AS_IT_IS, type Showing } from './options.js'
 import { cutPage } from './page.js'
@@ -28,6 +29,8 @@ export interface CatalogOptions {
   /** The one server of a proxy that has no other is shown as it is. */
   readonly isAlone: boolean
   readonly showingOf: (server: Server) => Showing
+  /** What is remembered of servers; undefined if nothing is. */
+  readonly known?: KnownServers | undefined
 }
 
 /** A page, which version of the merged list it was cut from, and how long that may be kept. */
@@ -87,7 +90,8 @@ export class Catalog {
       this.#away.delete(server)
       for (const list of LIST_NAMES) slices[list].burst?.cancel()
     }
-    for (const server of successors.keys()) this.wentAway(server)
+    // One that is known is not away: it only has not been called yet.
+    for (const server of successors.keys()) if (server.facts === undefined) this.wentAway(server)
     this.#merged.clear()
     for (const [list, merged] of before) {
       if (looksSame(itemsOf(merged), itemsOf(this.merged(list)))) continue
@@ -113,8 +117,10 @@ export class Catalog {
         const known = slicesBefore.get(server)
         const predecessor = successors.get(server)
         const inherited = predecessor && slicesBefore.get(predecessor)
-        if (known === undefined)
-          return [server, inheritedSlices(inherited, view, this.#options.clock.nowMs())]
+        if (known === undefined) {
+          const nowMs = this.#options.clock.nowMs()
+          return [server, this.#recalled(server, view) ?? inheritedSlices(inherited, view, nowMs)]
+        }
         if (view !== viewsBefore.get(server)) showAnew(known, view)
         return [server, known]
       }),
@@ -133,6 +139,35 @@ export class Catalog {
     const view = this.#viewsByOptions.get(server)
     if (view === undefined) throw new Fault('internal', `Server ${server.name} is not in the catalogue`)
     return view
+  }
+
+  /** What a server listed when it last ran: shown until it is read, which need not start it. */
+  #recalled(server: Server, view: ServerView): Slices | undefined {
+    const known = this.#options.known?.recall(server.options)
+    if (known === undefined) return undefined
+    server.recall(known.facts)
+    const slices = createSlices()
+    const readMs = this.#options.clock.nowMs()
+    for (const list of LIST_NAMES) {
+      const items = this.#offers(server, list) ? known.lists[list] : []
+      if (items === undefined) continue
+      const walked = { items, isWhole: true }
+      slices[list].known = { walked, items: view.show(list, items), readMs, isRecalled: true }
+    }
+    return slices
+  }
+
+  /** What is to be remembered of a server; undefined while nothing is certain. */
+  #known(server: Server): Known | undefined {
+    const { facts } = server
+    if (facts === undefined) return undefined
+    const whole = LIST_NAMES.flatMap(list => {
+      const known = this.#slice(server, list)?.known
+      return known?.walked.isWhole === true && this.#offers(server, list)
+        ? [[list, known.walked.items] as const]
+        : []
+    })
+    return { facts, lists: Object.fromEntries(whole) }
   }
 
   /**
@@ -216,9 +251,12 @@ export class Catalog {
   cameBack(server: Server): void {
     this.#away.get(server)?.cancel()
     this.#away.delete(server)
+    this.#options.known?.met(server.options)
     for (const list of LIST_NAMES) {
-      if (this.#offers(server, list) && this.#slice(server, list)?.reading === undefined)
-        this.changed(server, list)
+      const slice = this.#slice(server, list)
+      // A list that it offers no longer is read too, which takes it away.
+      const isWanted = this.#offers(server, list) || (slice?.known?.items.length ?? 0) > 0
+      if (isWanted && slice?.reading === undefined) this.changed(server, list)
     }
   }
 
@@ -227,7 +265,9 @@ export class Catalog {
     if (this.#away.has(server) || !this.#slices.has(server)) return
     const timer = this.#options.clock.after(AWAY_MS, () => {
       this.#away.delete(server)
-      for (const list of LIST_NAMES) this.#drop(server, list)
+      for (const list of LIST_NAMES) {
+        if (this.#slice(server, list)?.known !== undefined) this.#drop(server, list)
+      }
     })
     this.#away.set(server, timer)
   }
@@ -247,7 +287,10 @@ export class Catalog {
         faults.push(Fault.from(thrown))
       }),
       // One that hangs has had its chance: it would hold up every list of every client.
-      isWorthWaiting: server.unansweredMs <= startupWaitMs + listWaitMs,
+      // One that was remembered is as good as any, until it is known better.
+      isWorthWaiting:
+        server.unansweredMs <= startupWaitMs + listWaitMs &&
+        this.#slice(server, list)?.known?.isRecalled !== true,
     }))
     const waits = reads.filter(({ isWorthWaiting }) => isWorthWaiting).map(({ read }) => read)
     if (waits.length > 0) await withLimit(Promise.all(waits), Math.max(listWaitMs, waitMs), clock)
@@ -278,10 +321,14 @@ export class Catalog {
       const { isWhole, why, items, cutAt } = walked
       if (cutAt !== undefined) server.bounds.hit(cutAt, { list })
       if (!isWhole) log.warn({ server: server.name, list, why, items: items.length }, 'a list is not whole')
+      slice.failingSinceMs = undefined
       this.#put(server, list, walked)
+      this.#options.known?.learnt(server.options, () => this.#known(server))
     } catch (thrown) {
       slice.isDue = true
-      if (slice.known !== undefined && clock.nowMs() - slice.known.readMs >= AWAY_MS) this.#drop(server, list)
+      slice.failingSinceMs ??= clock.nowMs()
+      const isLong = clock.nowMs() - slice.failingSinceMs >= AWAY_MS
+      if (slice.known !== undefined && isLong) this.#drop(server, list)
       throw namedFault(server, Fault.from(thrown))
     }
   }
@@ -293,11 +340,11 @@ export class Catalog {
     const { known } = slice
     const readMs = this.#options.clock.nowMs()
     if (known !== undefined && isSame(known.walked.items, walked.items)) {
-      slice.known = { ...known, walked, readMs }
+      slice.known = { ...known, walked, readMs, isRecalled: false }
       return
     }
     const items = view.show(list, walked.items)
-    slice.known = { walked, items, readMs }
+    slice.known = { walked, items, readMs, isRecalled: false }
     if (looksSame(known?.items ?? [], items)) return
     this.#isAnother(list, known === undefined)
   }
@@ -336,6 +383,8 @@ export class Catalog {
   #isFresh(server: Server, list: ListName): boolean {
     const slice = this.#slice(server, list)
     if (slice?.known === undefined || slice.isDue) return false
+    if (server.isResting) return true
+    if (slice.known.isRecalled) return false
     const capability = server.facts?.capabilities[LISTS[list].capability]
     const willTell = server.hears() && (capability === undefined || capability.listChanged)
     if (willTell && slice.known.walked.isWhole) return true
@@ -350,14 +399,16 @@ export class Catalog {
 
 const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) => items)
 
+const createSlices = (): Slices => ({
+  tools: createSlice(),
+  prompts: createSlice(),
+  resources: createSlice(),
+  templates: createSlice(),
+})
+
 /** What a new server is taken to list until it has said so: nothing, or what the one before it did. */
 const inheritedSlices = (from: Slices | undefined, view: ServerView, nowMs: number): Slices => {
-  const slices = {
-    tools: createSlice(),
-    prompts: createSlice(),
-    resources: createSlice(),
-    templates: createSlice(),
-  }
+  const slices = createSlices()
   for (const list of LIST_NAMES) {
     const known = from?.[list].known
     if (known === undefined) continue

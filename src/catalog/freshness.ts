@@ -9,6 +9,8 @@ interface Reading {
   readonly walked: Walked
   readonly items: readonly Item[]
   readonly readMs: number
+  /** It was not read, but remembered from the last time that its server ran. */
+  readonly isRecalled: boolean
 }
 
 /** One list of one server: what we know of it, and what is being done to know it better. */
@@ -16,6 +18,8 @@ export interface Slice {
   known: Reading | undefined
   /** Something happened after the last reading began: it does not count as fresh, whatever its age. */
   isDue: boolean
+  /** Since when it cannot be read. */
+  failingSinceMs: number | undefined
   reading: Promise<void> | undefined
   /** Runs until a burst of changes is over. */
   burst: Timer | undefined
@@ -25,6 +29,7 @@ export interface Slice {
 export const createSlice = (): Slice => ({
   known: undefined,
   isDue: false,
+  failingSinceMs: undefined,
   reading: undefined,
   burst: undefined,
 })

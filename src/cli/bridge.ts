@@ -100,6 +100,7 @@ export const bridge: Verb<Flags> = {
       pageSize: DEFAULTS.pageSize,
       startupWaitMs: DEFAULTS.startupWaitMs,
       drainMs: DEFAULTS.drainMs,
+      knownServers: DEFAULTS.knownServers,
       limits: DEFAULTS.limits,
       audit: undefined,
       logLevel: DEFAULTS.logLevel,

@@ -63,15 +63,23 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
 
 /** What a face is made of; asked for before the configuration is read, so that both load at the same time. */
 export const loadParts = () =>
-  Promise.all([import('../app/proxy.js'), import('../app/logger.js'), import('../app/shutdown.js')])
+  Promise.all([
+    import('../app/proxy.js'),
+    import('../app/logger.js'),
+    import('../app/shutdown.js'),
+    import('../app/state-key.js'),
+  ])
 
 const start = async ({ config, level, isAlone = false, verb, source }: Served) => {
-  const [[{ createProxy }, { createLogger }, { createShutdown }], following] = await Promise.all([
-    loadParts(),
-    source && loadFollowing(source),
-  ])
+  const [[{ createProxy }, { createLogger }, { createShutdown }, { stateDir }], following] =
+    await Promise.all([loadParts(), source && loadFollowing(source)])
   const log = await createLogger({ level, isTerminal: process.stderr.isTTY })
-  const proxy: Proxy = createProxy(config, { log, isAlone, configStatus: () => reloader?.status })
+  const proxy: Proxy = createProxy(config, {
+    log,
+    isAlone,
+    stateDir: stateDir(process.env),
+    configStatus: () => reloader?.status,
+  })
   let { drainMs } = config
   const apply = (next: ProxyConfig): ConfigDiff => {
     // What the command line says about listening holds as long as we run.

@@ -21,6 +21,7 @@ export const DEFAULTS = {
   audit: 'off',
   auditArguments: false,
   logLevel: 'info' as LogLevel,
+  knownServers: true,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,
   era: 'auto' as Era,

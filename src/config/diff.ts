@@ -49,6 +49,7 @@ const SETTINGS = {
   audit: { key: 'audit', isLive: false },
   logLevel: { key: 'log.level', isLive: true },
   stateKeys: { key: 'requestState.keys', isLive: false },
+  knownServers: { key: 'knownServers', isLive: false },
 } as const satisfies Record<
   Exclude<keyof ProxyConfig, 'servers'>,
   { readonly key: string; readonly isLive: boolean }

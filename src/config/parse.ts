@@ -94,6 +94,7 @@ const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<Pr
     limits: { ...DEFAULTS.limits, ...readLimits(items.get('limits'), values.limits, report) },
     audit: readAudit(items.get('audit'), values, around),
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
+    knownServers: values.knownServers ?? DEFAULTS.knownServers,
     stateKeys: readStateKeys(items.get('requestState'), values.requestState, around),
   }
 }

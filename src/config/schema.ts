@@ -302,6 +302,11 @@ export const settings = z.object({
     description: 'Whether that line holds the arguments of tools and prompts too.',
     default: DEFAULTS.auditArguments,
   }),
+  knownServers: flag().optional().meta({
+    description:
+      'Whether what servers said about themselves, and listed, is kept in the state folder of the user, so that they need not run to be listed.',
+    default: DEFAULTS.knownServers,
+  }),
   log: log.optional().describe('What is written to the log.'),
   limits: limits.optional().describe('How much clients and servers may make the proxy hold, or wait for.'),
   requestState: requestState

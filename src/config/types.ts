@@ -186,6 +186,8 @@ export interface ProxyConfig {
   /** Undefined if nothing is written down about calls. */
   readonly audit: AuditConfig | undefined
   readonly logLevel: LogLevel
+  /** Whether what servers said about themselves is kept on disk, so that they are known before they run. */
+  readonly knownServers: boolean
   /** Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none to make one. */
   readonly stateKeys: readonly string[]
 }

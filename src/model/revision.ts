@@ -13,3 +13,7 @@ export const NEWEST_LEGACY: LegacyRevision = '2025-11-25'
 /** Whether a version string names a revision that `initialize` may agree on; exact match, no date arithmetic. */
 export const isLegacyRevision = (version: string): version is LegacyRevision =>
   (LEGACY_REVISIONS as readonly string[]).includes(version)
+
+/** Whether a text names a published revision. */
+export const isRevision = (version: string): version is Revision =>
+  version === '2026-07-28' || isLegacyRevision(version)

@@ -1,4 +1,5 @@
 import { Catalog } from '../catalog/catalog.js'
+import type { KnownServers } from '../catalog/known.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
 import { LIST_NAMES, LISTS } from '../catalog/walk.js'
@@ -46,6 +47,8 @@ export interface RouterOptions {
   readonly startupWaitMs: number
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
+  /** What is remembered of servers; undefined if nothing is. */
+  readonly known?: KnownServers | undefined
 }
 
 /** How much is held for clients. */

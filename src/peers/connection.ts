@@ -18,7 +18,7 @@ import { type Loss, Supervisor } from './supervisor.js'
 export interface ConnectionListener {
   /** The server can be asked: for the first time or again after a loss. */
   ready(connection: Connection): void
-  /** The server is gone; calls under way have ended with a fault. */
+  /** The server is gone, and calls under way have ended with a fault; or it could not be reached. */
   lost(connection: Connection, why: Fault): void
   /** A client will use this connection from now on. */
   joined(connection: Connection, client: Client): void
@@ -284,6 +284,7 @@ export class Connection {
   #failed(why: Fault): void {
     this.#supervisor.lost(why)
     this.#context.log.warn(this.#lossFacts(why), 'could not reach a server')
+    this.#context.listener.lost(this, why)
   }
 
   #closed(attempt: Attempt, why: Fault): void {

@@ -63,6 +63,18 @@ export class Server {
     return this.#facts
   }
 
+  /** What it said about itself when it last ran, before this process; what it says by itself counts for more. */
+  recall(facts: ServerFacts): void {
+    this.#facts ??= facts
+  }
+
+  /** Whether it is known, and does not run because nobody calls it: there is nothing that it could say meanwhile. */
+  get isResting(): boolean {
+    if (!this.options.isProcess || this.#facts === undefined) return false
+    for (const { state } of this.#connections.values()) if (state.at !== 'idle') return false
+    return true
+  }
+
   /** How long the oldest attempt to reach it has been under way, in milliseconds: who comes later need not wait as long again. */
   get unansweredMs(): number {
     const nowMs = this.#context.clock.nowMs()

@@ -74,6 +74,7 @@ t.test('a server that says only what it must gets every default', async t => {
       limits: DEFAULT_LIMITS,
       audit: undefined,
       logLevel: 'info',
+      knownServers: true,
       stateKeys: [],
     },
     problems: [],
@@ -106,7 +107,7 @@ t.test('everything that can be said arrives', async t => {
       "http": true, "host": "::1", "port": 0, "allowedHosts": ["h"], "allowedOrigins": ["https://o"],
       "sse": false, "ws": false, "socket": "unix:\${HOME}/mcp.sock",
     },
-    "pageSize": 10000, "startupWait": 0, "drain": "1m",
+    "pageSize": 10000, "knownServers": false, "startupWait": 0, "drain": "1m",
     "audit": "log/audit.jsonl", "auditArguments": true, "log": { "level": "silent" },
     "requestState": { "keys": ["${KEY}"] },
     "limits": { "sessions": 5, "body": 4194304, "listBytes": "1.5 MB", "sessionIdle": "1h" },
@@ -173,6 +174,7 @@ t.test('everything that can be said arrives', async t => {
     },
     audit: { to: { file: '/etc/proxy/log/audit.jsonl' }, withArguments: true },
     logLevel: 'silent',
+    knownServers: false,
     stateKeys: [KEY],
   })
 })
@@ -758,6 +760,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     limits: DEFAULT_LIMITS,
     audit: undefined,
     logLevel: 'info',
+    knownServers: true,
     stateKeys: [],
   })
 })

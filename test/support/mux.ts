@@ -1,3 +1,4 @@
+import type { KnownServers } from '../../src/catalog/known.js'
 import type { Showing } from '../../src/catalog/options.js'
 import type { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
@@ -555,6 +556,7 @@ export interface WorldOptions {
   readonly pageSize?: number
   readonly clock?: FakeClock
   readonly log?: Logger
+  readonly known?: KnownServers
   readonly bounds?: Bounds
 }
 
@@ -580,6 +582,7 @@ export class World {
       servers: this.servers.map(server => server.options),
       showingOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
       isAlone: options.isAlone ?? false,
+      known: options.known,
       dial: dialOf(this.servers),
       clock: this.clock,
       log: options.log ?? silentLogger,

@@ -1,0 +1,162 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
+import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Known } from '../catalog/known.js'
+import { LIST_NAMES } from '../catalog/walk.js'
+import { unguessableId } from '../kernel/ids.js'
+import {
+  arrayText,
+  elementsOf,
+  type JsonText,
+  kindOf,
+  memberOf,
+  objectText,
+  readJson,
+  textMember,
+  textOf,
+  valueOf,
+} from '../kernel/json-text.js'
+import type { ListName } from '../model/listing.js'
+import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
+import { isRevision } from '../model/revision.js'
+
+/** What a file must say that it is; anything else was written by another version of this program, and is of no use. */
+const FORMAT = 1
+/** What is known of one server may take so much; of a server that lists more nothing is kept. */
+export const KNOWN_BYTES = 8 * 1024 * 1024
+/** So many servers are known; those that were met longest ago are forgotten. */
+const FILES_MAX = 500
+const OTHERS_MAY_WRITE = 0o022
+
+/** What is known of a server as it stands in a file: what the server sent is in it byte for byte. */
+export const encodeKnown = ({ facts, lists }: Known): JsonText => {
+  const { revision, capabilities, info, instructions } = facts
+  const known = LIST_NAMES.flatMap(list => {
+    const items = lists[list]
+    return items === undefined ? [] : [[list, arrayText(items)] as const]
+  })
+  return objectText([
+    ['format', textOf(FORMAT)],
+    ['revision', textOf(revision)],
+    ['capabilities', textOf(capabilities)],
+    ['info', info],
+    ...(instructions === undefined ? [] : [['instructions', textOf(instructions)] as const]),
+    ['lists', objectText(known)],
+  ])
+}
+
+/** What stands in a file; undefined for anything that is not exactly what we write. */
+export const decodeKnown = (bytes: Buffer): Known | undefined => {
+  try {
+    const text = readJson(bytes)
+    if (kindOf(text) !== 'object' || memberOf(text, 'format')?.toString() !== String(FORMAT)) return undefined
+    const facts = decodeFacts(text)
+    const lists = memberOf(text, 'lists')
+    if (facts === undefined || lists === undefined || kindOf(lists) !== 'object') return undefined
+    return { facts, lists: decodeLists(lists) }
+  } catch {
+    return undefined
+  }
+}
+
+const decodeFacts = (text: JsonText): ServerFacts | undefined => {
+  const revision = textMember(text, 'revision')
+  const capabilities = memberOf(text, 'capabilities')
+  const info = memberOf(text, 'info')
+  if (revision === undefined || !isRevision(revision) || info === undefined || capabilities === undefined)
+    return undefined
+  return {
+    revision,
+    capabilities: decodeCapabilities(valueOf(capabilities)),
+    info,
+    instructions: textMember(text, 'instructions'),
+  }
+}
+
+const decodeLists = (text: JsonText): Known['lists'] => {
+  const lists: Partial<Record<ListName, readonly JsonText[]>> = {}
+  for (const list of LIST_NAMES) {
+    const items = memberOf(text, list)
+    if (items !== undefined && kindOf(items) === 'array') lists[list] = elementsOf(items)
+  }
+  return lists
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+const decodeCapabilities = (value: unknown): ServerCapabilities => {
+  const all = isObject(value) ? value : {}
+  const listing = (name: string) => {
+    const one = all[name]
+    return isObject(one)
+      ? { listChanged: one['listChanged'] === true, subscribe: one['subscribe'] === true }
+      : undefined
+  }
+  const [tools, prompts] = [listing('tools'), listing('prompts')]
+  return {
+    tools: tools && { listChanged: tools.listChanged },
+    prompts: prompts && { listChanged: prompts.listChanged },
+    resources: listing('resources'),
+    completions: all['completions'] === true,
+    logging: all['logging'] === true,
+    tasks: all['tasks'] === true,
+  }
+}
+
+/** The folder of what is known. */
+export const knownFolder = (stateDir: string): string => join(stateDir, 'known')
+
+/** What stands in a file that only its user can write to, in a folder of the same kind; undefined for any other. */
+export const readKnown = (folder: string, print: string): Buffer | undefined => {
+  let file: number | undefined
+  try {
+    if (!isOurs(lstatSync(folder))) return undefined
+    file = openSync(join(folder, `${print}.json`), constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+    const found = fstatSync(file)
+    if (!found.isFile() || !isOurs(found) || found.size > KNOWN_BYTES) return undefined
+    const bytes = Buffer.allocUnsafe(found.size)
+    return readSync(file, bytes, 0, found.size, 0) === found.size ? bytes : undefined
+  } catch {
+    return undefined
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+const isOurs = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
+  process.platform === 'win32' || (uid === process.getuid?.() && !(mode & OTHERS_MAY_WRITE))
+
+/** Puts a file there whole or not at all, for nobody else to read. Rejects with what the file system throws. */
+export const writeKnown = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const draft = join(folder, `${print}.${unguessableId()}`)
+  try {
+    await writeFile(draft, bytes, { mode: 0o600, flag: 'wx' })
+    await rename(draft, join(folder, `${print}.json`))
+  } catch (thrown) {
+    await rm(draft, { force: true })
+    throw thrown
+  }
+  await forgetOldest(folder)
+}
+
+/** A server was met again as it is known. Rejects with what the file system throws. */
+export const touchKnown = async (folder: string, print: string): Promise<void> => {
+  const now = new Date()
+  await utimes(join(folder, `${print}.json`), now, now)
+}
+
+/** Also drafts of proxies that were killed while they wrote: they grow old and go. */
+const forgetOldest = async (folder: string): Promise<void> => {
+  const names = await readdir(folder)
+  if (names.length <= FILES_MAX) return
+  const files = await Promise.all(
+    names.map(async name => ({
+      name,
+      atMs: (await stat(join(folder, name)).catch(() => undefined))?.mtimeMs ?? 0,
+    })),
+  )
+  const oldest = files.sort((one, other) => one.atMs - other.atMs).slice(0, names.length - FILES_MAX)
+  await Promise.all(oldest.map(({ name }) => rm(join(folder, name), { force: true })))
+}

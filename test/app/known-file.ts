@@ -1,0 +1,124 @@
+import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  decodeKnown,
+  encodeKnown,
+  KNOWN_BYTES,
+  knownFolder,
+  readKnown,
+  touchKnown,
+  writeKnown,
+} from '../../src/app/known-file.js'
+import type { Known } from '../../src/catalog/known.js'
+import { rawText } from '../../src/kernel/json-text.js'
+
+const KNOWN: Known = {
+  facts: {
+    revision: '2025-11-25',
+    capabilities: {
+      tools: { listChanged: true },
+      prompts: undefined,
+      resources: { listChanged: false, subscribe: true },
+      completions: true,
+      logging: false,
+      tasks: false,
+    },
+    info: rawText('{"name":"x","n":1.0}'),
+    instructions: 'Use it.',
+  },
+  lists: {
+    tools: [rawText('{"name":"a","max":12345678901234567890,"x":1e400}'), rawText('{ "name" : "b" }')],
+    resources: [],
+  },
+}
+const isWindows = process.platform === 'win32'
+
+t.test('what a server sent is in its file byte for byte', async t => {
+  const text = encodeKnown(KNOWN).toString()
+  t.match(text, '"max":12345678901234567890,"x":1e400')
+  const read = decodeKnown(Buffer.from(text))
+  t.same(read?.facts, KNOWN.facts)
+  t.same(
+    read?.lists.tools?.map(item => item.toString()),
+    KNOWN.lists.tools?.map(item => item.toString()),
+  )
+  t.same(read?.lists.resources, [])
+  t.equal(read?.lists.prompts, undefined)
+  const { instructions: _, ...mute } = KNOWN.facts
+  t.equal(
+    decodeKnown(encodeKnown({ facts: { ...mute, instructions: undefined }, lists: {} }))?.facts.instructions,
+    undefined,
+  )
+})
+
+t.test('what is broken, or of another version, is nothing', async t => {
+  const text = encodeKnown(KNOWN).toString()
+  for (const broken of [
+    '',
+    'null',
+    '[]',
+    '{}',
+    text.slice(0, -1),
+    text.replace('"format":1', '"format":2'),
+    text.replace('"format":1', '"format":"1"'),
+    text.replace('2025-11-25', '2099-01-01'),
+    text.replace('"revision"', '"x"'),
+    text.replace('"info"', '"x"'),
+    text.replace('"capabilities"', '"x"'),
+    text.replace('"lists"', '"x"'),
+    text.replace(/"lists":.*/, '"lists":[]}'),
+  ]) {
+    t.equal(decodeKnown(Buffer.from(broken)), undefined, broken.slice(0, 40))
+  }
+  t.equal(decodeKnown(Buffer.from([0xff, 0x00])), undefined)
+  t.same(decodeKnown(Buffer.from(text.replace(/"lists":.*/, '"lists":{"tools":7}}')))?.lists, {})
+})
+
+t.test('a file is for its user only, and is believed only if nobody else could write it', async t => {
+  const folder = knownFolder(join(t.testdir(), 'state'))
+  t.equal(readKnown(folder, 'a'), undefined, 'there is none')
+  await writeKnown(folder, 'a', Buffer.from('one'))
+  await writeKnown(folder, 'a', Buffer.from('two'))
+  t.equal(readKnown(folder, 'a')?.toString(), 'two')
+  t.same(readdirSync(folder), ['a.json'], 'no draft is left')
+  if (isWindows) return
+  t.equal(statSync(join(folder, 'a.json')).mode & 0o777, 0o600)
+  t.equal(statSync(folder).mode & 0o777, 0o700)
+  symlinkSync(join(folder, 'a.json'), join(folder, 'link.json'))
+  t.equal(readKnown(folder, 'link'), undefined)
+  mkdirSync(join(folder, 'dir.json'))
+  t.equal(readKnown(folder, 'dir'), undefined)
+  chmodSync(join(folder, 'a.json'), 0o620)
+  t.equal(readKnown(folder, 'a'), undefined, 'its group could write it')
+  chmodSync(join(folder, 'a.json'), 0o600)
+  chmodSync(folder, 0o777)
+  t.equal(readKnown(folder, 'a'), undefined, 'anybody could put a file there')
+  chmodSync(folder, 0o700)
+  t.equal(readKnown(folder, 'a')?.toString(), 'two')
+  writeFileSync(join(folder, 'big.json'), Buffer.alloc(KNOWN_BYTES + 1, ' '), { mode: 0o600 })
+  t.equal(readKnown(folder, 'big'), undefined)
+})
+
+t.test('of too many files those that were not met for longest are forgotten', async t => {
+  const folder = knownFolder(t.testdir())
+  await writeKnown(folder, 'first', Buffer.from('x'))
+  for (let n = 0; n < 499; n += 1) {
+    const file = join(folder, `f${n}.json`)
+    writeFileSync(file, '')
+    utimesSync(file, 1_700_000_000 + n, 1_700_000_000 + n)
+  }
+  utimesSync(join(folder, 'first.json'), 1, 1)
+  await touchKnown(folder, 'first')
+  await writeKnown(folder, 'last', Buffer.from('x'))
+  const names = readdirSync(folder)
+  t.equal(names.length, 500)
+  t.ok(['first.json', 'last.json', 'f1.json'].every(name => names.includes(name)))
+  t.notOk(names.includes('f0.json'))
+})
+
+t.test('a folder that cannot be made is told', async t => {
+  const dir = t.testdir({ file: '' })
+  await t.rejects(writeKnown(join(dir, 'file', 'known'), 'a', Buffer.from('x')), { code: 'ENOTDIR' })
+  await t.rejects(touchKnown(dir, 'none'), { code: 'ENOENT' })
+})
