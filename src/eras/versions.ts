@@ -22,7 +22,9 @@ export const isBeforeModern = (version: string): boolean =>
 
 /** Whether a header value names, perhaps among others, a version of the era without sessions, known or not. */
 export const claimsModern = (header: string | undefined): boolean =>
-  (header ?? '')
+  header !== undefined &&
+  !SUPPORTED_LEGACY.includes(header) &&
+  header
     .split(',')
     .map(one => one.trim())
     .some(one => /^\d{4}-\d{2}-\d{2}$/.test(one) && one >= OLDEST_MODERN)

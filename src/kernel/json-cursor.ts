@@ -92,10 +92,20 @@ export class JsonCursor {
 /** The meaning of a JSON string with escapes in it. */
 export const decodeString = (text: Buffer): string => String(JSON.parse(text.toString()))
 
+/** Strings up to this length are looked through byte by byte. */
+const SHORT_BYTES = 32
+
 /** Behind the closing quote of the string that starts at `i`. */
 function skipString(text: Buffer, i: number): number {
+  // Most keys and names end soon: a loop of ours finds that before a native search has begun.
+  for (const end = Math.min(i + SHORT_BYTES, text.length); ++i < end; ) {
+    const byte = text[i]
+    if (byte === QUOTE) return i + 1
+    if (byte === BACKSLASH) break
+  }
+  i--
   for (;;) {
-    // Native search: as fast as a loop of ours for a few bytes, a hundred times faster for long strings.
+    // Native search: a hundred times faster for long strings.
     const quote = text.indexOf(QUOTE, i + 1)
     if (quote < 0) return text.length
     if (text[quote - 1] !== BACKSLASH) return quote + 1

@@ -10,7 +10,7 @@ import type { Connection } from '../peers/connection.js'
 import { abilityFor, hasAbility, incapable } from './abilities.js'
 import type { CallTable } from './call-table.js'
 import { mayNeedInput } from './digests.js'
-import { followingTasks } from './following-tasks.js'
+import { callFollowing } from './following-tasks.js'
 import type { HeldRoots } from './held-roots.js'
 import { withoutContext } from './include-context.js'
 import { planAsIs, planRound, retryParams } from './input-rounds.js'
@@ -19,7 +19,8 @@ import { type Evidence, originOf } from './origin.js'
 import { PassedAsk } from './passed-ask.js'
 import { relayedInput } from './relayed-input.js'
 import type { RequestStates } from './request-states.js'
-import { ROUND_LIMITS, RoundDriver } from './round-driver.js'
+import { ROUND_LIMITS, RoundDriver, type Undertaker } from './round-driver.js'
+import type { TaskOptions } from './task-driver.js'
 import { relatedTask, withoutTask } from './task-state.js'
 import type { UrlVisits } from './url-visits.js'
 
@@ -105,34 +106,45 @@ export class Asks {
   /** Makes the request of a live call at its server, in such a way that its client can answer questions there. */
   undertake(live: LiveCall, link: Downlink, request: Request): Undertaking {
     const { client } = live.call
-    const { clock, isShared } = this.#context
-    const { server } = live.connection
-    const asking = {
-      server: server.name,
-      clock,
-      ask: (ask: Ask) => this.#askFor(live, ask),
-      elicitationComplete: (elicitationId: string) =>
-        live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
-    }
-    const { revision, capabilities } = client
-    const about = { ...asking, revision, capabilities, isShared: isShared(), newElicitationId: randomUUID }
-    const isAsked = client.asking === 'pushed'
-    const following = followingTasks(link, {
-      ...asking,
-      waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
-      plan: wish =>
-        isAsked ? planRound(wish, about) : planAsIs(wish, server.name, live.call.client.capabilities),
-      stillAlive: () => live.stillAlive(),
-    })
-    if (!isAsked || link.asking === 'pushed' || !mayNeedInput(request.method))
-      return following.call(request, live)
+    // Few calls become tasks: what following one takes is made when one does.
+    const taskOptions = (): TaskOptions => this.#taskOptions(live)
+    if (client.asking !== 'pushed' || link.asking === 'pushed' || !mayNeedInput(request.method))
+      return callFollowing(link, request, live, taskOptions)
+    const following: Undertaker = { call: (one, sink) => callFollowing(link, one, sink, taskOptions) }
     const driver = new RoundDriver(following, firstOf(request), live, {
-      ...about,
+      ...this.#askingIn(live),
       isSequential: false,
       limits: ROUND_LIMITS,
     })
     driver.start()
     return driver
+  }
+
+  #askingIn(live: LiveCall) {
+    const { clock, isShared } = this.#context
+    const { revision, capabilities } = live.call.client
+    return {
+      server: live.connection.server.name,
+      clock,
+      ask: (ask: Ask) => this.#askFor(live, ask),
+      elicitationComplete: (elicitationId: string) =>
+        live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
+      revision,
+      capabilities,
+      isShared: isShared(),
+      newElicitationId: randomUUID,
+    }
+  }
+
+  #taskOptions(live: LiveCall): TaskOptions {
+    const about = this.#askingIn(live)
+    const isAsked = live.call.client.asking === 'pushed'
+    return {
+      ...about,
+      waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
+      plan: wish => (isAsked ? planRound(wish, about) : planAsIs(wish, about.server, about.capabilities)),
+      stillAlive: () => live.stillAlive(),
+    }
   }
 
   /** What a server returned that wants input, for a client that is asked in that way. Throws a Fault where it must not be. */

@@ -39,7 +39,7 @@ export class LiveCall implements CallSink {
   readonly errand: Errand
   readonly #context: LiveCallContext
   /** Questions of the server that belong to this call and wait for the client. */
-  readonly #asks = new Set<Ask>()
+  #asks: Set<Ask> | undefined
   #askedAtMs = 0
   #down: Undertaking | undefined
   /** Whether questions come back in the server's answers, so that the client is asked by us. */
@@ -101,12 +101,13 @@ export class LiveCall implements CallSink {
 
   /** The server asks something in the course of this call: a person may take long, so silence does not count. */
   asking(ask: Ask): void {
+    this.#asks ??= new Set()
     if (this.#asks.size === 0) this.#askedAtMs = this.#context.nowMs()
     this.#asks.add(ask)
   }
 
   answered(ask: Ask): void {
-    if (!this.#asks.delete(ask)) return
+    if (this.#asks?.delete(ask) !== true) return
     if (this.#asks.size === 0 && this.#isPatient) this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
     this.stillAlive()
   }
@@ -118,7 +119,7 @@ export class LiveCall implements CallSink {
 
   /** Ends the call if it took too long; told now and then. */
   checkTime(nowMs: number): void {
-    const isWaiting = this.#asks.size > 0
+    const isWaiting = this.#asks !== undefined && this.#asks.size > 0
     const isIdle = nowMs >= this.#idleAtMs && !isWaiting
     const isTooLong = nowMs >= this.#totalAtMs && !(isWaiting && this.#isPatient)
     if (this.#isOver || (!isIdle && !isTooLong)) return
@@ -196,6 +197,7 @@ export class LiveCall implements CallSink {
   /** A question outlives neither its call nor its answer: the client is told to stop, the server gets an error. */
   #close(): void {
     this.#context.forget(this)
+    if (this.#asks === undefined) return
     for (const ask of this.#asks) {
       ask.onWithdrawn?.('the request that it belongs to is over')
       ask.answer(failed(new Fault('cancelled', 'The request that this question belongs to is over')))

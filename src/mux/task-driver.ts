@@ -35,34 +35,41 @@ export interface TaskOptions {
  * it is over, and its result is the result of the call. A task of 2025-11-25 gives its result, and asks its questions, when it
  * is asked for the result; one of the extension of 2026-07-28 (SEP-2663) returns both with its status.
  */
-export class TaskDriver implements Undertaking {
+export class TaskDriver implements Undertaking, CallSink {
   readonly #link: Pick<Downlink, 'call' | 'asking'>
   readonly #request: Request
   readonly #sink: CallSink
-  readonly #options: TaskOptions
-  /** Requests under way about the call or its task. */
-  readonly #open = new Set<DownCall>()
+  readonly #makeOptions: () => TaskOptions
+  #madeOptions: TaskOptions | undefined
+  /** Requests under way about the task. */
+  #open: Set<DownCall> | undefined
   #call: DownCall | undefined
+  #isCalled = false
   #taskId: string | undefined
   #isResultAsked = false
   #poll: Timer | undefined
   #round: QuestionRound | undefined
   #rounds = 0
   /** Keys of questions that were answered: they are unique for the life of a task, and its status may be behind. */
-  readonly #answered = new Set<string>()
-  readonly #visits: string[] = []
+  #answered: Set<string> | undefined
+  #visits: string[] | undefined
   #isOver = false
 
   constructor(
     link: Pick<Downlink, 'call' | 'asking'>,
     request: Request,
     sink: CallSink,
-    options: TaskOptions,
+    options: () => TaskOptions,
   ) {
     this.#link = link
     this.#request = request
     this.#sink = sink
-    this.#options = options
+    this.#makeOptions = options
+  }
+
+  get #options(): TaskOptions {
+    this.#madeOptions ??= this.#makeOptions()
+    return this.#madeOptions
   }
 
   /** The server's name for the task, if there is one. */
@@ -71,12 +78,12 @@ export class TaskDriver implements Undertaking {
   }
 
   isAbout(down: DownCall): boolean {
-    return this.#open.has(down)
+    return (down === this.#call && !this.#isCalled) || this.#open?.has(down) === true
   }
 
   /** Calls the tool. Throws what the link throws. */
   start(): void {
-    this.#call = this.#send({ ...this.#request, followsTasks: true }, outcome => this.#called(outcome))
+    this.#call = this.#link.call({ ...this.#request, followsTasks: true }, this)
   }
 
   /** Nobody waits any more: the server hears of it in the way of tasks, once there is one. */
@@ -90,7 +97,13 @@ export class TaskDriver implements Undertaking {
 
   // ── what the server says ──
 
-  #called(outcome: Outcome): void {
+  progress(params: JsonText): void {
+    this.#sink.progress(params)
+  }
+
+  /** How the call of the tool ended. */
+  ended(outcome: Outcome): void {
+    this.#isCalled = true
     if (outcome.kind !== 'task') {
       this.#finish(outcome)
       return
@@ -174,7 +187,8 @@ export class TaskDriver implements Undertaking {
       this.#abort(plan.words)
       return
     }
-    const questions = plan.is === 'ask' ? plan.questions.filter(({ key }) => !this.#answered.has(key)) : []
+    const questions =
+      plan.is === 'ask' ? plan.questions.filter(({ key }) => this.#answered?.has(key) !== true) : []
     if (questions.length === 0) {
       this.#pollAfter(pollMs)
       return
@@ -196,8 +210,8 @@ export class TaskDriver implements Undertaking {
           this.#abort(end.words)
           return
         }
-        this.#visits.push(...round.visits)
-        for (const { key } of questions) this.#answered.add(key)
+        this.#visits = [...(this.#visits ?? []), ...round.visits]
+        this.#answered = new Set([...(this.#answered ?? []), ...questions.map(({ key }) => key)])
         this.#update(end.responses, pollMs)
       },
     })
@@ -214,7 +228,7 @@ export class TaskDriver implements Undertaking {
 
   /** The task cannot go on without what nobody gives it. */
   #abort(words: string): void {
-    this.#visits.length = 0
+    this.#visits = undefined
     this.#cancelTask()
     this.#finish(noInput(this.#request.method, words, this.#options.server))
   }
@@ -244,13 +258,16 @@ export class TaskDriver implements Undertaking {
       progress: params => this.#sink.progress(params),
       ended: outcome => {
         under.isOver = true
-        if (under.down !== undefined) this.#open.delete(under.down)
+        if (under.down !== undefined) this.#open?.delete(under.down)
         on(outcome)
       },
     }
     const down = this.#link.call(request, sink)
     under.down = down
-    if (!under.isOver) this.#open.add(down)
+    if (!under.isOver) {
+      this.#open ??= new Set()
+      this.#open.add(down)
+    }
     return down
   }
 
@@ -268,7 +285,7 @@ export class TaskDriver implements Undertaking {
       // The connection is gone, and the task with it.
     }
     this.#options.clock.after(LINGER_MS, () => {
-      for (const down of [...this.#open]) down.cancel('nobody waits for it')
+      for (const down of [...(this.#open ?? [])]) down.cancel('nobody waits for it')
     })
   }
 
@@ -281,7 +298,7 @@ export class TaskDriver implements Undertaking {
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
     this.#close('the request that it belongs to is over')
-    if (outcome.kind === 'result') for (const id of this.#visits) this.#options.elicitationComplete(id)
+    if (outcome.kind === 'result') for (const id of this.#visits ?? []) this.#options.elicitationComplete(id)
     this.#sink.ended(outcome)
   }
 

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../wire/http.js'
@@ -10,12 +10,33 @@ const LINGER_MS = 300
 const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message } })
 
-function plainAnswer(response: ServerResponse, status: number, body: Buffer | string): void {
+/** Up to this size Node writes head and body as one piece, if the body is text; larger ones are better not copied. */
+const JOINED_BYTES = 16 * 1024
+
+type Headers = Readonly<Record<string, string>>
+
+/** Names and values in turn, which Node takes as they are; `Content-Length` with them. */
+function headOf(headers: Headers, body: Buffer | string): string[] {
+  const head: string[] = []
+  for (const name in headers) head.push(name, headers[name] ?? '')
+  head.push('Content-Length', String(Buffer.byteLength(body)))
+  return head
+}
+
+function plainAnswer(
+  response: ServerResponse,
+  status: number,
+  headers: Headers,
+  body: Buffer | string,
+): void {
   if (status === 204 || status === 304) {
-    response.writeHead(status).end()
+    response.writeHead(status, { ...headers }).end()
     return
   }
-  response.writeHead(status, { 'Content-Length': Buffer.byteLength(body) }).end(body)
+  response.writeHead(status, headOf(headers, body))
+  // As latin1 each byte is a character, and each character the same byte again.
+  if (typeof body === 'string' || body.length > JOINED_BYTES) response.end(body)
+  else response.end(body.toString('latin1'), 'latin1')
 }
 
 /** Refuses a request that never reaches a handler, in the shape of a JSON-RPC error. */
@@ -24,8 +45,7 @@ export function answerError(response: ServerResponse, status: number, message: s
     response.destroy()
     return
   }
-  response.setHeader('Content-Type', 'application/json')
-  plainAnswer(response, status, errorBody(message))
+  plainAnswer(response, status, { 'Content-Type': 'application/json' }, errorBody(message))
 }
 
 /**
@@ -46,9 +66,12 @@ export function answerAndCut(response: ServerResponse, status: number, message: 
 
 const CUT_OFF = new Error('The connection was cut')
 
+/** What is written in one turn of the event loop is one chunk of the answer; Node alone would make four pieces of each event. */
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
   readonly #unread: Unread
+  /** As latin1, for the same reason as a whole answer. */
+  #held = ''
 
   constructor(response: ServerResponse, unread: Unread) {
     this.#response = response
@@ -57,18 +80,42 @@ class ResponseStream implements HttpStream {
 
   /** Includes what waits in the socket. */
   get queuedBytes(): number {
-    return this.#response.writableLength
+    return this.#response.writableLength + this.#held.length
   }
 
   write(chunk: Buffer | string): boolean {
-    if (this.#response.writableEnded || this.#response.destroyed) return false
-    const isTaken = this.#response.write(chunk)
-    if (!isTaken) this.#unread.wrote(this.#response, chunk.length)
-    return isTaken
+    const response = this.#response
+    if (response.writableEnded || response.destroyed) return false
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    if (bytes.length > JOINED_BYTES) {
+      this.#flush()
+      return this.#put(bytes)
+    }
+    if (this.#held === '') setImmediate(this.#flush)
+    this.#held += bytes.toString('latin1')
+    if (this.#held.length > JOINED_BYTES) this.#flush()
+    return !response.writableNeedDrain
   }
 
   end(): void {
-    if (!this.#response.writableEnded) this.#response.end()
+    const response = this.#response
+    if (response.writableEnded || response.destroyed) return
+    const last = this.#held
+    this.#held = ''
+    response.end(last, 'latin1')
+  }
+
+  readonly #flush = (): void => {
+    const held = this.#held
+    this.#held = ''
+    if (held !== '' && !this.#response.writableEnded && !this.#response.destroyed) this.#put(held)
+  }
+
+  /** Writes bytes, or text that stands for them. */
+  #put(chunk: Buffer | string): boolean {
+    const isTaken = this.#response.write(chunk, 'latin1')
+    if (!isTaken) this.#unread.wrote(this.#response, chunk.length)
+    return isTaken
   }
 
   destroy(): void {
@@ -91,16 +138,19 @@ class NodeResponder implements HttpResponder {
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string = ''): void {
     if (this.#isTaken()) return
-    this.#addHeaders(headers)
-    plainAnswer(this.#response, status, body)
+    try {
+      plainAnswer(this.#response, status, headers, body)
+    } catch (error) {
+      this.#log.error({ err: error }, 'headers that are not valid were left out')
+      plainAnswer(this.#response, status, this.#valid(headers), body)
+    }
     this.#unread.wrote(this.#response, body.length)
   }
 
   stream(status: number, headers: Readonly<Record<string, string>>): HttpStream {
     const stream = new ResponseStream(this.#response, this.#unread)
     if (this.#isTaken()) return stream
-    this.#addHeaders(headers)
-    this.#response.writeHead(status)
+    this.#response.writeHead(status, this.#valid(headers))
     // The client learns at once that its stream is open, also when the first event comes in an hour.
     this.#response.flushHeaders()
     return stream
@@ -123,14 +173,18 @@ class NodeResponder implements HttpResponder {
   }
 
   /** A value with a line break would be refused by Node, and with it the whole answer. */
-  #addHeaders(headers: Readonly<Record<string, string>>): void {
+  #valid(headers: Headers): Record<string, string> {
+    const valid: Record<string, string> = {}
     for (const [name, value] of Object.entries(headers)) {
       try {
-        this.#response.setHeader(name, value)
+        validateHeaderName(name)
+        validateHeaderValue(name, value)
+        valid[name] = value
       } catch (error) {
         this.#log.error({ name, err: error }, 'a header that is not valid was left out')
       }
     }
+    return valid
   }
 }
 

@@ -50,6 +50,18 @@ interface Refusal {
 
 const nothing = (): void => undefined
 
+/** Whether a header, named in lower case, stands there more than once; names and values come in turn. */
+function comesTwice(rawHeaders: readonly string[], name: string): boolean {
+  let isThere = false
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const other = rawHeaders[at] ?? ''
+    if (other.length !== name.length || (other !== name && other.toLowerCase() !== name)) continue
+    if (isThere) return true
+    isThere = true
+  }
+  return false
+}
+
 /** All values of each header. Node keeps only the first of some that come twice; who sends two may mean the second. */
 function headersOf(request: IncomingMessage): HttpHeaders {
   const { headers, rawHeaders } = request
@@ -153,16 +165,17 @@ export class HttpFront {
   }
 
   #refusal(request: IncomingMessage): Refusal | undefined {
-    const { host: hosts = [], origin: origins = [] } = request.headersDistinct
+    const { headers, rawHeaders } = request
     // Node reads the first of two `Host` headers, a proxy in front of us perhaps the second.
-    if (hosts.length !== 1 || !hostAllowed(hosts[0], this.#hosts)) {
+    if (comesTwice(rawHeaders, 'host') || !hostAllowed(headers.host, this.#hosts)) {
       return { status: 403, message: 'Host not allowed: add it to "allowedHosts"' }
     }
-    if (origins.length > 1 || !originAllowed(origins[0], this.#origins)) {
+    const { origin } = headers
+    if (origin !== undefined && (comesTwice(rawHeaders, 'origin') || !originAllowed(origin, this.#origins))) {
       return { status: 403, message: 'Origin not allowed: add it to "allowedOrigins"' }
     }
     // Names and values in turn. Node alone would drop those above its own limit and say nothing.
-    if (request.rawHeaders.length > 2 * this.#bounds.max.headerLines) {
+    if (rawHeaders.length > 2 * this.#bounds.max.headerLines) {
       this.#bounds.hit('headerLines', { client: request.socket.remoteAddress })
       return { status: 431, message: 'Too many headers' }
     }

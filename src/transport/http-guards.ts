@@ -46,6 +46,8 @@ export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet
  */
 export function hostAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
   if (header === undefined) return false
+  // What is allowed is written as most clients write it.
+  if (allowed.has(header) && /^[^:]/.test(header)) return true
   const host = header.toLowerCase()
   return HOST.test(host) && allowed.has(host)
 }

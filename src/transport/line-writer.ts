@@ -1,8 +1,15 @@
 import type { Writable } from 'node:stream'
 
 const NEWLINE = Buffer.from('\n')
+/** Up to this size a message and its newline are written as one piece: copying them costs less than a second piece. */
+const JOINED_BYTES = 64 * 1024
+/** With so much waiting, the operating system gets it before the turn is over. */
+const FLUSH_BYTES = 256 * 1024
 
-/** Writes messages as lines; those of one tick reach the operating system in one call. */
+/**
+ * Writes messages as lines; those of one turn of the event loop reach the operating system in one call. A turn and not a tick:
+ * each message that comes in has a tick of its own, and a call of the system costs as much as all else that is done for one.
+ */
 export class LineWriter {
   readonly #stream: Writable
   #corked = false
@@ -23,12 +30,21 @@ export class LineWriter {
     if (!this.#corked) {
       this.#corked = true
       stream.cork()
-      process.nextTick(() => {
-        this.#corked = false
-        stream.uncork()
-      })
+      setImmediate(this.#flush)
     }
-    stream.write(message)
-    return stream.write(NEWLINE)
+    let isFine: boolean
+    if (message.length <= JOINED_BYTES) isFine = stream.write(Buffer.concat([message, NEWLINE]))
+    else {
+      stream.write(message)
+      isFine = stream.write(NEWLINE)
+    }
+    if (stream.writableLength >= FLUSH_BYTES) this.#flush()
+    return isFine
+  }
+
+  readonly #flush = (): void => {
+    if (!this.#corked) return
+    this.#corked = false
+    this.#stream.uncork()
   }
 }

@@ -2,6 +2,7 @@ import type { HttpHeaders } from './http.js'
 
 /** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
+  if (contentType === 'application/json') return contentType
   const [type = ''] = (contentType ?? '').split(';', 1)
   return type.trim().toLowerCase()
 }
@@ -14,19 +15,24 @@ export function mediaTypeOf(contentType: string | undefined): string {
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
   // Clients send the same few headers with every request: reading one costs as much as a whole small message.
-  const key = `${type} ${accept}`
-  let isAccepted = known.get(key)
+  let known = knownOf.get(type)
+  if (known === undefined) {
+    known = new Map()
+    knownOf.set(type, known)
+  }
+  let isAccepted = known.get(accept)
   if (isAccepted === undefined) {
     isAccepted = isAcceptedBy(accept, type)
     if (known.size >= KNOWN_MAX) known.clear()
-    if (key.length <= KNOWN_CHARS) known.set(key, isAccepted)
+    if (accept.length <= KNOWN_CHARS) known.set(accept, isAccepted)
   }
   return isAccepted
 }
 
 const KNOWN_MAX = 100
 const KNOWN_CHARS = 256
-const known = new Map<string, boolean>()
+/** By type, of which we ask for two, and then by header. */
+const knownOf = new Map<string, Map<string, boolean>>()
 
 function isAcceptedBy(accept: string, type: string): boolean {
   const ranges = withoutQuotes(accept).split(',')
