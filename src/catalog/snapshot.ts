@@ -17,6 +17,8 @@ export interface Item {
   /** The name, URI or template that clients see; unique in its merged list. */
   readonly exposed: string
   readonly text: JsonText
+  /** Whether it is a tool that lists an `outputSchema`. */
+  readonly promisesOutput: boolean
 }
 
 const KEYS = {
@@ -95,7 +97,13 @@ export class ServerView {
     const text = list === 'tools' ? this.tools.overridden(own, kept) : kept
     const exposed = list === 'tools' || list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'tools' || list === 'prompts' ? exposed : undefined
-    return { server: this.server, own, exposed, text: rewriteItem(list, text, { name, uri: this.exposeUri }) }
+    return {
+      server: this.server,
+      own,
+      exposed,
+      text: rewriteItem(list, text, { name, uri: this.exposeUri }),
+      promisesOutput: list === 'tools' && memberOf(text, 'outputSchema') !== undefined,
+    }
   }
 
   /** Says a thing about an item once, not on every refresh. */

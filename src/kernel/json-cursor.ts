@@ -20,7 +20,8 @@ export const cut = (text: JsonText, start: number, end: number): JsonText => tru
  */
 export class JsonCursor {
   readonly #text: JsonText
-  readonly #keyed: boolean
+  readonly #open: number
+  #isFirst = true
   /** The comma before the current item; meaningless for the first. */
   comma = 0
   /** The first byte of the current item: of its key in an object, of its value in an array. */
@@ -34,26 +35,33 @@ export class JsonCursor {
   /** What follows the current item and white space: a comma or the closing bracket. */
   stop = 0
 
-  /** Finds items only if the text begins with the bracket `open`. */
-  constructor(text: JsonText, open: typeof OPEN_OBJECT | typeof OPEN_ARRAY) {
+  /** Finds items only if the text has the bracket `open` at `from`, where a value begins. */
+  constructor(text: JsonText, open: typeof OPEN_OBJECT | typeof OPEN_ARRAY, from = 0) {
     this.#text = text
-    this.#keyed = open === OPEN_OBJECT
-    if (text[0] !== open) this.stop = text.length
+    this.#open = open
+    this.stop = text[from] === open ? from : text.length
   }
 
   /** Steps to the next item, if there is one. */
   next(): boolean {
     const text = this.#text
     const before = this.stop
-    if (before > 0 && text[before] !== COMMA) return false
+    const open = this.#open
+    if (!this.#isFirst && text[before] !== COMMA) return false
     const start = skipSpace(text, before + 1)
     // Nothing follows a bracket that opens but the one that closes, two later in ASCII: an empty container.
-    if (before === 0 && text[start] === (text[0] ?? 0) + 2) return false
+    if (this.#isFirst && text[start] === open + 2) return false
     if (start >= text.length) return false
+    this.#isFirst = false
     this.comma = before
     this.start = start
-    this.keyEnd = this.#keyed ? skipString(text, start) : start
-    this.valueStart = this.#keyed ? skipSpace(text, skipSpace(text, this.keyEnd) + 1) : start
+    if (open === OPEN_OBJECT) {
+      this.keyEnd = skipString(text, start)
+      this.valueStart = skipSpace(text, skipSpace(text, this.keyEnd) + 1)
+    } else {
+      this.keyEnd = start
+      this.valueStart = start
+    }
     this.end = skipValue(text, this.valueStart)
     this.stop = skipSpace(text, this.end)
     return true
@@ -62,6 +70,15 @@ export class JsonCursor {
   /** The current value. */
   get value(): JsonText {
     return cut(this.#text, this.valueStart, this.end)
+  }
+
+  /** Whether the current value is written like this, in ASCII; another spelling of the same value is not. */
+  valueIs(text: string): boolean {
+    const bytes = this.#text
+    const from = this.valueStart
+    if (this.end - from !== text.length) return false
+    for (let i = 0; i < text.length; i++) if (bytes[from + i] !== text.charCodeAt(i)) return false
+    return true
   }
 
   /** The current key, decoded. */

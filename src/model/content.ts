@@ -1,3 +1,5 @@
+import { JsonCursor } from '../kernel/json-cursor.js'
+import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json-scan.js'
 import {
   arrayText,
   elementsOf,
@@ -11,6 +13,42 @@ import {
 /** Longer texts are cut when something that is not text has to be shown as text. */
 const SHOWN_BYTES = 64 * 1024
 const ELLIPSIS = '…'
+
+/**
+ * Whether the result of a tool is nothing but texts, as most are: no revision reads another thing in it, no URI stands in it,
+ * and there is nothing to repair, to rename or to adapt. One short walk in place of several that look for all that could be.
+ */
+export const isPlain = (result: JsonText): boolean => {
+  const at = new JsonCursor(result, OPEN_OBJECT)
+  let hasContent = false
+  while (at.next()) {
+    if (at.keyIs('content')) {
+      if (hasContent || !holdsTexts(result, at.valueStart)) return false
+      hasContent = true
+    } else if (!at.keyIs('isError') || !(at.valueIs('false') || at.valueIs('true'))) return false
+  }
+  return hasContent
+}
+
+/** Whether an array of text blocks, without anything but their texts, begins at `from`. */
+const holdsTexts = (result: JsonText, from: number): boolean => {
+  if (result[from] !== OPEN_ARRAY) return false
+  const at = new JsonCursor(result, OPEN_ARRAY, from)
+  while (at.next()) if (!isText(result, at.valueStart)) return false
+  return true
+}
+
+const isText = (result: JsonText, from: number): boolean => {
+  const at = new JsonCursor(result, OPEN_OBJECT, from)
+  let hasType = false
+  let hasText = false
+  while (at.next()) {
+    if (!hasType && at.keyIs('type') && at.valueIs('"text"')) hasType = true
+    else if (!hasText && at.keyIs('text') && result[at.valueStart] === QUOTE) hasText = true
+    else return false
+  }
+  return hasType && hasText
+}
 
 /** A content block that every revision knows. */
 export const textBlock = (text: string): JsonText => textOf({ type: 'text', text })

@@ -11,6 +11,8 @@ export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
+      /** It is known to be nothing but texts (`isPlain` in content.ts): the same for all, so that nobody need look again. */
+      readonly isPlain?: boolean | undefined
       /** How long it may be kept, where the text does not say so. */
       readonly hints?: CacheHints | undefined
     }

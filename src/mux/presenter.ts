@@ -59,14 +59,19 @@ export class Presenter {
       case 'error':
         return this.#error(live, outcome)
       case 'result':
-        return this.#result(live, outcome.result)
+        return this.#result(live, outcome)
       case 'task':
       case 'fault':
         return answerOf(outcome)
     }
   }
 
-  #result({ call, connection }: LiveCall, result: JsonText): Outcome {
+  #result({ call, connection }: LiveCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
+    const { result } = outcome
+    if (outcome.isPlain === true) {
+      this.#checkOutput(call, result)
+      return outcome
+    }
     const { catalog, owners } = this.#context
     // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
@@ -83,12 +88,12 @@ export class Presenter {
 
   /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
   #checkOutput({ params }: Call, result: JsonText): void {
-    if (mayHold(result, '"structuredContent"') || memberOf(result, 'isError')?.toString('latin1') === 'true')
-      return
     const name = params && stringOf(memberOf(params, 'name'))
     const tool = name === undefined ? undefined : this.#context.catalog.find('tools', name)
-    if (name === undefined || tool === undefined || !mayHold(tool.text, '"outputSchema"')) return
-    if (memberOf(tool.text, 'outputSchema') !== undefined) this.#context.catalog.breaksOutput(name)
+    if (name === undefined || tool?.promisesOutput !== true) return
+    if (mayHold(result, '"structuredContent"') || memberOf(result, 'isError')?.toString('latin1') === 'true')
+      return
+    this.#context.catalog.breaksOutput(name)
   }
 
   #error(live: LiveCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {

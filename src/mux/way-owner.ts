@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Owned, Owners } from '../catalog/owners.js'
 import { Fault } from '../kernel/faults.js'
-import { at, type JsonText, stringOf, textOf, withAt } from '../kernel/json-text.js'
+import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../kernel/json-text.js'
 import type { Call, Downlink, Request } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
@@ -223,11 +223,15 @@ const refPath = (call: Call): readonly string[] =>
 
 /** A text that a request must have; throws a Fault `invalid-params` without it. */
 const textAt = (call: Call, ...path: readonly string[]): string => {
-  const text = call.params && stringOf(at(call.params, ...path))
+  const text = call.params && textOfName(call.params, path)
   if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
   return text
 }
 
 /** The request's params with the server's own name in them; the same reference if that is the client's too. */
 const renamed = (params: JsonText | undefined, path: readonly string[], own: string): JsonText | undefined =>
-  params === undefined || stringOf(at(params, ...path)) === own ? params : withAt(params, path, textOf(own))
+  params === undefined || textOfName(params, path) === own ? params : withAt(params, path, textOf(own))
+
+/** Most names stand at the top. */
+const textOfName = (params: JsonText, path: readonly string[]): string | undefined =>
+  path.length === 1 ? textMember(params, path[0] ?? '') : stringOf(at(params, ...path))

@@ -1,5 +1,6 @@
 import { type JsonText, kindOf, stringOf } from '../kernel/json-text.js'
 import type { CallSink } from '../model/links.js'
+import { smallInteger } from '../wire/jsonrpc.js'
 
 /** An id of ours: a number of the conversation, or a text of whoever must not be mixed up with any number. */
 export type OwnId = number | string
@@ -68,6 +69,8 @@ export class Pending {
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined) return undefined
+  const integer = smallInteger(text)
+  if (integer !== undefined && integer > 0) return integer
   const string = kindOf(text) === 'string' ? stringOf(text) : undefined
   const digits = string ?? text.toString('latin1')
   return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : string

@@ -10,8 +10,9 @@ const MAX_UTF8_BYTES = 4
 function mayBeMessage(line: Buffer): boolean {
   // Some programs write a byte order mark in front of each line.
   const isMarked = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf
-  const first = (isMarked ? line.subarray(3) : line).find(byte => byte !== 0x20 && byte !== 0x09)
-  return first === 0x7b || first === 0x5b
+  let at = isMarked ? 3 : 0
+  while (line[at] === 0x20 || line[at] === 0x09) at += 1
+  return line[at] === 0x7b || line[at] === 0x5b
 }
 
 /** Finds the messages in what a child writes to stdout; other lines are counted, and the first is logged. */

@@ -45,7 +45,13 @@ export function readBody(
       chunks.push(chunk)
     }
   }
-  const onEnd = () => finish({ is: 'whole', body: Buffer.concat(chunks, bytes) })
+  const onEnd = () => {
+    const [only] = chunks
+    finish({
+      is: 'whole',
+      body: only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks, bytes),
+    })
+  }
   const onClose = () => finish({ is: 'gone' })
   request.on('data', onData).on('end', onEnd).on('close', onClose)
 }

@@ -89,6 +89,7 @@ const invalid = (why: string): Malformed => ({
 /** The top level of one object; the first of repeated members stays, and makes it no message. */
 interface Frame {
   jsonrpc: JsonText | undefined
+  isVersion2: boolean
   /** As it came, whatever it is. */
   rawId: JsonText | undefined
   method: JsonText | undefined
@@ -104,6 +105,7 @@ interface Frame {
 function frameOf(text: JsonText): Frame {
   const frame: Frame = {
     jsonrpc: undefined,
+    isVersion2: false,
     rawId: undefined,
     method: undefined,
     params: undefined,
@@ -118,8 +120,10 @@ function frameOf(text: JsonText): Frame {
     for (const key of ENVELOPE) {
       if (!at.keyIs(key)) continue
       const slot = key === 'id' ? 'rawId' : key
-      if (frame[slot] === undefined) frame[slot] = at.value
-      else {
+      if (frame[slot] === undefined) {
+        frame[slot] = at.value
+        if (key === 'jsonrpc') frame.isVersion2 = at.valueIs('"2.0"') || stringOf(at.value) === '2.0'
+      } else {
         frame.repeated ??= key
         frame.isIdRepeated ||= key === 'id'
       }
@@ -134,7 +138,7 @@ function frameOf(text: JsonText): Frame {
 /** The message that a frame is, or why it is none. */
 function messageOf(frame: Frame): Message | string {
   if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`
-  if (stringOf(frame.jsonrpc) !== '2.0') return 'The member jsonrpc must be "2.0"'
+  if (!frame.isVersion2) return 'The member jsonrpc must be "2.0"'
   return frame.method === undefined ? answerOf(frame) : askOf(frame)
 }
 

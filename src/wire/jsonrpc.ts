@@ -20,12 +20,12 @@ const CLOSE = Buffer.from('}')
 
 /** Writes a request under an id that we minted, on one line without its newline. */
 export function encodeRequest(id: number | string, method: string, params: JsonText | undefined): Buffer {
-  return encodeAsk(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}`, params)
+  return encodeAsk(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)}`, params)
 }
 
 /** Writes a notification, on one line without its newline. */
 export function encodeNotice(method: string, params: JsonText | undefined): Buffer {
-  return encodeAsk(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, params)
+  return encodeAsk(`{"jsonrpc":"2.0","method":${quoted(method)}`, params)
 }
 
 /** Writes the answer to the request that came with `id`, on one line without its newline. */
@@ -40,16 +40,40 @@ export function encodeRefusal(id: JsonText | undefined, error: JsonText): Buffer
     : Buffer.concat([WITH_ID, id, ERROR, oneLine(error), CLOSE])
 }
 
+/** Nearly all methods are such that they need no escapes. */
+const quoted = (method: string): string =>
+  /^[a-z/_]+$/i.test(method) ? `"${method}"` : JSON.stringify(method)
+
 function encodeAsk(head: string, params: JsonText | undefined): Buffer {
-  return params === undefined
-    ? Buffer.from(`${head}}`)
-    : Buffer.concat([Buffer.from(`${head},"params":`), oneLine(params), CLOSE])
+  if (params === undefined) return Buffer.from(`${head}}`)
+  const start = `${head},"params":`
+  const line = oneLine(params)
+  const most = start.length * 3 + line.length + 1
+  const frame = Buffer.allocUnsafe(most)
+  const from = frame.write(start)
+  frame.set(line, from)
+  frame[from + line.length] = 0x7d
+  return frame.subarray(0, from + line.length + 1)
 }
 
 /** Whether a text may be the id of a request: a string, or a number that is an integer in any spelling. */
 export function isId(text: JsonText): boolean {
+  if (smallInteger(text) !== undefined) return true
   const kind = kindOf(text)
   return kind === 'string' || (kind === 'number' && integerKey(text.toString('latin1')) !== undefined)
+}
+
+/** What an integer without sign and leading zero means, as most ids are written; undefined for any other text. */
+export function smallInteger(text: JsonText): number | undefined {
+  const { length } = text
+  if (length === 0 || length > 15 || (text[0] === 0x30 && length > 1)) return undefined
+  let value = 0
+  for (let i = 0; i < length; i++) {
+    const digit = (text[i] ?? 0) - 0x30
+    if (digit < 0 || digit > 9) return undefined
+    value = value * 10 + digit
+  }
+  return value
 }
 
 /**
@@ -57,6 +81,8 @@ export function isId(text: JsonText): boolean {
  * `1` and `"1"` have not, nor have integers that a double cannot tell apart. Only for what `isId` accepts.
  */
 export function idKey(id: JsonText): string {
+  const integer = smallInteger(id)
+  if (integer !== undefined) return String(integer)
   const string = stringOf(id)
   if (string !== undefined) return `"${string}`
   const text = id.toString('latin1')

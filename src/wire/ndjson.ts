@@ -84,5 +84,9 @@ export class LineSplitter {
 }
 
 function isBlank(line: Buffer): boolean {
-  return line.every(byte => byte === SPACE || byte === TAB || byte === CR)
+  for (let i = 0; i < line.length; i++) {
+    const byte = line[i]
+    if (byte !== SPACE && byte !== TAB && byte !== CR) return false
+  }
+  return true
 }

@@ -14,7 +14,15 @@ const part = (
   return {
     index,
     alias,
-    items: items.map(([own, exposed]): Item => ({ server, own, exposed, text: textOf({ name: exposed }) })),
+    items: items.map(
+      ([own, exposed]): Item => ({
+        server,
+        own,
+        exposed,
+        text: textOf({ name: exposed }),
+        promisesOutput: false,
+      }),
+    ),
   }
 }
 

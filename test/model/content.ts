@@ -1,6 +1,10 @@
 import t from 'tap'
+import { repairResult } from '../../src/catalog/repair.js'
+import { rewriteUris } from '../../src/catalog/rewrite.js'
+import { projectResult } from '../../src/eras/legacy/project.js'
 import { type JsonText, readJson } from '../../src/kernel/json-text.js'
-import { shownJson, textBlock, withReadableContent } from '../../src/model/content.js'
+import { isPlain, shownJson, textBlock, withReadableContent } from '../../src/model/content.js'
+import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
@@ -45,4 +49,49 @@ t.test('a result that has content keeps it by reference', async t => {
     const result = json(text)
     t.equal(withReadableContent(result), result)
   }
+})
+
+const PLAIN = [
+  '{"content":[]}',
+  '{"content":[{"type":"text","text":"a"}]}',
+  '{ "isError" : true , "content" : [ { "text" : "a \\" ] } uri \\u0075ri" , "type" : "text" } , {"type":"text","text":""} ] }',
+  '{"\\u0063ontent":[{"type":"text","text":"\\"structuredContent\\":1"}],"isError":false}',
+]
+
+t.test('a result of texts is known for what it is, and nobody would change a byte of it', async t => {
+  for (const text of PLAIN) {
+    const result = json(text)
+    t.equal(isPlain(result), true, text)
+    t.equal(repairResult('tools/call', result, '2025-11-25'), result)
+    t.equal(
+      rewriteUris('tools/call', result, () => 'x+y'),
+      result,
+    )
+    for (const revision of LEGACY_REVISIONS) t.equal(projectResult(revision, 'tools/call', result), result)
+  }
+})
+
+t.test('whatever else stands in a result is looked at', async t => {
+  const others = [
+    '{}',
+    '[]',
+    '{"content":{}}',
+    '{"content":[{"type":"text","text":"a"}],"content":[]}',
+    '{"content":[{"type":"text"}]}',
+    '{"content":[{"text":"a"}]}',
+    '{"content":[{"type":"text","text":1}]}',
+    '{"content":[{"type":"text","type":"text","text":"a"}]}',
+    '{"content":[{"type":"text","text":"a","text":"b"}]}',
+    '{"content":[{"type":"text","text":"a","_meta":{}}]}',
+    '{"content":[{"type":"image","data":"","mimeType":"a/b"}]}',
+    '{"content":["a"]}',
+    '{"content":[null]}',
+    '{"content":[[]]}',
+    '{"content":[],"isError":null}',
+    '{"content":[],"_meta":{}}',
+    '{"content":[],"structuredContent":{}}',
+    '{"content":[],"task":{}}',
+    '{"content":[],"resultType":"complete"}',
+  ]
+  for (const text of others) t.equal(isPlain(json(text)), false, text)
 })

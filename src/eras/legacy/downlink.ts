@@ -10,6 +10,7 @@ import {
   withMember,
 } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
+import { isPlain } from '../../model/content.js'
 import { errorText, RPC_CODES } from '../../model/fault-table.js'
 import type {
   Ask,
@@ -143,6 +144,9 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       return { kind: 'error', error: repairError(outcome.error, server), revision: this.#revision, server }
     }
     if (outcome.kind !== 'result') return outcome
+    if (method === 'tools/call' && isPlain(outcome.result)) {
+      return { kind: 'result', result: outcome.result, isPlain: true }
+    }
     if (method === 'tools/call' && isTask(outcome.result)) return { kind: 'task', result: outcome.result }
     if (kindOf(outcome.result) === 'object') return outcome
     if (EMPTY_RESULTS.has(method)) return resulted(EMPTY)

@@ -6,7 +6,13 @@ import type { Principal } from '../../model/peer.js'
 import type { HostOptions, Outlet } from '../../rpc/host.js'
 import { SessionRoom } from '../../rpc/session-room.js'
 import type { HttpResponder } from '../../wire/http.js'
-import { EventStream, type LiveStream, PostStream, type StreamContext } from './http-streams.js'
+import {
+  EventStream,
+  type LiveStream,
+  PostStream,
+  type PostStreamEvents,
+  type StreamContext,
+} from './http-streams.js'
 import { Replay, ReplayTotal, replayLimits } from './replay.js'
 import { LegacyUplink } from './uplink.js'
 
@@ -41,7 +47,10 @@ export class HttpSession implements Outlet {
   readonly #streams = new Map<number, EventStream>()
   #standalone: EventStream | undefined
   #isResting = false
-  #posts = 0
+  #postCount = 0
+  /** What answers to POSTs need of us, the same for all: with events and without. */
+  readonly #posts: PostStreamEvents
+  readonly #jsonPosts: PostStreamEvents
   /** Notifications and questions that wait for a standalone stream, in order. */
   #waiting: Waiting[] = []
 
@@ -58,6 +67,21 @@ export class HttpSession implements Outlet {
       isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
       live,
     }
+    const headers = { 'mcp-session-id': this.id }
+    const none = {}
+    this.#posts = {
+      // A client that was refused must not keep the id of a session that does not exist.
+      headers: () => (this.uplink.isKnown ? headers : none),
+      streaming: stream => {
+        this.#streams.set(stream.number, stream)
+        this.#forgetEnded()
+      },
+      elsewhere: undefined,
+    }
+    this.#jsonPosts = {
+      ...this.#posts,
+      elsewhere: (frame, mayDrop) => this.tell(frame, mayDrop === true ? LOG_MESSAGE : ''),
+    }
   }
 
   /** Whether nobody is connected and nothing is under way: such a session may be forgotten when room is needed. */
@@ -67,7 +91,7 @@ export class HttpSession implements Outlet {
 
   /** Whether its client seems to be gone for good: it was away for long, or has asked for nothing since it came. */
   isAbandoned(nowMs: number): boolean {
-    return this.isIdle && this.lastUsedMs <= nowMs - (this.#posts > 1 ? REST_MS : UNUSED_MS)
+    return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? REST_MS : UNUSED_MS)
   }
 
   /** Why no more requests are taken, if there are too many streams. */
@@ -93,19 +117,8 @@ export class HttpSession implements Outlet {
 
   /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
-    this.#posts += 1
-    return new PostStream(responder, this.context, {
-      // A client that was refused must not keep the id of a session that does not exist.
-      headers: () => (this.uplink.isKnown ? { 'mcp-session-id': this.id } : {}),
-      streaming: stream => {
-        this.#streams.set(stream.number, stream)
-        this.#forgetEnded()
-      },
-      elsewhere:
-        takes === 'json'
-          ? (frame, mayDrop) => this.tell(frame, mayDrop === true ? LOG_MESSAGE : '')
-          : undefined,
-    })
+    this.#postCount += 1
+    return new PostStream(responder, this.context, takes === 'json' ? this.#jsonPosts : this.#posts)
   }
 
   /** Opens the standalone stream; a newer one takes the older one's place. */

@@ -99,7 +99,12 @@ export class InboundCall implements Call {
   #frame(outcome: Answer): Buffer {
     switch (outcome.kind) {
       case 'result':
-        return encodeReply(this.#id, projectOnce(this.#session.revision, this.method, outcome.result))
+        return encodeReply(
+          this.#id,
+          outcome.isPlain === true
+            ? outcome.result
+            : projectOnce(this.#session.revision, this.method, outcome.result),
+        )
       case 'error':
         return encodeRefusal(this.#id, this.#projected(outcome))
       case 'fault':

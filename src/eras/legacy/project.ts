@@ -1,4 +1,6 @@
+import { JsonCursor } from '../../kernel/json-cursor.js'
 import { editMember, mayHold, withoutKeys } from '../../kernel/json-edit.js'
+import { OPEN_OBJECT } from '../../kernel/json-scan.js'
 import {
   type JsonText,
   kindOf,
@@ -85,13 +87,22 @@ const projectStructure = (revision: LegacyRevision, result: JsonText, wrapped: b
   return withMember(readable, 'structuredContent', objectText([['result', structure]]))
 }
 
+/** What of a request not every server knows. */
+const REQUEST_MEMBERS = ['_meta', 'task', 'context']
+
+const holdsAny = (object: JsonText, keys: readonly string[]): boolean => {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) for (const key of keys) if (at.keyIs(key)) return true
+  return false
+}
+
 /** Params for a server of `revision`, without what only newer servers know. */
 export const projectRequest = (
   revision: LegacyRevision,
   method: string,
   params: JsonText | undefined,
 ): JsonText | undefined => {
-  if (params === undefined || kindOf(params) !== 'object') return params
+  if (params === undefined || !holdsAny(params, REQUEST_MEMBERS)) return params
   const known = projectRequestMeta(revision, params)
   const strips = [
     ...(revision < '2025-06-18' && method === 'completion/complete' ? ['context'] : []),
