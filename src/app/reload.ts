@@ -86,7 +86,8 @@ export class Reloader {
           'the configuration cannot be watched; it is looked at now and then, and on SIGHUP',
         ),
     })
-    this.#want('look')
+    // Not before it is watched: what happened between the two would not be heard of.
+    void this.#watch.ready.then(() => this.#want('look'))
   }
 
   /** Reads the file again, whether it has changed or not: variables may have. */

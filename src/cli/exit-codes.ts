@@ -9,7 +9,7 @@ export const EXIT = {
 
 /** The same for people, as the help shows it; codes of signals are those of shells (128 and the signal's number). */
 export const EXIT_TABLE = `Exit codes:
-  0    done; serve, stdio and bridge also after SIGINT, SIGTERM or SIGHUP
+  0    done; serve, stdio and bridge also after SIGINT or SIGTERM
   1    the tool answered with an error (call), errors were found (check), or mcp-proxy itself crashed
   2    the command line is wrong
   3    the configuration cannot be used

@@ -14,6 +14,8 @@ export interface FileWatchOptions {
 
 /** A file that is watched until this is closed. */
 export interface FileWatch {
+  /** Resolves when whatever happens from then on is heard of. Never rejects. */
+  readonly ready: Promise<void>
   close(): void
 }
 
@@ -37,6 +39,7 @@ const LINKS_MAX = 40
 export const watchFile = (file: string, options: FileWatchOptions): FileWatch => new Watching(file, options)
 
 class Watching implements FileWatch {
+  readonly ready: Promise<void>
   readonly #file: string
   readonly #options: FileWatchOptions
   readonly #folders = new Map<string, Folder>()
@@ -54,7 +57,7 @@ class Watching implements FileWatch {
     this.#options = options
     this.#seen = identityOf(this.#file)
     this.#look = options.clock.every(LOOK_MS, () => void this.#lookAgain())
-    void this.#arm()
+    this.ready = this.#arm()
   }
 
   close(): void {

@@ -46,6 +46,27 @@ t.test('what is under way is waited for before anything is closed, unless a seco
   t.same(done, ['left with 143', 'drained', 'closed'])
 })
 
+t.test('a hang-up may mean something else than the end, but not twice the end', async t => {
+  const heard: string[] = []
+  let isTaken = true
+  const hungUp = () => {
+    heard.push('hung up')
+    return isTaken
+  }
+  const close = async () => void heard.push('closed')
+  const exit = (code: number) => void heard.push(`left with ${code}`)
+  const shutdown = createShutdown({ close, hungUp, log: silentLogger, codeOf, exit })
+  process.emit('SIGHUP', 'SIGHUP')
+  t.same(heard, ['hung up'])
+  isTaken = false
+  process.emit('SIGHUP', 'SIGHUP')
+  t.same(heard, ['hung up', 'hung up', 'closed'])
+  isTaken = true
+  process.emit('SIGHUP', 'SIGHUP')
+  t.same(heard.slice(3), ['left with 129'], 'who has to end does not begin anew')
+  t.equal(await shutdown.ended, 0)
+})
+
 t.test('an error that nobody caught closes all the same and ends with 1', async t => {
   const logged: object[] = []
   const log = { ...silentLogger, error: (facts: object) => void logged.push(facts) }

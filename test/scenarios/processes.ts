@@ -93,7 +93,7 @@ t.test(
   },
 )
 
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(`${signal} answers what is under way, ends the servers and exits with 0`, async t => {
     const proxy = await serve(t, { raw: rawServer() }, { drain: '100ms' })
     const client = await introduced(proxy.url)

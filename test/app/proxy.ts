@@ -1,0 +1,67 @@
+import t from 'tap'
+import { createProxy } from '../../src/app/proxy.js'
+import { parseConfig } from '../../src/config/parse.js'
+import type { ProxyConfig } from '../../src/config/types.js'
+import { isRunning, until } from '../support/processes.js'
+import { rawServer } from '../support/proxies.js'
+import { RawClient } from '../support/raw-client.js'
+
+const read = (mcpServers: object, more: object = {}): ProxyConfig => {
+  const { config } = parseConfig(JSON.stringify({ mcpServers, ...more }), 'test.json', process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  return config
+}
+
+const eager = (...args: string[]) => ({ ...rawServer(...args), start: 'eager' })
+
+t.test('a program can change the configuration of its proxy, and learns what that changed', async t => {
+  const proxy = createProxy(read({ a: eager(), b: eager() }))
+  t.teardown(() => proxy.close())
+  const { url } = await proxy.listen({ port: 0 })
+  const client = new RawClient(url)
+  await client.initialize()
+  const pidOf = (name: string) => proxy.status().servers.find(server => server.name === name)?.pids[0]
+  await until(() => pidOf('a') !== undefined && pidOf('b') !== undefined, 'both')
+  const [a, b] = [pidOf('a'), pidOf('b')]
+  const next = read({ a: eager(), c: rawServer() }, { listen: { port: 1 }, limits: { calls: 1000 } })
+  t.match(proxy.reload(next), {
+    added: ['c'],
+    removed: ['b'],
+    replaced: [],
+    settings: ['limits'],
+    needRestart: ['listen'],
+  })
+  t.match(
+    proxy.reload(next),
+    { added: [], removed: [], settings: [], needRestart: ['listen'] },
+    'still to come',
+  )
+  await until(() => !isRunning(b ?? 0), 'the end of what was removed')
+  t.equal(pidOf('a'), a)
+  t.equal((await client.call(1, 'c__echo', '{"n":1}')).last.message.result.content[0].text, '{"n":1}')
+  t.equal(proxy.status().config, undefined, 'no file is behind it')
+})
+
+t.test('what a proxy cannot serve is refused as a whole', async t => {
+  const proxy = createProxy(read({ a: rawServer() }))
+  t.teardown(() => proxy.close())
+  const config = read({ a: rawServer(), b: rawServer() })
+  const [a] = config.servers
+  if (a === undefined) throw new Error('missing')
+  t.throws(() => proxy.reload({ ...config, servers: [a, { ...a, name: 'b', prefix: 'a' }] }), {
+    code: 'invalid-params',
+  })
+  t.same(
+    proxy.status().servers.map(({ name }) => name),
+    ['a'],
+  )
+  await proxy.drain(0)
+  t.throws(() => proxy.reload(config), { code: 'unavailable' })
+})
+
+t.test('a server that stands for itself stays the only one', async t => {
+  const proxy = createProxy(read({ a: rawServer() }), { isAlone: true })
+  t.teardown(() => proxy.close())
+  t.throws(() => proxy.reload(read({ a: rawServer(), b: rawServer() })), { code: 'invalid-params' })
+  t.match(proxy.reload(read({ a: rawServer('other') })), { replaced: ['a'] })
+})

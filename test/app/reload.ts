@@ -1,0 +1,212 @@
+import { spawnSync } from 'node:child_process'
+import { unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Reloader } from '../../src/app/reload.js'
+import { type ConfigDiff, diffConfigs } from '../../src/config/diff.js'
+import { loadConfig } from '../../src/config/load.js'
+import type { ProxyConfig } from '../../src/config/types.js'
+import { Fault } from '../../src/kernel/faults.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import { FakeClock } from '../support/fake-clock.js'
+import { until } from '../support/processes.js'
+
+const ONE = { one: { command: 'x' } }
+const TWO = { ...ONE, two: { command: 'y' } }
+
+/** A reloader of a file, and what it did. Time stands still, so that only what is asked for is done. */
+class Bench {
+  readonly file: string
+  readonly reloader: Reloader
+  readonly applied: ConfigDiff[] = []
+  readonly adopted: ProxyConfig[] = []
+  readonly logged: string[] = []
+  readonly env: Record<string, string>
+  refusal: Fault | undefined
+  #config: ProxyConfig
+
+  private constructor(
+    t: Test,
+    file: string,
+    loaded: Awaited<ReturnType<typeof loadConfig>>,
+    env: Record<string, string>,
+  ) {
+    if (loaded.config === undefined) throw new Error('bad configuration')
+    this.file = file
+    this.env = env
+    this.#config = loaded.config
+    const log = (_: object, words: string): void => void this.logged.push(words)
+    this.reloader = new Reloader({
+      file,
+      loaded,
+      env,
+      apply: config => {
+        if (this.refusal !== undefined) throw this.refusal
+        const diff = diffConfigs(this.#config, config)
+        this.#config = config
+        this.applied.push(diff)
+        return diff
+      },
+      adopted: config => void this.adopted.push(config),
+      clock: new FakeClock(),
+      log: { ...silentLogger, info: log, warn: log, error: log },
+    })
+    t.teardown(() => this.reloader.close())
+  }
+
+  static async on(
+    t: Test,
+    servers: object,
+    more: object = {},
+    env: Record<string, string> = {},
+  ): Promise<Bench> {
+    const file = join(t.testdir(), 'mcp.json')
+    writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))
+    return new Bench(t, file, await loadConfig(file, env), env)
+  }
+
+  write(servers: object, more: object = {}): void {
+    writeFileSync(this.file, JSON.stringify({ mcpServers: servers, ...more }))
+  }
+
+  get last(): unknown {
+    return this.reloader.status.lastReload
+  }
+
+  /** Reads the file again, and waits until that is over. */
+  async reload(): Promise<unknown> {
+    const before = this.last
+    this.reloader.reload()
+    await until(() => this.last !== before, 'the reload')
+    return this.last
+  }
+}
+
+t.test('a good file is applied, and counted if it changed something', async t => {
+  const bench = await Bench.on(t, ONE)
+  t.match(bench.reloader.status, { file: bench.file, generation: 1, lastReload: undefined })
+  bench.write(TWO)
+  t.match(await bench.reload(), { result: 'ok', added: ['two'] })
+  t.match(bench.reloader.status, { generation: 2 })
+  t.match(await bench.reload(), { result: 'ok', added: [] })
+  t.match(bench.reloader.status, { generation: 2 })
+  t.same(bench.logged, [
+    'the configuration was reloaded',
+    'the configuration was read again, and nothing has changed',
+  ])
+  t.equal(bench.adopted.length, 2)
+})
+
+t.test(
+  'the first look says nothing if nothing has happened since the start, else it is a reload',
+  async t => {
+    const same = await Bench.on(t, ONE)
+    same.reloader.start()
+    await until(() => same.applied.length > 0, 'the first look')
+    t.same([same.last, same.logged], [undefined, []])
+    const other = await Bench.on(t, ONE)
+    other.write(TWO)
+    other.reloader.start()
+    await until(() => other.last !== undefined, 'the first look')
+    t.match(other.last, { result: 'ok', added: ['two'] })
+  },
+)
+
+t.test('a bad file is refused in the words of check, and a mended one is not', async t => {
+  const bench = await Bench.on(t, ONE)
+  writeFileSync(bench.file, '{ "mcpServers": { "one": { "command": 7 } } }')
+  const words = `${bench.file}:1:39: error: mcpServers.one.command: expected a string, found a number`
+  t.match(await bench.reload(), { result: 'refused', problems: [new RegExp(`^${words}`)] })
+  t.match(bench.logged, [new RegExp(`^${words}`), 'the configuration was not reloaded; the old one stays'])
+  t.same(bench.applied, [])
+  bench.write(ONE)
+  t.match(await bench.reload(), { result: 'ok' })
+  unlinkSync(bench.file)
+  t.match(await bench.reload(), { result: 'refused', problems: [/there is no such file/] })
+})
+
+t.test('an error that was there at the start does not stand in the way of other changes', async t => {
+  const bad = { command: 'x', env: { A: '${UNSET}' } }
+  const bench = await Bench.on(t, { ...ONE, bad })
+  bench.write({ more: { command: 'z' }, ...ONE, bad })
+  t.match(await bench.reload(), { result: 'ok', added: ['more'], removed: [] })
+  t.match(bench.logged[0], /the variable UNSET is not set/, 'but it is told')
+  bench.write({ more: { command: 'z' }, ...ONE, bad: { command: 'x' } })
+  t.match(await bench.reload(), { result: 'ok', added: ['bad'] })
+  bench.write({ more: { command: 'z' }, ...ONE, bad })
+  t.match(await bench.reload(), { result: 'refused' }, 'once it was mended it does')
+})
+
+t.test('a file with no server left is refused, and so is what the proxy cannot do', async t => {
+  const bench = await Bench.on(t, ONE)
+  bench.write({ one: { command: 'x', disabled: true } })
+  t.match(await bench.reload(), { result: 'refused', problems: [/no server would be left/] })
+  bench.write(TWO)
+  bench.refusal = new Fault('invalid-params', 'not these two')
+  t.match(await bench.reload(), { result: 'refused', problems: ['not these two'] })
+  t.equal(bench.reloader.status.generation, 1)
+})
+
+t.test('another value of a variable is a change, and is not told', async t => {
+  const bench = await Bench.on(t, { one: { command: 'x', env: { A: '${V}' } } }, {}, { V: 'secret-1' })
+  bench.env['V'] = 'secret-2'
+  t.match(await bench.reload(), { result: 'ok', replaced: ['one'] })
+  t.notMatch(JSON.stringify([bench.last, bench.logged]), 'secret')
+})
+
+t.test('what is touched without being changed is not reloaded', async t => {
+  const bench = await Bench.on(t, ONE)
+  const clock = new FakeClock()
+  const { config } = await loadConfig(bench.file, {})
+  let applied = 0
+  const reloader = new Reloader({
+    file: bench.file,
+    loaded: { config, problems: [], disabled: [] },
+    env: {},
+    apply: next => {
+      applied += 1
+      return diffConfigs(next, next)
+    },
+    clock,
+    log: silentLogger,
+  })
+  t.teardown(() => reloader.close())
+  reloader.start()
+  await until(() => applied === 1, 'the first look')
+  const resting = clock.pending
+  utimesSync(bench.file, 1, 1)
+  await until(() => clock.pending > resting, 'the event')
+  clock.advance(1000)
+  reloader.reload()
+  await until(() => applied === 2, 'the one that was asked for')
+  t.equal(applied, 2)
+})
+
+t.test('wishes that come while a file is read are one more reading', async t => {
+  const bench = await Bench.on(t, ONE)
+  for (let n = 0; n < 10; n += 1) bench.reloader.reload()
+  bench.write(TWO)
+  await until(() => bench.applied.length > 0, 'the first')
+  await until(
+    () => bench.last !== undefined && bench.applied.some(({ added }) => added.includes('two')),
+    'the second',
+  )
+  t.ok(bench.applied.length <= 2)
+})
+
+t.test('a pipe is not waited for', { skip: process.platform === 'win32' }, async t => {
+  const bench = await Bench.on(t, ONE)
+  unlinkSync(bench.file)
+  t.equal(spawnSync('mkfifo', [bench.file]).status, 0)
+  t.match(await bench.reload(), { result: 'refused', problems: [/can be read only once/] })
+})
+
+t.test('after it is closed nothing is applied', async t => {
+  const bench = await Bench.on(t, ONE)
+  bench.write(TWO)
+  bench.reloader.reload()
+  bench.reloader.close()
+  bench.reloader.reload()
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(resolve => setImmediate(resolve))
+  t.same([bench.applied, bench.last], [[], undefined])
+})
