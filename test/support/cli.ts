@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,9 +21,19 @@ export const BIN = fileURLToPath(new URL('../../bin/mcp-proxy.js', import.meta.u
 /** An entry of `mcpServers` for the tiny server. */
 export const tiny = (...args: string[]) => ({ command: process.execPath, args: [TINY, ...args] })
 
-/** Writes a configuration into a folder of the test; an object becomes `mcpServers`. */
+/** How many configurations each test has written. */
+const written = new WeakMap<Test, number>()
+
+/**
+ * Writes a configuration into a folder of the test; an object becomes `mcpServers`. Each time it is another file: those that are
+ * served are followed.
+ */
 export const configFile = (t: Test, servers: object, more: object = {}): string => {
-  const file = join(t.testdir(), 'mcp.json')
+  const count = written.get(t) ?? 0
+  written.set(t, count + 1)
+  const folder = count === 0 ? t.testdir() : join(t.testdirName, String(count))
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'mcp.json')
   writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))
   return file
 }
