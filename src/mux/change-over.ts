@@ -48,7 +48,7 @@ export const changeOver = async (change: RouterChange, parts: Parts): Promise<vo
   catalog.reload(pool.servers, { isReshown: ({ options }) => reshown.has(options), successors, ...pace })
   owners.reload()
   overview.reload(pace)
-  const users = joined.map(server => [server, userOf(successors.get(server), guests)] as const)
+  const users = joined.map(server => [server, userOf(server, successors.get(server), guests)] as const)
   const replaced = new Set(successors.values())
   const dismissals = left.map(server => {
     const connections = [...server.connections]
@@ -60,8 +60,12 @@ export const changeOver = async (change: RouterChange, parts: Parts): Promise<vo
   await Promise.all(dismissals)
 }
 
-/** On whose behalf a new server is started: of one who used the server before it, else of anybody who would have started it. */
-const userOf = (predecessor: Server | undefined, guests: Guests): Client | undefined => {
+/**
+ * On whose behalf a new server is started: of one who used the server before it, else of anybody who would have started it, which is
+ * nobody if it is known already.
+ */
+const userOf = ({ facts }: Server, predecessor: Server | undefined, guests: Guests): Client | undefined => {
   const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients])
-  return users[0] ?? (predecessor?.facts === undefined ? guests.anyone : undefined)
+  const isUnknown = facts === undefined && predecessor?.facts === undefined
+  return users[0] ?? (isUnknown ? guests.anyone : undefined)
 }

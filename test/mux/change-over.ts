@@ -1,7 +1,9 @@
 import t, { type Test } from 'tap'
+import type { KnownServers } from '../../src/catalog/known.js'
+import { textOf } from '../../src/kernel/json-text.js'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { settled } from '../support/fake-clock.js'
-import { FakeServer, resource, type Script, tool, World } from '../support/mux.js'
+import { FakeServer, resource, type Script, tool, World, type WorldOptions } from '../support/mux.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
@@ -21,8 +23,8 @@ const whenDialled = (t: Test, work: (server: FakeServer) => void): void => {
 class Changing extends World {
   readonly options = new Map<string, ServerOptions>()
 
-  constructor(scripts: Readonly<Record<string, Script>>) {
-    super(scripts)
+  constructor(scripts: Readonly<Record<string, Script>>, options: WorldOptions = {}) {
+    super(scripts, options)
     for (const { options } of this.router.pool.servers) this.options.set(options.name, options)
   }
 
@@ -312,4 +314,37 @@ t.test('nothing is kept of servers that came and went, however often', async t =
   t.equal([...world.router.pool.connections()].length, 1)
   t.equal(world.servers.flatMap(({ links }) => links).filter(link => !link.isClosed).length, 1)
   t.ok(world.clock.pending <= pending + 1)
+})
+
+t.test('servers that come and are known are listed at once, and started when they are called', async t => {
+  const fake = new FakeServer('known', { tools: [] })
+  const known: KnownServers = {
+    recall: ({ name }) =>
+      name === 'known' ? { facts: fake.facts, lists: { tools: [textOf(tool('old'))] } } : undefined,
+    met: () => undefined,
+    learnt: () => undefined,
+  }
+  const program = { options: { isProcess: true } }
+  const world = new Changing({ a: { tools: [tool('x')] } }, { known })
+  const client = await world.client()
+  t.same(await client.list('tools/list'), ['a__x'])
+  await world.pass(500, 10)
+  await world.change({ a: undefined, known: { tools: [tool('old')], ...program } })
+  await world.pass(1000, 50)
+  t.same(client.heard(TOOLS_CHANGED), [undefined])
+  t.same(await client.list('tools/list'), ['a__x', 'known__old'])
+  t.equal(world.server('known').links.length, 0)
+  await world.change({ a: undefined, known: { tools: [tool('old'), tool('new')], ...program } })
+  await world.pass(3_600_000, 60_000)
+  t.same(
+    await client.list('tools/list'),
+    ['a__x', 'known__old'],
+    'it is as it is known, however long it rests',
+  )
+  t.equal(world.server('known').links.length, 0)
+  client.call('tools/call', { name: 'known__old' })
+  await world.pass(1000, 50)
+  t.equal(world.server('known').got('tools/call').length, 1)
+  t.same(await client.list('tools/list'), ['a__x', 'known__old', 'known__new'])
+  await world.router.close()
 })
