@@ -23,7 +23,7 @@ export interface HttpFace {
   readonly port: number
   /** Sessions of all faces together. */
   readonly sessions: number
-  /** Closes connections without a request, and cuts off those who read least until no more than this waits for them. */
+  /** Lets go of what is kept for convenience, and cuts off those who read least until no more than this waits for them. */
   shed(maxBytes: number): void
   close(): Promise<void>
 }
@@ -82,7 +82,10 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
     get sessions() {
       return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
-    shed: maxBytes => listener.shed(maxBytes),
+    shed(maxBytes) {
+      http.shed()
+      listener.shed(maxBytes)
+    },
     async close() {
       http.close()
       sse?.close()

@@ -1,15 +1,21 @@
 import express from 'express'
+import type { Bounds, Pressure } from '../kernel/bounds.js'
 import type { NodeHandler } from '../transport/http-front.js'
 import type { ProxyStatus } from './status.js'
 
 /** What the pages tell about. */
 export interface PagesContext {
   readonly isDraining: () => boolean
+  readonly bounds: Pick<Bounds, 'pressure'>
   readonly status: () => ProxyStatus
 }
 
+/** How short memory must be for us to say so, and for us to serve nobody new. */
+const DEGRADED: Pressure = 2
+const UNREADY: Pressure = 4
+
 /** What is served beside the MCP endpoint; not on the message path, so that its cost does not matter there. */
-export const createPages = ({ isDraining, status }: PagesContext): NodeHandler => {
+export const createPages = ({ isDraining, bounds, status }: PagesContext): NodeHandler => {
   const app = express()
   app.disable('x-powered-by')
   // An error that nobody foresaw is told without its stack.
@@ -19,11 +25,12 @@ export const createPages = ({ isDraining, status }: PagesContext): NodeHandler =
     next()
   })
   app.get('/healthz', (_request, response) => {
-    response.json({ status: 'ok' })
+    response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ok' })
   })
   app.get('/readyz', (_request, response) => {
     if (isDraining()) response.status(503).json({ status: 'draining' })
-    else response.json({ status: 'ready' })
+    else if (bounds.pressure >= UNREADY) response.status(503).json({ status: 'overloaded' })
+    else response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ready' })
   })
   app.get('/status', (request, response) => {
     if (isFromHere(request.socket)) response.json(status())

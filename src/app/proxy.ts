@@ -15,6 +15,7 @@ import type { HttpFace } from './front-http.js'
 import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
 import { KnownFiles } from './known-servers.js'
+import { watchMemory } from './overload.js'
 import type { ConfigStatus } from './reload.js'
 import { createLazySealer } from './sealer.js'
 import { stateDir } from './state-key.js'
@@ -67,6 +68,9 @@ export interface Proxy {
 /** How long lists wait for servers that are still starting. */
 const LIST_WAIT_MS = 2000
 
+/** While memory is short only this part of what may wait for clients that do not read does. */
+const SHED_PART = 16
+
 /**
  * Makes a proxy of a resolved configuration. Nothing is started but servers that are configured to be eager; faces are
  * added with `listen` and `serveStdio`. Throws a Fault `unavailable` if the audit file cannot be written to.
@@ -102,7 +106,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     startupWaitMs: config.startupWaitMs,
     listWaitMs,
   })
-  const faces: { close(): Promise<void> }[] = []
+  const faces: { shed?(maxBytes: number): void; close(): Promise<void> }[] = []
   const gate = new Gate(router, clock, bounds)
   const startedMs = clock.nowMs()
   const { configOf } = fleet
@@ -111,6 +115,14 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     proxyStatus({ router, gate, children, configOf, bounds, clock, startedMs, configStatus })
   const reception = audit.around(gate.reception)
   const around = { reception, bounds, clock, log, isDraining: () => gate.isShut, status }
+  const overload = watchMemory({
+    bounds,
+    clock,
+    log,
+    relieve() {
+      for (const face of faces) face.shed?.(bounds.max.unread / SHED_PART)
+    },
+  })
   router.start()
   return {
     async listen(where = {}) {
@@ -157,6 +169,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     },
     async close() {
       isClosing = true
+      overload.close()
       router.closing()
       await Promise.all(faces.map(face => face.close()))
       await router.close()

@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.js'
 import { redactWords } from '../config/redact.js'
 import type { ServerConfig } from '../config/types.js'
-import type { Bounds, Hits } from '../kernel/bounds.js'
+import type { Bounds, Hits, Pressure } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { LimitName } from '../kernel/limits.js'
@@ -133,6 +133,8 @@ export interface ProxyStatus {
   /** Requests under way. */
   readonly calls: number
   readonly rssBytes: number
+  /** How short memory is, from 0 to 4. */
+  readonly pressure: Pressure
   /** The bounds that were reached, by their keys in the configuration. */
   readonly limits: Readonly<Partial<Record<LimitName, Hits>>>
   readonly servers: readonly ServerStatus[]
@@ -158,6 +160,7 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     sessions: router.load.clients,
     calls: gate.inside,
     rssBytes: process.memoryUsage.rss(),
+    pressure: bounds.pressure,
     limits: bounds.hits,
     servers: router.pool.servers.flatMap(statusOf),
     leaving: [...router.pool.leaving].flatMap(statusOf),

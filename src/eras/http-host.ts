@@ -16,6 +16,8 @@ export interface HttpHost {
   readonly handle: HttpHandler
   /** Sessions of clients that introduced themselves; requests that stand for themselves have none. */
   readonly sessions: number
+  /** Lets go of what is kept for clients that lost their connection. */
+  shed(): void
   close(): void
 }
 
@@ -45,6 +47,9 @@ export const createHttpHost = (options: HttpHostOptions): HttpHost => {
     },
     get sessions() {
       return legacy.sessions
+    },
+    shed() {
+      legacy.shed()
     },
     close() {
       isClosed = true

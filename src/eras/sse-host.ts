@@ -114,7 +114,7 @@ class SseFace {
       refuse(responder, 404, 'Session not found: open the event stream to start a new one')
       return
     }
-    const why = flawOf(request.body)
+    const why = flawOf(request.body, this.#bounds.max.depth)
     if (why !== undefined) {
       refuse(responder, 400, `Not JSON: ${why}`, { code: -32700 })
     } else if (!session.hasRoomFor(request.body)) {
@@ -136,9 +136,9 @@ class SseFace {
 }
 
 /** Why a body is no JSON at all; whether it is a message is for the session to judge, and to answer on its stream. */
-const flawOf = (body: Buffer): string | undefined => {
+const flawOf = (body: Buffer, maxDepth: number): string | undefined => {
   try {
-    readJson(body)
+    readJson(body, maxDepth)
     return undefined
   } catch (thrown) {
     return thrown instanceof Error ? thrown.message : 'it cannot be read'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { mayHold } from '../kernel/json-edit.js'
 import { type JsonText, textMember, textOf } from '../kernel/json-text.js'
@@ -176,6 +176,17 @@ export class Asks {
     client.ask(passed, live?.call)
   }
 
+  /** A question that belongs to no call ends with none: it has a time of its own. */
+  #limitTime(passed: PassedAsk, { bounds }: Connection): Timer {
+    const ms = bounds.max.questionTime
+    return this.#context.clock.after(ms, () => {
+      bounds.hit('questionTime')
+      const words = `No answer within ${Math.round(ms / 1000)} s`
+      passed.onWithdrawn?.('timed out')
+      passed.answer(failed(new Fault('timeout', words, { data: { limit: 'questionTime', max: ms } })))
+    })
+  }
+
   #park(connection: Connection, ask: Ask, live: LiveCall): void {
     const passed = this.#passed(connection, ask, { live, isRepaired: true })
     if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
@@ -187,11 +198,14 @@ export class Asks {
     { live, isRepaired }: { readonly live: LiveCall | undefined; readonly isRepaired: boolean },
   ): PassedAsk {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
+    let limit: Timer | undefined
     const over = (): void => {
+      limit?.cancel()
       this.#closeOne(connection)
       live?.answered(passed)
     }
     const passed = new PassedAsk(ask, { params: this.#paramsFor(ask), isRepaired, over })
+    if (live === undefined) limit = this.#limitTime(passed, connection)
     return passed
   }
 

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { textOf } from '../../src/kernel/json-text.js'
+import { resulted } from '../../src/model/outcome.js'
 import { Gate } from '../../src/mux/gate.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -106,4 +108,26 @@ t.test('no more requests are under way altogether than may; what is under way go
   bounds.pressure = 4
   t.match(call().ended, { message: /short of memory/, data: { limit: 'memory', retryAfterMs: 5000 } })
   t.same([bounds.hits.calls?.hits, bounds.hits.memory?.hits], [1, 1])
+})
+
+t.test('a question that belongs to no call is not waited for without end', async t => {
+  const clock = new FakeClock()
+  const bounds = boundsOf({ questionTime: 60_000 }, clock)
+  const world = new World({ a: { tools: [tool('x')] } }, { bounds, clock })
+  const client = await world.client()
+  await client.get('tools/list')
+  const link = world.server('a').link
+  const [late, answered] = [link.ask('roots/list'), link.ask('roots/list')]
+  t.equal(client.asked.length, 2)
+  client.asked[1]?.ask.answer(resulted(textOf({ roots: [] })))
+  clock.advance(59_999)
+  t.equal(late.answered, '0 answers')
+  clock.advance(1)
+  t.match(late.answered, { code: -32603, message: 'No answer within 60 s', data: { limit: 'questionTime' } })
+  t.same(answered.answered, { result: { roots: [] } })
+  t.same(
+    client.asked.map(({ withdrawn }) => withdrawn),
+    [true, false],
+  )
+  t.equal(bounds.hits.questionTime?.hits, 1)
 })

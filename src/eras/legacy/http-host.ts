@@ -45,6 +45,11 @@ export class LegacyHttpHost {
     this.#sessions.sweep()
   }
 
+  /** Lets go of what is kept for clients that lost their connection. */
+  shed(): void {
+    this.#sessions.kept.clear()
+  }
+
   close(reason: string): void {
     this.#sessions.close(reason)
   }
