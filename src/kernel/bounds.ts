@@ -130,7 +130,7 @@ export class Bounds {
   /** Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too much of. */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
-    const { server } = { ...this.#facts, ...facts }
+    const { server } = facts
     const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
     return new Fault(
       'overloaded',

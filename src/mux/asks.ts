@@ -222,7 +222,9 @@ export class Asks {
     const { bounds } = connection
     const max = bounds.max.questionsPerServer
     if ((this.#open.get(connection) ?? 0) < max) return true
-    const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`)
+    const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`, {
+      server: connection.server.name,
+    })
     ask.answer(failed(why))
     return false
   }

@@ -143,7 +143,7 @@ export class WayToOwner {
     const { size } = this.#context.calls.on(connection)
     if (size < bounds.max.callsPerServer) return undefined
     const words = `Server ${server.name} has ${size} requests under way`
-    return bounds.overloaded('callsPerServer', words)
+    return bounds.overloaded('callsPerServer', words, { server: server.name })
   }
 
   /** What must be known and done at the server before a call is sent there; undefined if nothing has to be waited for. */

@@ -186,7 +186,7 @@ export class Server {
       const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
       const max = bounds.max[limit]
       if (this.#connections.size >= max)
-        throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`)
+        throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`, { server: name })
       connection = new Connection(this.options, share, this.#context)
       this.#connections.set(share.key, connection)
     }

@@ -11,6 +11,11 @@ import type { Conversation, ConversationListener } from './conversation.js'
 import { Inbox } from './inbox.js'
 import type { OwnId } from './pending.js'
 
+/** A server that has taken nothing for so long does not read. */
+const BEHIND_MS = 2000
+/** How many times more than it should may wait for a server that reads. */
+const BURST = 8
+
 /** So many messages above the limit in so short a time: the server is left, so that it may begin anew. */
 const OVERLONG = { max: 3, withinMs: 60_000 }
 
@@ -32,6 +37,10 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly hearsAmbient = true
   lastHeardMs: number
   #isClosed = false
+  /** What was sent in requests, and how much of that the server has taken, as we last saw; and when it last took any. */
+  #sentBytes = 0
+  #takenBytes = 0
+  #tookMs = Number.NEGATIVE_INFINITY
   /** When the last messages came that were too long. */
   #overlongMs: readonly number[] = []
 
@@ -59,13 +68,29 @@ export class PipeCaller implements Conversation, ChannelListener {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
       return
     }
-    if (this.#channel.queuedBytes > this.#bounds.max.serverQueue) {
+    if (this.#isBehind()) {
       const why = this.#bounds.overloaded('serverQueue', 'The server does not read its input')
       sink.ended(failed(why))
       return
     }
     this.#inbox.pending.add(id, sink)
-    this.#channel.send(encodeRequest(id, method, params))
+    const frame = encodeRequest(id, method, params)
+    this.#sentBytes += frame.length
+    this.#channel.send(frame)
+  }
+
+  /**
+   * Whether a new request would wait too long. Several large ones at once pile up for a moment in front of a server that is
+   * quick: it is behind only if it takes nothing, or if there is far too much.
+   */
+  #isBehind(): boolean {
+    const { queuedBytes } = this.#channel
+    const nowMs = this.#clock.nowMs()
+    const takenBytes = this.#sentBytes - queuedBytes
+    if (queuedBytes === 0 || takenBytes > this.#takenBytes) this.#tookMs = nowMs
+    this.#takenBytes = takenBytes
+    const max = this.#bounds.max.serverQueue
+    return queuedBytes > max && (nowMs - this.#tookMs >= BEHIND_MS || queuedBytes > BURST * max)
   }
 
   forget(id: OwnId): void {

@@ -54,8 +54,8 @@ export interface ChildChannel extends Channel {
 
 const CHILD_LIMITS = { ...LADDER_TIMES, exitWaitMs: 1000 }
 
-/** A child that has so many times more in front of it than new requests may add is lost: answers and notices do not stop for it. */
-const HARD = 4
+/** A child with so many times more in front of it than it should have is lost: answers and notices do not stop for it. */
+const HARD = 16
 
 const nothing = (): void => undefined
 const same = (line: string): string => line

@@ -246,3 +246,28 @@ t.test('a server that logs JSON to its stdout fills no log of ours', async t => 
   server.say({ id: 1, result: {} })
   t.same(heard, ['ended 1 result {}'])
 })
+
+t.test('a server that reads may have much in front of it for a moment', async t => {
+  const MIB = 1024 * 1024
+  const { server, heard, request, clock } = start()
+  /** What is sent waits, too. */
+  const more = () => {
+    server.channel.queuedBytes += 1000
+    request()
+  }
+  request()
+  server.channel.queuedBytes = 20 * MIB
+  more()
+  clock.advance(1999)
+  more()
+  t.same(heard, [])
+  clock.advance(1)
+  more()
+  t.equal(heard.length, 1, 'it has taken nothing for two seconds')
+  server.channel.queuedBytes = 19 * MIB
+  more()
+  t.equal(heard.length, 1, 'it has taken something')
+  server.channel.queuedBytes = 64 * MIB
+  more()
+  t.equal(heard.length, 2, 'that is too much for anybody')
+})

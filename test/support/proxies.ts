@@ -15,11 +15,15 @@ export const rawServer = (...args: readonly string[]): object => ({
 export const startProxy = (
   t: Test,
   mcpServers: Readonly<Record<string, object>>,
-  options: ProxyOptions & { readonly pageSize?: number; readonly startupWait?: string } = {},
+  options: ProxyOptions & {
+    readonly pageSize?: number
+    readonly startupWait?: string
+    readonly limits?: object
+  } = {},
 ): Proxy => {
   // A machine that has much else to do must not make servers look sick.
-  const { pageSize, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
-  const text = JSON.stringify({ mcpServers, pageSize, startupWait })
+  const { pageSize, limits, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
+  const text = JSON.stringify({ mcpServers, pageSize, limits, startupWait })
   const { config, problems } = parseConfig(text, 'test.json', process.env)
   if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
     throw new Error(`bad test configuration: ${JSON.stringify(problems)}`)
