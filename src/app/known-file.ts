@@ -104,6 +104,9 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
   }
 }
 
+/** Neither through a link nor waiting for whoever writes a pipe; what Windows does not have counts for nothing here. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
 /** The folder of what is known. */
 export const knownFolder = (stateDir: string): string => join(stateDir, 'known')
 
@@ -112,7 +115,7 @@ export const readKnown = (folder: string, print: string): Buffer | undefined => 
   let file: number | undefined
   try {
     if (!isOurs(lstatSync(folder))) return undefined
-    file = openSync(join(folder, `${print}.json`), constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
+    file = openSync(join(folder, `${print}.json`), READ)
     const found = fstatSync(file)
     if (!found.isFile() || !isOurs(found) || found.size > KNOWN_BYTES) return undefined
     const bytes = Buffer.allocUnsafe(found.size)

@@ -30,7 +30,10 @@ const partsOf = (transport: ServerTransport): readonly unknown[] => {
     }
     case 'socket':
       return [transport.path]
-    default:
+    case 'auto':
+    case 'http':
+    case 'sse':
+    case 'ws':
       return [transport.url, sorted(transport.headers)]
   }
 }

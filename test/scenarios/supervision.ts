@@ -155,6 +155,71 @@ t.test('a program in a crash loop is given up with its last words, and mended by
   t.match(state(), { state: 'ready', failures: 0 })
 })
 
+/** A server over Streamable HTTP that can forget its sessions, as one that was deployed anew does. */
+const forgetful = async (t: Test) => {
+  const got: string[] = []
+  const state = { session: 1 }
+  const results: Record<string, object> = {
+    'tools/list': { tools: [{ name: 'x', inputSchema: { type: 'object' } }] },
+    'resources/list': { resources: [{ uri: 'r:1', name: 'r' }] },
+    'resources/templates/list': { resourceTemplates: [] },
+    initialize: {
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: {}, logging: {}, resources: { subscribe: true } },
+      serverInfo: { name: 'forgetful', version: '1' },
+    },
+  }
+  const answer = (id: unknown, method: string): string =>
+    JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? { content: [] } })
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    const { id, method = '' } = JSON.parse(body || '{}') as { id?: unknown; method?: string }
+    const session = `s${state.session}`
+    const isLost = method !== 'initialize' && request.headers['mcp-session-id'] !== session
+    const headers = { 'content-type': 'application/json', 'mcp-session-id': session }
+    if (request.method !== 'POST') response.writeHead(405).end()
+    else if (method === 'server/discover') response.writeHead(400).end()
+    else if (isLost) response.writeHead(404).end()
+    else {
+      got.push(method)
+      if (id === undefined) response.writeHead(202).end()
+      else response.writeHead(200, headers).end(answer(id, method))
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const forget = (): void => {
+    state.session += 1
+    got.length = 0
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, got, forget }
+}
+
+t.test('a session that a server has forgotten is begun again, and no client notices', async t => {
+  const server = await forgetful(t)
+  const proxy = startProxy(t, { far: { url: server.url, type: 'http', sharing: 'principal' } })
+  const client = await introduced((await proxy.listen({ port: 0 })).url)
+  await client.request('tools/list')
+  await client.request('logging/setLevel', { level: 'debug' })
+  await client.request('resources/subscribe', { uri: 'far+r:1' })
+  const count = (method: string): number => server.got.filter(one => one === method).length
+  for (let time = 1; time <= 3; time += 1) {
+    t.match(await client.call(time, 'far__x'), { last: { message: { result: {} } } })
+    server.forget()
+    t.match(await client.call(`after ${time}`, 'far__x'), { last: { message: { result: {} } } })
+    const isTold = () => count('resources/subscribe') > 0 && count('logging/setLevel') > 0
+    await until(isTold, 'what it is told again')
+    for (const method of ['initialize', 'tools/call', 'resources/subscribe', 'logging/setLevel'])
+      t.equal(count(method), 1, method)
+  }
+  t.same(listNews(client), [])
+  t.match(proxy.status().servers as Loose, [{ state: 'ready', failures: 0 }])
+})
+
 t.test(
   'a tool that ends its program whenever it is called takes nobody else’s calls with it for long',
   async t => {
