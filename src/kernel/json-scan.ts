@@ -1,3 +1,5 @@
+import { createFindSpecial, type FindSpecial } from './json-long.js'
+
 /** Bytes that are not one JSON value. The message says what and where, and never repeats what was sent. */
 export class JsonTextError extends Error {
   /** Offset in bytes of what is wrong; the length of the text if it ends too early. */
@@ -102,16 +104,31 @@ function toValue(bytes: Buffer, i: number, closer: number): number {
   return skipSpace(bytes, i + 1)
 }
 
+/** What follows so many plain bytes is searched in another way, if there is enough of it. */
+const SHORT_BYTES = 128
+
+/** The search in long strings, made when there is one. */
+let findLong: FindSpecial | undefined
+
+const findSpecial: FindSpecial = (bytes, i) => {
+  findLong ??= createFindSpecial() ?? ((_, from) => from)
+  return findLong(bytes, i)
+}
+
 /** From the opening quote to behind the closing one. */
 function scanString(bytes: Buffer, i: number): number {
-  const last = bytes.length - 4
+  const most = bytes.length - 4
+  let last = Math.min(most, i + SHORT_BYTES)
   i++
   for (;;) {
-    // Four look-ups for one branch: nearly twice as fast for long strings, and no slower for short ones.
+    // Four look-ups for one branch: nearly twice as fast, and no slower for short strings.
     while (i <= last && isPlainFour(bytes, i)) i += 4
+    if (i > last && bytes.length - i > SHORT_BYTES) i = findSpecial(bytes, i)
     while ((classAt(bytes, i) & PLAIN) !== 0) i++
     if (bytes[i] === QUOTE) return i + 1
     if (bytes[i] !== BACKSLASH) refuse(bytes, i, 'no control character in a string')
+    // Where such escapes follow each other, a search for the next one is not worth while.
+    if (i > last) last = Math.min(most, i + SHORT_BYTES)
     i = scanEscape(bytes, i)
   }
 }
