@@ -80,6 +80,7 @@ export const createDialer = (
         memory,
         nextId,
         timeoutMs: server.timeouts.connectMs,
+        initializeMs: server.timeouts.initializeMs,
         pingMs: PING_MS,
         bounds: around.bounds.narrowed(server.limits, { server: name }),
         clock: around.clock,

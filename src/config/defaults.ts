@@ -33,6 +33,7 @@ export const DEFAULTS = {
   sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
   timeouts: {
     connectMs: 60_000,
+    initializeMs: 60_000,
     probeMs: 10_000,
     listMs: 15_000,
     callMs: 60_000,

@@ -12,6 +12,11 @@ const timeouts = z.object(
         'Longest wait for a server to start and to answer initialize, including the installation of a package.',
       default: '60s',
     }),
+    initialize: wait().optional().meta({
+      description:
+        'Longest wait for the answer to initialize, once the program runs or the address was reached; that of connect if absent.',
+      default: '60s',
+    }),
     probe: wait().optional().meta({
       description:
         'Longest wait for a server to say what it speaks, before it is taken for one of an older revision; over HTTP, for one that is not there.',

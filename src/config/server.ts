@@ -99,8 +99,11 @@ const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeo
     if (place === undefined || value === undefined) return fallback
     return readDuration(value, place, 1, report) ?? fallback
   }
+  const connectMs = read('connect', DEFAULTS.timeouts.connectMs)
   const timeouts = {
-    connectMs: read('connect', DEFAULTS.timeouts.connectMs),
+    connectMs,
+    // Whoever says how long a start may take means all of it.
+    initializeMs: read('initialize', connectMs),
     probeMs: read('probe', DEFAULTS.timeouts.probeMs),
     listMs: read('list', DEFAULTS.timeouts.listMs),
     callMs: read('call', DEFAULTS.timeouts.callMs),

@@ -85,6 +85,8 @@ export interface ToolRules {
 export interface Timeouts {
   /** From the start of the process or dial to the end of `initialize`; covers the installation of a package. */
   readonly connectMs: number
+  /** For the answer to `initialize`, once the process runs or the address was reached. */
+  readonly initializeMs: number
   /** For what it speaks, before a program is taken for one that does not know the question. */
   readonly probeMs: number
   /** For one page of a list. */

@@ -25,6 +25,8 @@ export interface LinkOptions extends Introduction {
   readonly server: string
   readonly listener: DownlinkListener
   readonly timeoutMs: number
+  /** For each step of the handshake; as long as `timeoutMs` if absent. */
+  readonly initializeMs?: number | undefined
   /** How long a server may be silent before it is pinged; `Infinity` never pings. */
   readonly pingMs: number
   readonly signal: AbortSignal
@@ -48,7 +50,7 @@ export const tryLegacy = async (
   link.attach(talk)
   let heartbeat: Heartbeat | undefined
   try {
-    const shaken = await shakeHands(talk, options, options, elsewhere)
+    const shaken = await shakeHands(talk, options, limitsOf(options), elsewhere)
     if (shaken.is === 'elsewhere') return undefined
     if (options.pingMs !== Number.POSITIVE_INFINITY) heartbeat = new Heartbeat(talk, options)
     link.established(shaken.revision, shaken.facts, heartbeat)
@@ -59,6 +61,12 @@ export const tryLegacy = async (
     throw thrown
   }
 }
+
+const limitsOf = ({ clock, signal, timeoutMs, initializeMs = timeoutMs }: LinkOptions) => ({
+  clock,
+  signal,
+  timeoutMs: initializeMs,
+})
 
 /** Every refusal is one: nothing else is spoken. */
 const nowhere: Elsewhere = () => false
