@@ -1,32 +1,8 @@
 // Prints what the hot functions of kernel/json-text cost. Needs `npm run build`; only reports, never fails.
-// usage: node bench/micro-json.js [directory of the build, default dist]
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+// usage: node bench/micro/json.js [directory of the build, default dist]
+import { built, show } from './measure.js'
 
-const build = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname)
-const module = pathToFileURL(`${build}/kernel/json-text.js`).href
-const json = await import(module).catch(error => console.log(`no build to measure: ${error.message}`))
-
-/** Nanoseconds per call, the best of five rounds of about `roundMs`. */
-function measure(work, roundMs = 100) {
-  let sink = 0
-  const round = count => {
-    const start = process.hrtime.bigint()
-    for (let i = 0; i < count; i++) sink += work(i) === undefined ? 0 : 1
-    return Number(process.hrtime.bigint() - start) / count
-  }
-  let count = 1
-  while (round(count) * count < roundMs * 1e6) count *= 2
-  let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 5; i++) best = Math.min(best, round(count))
-  return sink >= 0 ? best : 0
-}
-
-const show = (name, bytes, work) => {
-  const ns = measure(work)
-  const rate = bytes ? `${((bytes / ns) * 1000).toFixed(0).padStart(7)} MB/s` : ''
-  console.log(`${name.padEnd(46)}${ns.toFixed(0).padStart(12)} ns/op ${rate}`)
-}
+const json = await built('kernel/json-text')
 
 const call = Buffer.from(
   JSON.stringify({

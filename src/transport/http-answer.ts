@@ -83,6 +83,14 @@ class ResponseStream implements HttpStream {
     return this.#response.writableLength + this.#held.length
   }
 
+  /** The client learns at once that its stream is open, also when the first event comes in an hour. */
+  open(): void {
+    setImmediate(() => {
+      const response = this.#response
+      if (this.#held === '' && !response.writableEnded && !response.destroyed) response.flushHeaders()
+    })
+  }
+
   write(chunk: Buffer | string): boolean {
     const response = this.#response
     if (response.writableEnded || response.destroyed) return false
@@ -151,8 +159,7 @@ class NodeResponder implements HttpResponder {
     const stream = new ResponseStream(this.#response, this.#unread)
     if (this.#isTaken()) return stream
     this.#response.writeHead(status, this.#valid(headers))
-    // The client learns at once that its stream is open, also when the first event comes in an hour.
-    this.#response.flushHeaders()
+    stream.open()
     return stream
   }
 

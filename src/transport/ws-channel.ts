@@ -85,6 +85,7 @@ export class WsChannel implements Channel {
   readonly #gone = new Deferred<void>()
   #listener: ChannelListener | undefined
   #isPaused = false
+  #isCorked = false
   #wasHeard = false
   #unansweredPings = 0
   #terminator: Timer | undefined
@@ -134,8 +135,19 @@ export class WsChannel implements Channel {
       setImmediate(this.#onBehind)
       return false
     }
+    if (!this.#isCorked) {
+      this.#isCorked = true
+      this.#options.socket.cork()
+      setImmediate(this.#uncork)
+    }
     this.#ws.send(message, { binary: false }, this.#onWritten)
     return this.#backlog.grew()
+  }
+
+  /** What is sent in one turn of the event loop reaches the operating system in one call. */
+  readonly #uncork = (): void => {
+    this.#isCorked = false
+    this.#options.socket.uncork()
   }
 
   pause(): void {

@@ -155,7 +155,8 @@ export class HttpCaller implements Conversation {
       await this.#follow(exchange, reply)
     } else if (reply.status < 400 && type === 'application/json') {
       this.#inbox.take(await collect(reply, this.#bounds), sink)
-      this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
+      if (this.#inbox.pending.has(id))
+        this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
     } else {
       await this.#refused(exchange, reply)
     }

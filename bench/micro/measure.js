@@ -1,0 +1,33 @@
+// What the micro benchmarks share: nanoseconds per call of something that is done over and over.
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const build = resolve(process.argv[2] ?? new URL('../../dist', import.meta.url).pathname)
+
+/** A module of the build under test; undefined, with a word about it, if there is none. */
+export const built = name =>
+  import(pathToFileURL(`${build}/${name}.js`).href).catch(error => {
+    console.log(`no build to measure: ${error.message}`)
+  })
+
+/** The best of five rounds of about `roundMs`. */
+function measure(work, roundMs = 100) {
+  let sink = 0
+  const round = count => {
+    const start = process.hrtime.bigint()
+    for (let i = 0; i < count; i++) sink += work(i) === undefined ? 0 : 1
+    return Number(process.hrtime.bigint() - start) / count
+  }
+  let count = 1
+  while (round(count) * count < roundMs * 1e6) count *= 2
+  let best = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 5; i++) best = Math.min(best, round(count))
+  return sink >= 0 ? best : 0
+}
+
+/** Prints one line; with `bytes`, also how many of them go by in a second. */
+export const show = (name, bytes, work) => {
+  const ns = measure(work)
+  const rate = bytes ? `${((bytes / ns) * 1000).toFixed(0).padStart(7)} MB/s` : ''
+  console.log(`${name.padEnd(46)}${ns.toFixed(0).padStart(12)} ns/op ${rate}`)
+}

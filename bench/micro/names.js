@@ -1,0 +1,15 @@
+// Prints what names and URIs cost. Needs `npm run build`; only reports, never fails.
+// usage: node bench/micro/names.js [directory of the build, default dist]
+import { built, show } from './measure.js'
+
+const [names, uris] = await Promise.all(['catalog/names', 'catalog/uris'].map(built))
+
+function run() {
+  show('exposedName, short', 0, () => names.exposedName('github', 'search_repositories'))
+  show('exposedName, too long', 0, () => names.exposedName('github', 'search_'.repeat(12)))
+  const find = uris.schemeAliases(Array.from({ length: 50 }, (_, i) => `server-${i}`))
+  show('splitUri, prefixed', 0, () => uris.splitUri('server-17+file:///home/me/notes.txt', find))
+  show('splitUri, not prefixed', 0, () => uris.splitUri('file:///home/me/notes.txt', find))
+}
+
+if (names && uris) run()
