@@ -69,6 +69,18 @@ export const sampleMemory = (maxBytes: number): MemorySample => {
   }
 }
 
+/** What was measured; undefined if that could not be done: Linux opens a file for it, and there may be no more file descriptors. */
+const looked = <T>(measure: () => T): T | undefined => {
+  try {
+    return measure()
+  } catch {
+    return undefined
+  }
+}
+
+/** The memory that this process has of the machine, in bytes; undefined if that cannot be found out at the moment. */
+export const residentBytes = (): number | undefined => looked(() => process.memoryUsage.rss())
+
 /**
  * Looks at memory now and then, and tells the bounds how short it is, so that new work is refused before the operating system
  * ends the process: first conveniences go, then new sessions, then clients that do not read, then new requests.
@@ -77,7 +89,8 @@ export const watchMemory = (options: OverloadOptions): Overload => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
   const timer = clock.every(LOOK_MS, () => {
     const before = bounds.pressure
-    const seen = sample(bounds.max.memory)
+    const seen = looked(() => sample(bounds.max.memory))
+    if (seen === undefined) return
     const now = pressureOf(seen, before)
     if (now !== before) {
       bounds.pressure = now

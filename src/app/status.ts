@@ -14,6 +14,7 @@ import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
 import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
+import { residentBytes } from './overload.js'
 import type { ConfigStatus } from './reload.js'
 
 /** How one server is, for people and programs. Holds no secrets. */
@@ -159,7 +160,7 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     upMs: Math.round(clock.nowMs() - startedMs),
     sessions: router.load.clients,
     calls: gate.inside,
-    rssBytes: process.memoryUsage.rss(),
+    rssBytes: residentBytes() ?? 0,
     pressure: bounds.pressure,
     limits: bounds.hits,
     servers: router.pool.servers.flatMap(statusOf),

@@ -71,3 +71,24 @@ t.test('the bounds learn of it while it lasts, and the log when it changes', asy
   overload.close()
   t.equal(clock.pending, 0)
 })
+
+t.test('memory that cannot be measured, for want of file descriptors, changes nothing', async t => {
+  const clock = new FakeClock()
+  const bounds = boundsOf({}, clock)
+  let isBlind = false
+  const overload = watchMemory({
+    bounds,
+    clock,
+    log: recordedLog().log,
+    relieve: () => undefined,
+    sample: () => {
+      if (isBlind) throw new Error('EMFILE: too many open files, uv_resident_set_memory')
+      return used(0.86)
+    },
+  })
+  clock.advance(500)
+  isBlind = true
+  clock.advance(5000)
+  t.equal(bounds.pressure, 2)
+  overload.close()
+})
