@@ -1,6 +1,11 @@
+import { systemClock } from '../kernel/clock.js'
 import { unguessableId } from '../kernel/ids.js'
 import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
-import { MARK_VARIABLE } from '../transport/strays.js'
+import { processTable } from '../transport/process-table.js'
+import { endMarked, MARK_VARIABLE } from '../transport/strays.js'
+
+/** For what servers left in sessions of their own when the proxy ends. */
+const TERM_MS = 500
 
 /** The processes of all servers that we started: who they are, and who ends them if we cannot. */
 export class Children {
@@ -28,7 +33,7 @@ export class Children {
 
   /** Watches over the processes of one server. */
   guardOf(owner: object): DeathGuard {
-    this.#guard ??= createDeathGuard()
+    this.#guard ??= createDeathGuard(`${MARK_VARIABLE}=${this.mark}`)
     const guard = this.#guard
     return {
       pid: guard.pid,
@@ -54,7 +59,18 @@ export class Children {
     this.onChange?.()
   }
 
-  close(): void {
-    this.#guard?.close()
+  /**
+   * Once all of them have ended: ends what they have started in sessions of their own, where no signal to their groups reaches
+   * it. Never rejects.
+   */
+  async close(): Promise<void> {
+    if (this.#guard === undefined) return
+    // The timers of the clock do not keep us alive.
+    const hold = setInterval(() => undefined, 2 ** 30)
+    await endMarked(this.mark, { table: processTable(), clock: systemClock, termMs: TERM_MS }).catch(
+      () => undefined,
+    )
+    clearInterval(hold)
+    this.#guard.close()
   }
 }

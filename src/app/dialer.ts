@@ -198,7 +198,7 @@ class Shared {
   }
 
   async close(): Promise<void> {
-    this.children.close()
+    await this.children.close()
     await (await this.#http)?.close()
   }
 }

@@ -17,7 +17,8 @@ export interface DeathGuard {
 /**
  * The helper: reads `+GROUP` and `-GROUP` lines and, when its input ends, signals the groups that remain. Plain
  * POSIX, so that dash, bash and the sh of macOS run it alike; `$1` and `$2` are the seconds before SIGTERM and
- * from there to SIGKILL.
+ * from there to SIGKILL. `$3` is a variable with its value: on Linux whatever has it in its environment ends too, for a server
+ * may have started something in a session of its own.
  */
 export const DEATH_GUARD_SCRIPT = `
 trap '' INT HUP TERM
@@ -34,11 +35,19 @@ while read -r line; do
       ;;
   esac
 done
-[ -n "$groups" ] || exit 0
+end() {
+  for group in $groups; do kill -s "$1" -- "-$group" 2>/dev/null; done
+  [ -n "$2" ] && [ -r /proc/self/environ ] || return 0
+  for file in $(grep -lzxF -e "$2" /proc/[0-9]*/environ 2>/dev/null); do
+    number=\${file#/proc/}
+    kill -s "$1" "\${number%/environ}" 2>/dev/null
+  done
+}
+[ -n "$groups$3" ] || exit 0
 sleep "$1"
-for group in $groups; do kill -s TERM -- "-$group" 2>/dev/null; done
+end TERM "$3"
 sleep "$2"
-for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
+end KILL "$3"
 exit 0
 `
 
@@ -57,10 +66,10 @@ interface Helper {
   readonly stdin: Writable
 }
 
-function startHelper(onGone: () => void): Helper {
+function startHelper(mark: string, onGone: () => void): Helper {
   const helper = spawn(
     '/bin/sh',
-    ['-c', DEATH_GUARD_SCRIPT, 'death-guard', SECONDS_TO_TERM, SECONDS_TO_KILL],
+    ['-c', DEATH_GUARD_SCRIPT, 'death-guard', SECONDS_TO_TERM, SECONDS_TO_KILL, mark],
     {
       // Its own session: neither Ctrl-C nor the hang-up of the terminal reaches it.
       detached: true,
@@ -79,9 +88,14 @@ function startHelper(onGone: () => void): Helper {
 
 class ShellGuard implements DeathGuard {
   readonly #watched = new Set<number>()
+  readonly #mark: string
   #helper: Helper | undefined
   #revivals = 0
   #closed = false
+
+  constructor(mark: string) {
+    this.#mark = mark
+  }
 
   get pid(): number | undefined {
     return this.#helper?.pid
@@ -104,7 +118,7 @@ class ShellGuard implements DeathGuard {
   }
 
   #start(): void {
-    const helper = startHelper(() => {
+    const helper = startHelper(this.#mark, () => {
       if (this.#helper === helper) this.#revive()
     })
     this.#helper = helper
@@ -121,6 +135,8 @@ class ShellGuard implements DeathGuard {
 
 /**
  * One helper process for all children of this proxy, started with the first of them; it keeps nothing of ours
- * alive and is replaced when it dies. Does nothing on Windows, where a closed console ends its processes.
+ * alive and is replaced when it dies. `mark` is a variable, with its value, that stands in the environment of all of them. Does
+ * nothing on Windows, where a closed console ends its processes.
  */
-export const createDeathGuard = (): DeathGuard => (process.platform === 'win32' ? noGuard : new ShellGuard())
+export const createDeathGuard = (mark = ''): DeathGuard =>
+  process.platform === 'win32' ? noGuard : new ShellGuard(mark)

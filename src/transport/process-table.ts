@@ -17,6 +17,8 @@ export interface ProcessTable {
   rows(): Promise<readonly ProcessRow[]>
   /** Whether a process was started with this variable in its environment; false where that cannot be seen. */
   carries(pid: number, variable: string, value: string): Promise<boolean>
+  /** All processes that `carries` would tell so of, but not ourselves. */
+  carriers(variable: string, value: string): Promise<readonly number[]>
 }
 
 const PS_LIMIT_BYTES = 16 * 1024 * 1024
@@ -53,6 +55,13 @@ const linux: ProcessTable = {
     const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
     return environment.split('\0').includes(`${variable}=${value}`)
   },
+  async carriers(variable, value) {
+    const rows = await this.rows()
+    const found = await Promise.all(
+      rows.map(async ({ pid }) => ((await this.carries(pid, variable, value)) ? [pid] : [])),
+    )
+    return found.flat().filter(pid => pid !== process.pid)
+  },
 }
 
 /** Lines of `ps -o pid=,pgid=,state=,lstart=`. */
@@ -72,6 +81,12 @@ const posix: ProcessTable = {
     (await outputOf(PS, ['-E', '-ww', '-o', 'command=', '-p', String(pid)]))
       .split(/\s/)
       .includes(`${variable}=${value}`),
+  carriers: async (variable, value) =>
+    (await outputOf(PS, ['-ax', '-E', '-ww', '-o', 'pid=,command=']))
+      .split('\n')
+      .filter(line => line.split(/\s/).includes(`${variable}=${value}`))
+      .map(line => Number.parseInt(line, 10))
+      .filter(pid => pid !== process.pid),
 }
 
 const POWERSHELL_ROWS =
@@ -94,6 +109,7 @@ const windows: ProcessTable = {
     )
   },
   carries: () => Promise.resolve(false),
+  carriers: () => Promise.resolve([]),
 }
 
 /** The processes of this machine. */

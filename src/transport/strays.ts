@@ -69,9 +69,39 @@ const endOne = async (pid: number, clock: Clock, termMs: number): Promise<void> 
   }
 }
 
+const signalOne = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has just ended.
+  }
+}
+
+/**
+ * Ends every process that carries the mark, wherever it has gone: a server may have started something in a session of its own,
+ * as browsers are started. Resolves with their numbers when they are gone, or could not be ended; never rejects.
+ */
+export const endMarked = async (
+  mark: string,
+  { table, clock, termMs = TERM_MS }: StrayOptions,
+): Promise<readonly number[]> => {
+  const marked = () => table.carriers(MARK_VARIABLE, mark)
+  const found = await marked()
+  for (const pid of found) signalOne(pid, 'SIGTERM')
+  const killAtMs = clock.nowMs() + termMs
+  for (let left = found; left.length > 0; left = await marked()) {
+    if (clock.nowMs() >= killAtMs) {
+      for (const pid of left) signalOne(pid, 'SIGKILL')
+      break
+    }
+    await wait(clock, POLL_MS)
+  }
+  return found
+}
+
 /**
  * Ends what a proxy left behind that was killed together with its death guard: of each recorded child the process group, if it
- * is proven to be that child's. Resolves with the numbers of the groups that were ended; never rejects.
+ * is proven to be that child's, and what carries its mark. Resolves with the numbers of what was ended; never rejects.
  */
 export const endStrays = async (brood: Brood, options: StrayOptions): Promise<number[]> => {
   const { table, clock, termMs = TERM_MS } = options
@@ -82,5 +112,5 @@ export const endStrays = async (brood: Brood, options: StrayOptions): Promise<nu
   )
   const groups = found.flat()
   await Promise.all(groups.map(group => endOne(group, clock, termMs)))
-  return groups
+  return [...groups, ...(await endMarked(brood.mark, options))]
 }

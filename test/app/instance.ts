@@ -11,7 +11,11 @@ const rows = [
   { pid: process.pid, group: 1, born: 'first' },
   { pid: 4711, group: 4711, born: 'second' },
 ]
-const table: ProcessTable = { rows: () => Promise.resolve(rows), carries: () => Promise.resolve(false) }
+const table: ProcessTable = {
+  rows: () => Promise.resolve(rows),
+  carries: () => Promise.resolve(false),
+  carriers: () => Promise.resolve([]),
+}
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'))
 
 t.test('a proxy writes down that it runs and what runs for it, and takes it back', async t => {

@@ -101,7 +101,11 @@ t.test('who cannot see the processes says of nobody that it is gone', async t =>
   const around = await setUp(t)
   const [mark = ''] = marks
   const folder = join(around.write(mark, { pid: 4711, born: 'then', children: [] }), '..', '..')
-  const blind = { rows: () => Promise.resolve([]), carries: () => Promise.resolve(false) }
+  const blind = {
+    rows: () => Promise.resolve([]),
+    carries: () => Promise.resolve(false),
+    carriers: () => Promise.resolve([]),
+  }
   await sweep({ folder, table: blind, clock: systemClock, log: silentLogger })
   t.same(around.left(), [`${mark}.json`])
   await sweep({ folder: join(folder, 'nowhere'), table: blind, clock: systemClock, log: silentLogger })

@@ -52,6 +52,24 @@ for (const shell of ['/bin/dash', '/bin/bash']) {
   })
 }
 
+t.test('what carries the mark ends too, wherever it is', { skip: process.platform !== 'linux' }, async t => {
+  const env = { ...process.env, GUARD_MARK: 'of this test' }
+  const code = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"
+  const marked = spawn(process.execPath, ['-e', code], { detached: true, stdio: 'ignore', env })
+  const other = serve()
+  t.teardown(() => [marked, other].forEach(child => void child.kill('SIGKILL')))
+  const guard = spawn(
+    '/bin/sh',
+    ['-c', DEATH_GUARD_SCRIPT, 'death-guard', '0', '1', 'GUARD_MARK=of this test'],
+    {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    },
+  )
+  guard.stdin.end()
+  await until(() => !isRunning(marked.pid ?? 0), 'its end')
+  t.equal(isRunning(other.pid ?? 0), true)
+})
+
 t.test('a guard that is closed ends what is still watched', { skip }, async t => {
   const guard = createDeathGuard()
   t.equal(guard.pid, undefined, 'nothing runs before there is something to guard')

@@ -60,9 +60,21 @@ t.test('what a recorded child left in its group is ended, by its mark', { skip }
   await until(() => !left.some(isRunning), 'its end')
 })
 
+t.test('what a recorded child started in a session of its own is ended, by its mark', { skip }, async t => {
+  const [gone, stubborn, other] = await Promise.all([
+    start(t, STAYS, MARK),
+    start(t, IGNORES + STAYS, MARK),
+    start(t, STAYS, 'another-mark-altogether'),
+  ])
+  const [one = 0, two = 0, three = 0] = [gone, stubborn, other].map(child => child.pid ?? 0)
+  t.same(new Set(await end([{ pid: 999_999_999, born: 'long ago' }])), new Set([one, two]))
+  await until(() => ![one, two].some(isRunning), 'their end')
+  t.ok(isRunning(three))
+})
+
 t.test('a process that only has the number of a recorded child is left alone', { skip }, async t => {
   const [other, unmarked, strange] = await Promise.all([
-    start(t, STAYS, MARK),
+    start(t, STAYS),
     start(t, STAYS),
     start(t, STAYS, 'another-mark-altogether'),
   ])
