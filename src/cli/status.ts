@@ -124,7 +124,7 @@ const shown = (found: ProxyStatus): string => {
     `up ${spanText(found.upMs)}`,
     count(found.sessions, 'session'),
     `${count(found.calls, 'call')} under way`,
-    `${Math.round(found.rssBytes / 2 ** 20)} MiB`,
+    `${Math.round(found.rssBytes / 2 ** 20)} MiB${found.pressure > 0 ? ', which is short' : ''}`,
   ]
   const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())
   const top = [head.join(', '), ...configLines(found)].join('\n')
@@ -167,7 +167,7 @@ const rowOf = (server: ServerStatus): string[] => [
   server.transport,
   server.revision ?? '-',
   server.pids.join(' ') || '-',
-  String(server.items?.tools ?? '-'),
+  `${server.items?.tools ?? '-'}${isCut(server, 'tools') ? '+' : ''}`,
   String(server.clients),
   String(server.failures),
   lastErrorOf(server),
@@ -178,6 +178,10 @@ const lastErrorOf = ({ lastError, stderr }: ServerStatus): string => {
   const line = stderr?.at(-1)
   return `${spanText(lastError.agoMs)} ago: ${lastError.message}${line === undefined ? '' : `; it last wrote: ${line}`}`
 }
+
+/** Whether a list is not shown whole; a proxy of an older version does not say. */
+const isCut = ({ truncated = [] }: Partial<ServerStatus>, list: string): boolean =>
+  truncated.some(name => name === list)
 
 const UNITS = [
   ['d', 86_400],

@@ -1,7 +1,7 @@
 import { Bounds } from '../kernel/bounds.js'
 import type { HttpHostOptions } from '../rpc/host.js'
 import { refuse, refuseWith } from '../rpc/http-refusal.js'
-import { classify } from '../wire/classify.js'
+import { classifyWithin } from '../wire/classify.js'
 import type { HttpExchange, HttpHandler } from '../wire/http.js'
 import { mediaTypeOf, takesEvents, takesJson } from '../wire/media-type.js'
 import { eraOf, eraOfMethod } from './detect-inbound.js'
@@ -95,7 +95,7 @@ const passesGuards = ({ request: { headers }, responder }: HttpExchange): boolea
 
 const post = ({ legacy, modern, bounds }: Hosts, exchange: HttpExchange): void => {
   const { request, responder } = exchange
-  const verdict = eraOf(classify(request.body, bounds.max), request.headers)
+  const verdict = eraOf(classifyWithin(request.body, bounds), request.headers)
   switch (verdict.is) {
     case 'modern':
       modern.message(verdict.message, exchange)

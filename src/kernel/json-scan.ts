@@ -12,6 +12,9 @@ export class JsonTextError extends Error {
   }
 }
 
+/** More arrays and objects are inside each other than may be. */
+export class TooDeepError extends JsonTextError {}
+
 /** The bytes that JSON is made of, RFC 8259 section 2. */
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c
@@ -72,7 +75,7 @@ export function scanValue(bytes: Buffer, i: number, maxDepth: number): number {
   for (;;) {
     const first = bytes[i]
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
-      if (closers.length >= maxDepth) throw new JsonTextError(`nested deeper than ${maxDepth} levels`, i)
+      if (closers.length >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`, i)
       closers.push(closer)
       closer = first + 2 // in ASCII, each closing bracket comes two after its opening one
       i = skipSpace(bytes, i + 1)

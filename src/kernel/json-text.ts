@@ -16,7 +16,7 @@ import {
 // everything else trusts it, cuts slices out of it and splices new bytes in.
 
 export type { JsonText } from './json-cursor.js'
-export { JsonTextError } from './json-scan.js'
+export { JsonTextError, TooDeepError } from './json-scan.js'
 export {
   arrayText,
   mapElements,

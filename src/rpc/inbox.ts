@@ -5,7 +5,7 @@ import { type JsonText, memberOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
-import { type Classified, classify, type Malformed } from '../wire/classify.js'
+import { type Classified, classifyWithin, type Malformed } from '../wire/classify.js'
 import type { Message } from '../wire/jsonrpc.js'
 import { answeredIn, looksAnswering } from '../wire/wreck.js'
 import type { ConversationListener } from './conversation.js'
@@ -32,7 +32,7 @@ export class Inbox {
   }
 
   take(bytes: Buffer, about: CallSink | undefined): void {
-    const classified = classify(bytes, this.#bounds.max)
+    const classified = classifyWithin(bytes, this.#bounds)
     if (classified.is === 'malformed' && classified.id === undefined && !classified.asks)
       this.#unreadable(bytes, about, classified)
     else this.#sort(classified, about)

@@ -1,6 +1,15 @@
+import type { Bounds } from '../kernel/bounds.js'
 import { JsonCursor } from '../kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
-import { type JsonText, kindOf, memberOf, readJson, repeatedKey, stringOf } from '../kernel/json-text.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  readJson,
+  repeatedKey,
+  stringOf,
+  TooDeepError,
+} from '../kernel/json-text.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import { isId, type Message } from './jsonrpc.js'
 
@@ -23,6 +32,8 @@ export interface Malformed {
   readonly asks: boolean
   /** It has no `method` but a result or an error, so it was meant as an answer; whoever answers an answer may do so for ever. */
   readonly answers: boolean
+  /** The bound that it is beyond, if that is what is wrong. */
+  readonly limit?: 'depth' | 'batch'
 }
 
 /** Bounds on what a message is made of. */
@@ -51,9 +62,17 @@ export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS):
       id: undefined,
       asks: false,
       answers: false,
+      ...(thrown instanceof TooDeepError && { limit: 'depth' }),
     }
   }
   return kindOf(text) === 'array' ? classifyArray(text, limits.batch) : classifyObject(text)
+}
+
+/** The same, by bounds that count what is beyond them. */
+export function classifyWithin(bytes: Buffer, bounds: Bounds): Classified {
+  const classified = classify(bytes, bounds.max)
+  if (classified.is === 'malformed' && classified.limit !== undefined) bounds.hit(classified.limit)
+  return classified
 }
 
 /** Counts before it keeps anything: an array of a million numbers must not become a million objects of ours. */
@@ -61,7 +80,8 @@ function classifyArray(text: JsonText, max: number): Classified {
   const items: Classified[] = []
   const at = new JsonCursor(text, OPEN_ARRAY)
   while (at.next()) {
-    if (items.length === max) return invalid(`A batch may hold ${max} messages (limits.batch)`)
+    if (items.length === max)
+      return { ...invalid(`A batch may hold ${max} messages (limits.batch)`), limit: 'batch' }
     items.push(classifyObject(at.value))
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }

@@ -106,3 +106,18 @@ t.test('a span of time is told in its largest unit', async t => {
   const rows = { 0: '0s', 59999: '59s', 60000: '1m', 3599000: '59m', 7200000: '2h', 200000000: '2d' }
   for (const [ms, text] of Object.entries(rows)) t.equal(spanText(Number(ms)), text)
 })
+
+t.test('status names the limits that were reached, and marks lists that are not shown whole', async t => {
+  const { proxy, url } = await start(t, { one: tiny() }, { limits: { items: 4, body: '4KiB' } })
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.request('tools/list')
+  t.equal((await client.call(1, 'one__echo', JSON.stringify({ s: 'x'.repeat(5000) }))).status, 413)
+  const { out } = await runHere(t, 'status', '--url', url)
+  t.match(out, /^one +ready .* 4\+ +1 +0/m)
+  t.match(out, /^Limits that were reached: .*body 1 time, last \d+s ago/m)
+  t.match(out, /items \d+ times?, last/)
+  const log = proxy.err
+  t.match(log, /"limit":"body","max":4096,"hits":1/)
+  await end(proxy)
+})

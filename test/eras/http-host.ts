@@ -332,3 +332,35 @@ t.test(
     await t.rejects(client.getPrompt({ name: 'p' }), ProtocolError)
   },
 )
+
+t.test(
+  'messages that are nested too deeply, and batches that are too long, are refused and counted',
+  async t => {
+    const bounds = boundsOf({ depth: 20, batch: 2 })
+    const reception = new FakeReception()
+    const host = createHttpHost({
+      reception,
+      clock: new FakeClock(),
+      identity: IDENTITY,
+      log: silentLogger,
+      principalOf: () => 'local',
+      bounds,
+    })
+    const post = (body: string) => {
+      const responder = new FakeResponder()
+      const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+      host.handle(httpRequest('POST', headers, body), responder)
+      return responder
+    }
+    const deep = post(
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${'['.repeat(20)}${']'.repeat(20)}}}`,
+    )
+    t.equal(deep.status, 400)
+    t.match(deep.json.error, { code: -32700, message: /nested deeper than 20 levels/ })
+    const long = post(`[${Array(3).fill('{"jsonrpc":"2.0","method":"x"}').join(',')}]`)
+    t.equal(long.status, 400)
+    t.match(long.json.error, { message: 'A batch may hold 2 messages (limits.batch)' })
+    t.same([bounds.hits.depth?.hits, bounds.hits.batch?.hits], [1, 1])
+    host.close()
+  },
+)
