@@ -456,6 +456,36 @@ t.test('bodies that are too long, too slow or not what they say trouble nobody',
 
 t.test('WebSockets and event streams that are abused trouble nobody', t => attacked(t, FRAMES))
 
+t.test('who says its words too slowly is hung up on, and nobody waits for it', async t => {
+  const limits = { headersTime: '1s', requestTime: '2s' }
+  await attacked(
+    t,
+    {
+      'never ends its headers, two hundred times': async (target, t) => {
+        const sockets = await Promise.all(Array.from({ length: 200 }, () => dial(target)))
+        const closed = sockets.map(socket => new Promise(resolve => socket.once('close', resolve).resume()))
+        const drip = setInterval(() => {
+          for (const socket of sockets) socket.write('X: 1\r\n')
+        }, 200)
+        for (const socket of sockets) socket.write('POST /mcp HTTP/1.1\r\n')
+        t.equal(textOf(await target.client.call('quick', 'good__echo', '{"a":5}')), '{"a":5}')
+        await Promise.all(closed)
+        clearInterval(drip)
+      },
+      'never ends its body': async (target, t) => {
+        const socket = await dial(target)
+        socket.resume()
+        socket.write(head(target, [...JSON_LINES, 'Content-Length: 1000']))
+        const drip = setInterval(() => socket.write(' '), 200)
+        await once(socket, 'close')
+        clearInterval(drip)
+        t.pass('it is hung up on')
+      },
+    },
+    { limits },
+  )
+})
+
 t.test('clients of a socket that send nonsense, or half of it, trouble nobody', async t => {
   const path = socketFile(t)
   const running = startBin(t, [

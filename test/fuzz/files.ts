@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { parseRecord } from '../../src/app/instance-record.js'
+import { decodeKnown, encodeKnown } from '../../src/app/known-file.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { holds, soon } from '../support/fuzz.js'
+import { mutated, values } from '../support/json-documents.js'
+
+const KEYS = [
+  'mcpServers',
+  'servers',
+  'command',
+  'args',
+  'env',
+  'url',
+  'type',
+  'headers',
+  'timeouts',
+  'limits',
+  'listen',
+  'disabled',
+  'sharing',
+  'startupWait',
+  '__proto__',
+]
+const words = fc.constantFrom(
+  'node',
+  'http',
+  'sse',
+  '10s',
+  '${HOME}',
+  '${env:X:-y}',
+  'https://u:p@h/x',
+  '',
+  '-1',
+  '\0',
+)
+
+/** Something like what people and programs write into configuration files. */
+const configs: fc.Arbitrary<string> = fc
+  .letrec(tie => ({
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      words,
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...KEYS, 'a', 'b c', 'github'), tie('value'), { maxKeys: 4 }),
+    ),
+  }))
+  .value.map(value =>
+    JSON.stringify({ mcpServers: { one: value, two: { command: 'x', env: value } }, more: value }),
+  )
+
+void holds(
+  t,
+  'whatever stands in a configuration file, it is read or its problems are told',
+  fc.property(
+    fc.oneof(configs, values, mutated(configs).map(String), fc.string({ unit: 'binary' })),
+    fc.constantFrom('mcp.json', 'mcp.jsonc', '.vscode/mcp.json'),
+    (text, file) => {
+      const { config, problems } = soon(() => parseConfig(text, file, { HOME: '/home/x' }))
+      assert.ok(config !== undefined || problems.length > 0)
+      for (const { message } of problems) assert.ok(message.length > 0 && message.length < 5000)
+    },
+  ),
+)
+
+const known = fc
+  .tuple(values, values, fc.array(values, { maxLength: 3 }))
+  .map(
+    ([capabilities, info, items]) =>
+      `{"format":1,"revision":"2025-11-25","capabilities":${capabilities},"info":${info},"lists":{"tools":[${items.join()}]}}`,
+  )
+
+void holds(
+  t,
+  'what is known of servers is read from a file as it was written, or not at all',
+  fc.property(known, mutated(known), values, (whole, broken, other) => {
+    const read = soon(() => decodeKnown(Buffer.from(whole)))
+    assert.ok(read !== undefined)
+    assert.deepEqual(decodeKnown(Buffer.from(encodeKnown(read))), read)
+    soon(() => decodeKnown(broken))
+    assert.equal(decodeKnown(Buffer.from(other)), undefined)
+  }),
+)
+
+const records = fc
+  .tuple(values, values, values)
+  .map(
+    ([pid, children, born]) =>
+      `{"version":1,"mark":"m","place":"p","startedAt":"x","verb":"serve","pid":${pid},"born":${born},"children":[${children},{"pid":${pid}},{"pid":7}]}`,
+  )
+
+void holds(
+  t,
+  'a record of another proxy is read or is none',
+  fc.property(records, fc.integer(), (text, pid) => {
+    for (const one of [text, text.replace(/"pid":[^,}]+/, `"pid":${pid}`)]) {
+      let record: ReturnType<typeof parseRecord>
+      try {
+        record = soon(() => parseRecord(one))
+      } catch (thrown) {
+        assert.ok(thrown instanceof SyntaxError, 'it throws for what is no JSON, and for nothing else')
+      }
+      assert.ok(record === undefined || (record.pid > 1 && record.children.every(child => child.pid > 1)))
+    }
+  }),
+)
