@@ -7,11 +7,12 @@ import { type CacheHints, mergeHints } from '../model/cache-hints.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
-import { contributionOf, createSlice, isSame, isStale, looksSame, NOTHING, type Slice } from './freshness.js'
-import type { Known, KnownServers } from './known.js'
-import { type Merged, mergeParts } from './merge.js'
+import { contributionOf, isSame, isStale, looksSame, NOTHING, type Slice } from './freshness.js'
+import type { KnownServers } from './known.js'
+import { itemsOf, type Merged, mergeParts } from './merge.js'
 import { AS_IT_IS, type Showing } from './options.js'
 import { cutPage } from './page.js'
+import { inheritedSlices, knownOf, offers, recalledSlices, type Slices, showAnew } from './slices.js'
 import { type Item, ServerView } from './snapshot.js'
 import { LIST_NAMES, LISTS, type Walked, walkList } from './walk.js'
 
@@ -47,8 +48,6 @@ export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startu
   /** From servers that are new to those whose place they take: what these listed is shown until they have answered. */
   readonly successors: ReadonlyMap<Server, Server>
 }
-
-type Slices = Readonly<Record<ListName, Slice>>
 
 /** Changes that come in a burst are one change. */
 const MERGE_MS = 50
@@ -119,7 +118,10 @@ export class Catalog {
         const inherited = predecessor && slicesBefore.get(predecessor)
         if (known === undefined) {
           const nowMs = this.#options.clock.nowMs()
-          return [server, this.#recalled(server, view) ?? inheritedSlices(inherited, view, nowMs)]
+          const recalled = this.#options.known?.recall(server.options)
+          if (recalled === undefined) return [server, inheritedSlices(inherited, view, nowMs)]
+          server.recall(recalled.facts)
+          return [server, recalledSlices(recalled, view, nowMs)]
         }
         if (view !== viewsBefore.get(server)) showAnew(known, view)
         return [server, known]
@@ -139,35 +141,6 @@ export class Catalog {
     const view = this.#viewsByOptions.get(server)
     if (view === undefined) throw new Fault('internal', `Server ${server.name} is not in the catalogue`)
     return view
-  }
-
-  /** What a server listed when it last ran: shown until it is read, which need not start it. */
-  #recalled(server: Server, view: ServerView): Slices | undefined {
-    const known = this.#options.known?.recall(server.options)
-    if (known === undefined) return undefined
-    server.recall(known.facts)
-    const slices = createSlices()
-    const readMs = this.#options.clock.nowMs()
-    for (const list of LIST_NAMES) {
-      const items = this.#offers(server, list) ? known.lists[list] : []
-      if (items === undefined) continue
-      const walked = { items, isWhole: true }
-      slices[list].known = { walked, items: view.show(list, items), readMs, isRecalled: true }
-    }
-    return slices
-  }
-
-  /** What is to be remembered of a server; undefined while nothing is certain. */
-  #known(server: Server): Known | undefined {
-    const { facts } = server
-    if (facts === undefined) return undefined
-    const whole = LIST_NAMES.flatMap(list => {
-      const known = this.#slice(server, list)?.known
-      return known?.walked.isWhole === true && this.#offers(server, list)
-        ? [[list, known.walked.items] as const]
-        : []
-    })
-    return { facts, lists: Object.fromEntries(whole) }
   }
 
   /**
@@ -323,7 +296,7 @@ export class Catalog {
       if (!isWhole) log.warn({ server: server.name, list, why, items: items.length }, 'a list is not whole')
       slice.failingSinceMs = undefined
       this.#put(server, list, walked)
-      this.#options.known?.learnt(server.options, () => this.#known(server))
+      this.#options.known?.learnt(server.options, () => knownOf(server.facts, this.#slices.get(server)))
     } catch (thrown) {
       slice.isDue = true
       slice.failingSinceMs ??= clock.nowMs()
@@ -392,37 +365,8 @@ export class Catalog {
   }
 
   /** What a server did not announce is not asked for (basic/lifecycle, "Operation"). */
-  #offers(server: Server, list: ListName): boolean {
-    return server.facts?.capabilities[LISTS[list].capability] !== undefined
-  }
-}
-
-const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) => items)
-
-const createSlices = (): Slices => ({
-  tools: createSlice(),
-  prompts: createSlice(),
-  resources: createSlice(),
-  templates: createSlice(),
-})
-
-/** What a new server is taken to list until it has said so: nothing, or what the one before it did. */
-const inheritedSlices = (from: Slices | undefined, view: ServerView, nowMs: number): Slices => {
-  const slices = createSlices()
-  for (const list of LIST_NAMES) {
-    const known = from?.[list].known
-    if (known === undefined) continue
-    slices[list].known = { ...known, items: view.show(list, known.walked.items), readMs: nowMs }
-    slices[list].isDue = true
-  }
-  return slices
-}
-
-/** The same lists under other names, or other items of them. */
-const showAnew = (slices: Slices, view: ServerView): void => {
-  for (const list of LIST_NAMES) {
-    const { known } = slices[list]
-    if (known !== undefined) slices[list].known = { ...known, items: view.show(list, known.walked.items) }
+  #offers({ facts }: Server, list: ListName): boolean {
+    return facts !== undefined && offers(facts, list)
   }
 }
 

@@ -20,6 +20,9 @@ export interface Merged {
   readonly pages: Map<string | undefined, JsonText>
 }
 
+/** All items of a merged list, in their order. */
+export const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) => items)
+
 /**
  * Puts parts together. Two servers can only meet in one name where an operator took the prefixes away: the later one is
  * then shown under its prefixed name, and the operator is told.
