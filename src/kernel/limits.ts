@@ -55,10 +55,10 @@ export const LIMIT_TABLE = {
   streamsPerSession: count(256),
   clients: count(1000),
   // ── requests under way ──
-  calls: count(4096),
-  callsPerClient: count(128),
-  callsPerStatelessClient: count(1024),
-  callsPerServer: count(512),
+  calls: count(16_384),
+  callsPerClient: count(1024),
+  callsPerStatelessClient: count(8192),
+  callsPerServer: count(8192),
   // ── what waits for somebody who does not read ──
   clientQueue: bytes(32 * MIB, 64 * KIB),
   streamQueue: bytes(4 * MIB, 64 * KIB),

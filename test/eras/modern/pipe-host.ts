@@ -70,9 +70,9 @@ t.test('an id under way is refused to another request', async t => {
 
 t.test('a channel has room for as many requests as one client may have', async t => {
   const { client } = start()
-  for (let id = 0; id <= 128; id += 1) client.say(modern(id, 'tools/list'))
+  for (let id = 0; id <= 1024; id += 1) client.say(modern(id, 'tools/list'))
   t.match(client.take(), [
-    { id: 128, error: { code: -32603, data: { reason: 'overloaded', limit: 'callsPerClient' } } },
+    { id: 1024, error: { code: -32603, data: { reason: 'overloaded', limit: 'callsPerClient' } } },
   ])
 })
 
