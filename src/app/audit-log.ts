@@ -5,6 +5,7 @@ import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import { audited } from '../mux/audit.js'
+import { createStderrSink } from './stderr-sink.js'
 
 /** Where audit lines go. */
 interface AuditLog {
@@ -17,9 +18,9 @@ interface AuditLog {
 /** What waits for a disk that does not keep up; further lines are dropped, and counted. */
 const QUEUE_BYTES = 16 * 1024 * 1024
 
-const stderrLog: AuditLog = {
-  write: line => void process.stderr.write(`${line}\n`),
-  close: () => Promise.resolve(),
+const stderrLog = (): AuditLog => {
+  const sink = createStderrSink()
+  return { write: line => sink.write(`${line}\n`), close: () => Promise.resolve() }
 }
 
 /** What writes a line about each call, if the configuration wants one. */
@@ -39,7 +40,7 @@ export const openAudit = (
 ): Audit => {
   if (config === undefined) return noAudit
   const { to, withArguments } = config
-  const lines = to === 'stderr' ? stderrLog : new AuditFile(to.file, log)
+  const lines = to === 'stderr' ? stderrLog() : new AuditFile(to.file, log)
   const options = { write: (line: string) => lines.write(line), clock, now: () => new Date(), withArguments }
   return { around: reception => audited(reception, options), close: () => lines.close() }
 }

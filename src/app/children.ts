@@ -1,4 +1,5 @@
 import { systemClock } from '../kernel/clock.js'
+import { Deferred } from '../kernel/deferred.js'
 import { unguessableId } from '../kernel/ids.js'
 import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
 import { processTable } from '../transport/process-table.js'
@@ -14,6 +15,7 @@ export class Children {
   /** Told whenever one came or went. */
   onChange: (() => void) | undefined
   readonly #ownerOf = new Map<number, object>()
+  #gone: Deferred<void> | undefined
   /** Made when first needed: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
 
@@ -57,6 +59,14 @@ export class Children {
   removed(pid: number): void {
     this.#ownerOf.delete(pid)
     this.onChange?.()
+    if (this.#ownerOf.size === 0) this.#gone?.resolve()
+  }
+
+  /** Resolves when none is left; those that were called off while they started end by themselves, after the others. */
+  async gone(): Promise<void> {
+    if (this.#ownerOf.size === 0) return
+    this.#gone ??= new Deferred()
+    await this.#gone.promise
   }
 
   /**

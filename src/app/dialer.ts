@@ -13,6 +13,7 @@ import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import { Turnstile } from '../kernel/turnstile.js'
+import { withLimit } from '../kernel/with-limit.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial } from '../peers/dial.js'
@@ -24,12 +25,16 @@ import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
 import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
+import { lateModule } from './late-module.js'
 
 /** A program that takes longer to start waits for something else than the machine, and must not keep the others from starting. */
 const STARTING_MS = 10_000
 
 /** To reach a server that runs elsewhere; its handshake has the server's own limit. */
 const CONNECT_MS = 10_000
+
+/** For the last children: longer than the ladder by which each is ended takes. */
+const GONE_MS = 6000
 
 /** A server that is silent for so long, and owes nothing, is asked for a sign of life. */
 const PING_MS = 30_000
@@ -129,11 +134,11 @@ const open = async (server: ServerConfig, shared: Shared, options: DialOptions):
     case 'auto':
       return openServerHttp(await shared.http(), transport, { ...options, hasSse: true })
     case 'ws': {
-      const { connectWs } = await import('../transport/ws-client.js')
+      const { connectWs } = await wsClient()
       return openServerPipe(() => connectWs({ ...transport, ...options, connectTimeoutMs }), options)
     }
     case 'socket': {
-      const { connectSocket } = await import('../transport/socket-client.js')
+      const { connectSocket } = await socketClient()
       return openServerPipe(() => connectSocket({ ...transport, ...options, connectTimeoutMs }), options)
     }
   }
@@ -175,14 +180,20 @@ const withLastWords = (why: Fault, lastWords: readonly string[]): Fault =>
     ? why
     : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, lastWords })
 
+const httpClient = lateModule(() => import('../transport/http-client.js'))
+const wsClient = lateModule(() => import('../transport/ws-client.js'))
+const socketClient = lateModule(() => import('../transport/socket-client.js'))
+
 /** What all connections have in common. */
 class Shared {
   readonly children: Children
+  readonly #clock: Clock
   readonly starting: Turnstile
-  #http: Promise<HttpClient> | undefined
+  #http: HttpClient | undefined
 
   constructor({ children, clock, bounds }: DialerContext) {
     this.children = children
+    this.#clock = clock
     this.starting = new Turnstile({
       places: () => bounds.max.starting,
       onWait: () => bounds.hit('starting'),
@@ -192,13 +203,16 @@ class Shared {
   }
 
   /** Loaded with the first remote server: a proxy of children starts faster without. */
-  http(): Promise<HttpClient> {
-    this.#http ??= import('../transport/http-client.js').then(({ createHttpClient }) => createHttpClient())
+  async http(): Promise<HttpClient> {
+    const { createHttpClient } = await httpClient()
+    this.#http ??= createHttpClient()
     return this.#http
   }
 
+  /** Whoever closes us has a limit of its own: what does not go is left to the death guard. */
   async close(): Promise<void> {
+    await withLimit(this.children.gone(), GONE_MS, this.#clock)
     await this.children.close()
-    await (await this.#http)?.close()
+    await this.#http?.close()
   }
 }

@@ -8,6 +8,7 @@ import type { Principal } from '../model/peer.js'
 import { listenHttp } from '../transport/http-server.js'
 import type { HttpHandler } from '../wire/http.js'
 import { IDENTITY } from './identity.js'
+import { lateModule } from './late-module.js'
 import { PipeHosts } from './pipe-hosts.js'
 import type { ProxyStatus } from './status.js'
 
@@ -67,7 +68,7 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
           ] as const)),
     ]),
     ...(ws !== undefined && { upgrade: ws.upgrade }),
-    other: async () => (await import('./http-pages.js')).createPages(around),
+    other: async () => (await httpPages()).createPages(around),
     bounds: around.bounds,
     log: around.log,
     clock: around.clock,
@@ -99,6 +100,8 @@ const LEAVING = JSON.stringify({
   jsonrpc: '2.0',
   error: { code: -32603, message: 'The proxy is shutting down' },
 })
+
+const httpPages = lateModule(() => import('./http-pages.js'))
 
 /** While we drain, only clients with a session are served: they may have answers to give. */
 const forKnown =

@@ -1,5 +1,6 @@
 import { type DestinationStream, type LoggerOptions, type Logger as Pino, pino, stdSerializers } from 'pino'
 import type { Logger } from '../kernel/logger.js'
+import { createStderrSink } from './stderr-sink.js'
 
 /** How much is logged. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -94,11 +95,7 @@ interface Boxed {
   readonly stream: DestinationStream
 }
 
-const plainStream = (): Boxed => {
-  const stream = pino.destination({ dest: 2, sync: true })
-  stream.on('error', nothing)
-  return { stream }
-}
+const plainStream = (): Boxed => ({ stream: createStderrSink() })
 
 const prettyStream = async (): Promise<Boxed> => {
   const { default: pretty } = await import('pino-pretty')

@@ -70,6 +70,7 @@ type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 /** Puts one server behind another transport; nothing of it is renamed. */
 export const bridge: Verb<Flags> = {
   usage: 'bridge [url]',
+  isService: true,
   describe: 'Put one server behind another transport, as it is: -- COMMAND [ARG…], or a URL',
   options,
   async run(args, command) {

@@ -61,18 +61,24 @@ export const serveStdio = async (served: Served, hint: string): Promise<number> 
   return await shutdown.ended
 }
 
-/** What a face is made of; asked for before the configuration is read, so that both load at the same time. */
-export const loadParts = () =>
-  Promise.all([
-    import('../app/proxy.js'),
+/**
+ * What a face is made of; asked for before the configuration is read, so that both load at the same time. Part by part: all files
+ * that one leads to are opened at once, and a process may be allowed only 64.
+ */
+export const loadParts = async () => {
+  await import('../app/dialer.js')
+  const proxy = await import('../app/proxy.js')
+  const others = [
     import('../app/logger.js'),
     import('../app/shutdown.js'),
     import('../app/state-key.js'),
-  ])
+  ] as const
+  return [proxy, ...(await Promise.all(others))] as const
+}
 
 const start = async ({ config, level, isAlone = false, verb, source }: Served) => {
-  const [[{ createProxy }, { createLogger }, { createShutdown }, { stateDir }], following] =
-    await Promise.all([loadParts(), source && loadFollowing(source)])
+  const [{ createProxy }, { createLogger }, { createShutdown }, { stateDir }] = await loadParts()
+  const following = source && (await loadFollowing(source))
   const log = await createLogger({ level, isTerminal: process.stderr.isTTY })
   const proxy: Proxy = createProxy(config, {
     log,
@@ -92,7 +98,7 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
     if (source?.isLevelFixed === false) log.level = logLevel
   }
   const reloader: Reloader | undefined = following?.follow({ apply, adopted, log })
-  let instance: Promise<Instance> | undefined
+  let instance: Promise<Instance | undefined> | undefined
   const close = async (): Promise<void> => {
     reloader?.close()
     await proxy.close()
@@ -105,8 +111,13 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
   const settle = (url: string | undefined): void => {
     reloader?.start()
-    instance ??= import('../app/instance.js').then(({ settleIn }) =>
-      settleIn({ facts: { verb, url, config: source?.file }, children: proxy.children, log }),
+    instance ??= import('../app/instance.js').then(
+      ({ settleIn }) =>
+        settleIn({ facts: { verb, url, config: source?.file }, children: proxy.children, log }),
+      (thrown: unknown) => {
+        log.warn({ err: thrown }, 'this proxy keeps no record of itself')
+        return undefined
+      },
     )
   }
   const hungUp = (): boolean => {

@@ -17,14 +17,23 @@ import { CliError, type Verb } from './verb.js'
 /** Runs a command line, without node and script, to its end. Resolves with the exit code; never rejects. */
 export const main = async (argv: readonly string[]): Promise<number> => {
   tolerateClosedPipes()
-  const code = await run(argv).catch((thrown: unknown) => explain(thrown, argv))
-  await flush()
-  return code
+  const done = await run(argv).catch((thrown: unknown) => ({ code: explain(thrown, argv), isService: false }))
+  await flush(done.isService ? FLUSH_MS : undefined)
+  return done.code
 }
 
-type Chosen = () => Promise<number>
+/** How long a service waits at its end for those who read what it wrote last. */
+const FLUSH_MS = 500
 
-const run = async (argv: readonly string[]): Promise<number> => {
+/** What came of a verb. */
+interface Done {
+  readonly code: number
+  readonly isService: boolean
+}
+
+type Chosen = () => Promise<Done>
+
+const run = async (argv: readonly string[]): Promise<Done> => {
   // What follows -- is somebody else's command line: no parser of ours ever sees it.
   const end = argv.indexOf('--')
   const words = end === -1 ? argv : argv.slice(0, end)
@@ -42,7 +51,7 @@ const run = async (argv: readonly string[]): Promise<number> => {
   addVerb(cli, call, command, choose)
   addVerb(cli, status, command, choose)
   await cli.parseAsync()
-  return chosen === undefined ? EXIT.ok : await chosen()
+  return chosen === undefined ? { code: EXIT.ok, isService: false } : await chosen()
 }
 
 const createCli = (words: readonly string[]): Argv =>
@@ -114,7 +123,7 @@ const addVerb = <T>(
     if (command !== undefined && verb.usage.split(' ')[0] !== 'bridge') {
       throw new CliError(EXIT.usage, 'only bridge takes a command after --')
     }
-    choose(() => verb.run(args, command))
+    choose(async () => ({ code: await verb.run(args, command), isService: verb.isService === true }))
   })
 }
 

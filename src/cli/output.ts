@@ -1,3 +1,6 @@
+import { systemClock } from '../kernel/clock.js'
+import { withLimit } from '../kernel/with-limit.js'
+
 /** Writes data to stdout; for programs as well as for people. */
 export const print = (text: string | Uint8Array): void => {
   process.stdout.write(text)
@@ -16,9 +19,9 @@ export const tolerateClosedPipes = (): void => {
 
 const ignore = (): void => undefined
 
-/** Resolves when all that was written is out of our hands; on some platforms pipes are asynchronous. */
-export const flush = async (): Promise<void> => {
-  await Promise.all([process.stdout, process.stderr].map(written))
+/** Resolves when all that was written is out of our hands, or after `limitMs`: whoever should read it may not. */
+export const flush = async (limitMs = Number.POSITIVE_INFINITY): Promise<void> => {
+  await withLimit(Promise.all([process.stdout, process.stderr].map(written)), limitMs, systemClock)
 }
 
 const written = (stream: NodeJS.WriteStream): Promise<void> =>

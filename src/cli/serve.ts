@@ -28,6 +28,7 @@ const NOWHERE =
 /** Serves all servers of a configuration as one, over HTTP, WebSocket and a local socket. */
 export const serve: Verb<Flags> = {
   usage: 'serve',
+  isService: true,
   describe:
     'Serve all servers of a configuration as one, over HTTP (/mcp, /sse), WebSocket (/ws) and a socket',
   options,

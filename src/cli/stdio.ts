@@ -15,6 +15,7 @@ type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 /** Serves all servers of a configuration as one to the client that started us. */
 export const stdio: Verb<Flags> = {
   usage: 'stdio',
+  isService: true,
   describe: 'Serve all servers of a configuration as one, on stdin and stdout',
   options,
   async run(args) {

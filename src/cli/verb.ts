@@ -7,6 +7,8 @@ export interface Verb<T> {
   readonly usage: string
   readonly describe: string
   readonly options: (cli: Argv) => Argv<T>
+  /** Whether it runs until it is told to end: then whoever does not read what it says must not keep it. */
+  readonly isService?: boolean
   /** Does it; `command` is what stood after `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
   run(args: ArgumentsCamelCase<T>, command: readonly string[] | undefined): Promise<number>
 }

@@ -1,9 +1,9 @@
-import { z } from 'zod'
 import { DEFAULTS } from './defaults.js'
 import { limits, serverLimits } from './schema-limits.js'
 import { listen, listenInEditors } from './schema-listen.js'
 import { flag, limit, objectMend, text, texts, wait } from './schema-values.js'
 import { PROTOCOL_VERSIONS } from './types.js'
+import { z } from './zod.js'
 
 const timeouts = z.object(
   {

@@ -16,6 +16,17 @@ export interface Clock {
 const timer = (cancel: () => void): Timer => ({ cancel, [Symbol.dispose]: cancel })
 
 const LONGEST_MS = 2 ** 31 - 1
+/** By so much a timer is late when the process was stopped, or had no processor, for a while. */
+const LATE_MS = 1000
+
+/**
+ * Runs what was to run at a time, or in a moment if that is long past: Node runs timers before it reads, and what came while we
+ * stood still must not count as not having come (Node, "The Node.js Event Loop").
+ */
+const runDue = (dueMs: number, work: () => void): void => {
+  if (performance.now() - dueMs > LATE_MS) setImmediate(work)
+  else work()
+}
 
 /** The clock of this machine. */
 export const systemClock: Clock = {
@@ -23,14 +34,29 @@ export const systemClock: Clock = {
   after(delayMs, work) {
     // Node fires at once what is longer than it can count (timers, "setTimeout").
     if (delayMs > LONGEST_MS) return timer(() => undefined)
-    const handle = setTimeout(work, delayMs).unref()
+    const dueMs = performance.now() + delayMs
+    let isOff = false
+    const handle = setTimeout(() => {
+      runDue(dueMs, () => {
+        if (!isOff) work()
+      })
+    }, delayMs).unref()
     return timer(() => {
+      isOff = true
       clearTimeout(handle)
     })
   },
   every(periodMs, work) {
-    const handle = setInterval(work, periodMs).unref()
+    let lastMs = performance.now()
+    let isOff = false
+    const handle = setInterval(() => {
+      runDue(lastMs + periodMs, () => {
+        lastMs = performance.now()
+        if (!isOff) work()
+      })
+    }, periodMs).unref()
     return timer(() => {
+      isOff = true
       clearInterval(handle)
     })
   },

@@ -7,12 +7,16 @@ import type { LiveCall } from './live-call.js'
 const TICK_MS = 250
 const NONE: ReadonlySet<LiveCall> = new Set()
 
+/** Ticks so far apart mean that we stood still: servers may have answered meanwhile, and are given a moment to be heard. */
+const STALL_MS = 4 * TICK_MS
+
 /** All calls under way, by connection. */
 export class CallTable {
   readonly #clock: Clock
   readonly #byConnection = new Map<Connection, Set<LiveCall>>()
   #size = 0
   #tick: Timer | undefined
+  #tickedMs = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -31,7 +35,10 @@ export class CallTable {
     calls.add(call)
     this.#size += 1
     call.connection.callBegan()
-    this.#tick ??= this.#clock.every(TICK_MS, () => this.#checkTimes())
+    if (this.#tick === undefined) {
+      this.#tickedMs = this.#clock.nowMs()
+      this.#tick = this.#clock.every(TICK_MS, () => this.#checkTimes())
+    }
   }
 
   remove(call: LiveCall): void {
@@ -72,6 +79,9 @@ export class CallTable {
       return
     }
     const nowMs = this.#clock.nowMs()
+    const isStalled = nowMs - this.#tickedMs > STALL_MS
+    this.#tickedMs = nowMs
+    if (isStalled) return
     for (const calls of [...this.#byConnection.values()]) {
       for (const call of [...calls]) call.checkTime(nowMs)
     }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
 import { answerAndCut, answerError, createResponder } from './http-answer.js'
@@ -210,7 +211,8 @@ export class HttpFront {
     } catch (error) {
       this.#other = undefined
       this.#options.log.error({ err: error }, 'a request could not be handled')
-      answerError(response, 500, 'Internal error in the proxy')
+      if (error instanceof Fault && error.code === 'unavailable') answerError(response, 503, error.message)
+      else answerError(response, 500, 'Internal error in the proxy')
     }
   }
 

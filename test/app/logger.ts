@@ -12,6 +12,8 @@ const logger = async (t: Test, level: 'debug' | 'info' | 'warn' | 'error' | 'sil
       return Buffer.byteLength(text)
     },
   })
+  // A pipe is written to by Node, a file by pino.
+  t.intercept(process.stderr, 'write', { value: (text: string) => lines.push(text) })
   const { createLogger } = await import('../../src/app/logger.js')
   return { log: await createLogger({ level, isTerminal: false }), lines }
 }
