@@ -126,10 +126,17 @@ class Watching implements FileWatch {
     const restMs = this.#stirredMs + RESTLESS_MS - nowMs
     this.#quiet = clock.after(Math.max(0, Math.min(QUIET_MS, restMs)), () => {
       this.#stirredMs = undefined
-      this.#seen = identityOf(this.#file)
-      void this.#arm()
-      this.#options.onChange()
+      void this.#tell()
     })
+  }
+
+  /** Whoever is told reads the file after it was looked at: what is written later than that is another change. */
+  async #tell(): Promise<void> {
+    this.#seen = identityOf(this.#file)
+    await this.#seen
+    if (this.#isClosed) return
+    void this.#arm()
+    this.#options.onChange()
   }
 
   /** A look that hangs, as on a network drive that is gone, is not followed by another. */
