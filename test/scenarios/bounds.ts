@@ -42,7 +42,11 @@ const lazily = (t: Test, url: string, session: string | undefined, message: obje
 }
 
 t.test('clients that never read delay nobody, and cost no more than they may', async t => {
-  const proxy = startProxy(t, { s: rawServer() }, { limits: { unread: '8MiB', streamQueue: '1MiB', serverQueue: '64MiB' } })
+  const proxy = startProxy(
+    t,
+    { s: rawServer() },
+    { limits: { unread: '8MiB', streamQueue: '1MiB', serverQueue: '64MiB' } },
+  )
   const { url } = await proxy.listen({ port: 0 })
   const lazy = await joined(url)
   const quick = await joined(url)
