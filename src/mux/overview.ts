@@ -54,8 +54,10 @@ export class Overview {
 
   /** The same without waiting: tells for how long one should, which is nothing if all were reached or had their time. */
   start(client: Client): Start {
-    if (this.current.isComplete) return NOTHING_TO_START
     const { servers, startupWaitMs } = this.#context
+    // What such a server says by itself would be lost before the client's own connection is there.
+    for (const server of servers()) if (server.isOnlyRemembered) void startFor(server, client)
+    if (this.current.isComplete) return NOTHING_TO_START
     // A server that we know already need not run for a client that may never use it.
     const starts = servers()
       .filter(server => server.facts === undefined)

@@ -18,6 +18,7 @@ export class Server {
   /** The connection that all clients share as long as the server keeps nothing about us. */
   #common: Connection | undefined
   #facts: ServerFacts | undefined
+  #isMet = false
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
@@ -30,6 +31,7 @@ export class Server {
       listener: {
         ready: connection => {
           this.#facts = connection.link?.facts ?? this.#facts
+          this.#isMet = true
           if (connection.asking === 'returned' && this.#shared === undefined) this.#common = connection
           context.listener.ready(connection)
         },
@@ -66,6 +68,14 @@ export class Server {
   /** What it said about itself when it last ran, before this process; what it says by itself counts for more. */
   recall(facts: ServerFacts): void {
     this.#facts ??= facts
+  }
+
+  /**
+   * Whether all that is known of it comes from an earlier process, although it runs somewhere and may have changed. A program is
+   * another matter: nothing happens to it before it is started.
+   */
+  get isOnlyRemembered(): boolean {
+    return this.#facts !== undefined && !this.#isMet && !this.options.isProcess
   }
 
   /** Whether it is known, and does not run because nobody calls it: there is nothing that it could say meanwhile. */

@@ -61,8 +61,15 @@ t.test(
 
 t.test('lines can go to stderr, and nothing is in the way when they go nowhere', async t => {
   const said: string[] = []
-  t.intercept(process.stderr, 'write', { value: (text: string) => said.push(text) })
-  callAt(openAudit({ to: 'stderr', withArguments }, around), 'seen')
+  const mocked = await t.mockImport<typeof import('../../src/app/audit-log.js')>(
+    '../../src/app/audit-log.js',
+    {
+      '../../src/app/stderr-sink.js': {
+        createStderrSink: () => ({ write: (line: string) => void said.push(line) }),
+      },
+    },
+  )
+  callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
   t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
   const reception = new FakeReception()
   t.equal(openAudit(undefined, around).around(reception), reception)

@@ -27,7 +27,7 @@ t.test('a bound that is reached again and again is logged every 10 s, with how o
   for (let time = 0; time < 1000; time += 1) bounds.hit('calls', { server: 'a' })
   bounds.hit('sessions')
   t.same(lines, [
-    { limit: 'calls', max: 4096, hits: 1, server: 'a' },
+    { limit: 'calls', max: 16_384, hits: 1, server: 'a' },
     { limit: 'sessions', max: 10_000, hits: 1 },
   ])
   clock.advance(9_999)
@@ -35,7 +35,7 @@ t.test('a bound that is reached again and again is logged every 10 s, with how o
   t.equal(lines.length, 2)
   clock.advance(1)
   bounds.hit('calls', { server: 'b' })
-  t.same(lines.at(-1), { limit: 'calls', max: 4096, hits: 1002, unlogged: 1000, server: 'b' })
+  t.same(lines.at(-1), { limit: 'calls', max: 16_384, hits: 1002, unlogged: 1000, server: 'b' })
 })
 
 t.test('whoever is refused learns which limit it was, how high it is, and when to try again', async t => {
