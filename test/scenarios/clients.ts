@@ -107,7 +107,11 @@ t.test('the client of SDK v1 works on stdio, and leaves nothing behind', async t
   const file = join(mkdtempSync(join(tmpdir(), 'mcp-proxy-')), 'config.json')
   writeFileSync(
     file,
-    JSON.stringify({ mcpServers: { everything: EVERYTHING, raw: rawServer() }, startupWait: '60s' }),
+    JSON.stringify({
+      mcpServers: { everything: EVERYTHING, raw: rawServer() },
+      startupWait: '60s',
+      knownServers: false,
+    }),
   )
   const client = new ClientV1(INFO, { capabilities })
   const transport = new StdioClientTransport({
@@ -202,7 +206,11 @@ t.test('the client of SDK v2 works on stdio, and finds out what it can speak', a
   const file = join(mkdtempSync(join(tmpdir(), 'mcp-proxy-')), 'config.json')
   writeFileSync(
     file,
-    JSON.stringify({ mcpServers: { everything: EVERYTHING, raw: rawServer() }, startupWait: '60s' }),
+    JSON.stringify({
+      mcpServers: { everything: EVERYTHING, raw: rawServer() },
+      startupWait: '60s',
+      knownServers: false,
+    }),
   )
   const client = new ClientV2(INFO, { capabilities, versionNegotiation: { mode: 'auto' } })
   await client.connect(

@@ -176,7 +176,7 @@ t.test('clients of every age list and call everything, at servers of both eras b
   const servers = Object.fromEntries(entries)
   const face = await startProxy(t, servers, { startupWait: '20s' }).listen({ port: 0 })
   const file = join(t.testdir(), 'mcp.json')
-  writeFileSync(file, JSON.stringify({ mcpServers: servers, startupWait: '20s' }))
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, startupWait: '20s', knownServers: false }))
   const place = {
     command: [process.execPath, BIN, 'stdio', '--config', file],
     url: face.url,

@@ -12,6 +12,8 @@ const SETTINGS = {
   pageSize: 3,
   // Capabilities are those of the servers that have started by then; this machine may have much else to do.
   startupWait: '20s',
+  // What one proxy learnt of a server is nothing to the next: each pair stands for itself.
+  knownServers: false,
 }
 
 /** A proxy, and where it is. */
