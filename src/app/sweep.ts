@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ProcessRow, ProcessTable } from '../transport/process-table.js'
+import { processTree } from '../transport/process-tree.js'
 import { endStrays, MARK_VARIABLE } from '../transport/strays.js'
 import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
 
@@ -38,7 +39,7 @@ export const sweep = async ({ folder, table, clock, log }: SweepOptions): Promis
         const file = join(recordFolder(folder), `${record.mark}.json`)
         if (record.place !== place) await removeIfStale(file)
         else if (!isAlive(record, rows) && !isOurForebear(record)) {
-          const groups = await endStrays(record, { table, clock })
+          const groups = await endStrays(record, { table, clock, tree: processTree({ log }) })
           if (groups.length > 0) log.warn({ groups, of: record.pid }, 'ended what a killed proxy had left')
           await rm(file, { force: true })
         }

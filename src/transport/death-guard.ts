@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { systemRoot } from './process-tree.js'
 
 /** Ends the children of a proxy that died without ending them itself (SIGKILL, out of memory, a crash). */
 export interface DeathGuard {
   /** Process id of the helper while one runs. */
   readonly pid: number | undefined
-  /** From now on the process group `pid` dies with us. */
+  /** From now on the process group `pid`, on Windows the tree, dies with us. */
   watch(pid: number): void
   /** The whole group is gone, and its number may soon belong to somebody else. */
   forget(pid: number): void
@@ -51,33 +53,64 @@ end KILL "$3"
 exit 0
 `
 
-const SECONDS_TO_TERM = '1'
-const SECONDS_TO_KILL = '2'
+const SECONDS_TO_TERM = 1
+const SECONDS_TO_KILL = 2
 
-/** A machine without /bin/sh, or one that kills the helper each time, is not asked for ever. */
+/** The helper of a system. */
+export interface GuardProgram {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** How it is told to watch the process `pid`, which runs since `sinceMs` of the wall clock. */
+  watchLine(pid: number, sinceMs: number): string
+}
+
+const shellGuard = (mark: string): GuardProgram => ({
+  file: '/bin/sh',
+  args: ['-c', DEATH_GUARD_SCRIPT, 'death-guard', String(SECONDS_TO_TERM), String(SECONDS_TO_KILL), mark],
+  cwd: '/',
+  env: { PATH: '/usr/bin:/bin' },
+  watchLine: pid => `+${pid}\n`,
+})
+
+const windowsGuard = (): GuardProgram => ({
+  file: process.execPath,
+  args: [
+    fileURLToPath(new URL('./windows-guard-main.js', import.meta.url)),
+    String(SECONDS_TO_TERM * 1000),
+    String(SECONDS_TO_KILL * 1000),
+  ],
+  // A directory that a process works in cannot be removed there.
+  cwd: systemRoot(),
+  env: { SystemRoot: systemRoot() },
+  watchLine: (pid, sinceMs) => `+${pid} ${sinceMs}\n`,
+})
+
+/** The program that guards on a system; `windows-guard.ts` where there are no groups that a shell could signal. */
+export const guardProgram = (mark: string, platform: NodeJS.Platform = process.platform): GuardProgram =>
+  platform === 'win32' ? windowsGuard() : shellGuard(mark)
+
+/** A machine without that program, or one that kills the helper each time, is not asked for ever. */
 const MAX_REVIVALS = 5
 
 const nothing = (): void => undefined
-
-const noGuard: DeathGuard = { pid: undefined, watch: nothing, forget: nothing, close: nothing }
 
 interface Helper {
   readonly pid?: number | undefined
   readonly stdin: Writable
 }
 
-function startHelper(mark: string, onGone: () => void): Helper {
-  const helper = spawn(
-    '/bin/sh',
-    ['-c', DEATH_GUARD_SCRIPT, 'death-guard', SECONDS_TO_TERM, SECONDS_TO_KILL, mark],
-    {
-      // Its own session: neither Ctrl-C nor the hang-up of the terminal reaches it.
-      detached: true,
-      stdio: ['pipe', 'ignore', 'ignore'],
-      cwd: '/',
-      env: { PATH: '/usr/bin:/bin' },
-    },
-  )
+function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void): Helper {
+  const helper = spawn(file, args, {
+    // Its own session: neither Ctrl-C nor the hang-up of the terminal reaches it. On Windows it is out of the job that ends
+    // with us (libuv, `uv_spawn`), and has no console at all.
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    cwd,
+    env,
+  })
   helper.once('error', onGone)
   helper.once('exit', onGone)
   helper.stdin.on('error', nothing)
@@ -86,15 +119,16 @@ function startHelper(mark: string, onGone: () => void): Helper {
   return helper
 }
 
-class ShellGuard implements DeathGuard {
-  readonly #watched = new Set<number>()
-  readonly #mark: string
+class HelperGuard implements DeathGuard {
+  /** Since when, by the wall clock. */
+  readonly #watched = new Map<number, number>()
+  readonly #program: GuardProgram
   #helper: Helper | undefined
   #revivals = 0
   #closed = false
 
-  constructor(mark: string) {
-    this.#mark = mark
+  constructor(program: GuardProgram) {
+    this.#program = program
   }
 
   get pid(): number | undefined {
@@ -103,9 +137,10 @@ class ShellGuard implements DeathGuard {
 
   watch(pid: number): void {
     if (this.#closed || !Number.isSafeInteger(pid) || pid <= 1) return
-    this.#watched.add(pid)
+    const sinceMs = Date.now()
+    this.#watched.set(pid, sinceMs)
     if (this.#helper === undefined) this.#start()
-    else this.#helper.stdin.write(`+${pid}\n`)
+    else this.#helper.stdin.write(this.#program.watchLine(pid, sinceMs))
   }
 
   forget(pid: number): void {
@@ -118,11 +153,11 @@ class ShellGuard implements DeathGuard {
   }
 
   #start(): void {
-    const helper = startHelper(this.#mark, () => {
+    const helper = startHelper(this.#program, () => {
       if (this.#helper === helper) this.#revive()
     })
     this.#helper = helper
-    for (const pid of this.#watched) helper.stdin.write(`+${pid}\n`)
+    for (const [pid, sinceMs] of this.#watched) helper.stdin.write(this.#program.watchLine(pid, sinceMs))
   }
 
   #revive(): void {
@@ -135,8 +170,7 @@ class ShellGuard implements DeathGuard {
 
 /**
  * One helper process for all children of this proxy, started with the first of them; it keeps nothing of ours
- * alive and is replaced when it dies. `mark` is a variable, with its value, that stands in the environment of all of them. Does
- * nothing on Windows, where a closed console ends its processes.
+ * alive and is replaced when it dies. `mark` is a variable, with its value, that stands in the environment of all of them.
  */
-export const createDeathGuard = (mark = ''): DeathGuard =>
-  process.platform === 'win32' ? noGuard : new ShellGuard(mark)
+export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard =>
+  new HelperGuard(program)

@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { join } from 'node:path'
+import type { ChildProcess } from 'node:child_process'
 import type { Clock } from '../kernel/clock.js'
-import { isGroupRunning, signalGroup } from './process-group.js'
+import { type ProcessTree, processTree } from './process-tree.js'
 
 /** How long each rung of the ladder is given. */
 export interface LadderTimes {
@@ -44,60 +43,58 @@ function exitWithin(child: ChildProcess, clock: Clock, delayMs: number): Promise
   })
 }
 
-async function emptyWithin(groupId: number, clock: Clock, delayMs: number): Promise<boolean> {
+async function emptyWithin(tree: ProcessTree, pid: number, clock: Clock, delayMs: number): Promise<boolean> {
   const giveUpAtMs = clock.nowMs() + delayMs
-  while (await isGroupRunning(groupId)) {
+  while (await tree.isRunning(pid)) {
     if (clock.nowMs() >= giveUpAtMs) return false
     await wait(clock, POLL_MS)
   }
   return true
 }
 
-/** Windows has no groups: `taskkill /T` follows the parent ids for as long as the leader lives. */
-export function killTree(pid: number): void {
-  const program = join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'taskkill.exe')
-  spawn(program, ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true }).on(
-    'error',
-    () => undefined,
-  )
+interface Ladder {
+  readonly clock: Clock
+  readonly times: LadderTimes
+  readonly tree: ProcessTree
 }
 
-async function endLeader(child: ChildProcess, pid: number, clock: Clock, times: LadderTimes): Promise<void> {
+async function endLeader(child: ChildProcess, pid: number, { clock, times, tree }: Ladder): Promise<void> {
   if (hasExited(child)) return
   child.stdin?.end()
   if (await exitWithin(child, clock, times.closeMs)) return
-  if (process.platform === 'win32') {
-    killTree(pid)
-  } else {
-    signalGroup(pid, 'SIGTERM')
-    if (await exitWithin(child, clock, times.termMs)) return
-    signalGroup(pid, 'SIGKILL')
-  }
+  const isAsked = await tree.end(pid)
+  if (await exitWithin(child, clock, isAsked ? times.termMs : 0)) return
+  await tree.kill(pid)
   await exitWithin(child, clock, KILL_WAIT_MS)
 }
 
-async function endLeftovers(groupId: number, clock: Clock, graceMs: number): Promise<boolean> {
-  if (process.platform === 'win32') return true
-  if (!(await isGroupRunning(groupId))) return true
-  signalGroup(groupId, 'SIGTERM')
-  if (await emptyWithin(groupId, clock, graceMs)) return true
-  signalGroup(groupId, 'SIGKILL')
-  return emptyWithin(groupId, clock, graceMs)
+async function endLeftovers(groupId: number, { clock, times, tree }: Ladder): Promise<boolean> {
+  if (!(await tree.isRunning(groupId))) return true
+  await tree.end(groupId)
+  if (await emptyWithin(tree, groupId, clock, times.graceMs)) return true
+  await tree.kill(groupId)
+  return emptyWithin(tree, groupId, clock, times.graceMs)
 }
 
 /**
- * Ends a child that was started `detached`, and every process of its group: end of stdin, SIGTERM, SIGKILL, each
- * after its time; then what the child left behind. Resolves when all that is done, with true when the group is
- * gone; never rejects. A child that has exited already is only cleaned up after.
+ * Ends a child that was started `detached` where there are groups, and every process of its tree: end of stdin, a request to end (SIGTERM),
+ * the end (SIGKILL), each after its time; then what the child left behind in its group. Resolves when all that is done, with true when
+ * nothing of it is left that could be reached; never rejects. A child that has exited already is only cleaned up after.
  */
-export async function endGroup(child: ChildProcess, clock: Clock, times: LadderTimes): Promise<boolean> {
+export async function endGroup(
+  child: ChildProcess,
+  clock: Clock,
+  times: LadderTimes,
+  tree: ProcessTree = processTree(),
+): Promise<boolean> {
   const { pid } = child
   if (pid === undefined) return true
+  const ladder = { clock, times, tree }
   // The timers of the clock do not keep us alive, and leaving between two rungs would leave the rest running.
   const hold = setInterval(() => undefined, 2 ** 30)
   try {
-    await endLeader(child, pid, clock, times)
-    return await endLeftovers(pid, clock, times.graceMs)
+    await endLeader(child, pid, ladder)
+    return tree.hasGroups ? await endLeftovers(pid, ladder) : hasExited(child)
   } finally {
     clearInterval(hold)
   }

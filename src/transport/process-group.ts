@@ -26,9 +26,9 @@ export function readStat(stat: string): { readonly group: number; readonly ticks
  * Whether a process of the group still runs. In a container without an init nobody reaps orphans: they stay members
  * of their group for ever and take signals, but run no more.
  */
-export async function isGroupRunning(groupId: number): Promise<boolean> {
+export async function isGroupRunning(groupId: number, platform: NodeJS.Platform): Promise<boolean> {
   if (!signalGroup(groupId, 0)) return false
-  if (process.platform !== 'linux') return true
+  if (platform !== 'linux') return true
   const entries = await readdir('/proc').catch(() => undefined)
   if (entries === undefined) return true
   const stats = await Promise.all(

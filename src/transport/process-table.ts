@@ -2,12 +2,15 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readStat } from './process-group.js'
+import { systemRoot } from './process-tree.js'
 
 /** A process as the operating system knows it; zombies do not count. */
 export interface ProcessRow {
   readonly pid: number
   /** Its process group; on Windows, which has none, its own id. */
   readonly group: number
+  /** Who started it, told on Windows only, where nothing else says what belongs together. It may be long gone, and its id another's. */
+  readonly parent?: number
   /** When it began, in whatever form: with the id it names one process and no later one with the same id. */
   readonly born: string
 }
@@ -91,19 +94,18 @@ const posix: ProcessTable = {
 
 const POWERSHELL_ROWS =
   'Get-CimInstance Win32_Process | Where-Object CreationDate | ' +
-  'ForEach-Object { "$($_.ProcessId) $($_.CreationDate.ToFileTimeUtc())" }'
+  'ForEach-Object { "$($_.ProcessId) $($_.ParentProcessId) $($_.CreationDate.ToFileTimeUtc())" }'
 
-/** Lines of an id and a time of creation. */
+/** Lines of an id, that of the parent, and a time of creation. */
 export const rowsOfWindows = (text: string): ProcessRow[] =>
   text.split('\n').flatMap(line => {
-    const [, pid, born] = /^\s*(\d+) (\d+)\s*$/.exec(line) ?? []
-    return born === undefined ? [] : [{ pid: Number(pid), group: Number(pid), born }]
+    const [, pid, parent, born] = /^\s*(\d+) (\d+) (\d+)\s*$/.exec(line) ?? []
+    return born === undefined ? [] : [{ pid: Number(pid), group: Number(pid), parent: Number(parent), born }]
   })
 
 const windows: ProcessTable = {
   rows: async () => {
-    const root = process.env['SystemRoot'] ?? 'C:\\Windows'
-    const program = join(root, 'System32', 'WindowsPowerShell', 'v1.0', 'powershell.exe')
+    const program = join(systemRoot(), 'System32', 'WindowsPowerShell', 'v1.0', 'powershell.exe')
     return rowsOfWindows(
       await outputOf(program, ['-NoProfile', '-NonInteractive', '-Command', POWERSHELL_ROWS]),
     )

@@ -11,6 +11,7 @@ import { ChildOutput } from './child-output.js'
 import type { DeathGuard } from './death-guard.js'
 import { endGroup, LADDER_TIMES, type LadderTimes } from './kill-ladder.js'
 import { LineWriter } from './line-writer.js'
+import { type ProcessTree, processTree } from './process-tree.js'
 import { lastLines, StderrLines } from './stderr-lines.js'
 
 /** Bounds on one child. */
@@ -32,6 +33,8 @@ export interface ChildOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly guard: DeathGuard
+  /** How it is ended with all that it started; as on this system if absent. */
+  readonly tree?: ProcessTree
   /** Takes secrets out of what it wrote to stderr, where that is told with the reason of its end. */
   readonly redact?: (line: string) => string
   readonly limits?: Partial<ChildLimits>
@@ -63,6 +66,7 @@ const same = (line: string): string => line
 class StdioChild implements ChildChannel {
   readonly #child: ChildProcess
   readonly #options: ChildOptions
+  readonly #tree: ProcessTree
   readonly #limits: ChildLimits
   readonly #output: ChildOutput
   readonly #stderr: StderrLines
@@ -78,8 +82,9 @@ class StdioChild implements ChildChannel {
   #ladder: Promise<void> | undefined
   #over: { readonly fault: Fault | undefined } | undefined
 
-  constructor(child: ChildProcess, options: ChildOptions) {
+  constructor(child: ChildProcess, options: ChildOptions, tree: ProcessTree) {
     this.#child = child
+    this.#tree = tree
     this.#options = options
     const { bounds = new Bounds(), clock } = options
     this.#limits = { ...CHILD_LIMITS, lineBytes: bounds.max.message, ...options.limits }
@@ -262,7 +267,7 @@ class StdioChild implements ChildChannel {
 
   #endGroup(): Promise<void> {
     const { clock, guard } = this.#options
-    this.#ladder ??= endGroup(this.#child, clock, this.#limits).then(gone => {
+    this.#ladder ??= endGroup(this.#child, clock, this.#limits, this.#tree).then(gone => {
       this.#child.stdin?.destroy()
       if (gone && this.#child.pid !== undefined) guard.forget(this.#child.pid)
     })
@@ -294,10 +299,11 @@ const deadChannel = (fault: Fault): ChildChannel => ({
 })
 
 /**
- * Starts a server as a child process, in its own group and without a shell. Never throws: a child that cannot
+ * Starts a server as a child process, in its own group where there are groups, and without a shell. Never throws: a child that cannot
  * be started is told through `closed`.
  */
 export function spawnChild(options: ChildOptions): ChildChannel {
+  const { tree = processTree({ log: options.log }) } = options
   try {
     const child = spawn(options.command, [...options.args], {
       cwd: options.cwd,
@@ -305,10 +311,10 @@ export function spawnChild(options: ChildOptions): ChildChannel {
       stdio: ['pipe', 'pipe', 'pipe'],
       shell: false,
       // On Windows `detached` would open a console window.
-      detached: process.platform !== 'win32',
+      detached: tree.hasGroups,
       windowsHide: true,
     })
-    return new StdioChild(child, options)
+    return new StdioChild(child, options, tree)
   } catch (error) {
     return deadChannel(startFault(error, options.cwd))
   }

@@ -1,7 +1,6 @@
 import type { Clock } from '../kernel/clock.js'
-import { killTree } from './kill-ladder.js'
-import { isGroupRunning, signalGroup } from './process-group.js'
 import type { ProcessRow, ProcessTable } from './process-table.js'
+import { type ProcessTree, processTree } from './process-tree.js'
 
 /** The variable by which a child of ours, and what it starts, can be told from all other processes. */
 export const MARK_VARIABLE = 'MCP_PROXY_CHILD_OF'
@@ -24,6 +23,8 @@ export interface Brood {
 export interface StrayOptions {
   readonly table: ProcessTable
   readonly clock: Clock
+  /** That of this system if absent. */
+  readonly tree?: ProcessTree
   /** From SIGTERM to SIGKILL. */
   readonly termMs?: number
 }
@@ -53,16 +54,12 @@ const wait = (clock: Clock, delayMs: number): Promise<void> =>
     clock.after(delayMs, resolve)
   })
 
-const endOne = async (pid: number, clock: Clock, termMs: number): Promise<void> => {
-  if (process.platform === 'win32') {
-    killTree(pid)
-    return
-  }
-  signalGroup(pid, 'SIGTERM')
-  const killAtMs = clock.nowMs() + termMs
-  while (await isGroupRunning(pid)) {
+const endOne = async (pid: number, tree: ProcessTree, clock: Clock, termMs: number): Promise<void> => {
+  const isAsked = await tree.end(pid)
+  const killAtMs = clock.nowMs() + (isAsked ? termMs : 0)
+  while (await tree.isRunning(pid)) {
     if (clock.nowMs() >= killAtMs) {
-      signalGroup(pid, 'SIGKILL')
+      await tree.kill(pid)
       return
     }
     await wait(clock, POLL_MS)
@@ -100,17 +97,17 @@ export const endMarked = async (
 }
 
 /**
- * Ends what a proxy left behind that was killed together with its death guard: of each recorded child the process group, if it
+ * Ends what a proxy left behind that was killed together with its death guard: of each recorded child the process group (on Windows the tree), if it
  * is proven to be that child's, and what carries its mark. Resolves with the numbers of what was ended; never rejects.
  */
 export const endStrays = async (brood: Brood, options: StrayOptions): Promise<number[]> => {
-  const { table, clock, termMs = TERM_MS } = options
+  const { table, clock, tree = processTree(), termMs = TERM_MS } = options
   const rows = await table.rows()
   const isMarked = (pid: number) => table.carries(pid, MARK_VARIABLE, brood.mark)
   const found = await Promise.all(
     brood.children.map(async child => ((await isOurs(child, rows, isMarked)) ? [child.pid] : [])),
   )
   const groups = found.flat()
-  await Promise.all(groups.map(group => endOne(group, clock, termMs)))
+  await Promise.all(groups.map(group => endOne(group, tree, clock, termMs)))
   return [...groups, ...(await endMarked(brood.mark, options))]
 }

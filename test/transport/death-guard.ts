@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { createDeathGuard, DEATH_GUARD_SCRIPT } from '../../src/transport/death-guard.js'
+import { createDeathGuard, DEATH_GUARD_SCRIPT, guardProgram } from '../../src/transport/death-guard.js'
 import { isRunning, until } from '../support/processes.js'
 
 const skip = process.platform === 'win32' ? 'POSIX only' : false
+const windowsGuard = fileURLToPath(new URL('../../dist/transport/windows-guard-main.js', import.meta.url))
 const parentFixture = fileURLToPath(new URL('../fixtures/guarded-parent.mjs', import.meta.url))
 
 const kill = (pid: number) => {
@@ -124,4 +126,52 @@ t.test('a proxy that is killed leaves none of its children and no guard', { skip
   t.same(pids.map(isRunning), [true, true, true])
   proxy.kill('SIGKILL')
   await until(() => !pids.some(isRunning), 'the end of all of them')
+})
+
+/** A folder that looks like Windows to the guard: its programs write down what they are told, and `taskkill /F` kills. */
+const playWindows = (folder: string, rows: string) => {
+  const powershell = join(folder, 'System32', 'WindowsPowerShell', 'v1.0', 'powershell.exe')
+  mkdirSync(join(powershell, '..'), { recursive: true })
+  writeFileSync(powershell, `#!/bin/sh\n${rows}`, { mode: 0o755 })
+  const taskkill = `#!/bin/sh\necho "$@" >> ${folder}/taskkill.log\n[ "$4" = /F ] && kill -s KILL "$2"\n`
+  writeFileSync(join(folder, 'System32', 'taskkill.exe'), taskkill, { mode: 0o755 })
+  const log = join(folder, 'taskkill.log')
+  return () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').sort() : [])
+}
+
+t.test(
+  'the guard of Windows ends trees with taskkill, and what a child that is gone had started',
+  { skip },
+  async t => {
+    const [child, orphan, other] = [serve(), serve(), serve()]
+    t.teardown(() => [child, orphan, other].forEach(one => void one.kill('SIGKILL')))
+    const [watched = 0, left = 0, gone = 999_999_998] = [child.pid, orphan.pid]
+    const born = (BigInt(Date.now()) + 11_644_473_600_000n) * 10_000n
+    const rows = [`${watched} 1 ${born}`, `${left} ${gone} ${born}`, `${other.pid} 1 ${born}`]
+    const folder = t.testdir()
+    const told = playWindows(folder, rows.map(row => `echo '${row}'\n`).join(''))
+    const program = guardProgram('', 'win32')
+    const guard = createDeathGuard('', {
+      ...program,
+      args: [windowsGuard, '0', '0'],
+      cwd: folder,
+      env: { SystemRoot: folder, PATH: '/usr/bin:/bin' },
+    })
+    for (const pid of [watched, gone, other.pid ?? 0]) guard.watch(pid)
+    guard.forget(other.pid ?? 0)
+    guard.close()
+    await until(() => guard.pid === undefined, 'the end of the guard')
+    await until(() => ![watched, left].some(isRunning), 'the end of both')
+    t.same(told(), [watched, left].flatMap(pid => [`/PID ${pid} /T`, `/PID ${pid} /T /F`]).sort())
+    t.equal(isRunning(other.pid ?? 0), true)
+  },
+)
+
+t.test('the guard of Windows is this program, which needs nothing of the environment', async t => {
+  const { file, args, env, cwd } = guardProgram('A=b', 'win32')
+  t.equal(file, process.execPath)
+  t.match(args[0], /windows-guard-main\.js$/)
+  t.same(args.slice(1), ['1000', '2000'])
+  t.same(Object.keys(env), ['SystemRoot'])
+  t.equal(cwd, env['SystemRoot'])
 })

@@ -5,6 +5,7 @@ import t from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { endGroup } from '../../src/transport/kill-ladder.js'
 import { signalGroup } from '../../src/transport/process-group.js'
+import { processTree } from '../../src/transport/process-tree.js'
 import { isRunning, until } from '../support/processes.js'
 
 /** Longer than anything takes: a rung that is waited for is left because it worked. */
@@ -70,4 +71,56 @@ t.test('a child that never started, and numbers that are no group, do no harm', 
   child.on('error', () => undefined)
   t.equal(await endGroup(child, systemClock, quick), true)
   for (const number of [0, 1, -5, 1.5, Number.NaN]) t.equal(signalGroup(number, 0), false)
+})
+
+/** Plays `taskkill`, which refuses to ask a program without a window; `asks` makes it ask. */
+function playWindows(child: ChildProcess, asks: boolean) {
+  const flags: string[] = []
+  const tree = processTree({
+    platform: 'win32',
+    run: (_file, args) => {
+      flags.push(args.slice(2).join(' '))
+      const isForced = args.includes('/F')
+      if (!isForced && !asks) return Promise.reject(new Error('can only be terminated forcefully'))
+      child.kill(isForced ? 'SIGKILL' : 'SIGTERM')
+      return Promise.resolve()
+    },
+  })
+  return { tree, flags }
+}
+
+for (const [title, code, asks, flags] of [
+  ['ends with its stdin gets no taskkill', 'process.stdin.resume()', true, []],
+  ['ignores its stdin is asked to end', 'setInterval(() => {}, 1000)', true, ['/T']],
+  [
+    'ignores being asked is ended',
+    "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)",
+    true,
+    ['/T', '/T /F'],
+  ],
+  ['cannot be asked is ended without another wait', 'setInterval(() => {}, 1000)', false, ['/T', '/T /F']],
+] as const) {
+  t.test(`on Windows a child that ${title}`, { skip }, async t => {
+    const child = start('-e', `${code}; console.log('ready')`)
+    t.teardown(() => child.kill('SIGKILL'))
+    await firstLine(child)
+    const played = playWindows(child, asks)
+    const times = {
+      ...patient,
+      ...(flags.length > 0 && { closeMs: 60 }),
+      ...(flags.length > 1 && asks && { termMs: 60 }),
+    }
+    t.equal(await endGroup(child, systemClock, times, played.tree), true)
+    t.same(played.flags, flags)
+    t.same(await endGroup(child, systemClock, times, played.tree), true)
+    t.same(played.flags, flags, 'its number may be that of somebody else by now')
+  })
+}
+
+t.test('on Windows a child that taskkill could not end is not taken for gone', { skip }, async t => {
+  const child = start('-e', "setInterval(() => {}, 1000); console.log('ready')")
+  t.teardown(() => child.kill('SIGKILL'))
+  await firstLine(child)
+  const tree = processTree({ platform: 'win32', run: () => Promise.reject(new Error('access denied')) })
+  t.equal(await endGroup(child, systemClock, quick, tree), false)
 })

@@ -45,8 +45,8 @@ t.test('what ps of macOS prints is read, and zombies are left out', async t => {
 })
 
 t.test('what PowerShell prints is read', async t => {
-  t.same(rowsOfWindows('4 133000000000000000\r\n\r\nGet-Cim : no\r\n812 133000000000000001\r\n'), [
-    { pid: 4, group: 4, born: '133000000000000000' },
-    { pid: 812, group: 812, born: '133000000000000001' },
+  t.same(rowsOfWindows('4 0 133000000000000000\r\n\r\nGet-Cim : no\r\n812 4 133000000000000001\r\n'), [
+    { pid: 4, group: 4, parent: 0, born: '133000000000000000' },
+    { pid: 812, group: 812, parent: 4, born: '133000000000000001' },
   ])
 })

@@ -5,6 +5,8 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { childEnv } from '../../src/transport/child-env.js'
 import type { DeathGuard } from '../../src/transport/death-guard.js'
+import { processTable } from '../../src/transport/process-table.js'
+import { processTree } from '../../src/transport/process-tree.js'
 import { type ChildChannel, type ChildOptions, spawnChild } from '../../src/transport/stdio-child.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
@@ -326,4 +328,19 @@ t.test('a child with far more in front of it than it may have is lost at once', 
   await until(() => listener.ends.length > 0, 'the end')
   t.match(listener.ends, [{ code: 'disconnected', message: 'did not read its input' }])
   t.ok(bounds.hits.serverQueue)
+})
+
+t.test('a child leads a group of its own only where there are groups', { skip }, async t => {
+  for (const [platform, isLeader] of [
+    [process.platform, true],
+    ['win32', false],
+  ] as const) {
+    const run = (_file: string, args: readonly string[]) =>
+      Promise.resolve(void process.kill(Number(args[1]), 'SIGKILL'))
+    const { child } = start(t, echo, { tree: processTree({ platform, run }) })
+    const row = (await processTable().rows()).find(({ pid }) => pid === child.pid)
+    t.equal(row?.group === child.pid, isLeader)
+    await child.close()
+    t.equal(isRunning(child.pid ?? 0), false)
+  }
 })

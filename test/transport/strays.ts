@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { processTable } from '../../src/transport/process-table.js'
+import { processTree } from '../../src/transport/process-tree.js'
 import { endStrays, MARK_VARIABLE, type RecordedChild } from '../../src/transport/strays.js'
 import { isRunning, until } from '../support/processes.js'
 
@@ -88,4 +89,36 @@ t.test('a process that only has the number of a recorded child is left alone', {
   ]
   t.same(await end(children), [])
   t.ok(pids.every(isRunning))
+})
+
+t.test('on Windows a recorded child is ended with taskkill, if it is that very child', { skip }, async t => {
+  const [child, other] = await Promise.all([start(t, STAYS), start(t, STAYS)])
+  const [pid = 0, second = 0] = [child.pid, other.pid]
+  const flags: string[] = []
+  const tree = processTree({
+    platform: 'win32',
+    run: (_file, args) => {
+      flags.push(args.slice(1).join(' '))
+      if (!args.includes('/F')) return Promise.reject(new Error('can only be terminated forcefully'))
+      process.kill(Number(args[1]), 'SIGKILL')
+      return Promise.resolve()
+    },
+  })
+  const children = [
+    { pid, born: '133000000000000000' },
+    { pid: second, born: '133000000000000000' },
+  ]
+  const seen = {
+    rows: () =>
+      Promise.resolve([
+        { pid, group: pid, born: '133000000000000000' },
+        { pid: second, group: second, born: '133000000000000001' },
+      ]),
+    carries: () => Promise.resolve(false),
+    carriers: () => Promise.resolve([]),
+  }
+  t.same(await endStrays({ mark: MARK, children }, { table: seen, clock: systemClock, tree }), [pid])
+  t.same(flags, [`${pid} /T`, `${pid} /T /F`])
+  await until(() => !isRunning(pid), 'its end')
+  t.ok(isRunning(second))
 })
