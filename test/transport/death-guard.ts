@@ -146,10 +146,7 @@ t.test(
     const [child, orphan, other] = [serve(), serve(), serve()]
     t.teardown(() => [child, orphan, other].forEach(one => void one.kill('SIGKILL')))
     const [watched = 0, left = 0, gone = 999_999_998] = [child.pid, orphan.pid]
-    const born = (BigInt(Date.now()) + 11_644_473_600_000n) * 10_000n
-    const rows = [`${watched} 1 ${born}`, `${left} ${gone} ${born}`, `${other.pid} 1 ${born}`]
     const folder = t.testdir()
-    const told = playWindows(folder, rows.map(row => `echo '${row}'\n`).join(''))
     const program = guardProgram('', 'win32')
     const guard = createDeathGuard('', {
       ...program,
@@ -158,6 +155,10 @@ t.test(
       env: { SystemRoot: folder, PATH: '/usr/bin:/bin' },
     })
     for (const pid of [watched, gone, other.pid ?? 0]) guard.watch(pid)
+    // Read when the guard ends them: born while they are watched, however slow the machine is.
+    const born = (BigInt(Date.now()) + 11_644_473_600_000n) * 10_000n
+    const rows = [`${watched} 1 ${born}`, `${left} ${gone} ${born}`, `${other.pid} 1 ${born}`]
+    const told = playWindows(folder, rows.map(row => `echo '${row}'\n`).join(''))
     guard.forget(other.pid ?? 0)
     guard.close()
     await until(() => guard.pid === undefined, 'the end of the guard')

@@ -339,6 +339,7 @@ t.test('a child leads a group of its own only where there are groups', { skip },
       Promise.resolve(void process.kill(Number(args[1]), 'SIGKILL'))
     const { child } = start(t, echo, { tree: processTree({ platform, run }) })
     const row = (await processTable().rows()).find(({ pid }) => pid === child.pid)
+    t.ok(row)
     t.equal(row?.group === child.pid, isLeader)
     await child.close()
     t.equal(isRunning(child.pid ?? 0), false)
