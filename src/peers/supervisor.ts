@@ -26,6 +26,8 @@ export class Supervisor {
   readonly #supervised: Supervised
   #state: ServerState = IDLE
   #sinceMs: number
+  /** Whether it was ever ready. */
+  #wasThere = false
   #lastLoss: Loss | undefined
   #restart: Timer | undefined
 
@@ -59,6 +61,7 @@ export class Supervisor {
     const next = nextState(this.#state, event, nowMs, this.#server.restart)
     if (next.at !== this.#state.at) this.#sinceMs = nowMs
     this.#state = next
+    this.#wasThere ||= next.at === 'ready'
     this.#restart?.cancel()
     this.#restart = undefined
     if (next.at === 'backoff' || next.at === 'failed') this.#restartIn(next.untilMs - nowMs)
@@ -87,7 +90,8 @@ export class Supervisor {
 
   /** A fault for whoever cannot ask the server. */
   unreachable(why: Fault): Fault {
-    return unreachable(this.#server, this.#state, why, this.#supervised.clock.nowMs())
+    const place = { state: this.#state, wasThere: this.#wasThere, nowMs: this.#supervised.clock.nowMs() }
+    return unreachable(this.#server, place, why)
   }
 
   /** In how many milliseconds it could be asked again if it were lost now; undefined if never. */

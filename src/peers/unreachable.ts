@@ -9,16 +9,26 @@ const TRYING_MS = 1000
 /** How many of a program's last lines an error says in its words; all are in its data. */
 const SHOWN_LINES = 5
 
-/** Why a server cannot be asked, in words for whoever called it, and when it may be asked again (`data.retryAfterMs`). */
+/** Where a connection stands. */
+interface Place {
+  readonly state: ServerState
+  /** Whether the server was ever there. */
+  readonly wasThere: boolean
+  readonly nowMs: number
+}
+
+/**
+ * Why a server cannot be asked, in words for whoever called it, and when it may be asked again (`data.retryAfterMs`); not the
+ * latter if nothing says yet that it will ever be there.
+ */
 export const unreachable = (
   { name, restart }: ServerOptions,
-  state: ServerState,
+  { state, wasThere, nowMs }: Place,
   why: Fault,
-  nowMs: number,
 ): Fault => {
   // What it wrote while it served may be about others.
   const lastWords = failuresOf(state) > 0 ? why.lastWords : undefined
-  const retryAfterMs = retryAfter(state, nowMs)
+  const retryAfterMs = wasThere || state.at !== 'backoff' ? retryAfter(state, nowMs) : undefined
   return new Fault(
     codeOf(why),
     `Server ${name} is not reachable: ${why.message}${circumstances(state, restart)}${spoken(lastWords)}`,

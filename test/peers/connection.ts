@@ -378,16 +378,21 @@ t.test('a server that is killed again and again while it serves comes back at on
 t.test('what a caller is told says when to come again', async t => {
   const { server, connection, clock, pass } = create()
   server.dialling = 'refuse'
+  t.same((await refused(connection)).data, { server: 'a' }, 'nothing is promised of one that never was there')
+  await pass(1000)
+  server.dialling = 'open'
+  await connection.open()
+  server.link.drop(new Fault('disconnected', 'was killed by SIGKILL'))
   const first = await refused(connection)
   const { retryAfterMs } = first.data as { retryAfterMs: number }
   t.match(first.data, { server: 'a' })
-  t.ok(retryAfterMs >= 400 && retryAfterMs <= 600, String(retryAfterMs))
+  t.ok(retryAfterMs >= 800 && retryAfterMs <= 1200, String(retryAfterMs))
   await pass(300)
   t.same((await refused(connection)).data, { server: 'a', retryAfterMs: retryAfterMs - 300 })
   await pass(retryAfterMs - 300)
   server.dialling = 'open'
   await connection.open()
-  t.equal(connection.retryAfterLossMs, 1000, 'if it were lost now, it would have failed twice')
+  t.equal(connection.retryAfterLossMs, 2000, 'if it were lost now, it would have failed three times')
   connection.served()
   t.equal(connection.retryAfterLossMs, 0)
   await connection.close()
