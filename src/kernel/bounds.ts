@@ -127,6 +127,13 @@ export class Bounds {
     )
   }
 
+  /** Whether there is more than a bound allows, which is counted if so. */
+  isOver(name: LimitName, value: number): boolean {
+    if (value <= this.max[name]) return false
+    this.hit(name)
+    return true
+  }
+
   /** Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too much of. */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)

@@ -60,10 +60,7 @@ export class PipeWriter implements ReplyStream, Outlet {
 
   tell(frame: Buffer, method?: string): void {
     if (method === 'notifications/message' && this.#isBehind()) return
-    if (this.#channel.queuedBytes > this.#bounds.max.clientQueue) {
-      this.#bounds.hit('clientQueue')
-      this.#cutOff()
-    }
+    if (this.#bounds.isOver('clientQueue', this.#channel.queuedBytes)) this.#cutOff()
     // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say
     // by themselves does not stop for that.
     else if (!this.#channel.send(frame)) this.#channel.pause()
@@ -85,9 +82,7 @@ export class PipeWriter implements ReplyStream, Outlet {
 
   /** Whether what may be left out is. */
   #isBehind(): boolean {
-    if (this.#channel.queuedBytes <= this.#bounds.max.softQueue) return false
-    this.#bounds.hit('softQueue')
-    return true
+    return this.#bounds.isOver('softQueue', this.#channel.queuedBytes)
   }
 
   #flush(due: Due): void {

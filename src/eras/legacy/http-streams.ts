@@ -68,10 +68,7 @@ export class EventStream implements LiveStream {
     if (this.#isEnded) return
     const out = this.#out
     const { bounds } = this.#context
-    if (mayDrop && out !== undefined && out.queuedBytes > bounds.max.softQueue) {
-      bounds.hit('softQueue')
-      return
-    }
+    if (mayDrop && out !== undefined && bounds.isOver('softQueue', out.queuedBytes)) return
     const id = this.#context.replay.record(this.number, frame)
     if (out === undefined) return
     if (out.queuedBytes > bounds.max.streamQueue) this.#cutOff(out)

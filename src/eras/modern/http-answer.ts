@@ -47,10 +47,7 @@ export class HttpAnswer implements Replies {
   send(frame: Buffer, mayDrop = false): void {
     if (this.#isOver || this.#form !== 'stream') return
     const { bounds } = this.#context
-    if (mayDrop && this.#out !== undefined && this.#out.queuedBytes > bounds.max.softQueue) {
-      bounds.hit('softQueue')
-      return
-    }
+    if (mayDrop && this.#out !== undefined && bounds.isOver('softQueue', this.#out.queuedBytes)) return
     this.#write(frame)
   }
 
