@@ -2,10 +2,8 @@
 // usage: node bench/micro/wire.js [directory of the build, default dist]
 import { built, show } from './measure.js'
 
-const [classify, jsonrpc, ndjson, sseRead, sseWrite, content] = await Promise.all(
-  ['wire/classify', 'wire/jsonrpc', 'wire/ndjson', 'wire/sse-read', 'wire/sse-write', 'model/content'].map(
-    built,
-  ),
+const [classify, jsonrpc, ndjson, sseRead, content] = await Promise.all(
+  ['wire/classify', 'wire/jsonrpc', 'wire/ndjson', 'wire/sse-read', 'model/content'].map(built),
 )
 
 const KIB = 1024
@@ -38,10 +36,7 @@ function run() {
     const line = Buffer.concat([text, LF])
     const lines = new ndjson.LineSplitter({ maxBytes: 16 * KIB * KIB })
     show(`a line of ${name}`, line.length, () => inChunks(line, chunk => lines.push(chunk, nothing, nothing)))
-    const event = sseWrite.sseEvent({ id: '1.1', event: 'message', data: text })
-    show(`an event of ${name}, written`, event.length, () =>
-      sseWrite.sseEvent({ id: '1.1', event: 'message', data: text }),
-    )
+    const event = Buffer.concat([Buffer.from('id: 1.1\nevent: message\ndata: '), text, Buffer.from('\n\n')])
     const reader = new sseRead.SseReader({ maxBytes: 16 * KIB * KIB })
     const on = { onEvent: nothing, onSkipped: nothing }
     show(`an event of ${name}, read`, event.length, () => inChunks(event, chunk => reader.push(chunk, on)))
@@ -53,4 +48,4 @@ function run() {
   show('encodeRequest', 0, i => jsonrpc.encodeRequest(i, 'tools/call', params))
 }
 
-if (classify && jsonrpc && ndjson && sseRead && sseWrite && content) run()
+if (classify && jsonrpc && ndjson && sseRead && content) run()

@@ -1,7 +1,7 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import type { HttpResponder, HttpStream } from '../wire/http.js'
+import type { Framed, HttpResponder, HttpStream } from '../wire/http.js'
 import type { Unread } from './unread.js'
 
 /** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */
@@ -70,12 +70,14 @@ const CUT_OFF = new Error('The connection was cut')
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
   readonly #unread: Unread
+  readonly #onTaken: (() => void) | undefined
   /** As latin1, for the same reason as a whole answer. */
   #held = ''
 
-  constructor(response: ServerResponse, unread: Unread) {
+  constructor(response: ServerResponse, unread: Unread, onTaken?: () => void) {
     this.#response = response
     this.#unread = unread
+    this.#onTaken = onTaken
   }
 
   /** Includes what waits in the socket. */
@@ -91,17 +93,21 @@ class ResponseStream implements HttpStream {
     })
   }
 
-  write(chunk: Buffer | string): boolean {
+  write(chunk: Framed | Buffer | string): boolean {
     const response = this.#response
     if (response.writableEnded || response.destroyed) return false
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    if (bytes.length > JOINED_BYTES) {
-      this.#flush()
-      return this.#put(bytes)
-    }
+    const { head, body, tail } = framed(chunk)
     if (this.#held === '') setImmediate(this.#flush)
-    this.#held += bytes.toString('latin1')
-    if (this.#held.length > JOINED_BYTES) this.#flush()
+    if (body.length > JOINED_BYTES) {
+      this.#held += head
+      this.#flush()
+      this.#put(body)
+      this.#held = tail
+      this.#flush()
+    } else {
+      this.#held += head + body.toString('latin1') + tail
+      if (this.#held.length > JOINED_BYTES) this.#flush()
+    }
     return !response.writableNeedDrain
   }
 
@@ -120,10 +126,9 @@ class ResponseStream implements HttpStream {
   }
 
   /** Writes bytes, or text that stands for them. */
-  #put(chunk: Buffer | string): boolean {
-    const isTaken = this.#response.write(chunk, 'latin1')
+  #put(chunk: Buffer | string): void {
+    const isTaken = this.#response.write(chunk, 'latin1', this.#onTaken)
     if (!isTaken) this.#unread.wrote(this.#response, chunk.length)
-    return isTaken
   }
 
   destroy(): void {
@@ -131,6 +136,11 @@ class ResponseStream implements HttpStream {
     // (lib/internal/streams/writable.js, errorBuffer).
     this.#response.destroy(CUT_OFF)
   }
+}
+
+const framed = (chunk: Framed | Buffer | string): Framed => {
+  if (typeof chunk === 'string') return { head: '', body: Buffer.from(chunk), tail: '' }
+  return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
 
 class NodeResponder implements HttpResponder {
@@ -155,8 +165,8 @@ class NodeResponder implements HttpResponder {
     this.#unread.wrote(this.#response, body.length)
   }
 
-  stream(status: number, headers: Readonly<Record<string, string>>): HttpStream {
-    const stream = new ResponseStream(this.#response, this.#unread)
+  stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {
+    const stream = new ResponseStream(this.#response, this.#unread, onTaken)
     if (this.#isTaken()) return stream
     this.#response.writeHead(status, this.#valid(headers))
     stream.open()

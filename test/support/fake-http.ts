@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { Fault } from '../../src/kernel/faults.js'
 import type {
+  Framed,
   HttpClient,
   HttpRequest,
   HttpResponder,
@@ -34,6 +35,13 @@ export interface SeenEvent {
   readonly text: string
 }
 
+/** What a chunk is on the wire. */
+export const textOfChunk = (chunk: Framed | Buffer | string): string => {
+  if (typeof chunk === 'string' || Buffer.isBuffer(chunk)) return chunk.toString()
+  const { head, body, tail } = chunk
+  return Buffer.concat([Buffer.from(head, 'latin1'), body, Buffer.from(tail, 'latin1')]).toString()
+}
+
 /** The client's end of an answer: remembers status, headers and body, and can go away. */
 export class FakeResponder implements HttpResponder, HttpStream {
   status = 0
@@ -45,6 +53,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
   isDestroyed = false
   queuedBytes = 0
   #gone: (() => void)[] = []
+  #onTaken: (() => void) | undefined
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string = ''): void {
     this.#begin(status, headers)
@@ -52,8 +61,9 @@ export class FakeResponder implements HttpResponder, HttpStream {
     this.isEnded = true
   }
 
-  stream(status: number, headers: Readonly<Record<string, string>>): HttpStream {
+  stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {
     this.#begin(status, headers)
+    this.#onTaken = onTaken
     this.isStream = true
     return this
   }
@@ -62,9 +72,15 @@ export class FakeResponder implements HttpResponder, HttpStream {
     this.#gone.push(then)
   }
 
-  write(chunk: Buffer | string): boolean {
-    if (!this.isEnded && !this.isDestroyed) this.body += chunk.toString()
+  write(chunk: Framed | Buffer | string): boolean {
+    if (!this.isEnded && !this.isDestroyed) this.body += textOfChunk(chunk)
     return true
+  }
+
+  /** The client reads until no more than this waits for it. */
+  read(queuedBytes: number): void {
+    this.queuedBytes = queuedBytes
+    this.#onTaken?.()
   }
 
   end(): void {

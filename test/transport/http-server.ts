@@ -327,6 +327,66 @@ t.test('a client that does not read its stream is seen, and can be cut off', asy
   t.equal(gone, 1)
 })
 
+t.test('what is framed arrives whole and in order, however long it is', async t => {
+  const short = Buffer.from('{"é":"漢"}')
+  const long = Buffer.alloc(100_000, 'é')
+  const { ask } = await listening(t, (_request, responder) => {
+    const stream = responder.stream(200, {})
+    for (const body of [short, long, short, short, long, long]) stream.write({ head: '<', body, tail: '>\n' })
+    stream.write(':\n')
+    stream.write({ head: '<', body: long, tail: '>' })
+    stream.end()
+  })
+  const { text } = await ask('/mcp')
+  const lines = [short, long, short, short, long, long].map(body => `<${body.toString()}>\n`)
+  t.ok(text === `${lines.join('')}:\n<${long.toString()}>`)
+})
+
+t.test('whoever writes a stream is told when the client has taken some of it', async t => {
+  let stream: HttpStream | undefined
+  let taken = 0
+  const { listener } = await listening(t, (_request, responder) => {
+    stream = responder.stream(200, {}, () => {
+      taken += 1
+    })
+  })
+  const { socket } = raw(t, listener.port)
+  socket.pause()
+  socket.write(`GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`)
+  await until(() => stream !== undefined, 'the stream')
+  const body = Buffer.alloc(16 * 1024 * 1024)
+  t.equal(stream?.write({ head: '', body, tail: '\n' }), false)
+  t.ok((stream?.queuedBytes ?? 0) >= body.length)
+  socket.resume()
+  await until(() => stream?.queuedBytes === 0, 'all of it to be taken')
+  await until(() => taken > 0, 'the news')
+})
+
+t.test('a client that leaves in the middle of something long ends its stream, and nothing else', async t => {
+  let gone = 0
+  let stream: HttpStream | undefined
+  const { ask, listener } = await listening(t, (request, responder) => {
+    if (request.method === 'POST') {
+      responder.send(200, {}, 'fine')
+      return
+    }
+    stream = responder.stream(200, {}, () => undefined)
+    responder.onGone(() => {
+      gone += 1
+    })
+  })
+  const { socket } = raw(t, listener.port)
+  socket.pause()
+  socket.write(`GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`)
+  await until(() => stream !== undefined, 'the stream')
+  const body = Buffer.alloc(16 * 1024 * 1024)
+  stream?.write({ head: '', body, tail: '\n' })
+  socket.destroy()
+  await until(() => gone === 1, 'the news')
+  t.equal(stream?.write({ head: '', body, tail: '\n' }), false)
+  t.match(await ask('/mcp'), { status: 200, text: 'fine' })
+})
+
 t.test(
   'a client that is cut off with much in front of it costs one error, not one for each chunk',
   async t => {

@@ -1,7 +1,8 @@
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
-import { SSE_COMMENT, sseEvent } from '../../src/wire/sse-write.js'
+import { messageEvent, SSE_COMMENT, sseEvent } from '../../src/wire/sse-write.js'
+import { textOfChunk } from '../support/fake-http.js'
 
 t.test('an event has its fields in order and ends with a blank line', async t => {
   const rows: [Parameters<typeof sseEvent>[0], string][] = [
@@ -19,12 +20,20 @@ t.test('an event has its fields in order and ends with a blank line', async t =>
     [{ data: 'a\u2028b\u0085c' }, 'data: a\u2028b\u0085c\n\n'],
     [{ data: 'x', retryMs: 1.6 }, 'retry: 2\ndata: x\n\n'],
   ]
-  for (const [event, text] of rows) t.equal(sseEvent(event).toString(), text)
+  for (const [event, text] of rows) t.equal(textOfChunk(sseEvent(event)), text)
+})
+
+t.test('the event of a message is what any event of that name is', async t => {
+  const data = Buffer.from('{"é":1}')
+  for (const id of [undefined, '3.14']) {
+    const event = { event: 'message', data, ...(id !== undefined && { id }) }
+    t.equal(textOfChunk(messageEvent(data, id)), textOfChunk(sseEvent(event)))
+  }
 })
 
 t.test('an id or event name cannot smuggle in another field', async t => {
   const event = sseEvent({ id: '1\ndata: evil\0', event: 'a\r\rb', data: 'x' })
-  t.equal(event.toString(), 'id: 1data: evil\nevent: ab\ndata: x\n\n')
+  t.equal(textOfChunk(event), 'id: 1data: evil\nevent: ab\ndata: x\n\n')
 })
 
 t.test('a reader gets back what was written', async t => {
@@ -34,7 +43,7 @@ t.test('a reader gets back what was written', async t => {
     fc.property(line, line, data, (id, event, text) => {
       const events: object[] = []
       const parser = createParser({ onEvent: e => void events.push(e) })
-      parser.feed(sseEvent({ id, event, data: text }).toString())
+      parser.feed(textOfChunk(sseEvent({ id, event, data: text })))
       const [only] = events
       t.strictSame(only, {
         id,
@@ -52,8 +61,8 @@ t.test('the keep-alive is a comment between events', async t => {
     onEvent: e => void told.push(e.data),
     onComment: c => void told.push(`:${c}`),
   })
-  t.equal(SSE_COMMENT.toString(), ':\n\n')
-  for (const bytes of [sseEvent({ data: 'a' }), SSE_COMMENT, sseEvent({ data: 'b' })])
-    parser.feed(bytes.toString())
+  t.equal(SSE_COMMENT, ':\n\n')
+  for (const chunk of [sseEvent({ data: 'a' }), SSE_COMMENT, sseEvent({ data: 'b' })])
+    parser.feed(textOfChunk(chunk))
   t.same(told, ['a', ':', 'b'])
 })

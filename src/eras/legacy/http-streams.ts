@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { statusOfFull } from '../../rpc/http-refusal.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 import type { Replay } from './replay.js'
 
 /** How long a client should wait before it takes up a broken stream. */
@@ -61,7 +61,7 @@ export class EventStream implements LiveStream {
 
   /** Writes an event that was recorded before. */
   replay(id: string, frame: Buffer): void {
-    this.#out?.write(sseEvent({ id, event: 'message', data: frame }))
+    this.#out?.write(messageEvent(frame, id))
   }
 
   send(frame: Buffer, mayDrop = false): void {
@@ -72,7 +72,7 @@ export class EventStream implements LiveStream {
     const id = this.#context.replay.record(this.number, frame)
     if (out === undefined) return
     if (out.queuedBytes > bounds.max.streamQueue) this.#cutOff(out)
-    else out.write(sseEvent({ id, event: 'message', data: frame }))
+    else out.write(messageEvent(frame, id))
   }
 
   /** Ends the stream; what is sent after is dropped. */

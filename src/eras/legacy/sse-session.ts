@@ -1,5 +1,5 @@
 import type { Bounds } from '../../kernel/bounds.js'
-import type { Clock, Timer } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import type { LimitName } from '../../kernel/limits.js'
@@ -7,12 +7,10 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Principal } from '../../model/peer.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 
 /** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
 const SLOWEST_BYTES_PER_MS = 256
-/** How soon we notice that a client which was behind reads again. */
-const POLL_MS = 20
 /** Messages of a client that wait while it is behind; above either limit they are refused. */
 const HELD_MESSAGES = 100
 
@@ -40,7 +38,8 @@ export class SseSession implements Channel {
   #isOver = false
   #held: Buffer[] = []
   #heldBytes = 0
-  #poll: Timer | undefined
+  /** Whether the listener waits to hear that the client reads. */
+  #isSlow = false
   /** What was on its way when we last looked, and when the client last took anything (monotonic). */
   #seenBytes = 0
   #tookMs: number
@@ -53,7 +52,7 @@ export class SseSession implements Channel {
     this.#log = log
     this.#bounds = bounds
     this.#tookMs = clock.nowMs()
-    this.#out = responder.stream(200, SSE_HEADERS)
+    this.#out = responder.stream(200, SSE_HEADERS, () => this.#taken())
     this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
     responder.onGone(() => this.#settle(undefined))
   }
@@ -75,10 +74,10 @@ export class SseSession implements Channel {
       this.#cutOff('clientQueue')
       return false
     }
-    this.#out.write(sseEvent({ event: 'message', data: message }))
+    this.#out.write(messageEvent(message))
     this.#seenBytes = this.#out.queuedBytes
     if (this.#seenBytes <= this.#bounds.max.softQueue) return true
-    this.#awaitReader()
+    this.#isSlow = true
     return false
   }
 
@@ -149,13 +148,11 @@ export class SseSession implements Channel {
     this.#seenBytes = queuedBytes
   }
 
-  /** Tells the listener once the client has read enough; a stream does not say so by itself. */
-  #awaitReader(): void {
-    this.#poll ??= this.#clock.after(POLL_MS, () => {
-      this.#poll = undefined
-      if (this.#out.queuedBytes > this.#bounds.max.softQueue) this.#awaitReader()
-      else this.#listener?.drained()
-    })
+  /** Tells the listener once the client has read enough. */
+  #taken(): void {
+    if (!this.#isSlow || this.#isOver || this.#out.queuedBytes > this.#bounds.max.softQueue) return
+    this.#isSlow = false
+    this.#listener?.drained()
   }
 
   get #isBehind(): boolean {
@@ -174,7 +171,6 @@ export class SseSession implements Channel {
   #settle(why: Fault | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#poll?.cancel()
     this.#held = []
     this.#heldBytes = 0
     this.#listener?.closed(why)

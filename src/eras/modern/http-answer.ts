@@ -1,7 +1,7 @@
 import type { Bounds } from '../../kernel/bounds.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../wire/sse-write.js'
 import type { Ending, Replies } from './replies.js'
 
 const OK = 200
@@ -77,7 +77,7 @@ export class HttpAnswer implements Replies {
     const out = this.#stream()
     const { queuedBytes } = out
     if (queuedBytes <= this.#context.bounds.max.streamQueue) {
-      out.write(sseEvent({ event: 'message', data: frame }))
+      out.write(messageEvent(frame))
       return
     }
     this.#context.bounds.hit('streamQueue')
