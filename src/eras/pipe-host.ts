@@ -7,7 +7,7 @@ import type { Principal } from '../model/peer.js'
 import type { HostOptions } from '../rpc/host.js'
 import { PipeWriter } from '../rpc/pipe-writer.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { classifyWithin } from '../wire/classify.js'
+import { type Classified, classifyWithin } from '../wire/classify.js'
 import { encodeRefusal, type Message } from '../wire/jsonrpc.js'
 import { eraOf, type Speaks } from './detect-inbound.js'
 import { LegacyPipeHost } from './legacy/pipe-host.js'
@@ -59,7 +59,12 @@ export class PipeHost implements ChannelListener {
   // ── what the channel tells ──
 
   message(bytes: Buffer): void {
-    const verdict = eraOf(classifyWithin(bytes, this.#bounds), undefined, this.#speaks)
+    this.take(classifyWithin(bytes, this.#bounds))
+  }
+
+  /** The same for bytes that somebody else had to read. */
+  take(classified: Classified): void {
+    const verdict = eraOf(classified, undefined, this.#speaks)
     switch (verdict.is) {
       case 'modern':
         this.#modern.message(verdict.message)

@@ -1,10 +1,10 @@
 import { Bounds } from '../kernel/bounds.js'
-import { readJson } from '../kernel/json-text.js'
 import { faultText } from '../model/fault-table.js'
 import type { Principal } from '../model/peer.js'
 import type { HttpHostOptions } from '../rpc/host.js'
 import { refuse, refuseWith } from '../rpc/http-refusal.js'
 import { SessionRoom } from '../rpc/session-room.js'
+import { classifyWithin } from '../wire/classify.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../wire/http.js'
 import { mediaTypeOf, takesEvents } from '../wire/media-type.js'
 import { SseSession } from './legacy/sse-session.js'
@@ -109,38 +109,30 @@ class SseFace {
       refuse(responder, 415, 'Content-Type must be application/json')
       return
     }
-    const session = this.#session(request)
-    if (session === undefined) {
+    const { body } = request
+    const served = this.#find(request)
+    if (served === undefined) {
       refuse(responder, 404, 'Session not found: open the event stream to start a new one')
       return
     }
-    const why = flawOf(request.body, this.#bounds.max.depth)
-    if (why !== undefined) {
-      refuse(responder, 400, `Not JSON: ${why}`, { code: -32700 })
-    } else if (!session.hasRoomFor(request.body)) {
+    const { session, pipe } = served
+    const classified = classifyWithin(body, this.#bounds)
+    // Only what is no JSON at all: whether it is a message is for the session to judge, and to answer on its stream.
+    if (classified.is === 'malformed' && classified.code === -32700) {
+      refuse(responder, 400, classified.why, { code: -32700 })
+    } else if (!session.hasRoomFor(body.length)) {
       refuse(responder, 429, 'Read the event stream before you send more', {
         headers: { 'retry-after': '1' },
       })
     } else {
       responder.send(202, { 'content-type': 'text/plain' }, 'Accepted')
-      session.receive(request.body)
+      session.receive(body.length, () => pipe.take(classified))
     }
   }
 
   /** The session that a request names; another principal's is as unknown as none. */
-  #session(request: HttpRequest): SseSession | undefined {
+  #find(request: HttpRequest): Served | undefined {
     const served = this.#served.get(request.query.get('sessionId') ?? '')
-    if (served?.session.principal !== this.#options.principalOf(request)) return undefined
-    return served.session
-  }
-}
-
-/** Why a body is no JSON at all; whether it is a message is for the session to judge, and to answer on its stream. */
-const flawOf = (body: Buffer, maxDepth: number): string | undefined => {
-  try {
-    readJson(body, maxDepth)
-    return undefined
-  } catch (thrown) {
-    return thrown instanceof Error ? thrown.message : 'it cannot be read'
+    return served?.session.principal === this.#options.principalOf(request) ? served : undefined
   }
 }

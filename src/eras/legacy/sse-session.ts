@@ -14,6 +14,12 @@ const SLOWEST_BYTES_PER_MS = 256
 /** Messages of a client that wait while it is behind; above either limit they are refused. */
 const HELD_MESSAGES = 100
 
+/** A message of the client that waits, and how it is handed over. */
+interface Held {
+  readonly bytes: number
+  readonly hand: () => void
+}
+
 /** What a session needs beside its stream. */
 export interface SseSessionContext {
   readonly principal: Principal
@@ -36,7 +42,7 @@ export class SseSession implements Channel {
   #listener: ChannelListener | undefined
   #isPaused = false
   #isOver = false
-  #held: Buffer[] = []
+  #held: Held[] = []
   #heldBytes = 0
   /** Whether the listener waits to hear that the client reads. */
   #isSlow = false
@@ -101,28 +107,31 @@ export class SseSession implements Channel {
   // ── what the face tells ──
 
   /** Whether another message of the client can be taken now; if not, it may try again later. */
-  hasRoomFor(message: Buffer): boolean {
+  hasRoomFor(bytes: number): boolean {
     if (this.#held.length === 0) return true
-    return this.#held.length < HELD_MESSAGES && this.#heldBytes + message.length <= this.#bounds.max.body
+    return this.#held.length < HELD_MESSAGES && this.#heldBytes + bytes <= this.#bounds.max.body
   }
 
-  /** Takes a message of the client, for which there must be room. */
-  receive(message: Buffer): void {
+  /**
+   * Takes a message of the client of so many bytes, for which there must be room. `hand` gives it to whoever listens, at once
+   * or when that goes on: the face had to read it already.
+   */
+  receive(bytes: number, hand: () => void): void {
     if (!this.#isPaused) {
-      this.#listener?.message(message)
+      hand()
       return
     }
-    this.#held.push(message)
-    this.#heldBytes += message.length
+    this.#held.push({ bytes, hand })
+    this.#heldBytes += bytes
   }
 
   /** Hands over what was held back, until the listener pauses again. */
   #flush(): void {
     while (!this.#isPaused && !this.#isOver) {
-      const message = this.#held.shift()
-      if (message === undefined) return
-      this.#heldBytes -= message.length
-      this.#listener?.message(message)
+      const next = this.#held.shift()
+      if (next === undefined) return
+      this.#heldBytes -= next.bytes
+      next.hand()
     }
   }
 
