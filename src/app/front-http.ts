@@ -7,9 +7,9 @@ import type { Reception } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { listenHttp } from '../transport/http-server.js'
 import type { HttpHandler } from '../wire/http.js'
+import { createWsFace } from './front-ws.js'
 import { IDENTITY } from './identity.js'
 import { lateModule } from './late-module.js'
-import { PipeHosts } from './pipe-hosts.js'
 import type { ProxyStatus } from './status.js'
 
 /** The faces on one HTTP port. */
@@ -55,7 +55,7 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
   const sse = listen.sse
     ? createSseHost({ ...around, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
     : undefined
-  const ws = listen.ws ? await serveWs(around) : undefined
+  const ws = listen.ws ? createWsFace({ path: WS_PATH, principalOf, around }) : undefined
   const listener = await listenHttp({
     ...listen,
     endpoints: new Map([
@@ -111,29 +111,6 @@ const forKnown =
       responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, LEAVING)
     } else handler(request, responder)
   }
-
-/** Clients over WebSocket, each on a channel of its own. */
-const serveWs = async (around: FaceContext) => {
-  const { createWsServer } = await import('../transport/ws-server.js')
-  const hosts = new PipeHosts(around)
-  const server = createWsServer({
-    paths: [WS_PATH],
-    onChannel: (channel, request) => hosts.serve(channel, principalOf(request)),
-    bounds: around.bounds,
-    log: around.log,
-    clock: around.clock,
-  })
-  return {
-    upgrade: server.upgrade,
-    get sessions() {
-      return hosts.size
-    },
-    async close() {
-      await hosts.close()
-      await server.close()
-    },
-  }
-}
 
 /** Everybody on this machine is one principal; everybody else, without authentication, is another that shares nothing. */
 const principalOf = ({ remoteAddress }: { readonly remoteAddress: string }): Principal =>

@@ -14,8 +14,8 @@ import { Unread } from './unread.js'
 /** A handler of Node's own kind, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What takes over a connection, such as a WebSocket server. */
-export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+/** What takes over a connection, such as a WebSocket server, now or once it is loaded. A Fault `unavailable` is answered with 503. */
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>
 
 /** For whom we listen, and what to do with a request. */
 export interface FrontOptions {
@@ -70,6 +70,10 @@ function headersOf(request: IncomingMessage): HttpHeaders {
   return Object.fromEntries(
     Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
   )
+}
+
+const refuseUpgrade = (socket: Duplex, status: string): void => {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
 }
 
 /** A request with its body; what few handlers look at is made when they do. */
@@ -148,20 +152,18 @@ export class HttpFront {
   readonly onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', nothing)
     const refusal = this.#refusal(request)
-    if (refusal !== undefined) {
-      socket.end(
-        `HTTP/1.1 ${refusal.status} Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
-        () => {
-          socket.destroy()
-        },
-      )
-      return
-    }
+    if (refusal === undefined) void this.#takeOver(request, socket, head)
+    else refuseUpgrade(socket, `${refusal.status} Forbidden`)
+  }
+
+  async #takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
-      this.#options.upgrade?.(request, socket, head)
+      await this.#options.upgrade?.(request, socket, head)
     } catch (error) {
       this.#options.log.error({ err: error }, 'a request could not be handled')
-      socket.destroy()
+      if (error instanceof Fault && error.code === 'unavailable') {
+        refuseUpgrade(socket, '503 Service Unavailable')
+      } else socket.destroy()
     }
   }
 

@@ -2,6 +2,7 @@ import { type ClientRequest, type IncomingMessage, request, type ServerResponse 
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
+import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { createResponder } from '../../src/transport/http-answer.js'
 import { type HttpServerOptions, listenHttp } from '../../src/transport/http-server.js'
@@ -529,7 +530,7 @@ t.test('upgrades pass the same guards, and none is granted when nobody takes the
 })
 
 t.test('a request that offers HTTP/2 on the way is served as if it had not', async t => {
-  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => socket.destroy() })
+  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => void socket.destroy() })
   const body = '{"a":1}'
   const { seen } = raw(
     t,
@@ -542,7 +543,7 @@ t.test('a request that offers HTTP/2 on the way is served as if it had not', asy
 })
 
 t.test('who offers another protocol and wants no further request has the connection closed', async t => {
-  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => socket.destroy() })
+  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => void socket.destroy() })
   const { seen } = raw(
     t,
     listener.port,
@@ -565,6 +566,29 @@ t.test('an upgrade handler that throws loses its connection and nothing else', a
   )
   await until(() => seen.closed, 'the end')
   t.equal((await ask('/mcp', {}, 'x')).text, 'x')
+})
+
+t.test('who comes while upgrades cannot be taken is told to come again, and is taken then', async t => {
+  let isReady = false
+  const { listener } = await listening(t, echo, {
+    async upgrade(_request, socket) {
+      await Promise.resolve()
+      if (!isReady) throw new Fault('unavailable', 'no descriptors')
+      socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+    },
+  })
+  const ask = async () => {
+    const { seen } = raw(
+      t,
+      listener.port,
+      `GET /ws HTTP/1.1\r\nHost: localhost:${listener.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    )
+    await until(() => seen.closed, 'the answer')
+    return seen.text
+  }
+  t.match(await ask(), /^HTTP\/1\.1 503 Service Unavailable\r\n/)
+  isReady = true
+  t.match(await ask(), /^HTTP\/1\.1 101 /)
 })
 
 t.test('a port that is taken, forbidden or elsewhere is told in words for the operator', async t => {

@@ -1,0 +1,96 @@
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { createWsFace } from '../../src/app/front-ws.js'
+import { createProxy } from '../../src/app/proxy.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { Bounds } from '../../src/kernel/bounds.js'
+import { systemClock } from '../../src/kernel/clock.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import { INITIALIZE } from '../support/cli.js'
+import { until } from '../support/processes.js'
+import { rawServer } from '../support/proxies.js'
+
+const SHAKE = {
+  Connection: 'Upgrade',
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Version': '13',
+  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+}
+
+/** A face in front of one server; upgrades wait in `asked` until they are let through. */
+const facing = async (t: Test) => {
+  const { config } = parseConfig(JSON.stringify({ mcpServers: { a: rawServer() } }), 'test.json', process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  const proxy = createProxy(config)
+  const around = {
+    reception: proxy.reception,
+    bounds: new Bounds(),
+    clock: systemClock,
+    log: silentLogger,
+    isDraining: () => false,
+  }
+  const face = createWsFace({ path: '/ws', principalOf: () => 'local', around })
+  const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []
+  const http = createServer()
+  http.on('upgrade', (...upgrade) => asked.push(upgrade))
+  await new Promise<void>(resolve => {
+    http.listen(0, '127.0.0.1', resolve)
+  })
+  const { port } = http.address() as AddressInfo
+  t.teardown(async () => {
+    await face.close()
+    await proxy.close()
+    http.close()
+  })
+  /** Lets all in at once that have asked. */
+  const letIn = () => Promise.all(asked.splice(0).map(upgrade => face.upgrade(...upgrade)))
+  return { face, asked, letIn, port }
+}
+
+const answerTo = (ws: WebSocket): Promise<string> =>
+  new Promise((resolve, reject) => {
+    ws.on('open', () => ws.send(JSON.stringify({ jsonrpc: '2.0', ...INITIALIZE })))
+    ws.on('message', data => resolve(String(data)))
+    ws.on('error', reject)
+  })
+
+t.test('clients who come before any other are all served, also those who leave at once', async t => {
+  const { face, asked, letIn, port } = await facing(t)
+  const url = `ws://127.0.0.1:${port}/ws`
+  const clients = [new WebSocket(url, 'mcp'), new WebSocket(url)]
+  const left = new WebSocket(url).on('error', () => undefined)
+  const answers = Promise.all(clients.map(answerTo))
+  await until(() => asked.length === 3, 'three requests')
+  left.terminate()
+  await letIn()
+  for (const answer of await answers) t.match(JSON.parse(answer), { id: 1, result: { serverInfo: {} } })
+  await until(() => face.sessions === 2, 'the end of the one that left')
+  for (const client of clients) client.close()
+  await until(() => face.sessions === 0, 'the end of the others')
+})
+
+t.test('a client who comes while the proxy closes is refused, whether others were there or not', async t => {
+  const statusOf = (port: number): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const sent = httpRequest({ host: '127.0.0.1', port, path: '/ws', agent: false, headers: SHAKE })
+      sent.on('response', response => resolve(response.resume().statusCode ?? 0))
+      sent.on('upgrade', () => resolve(101))
+      sent.on('error', reject)
+      sent.end()
+    })
+  const { face, asked, letIn, port } = await facing(t)
+  for (const [about, close] of [
+    ['closed before it is let in', () => face.close()],
+    ['closed already', () => Promise.resolve()],
+  ] as const) {
+    const status = statusOf(port)
+    await until(() => asked.length === 1, 'the request')
+    const [closed] = [close(), letIn()]
+    await closed
+    t.equal(await status, 503, about)
+  }
+  t.equal(face.sessions, 0)
+})
