@@ -14,6 +14,32 @@ const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (W
 
 const ERAS = ['auto', 'modern', 'legacy'] as const satisfies readonly Era[]
 
+const flags = {
+  to: {
+    choices: TO,
+    default: 'http',
+    requiresArg: true,
+    describe:
+      'Where clients find the server. http, sse and ws share one port and say which URL is told first; unix needs --socket; ' +
+      'stdio is our stdin and stdout',
+  },
+  from: {
+    choices: FROM,
+    requiresArg: true,
+    describe:
+      'For a URL: how to speak to it. Without it, Streamable HTTP and then HTTP+SSE for http addresses',
+  },
+  era: {
+    choices: ERAS,
+    requiresArg: true,
+    describe: 'What the server speaks: found out (auto, the default), 2026-07-28 (modern), or older (legacy)',
+  },
+  ...listenOptions,
+  header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
+  env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
+  'log-level': logLevelOption,
+} as const
+
 const options = (cli: Argv) =>
   cli
     .usage(
@@ -23,32 +49,7 @@ const options = (cli: Argv) =>
       type: 'string',
       describe: 'The address of a server: http(s), ws(s), unix:///PATH or pipe:///NAME',
     })
-    .options({
-      to: {
-        choices: TO,
-        default: 'http',
-        requiresArg: true,
-        describe:
-          'Where clients find the server. http, sse and ws share one port and say which URL is told first; unix needs --socket; ' +
-          'stdio is our stdin and stdout',
-      } as const,
-      from: {
-        choices: FROM,
-        requiresArg: true,
-        describe:
-          'For a URL: how to speak to it. Without it, Streamable HTTP and then HTTP+SSE for http addresses',
-      } as const,
-      era: {
-        choices: ERAS,
-        requiresArg: true,
-        describe:
-          'What the server speaks: found out (auto, the default), 2026-07-28 (modern), or older (legacy)',
-      } as const,
-      ...listenOptions,
-      header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
-      env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
-      'log-level': logLevelOption,
-    })
+    .options(flags)
     .example('mcp-proxy bridge -- npx -y @modelcontextprotocol/server-memory', 'A local server over HTTP')
     .example(
       'mcp-proxy bridge --port 0 -- node server.js --verbose',
@@ -72,6 +73,7 @@ export const bridge: Verb<Flags> = {
   usage: 'bridge [url]',
   isService: true,
   describe: 'Put one server behind another transport, as it is: -- COMMAND [ARG…], or a URL',
+  flags,
   options,
   async run(args, command) {
     checkCombination(args, command)

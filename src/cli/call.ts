@@ -10,6 +10,13 @@ import { toolArguments } from './tool-arguments.js'
 import { isError, progressLine, showResult } from './tool-result.js'
 import { CliError, configOption, logLevelOption, textOption, type Verb } from './verb.js'
 
+const flags = {
+  config: configOption,
+  args: textOption('Arguments as a JSON object; key=value wins over its members'),
+  json: { type: 'boolean', describe: 'The whole result as the server wrote it' },
+  'log-level': logLevelOption,
+} as const
+
 const options = (cli: Argv) =>
   cli
     .positional('tool', { type: 'string', demandOption: true, describe: 'The name that clients see' })
@@ -19,12 +26,7 @@ const options = (cli: Argv) =>
       default: [] as string[],
       describe: 'Arguments as key=value; what the input schema does not call a string is read as JSON',
     })
-    .options({
-      config: configOption,
-      args: textOption('Arguments as a JSON object; key=value wins over its members'),
-      json: { type: 'boolean', describe: 'The whole result as the server wrote it' },
-      'log-level': logLevelOption,
-    })
+    .options(flags)
     .example('mcp-proxy call github__search_issues query=bug limit=5 --config mcp.json', 'Calls one tool')
     .example('mcp-proxy call files__read_file --args \'{"path":"README.md"}\' --json', 'Arguments as JSON')
 
@@ -34,6 +36,7 @@ type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 export const call: Verb<Flags> = {
   usage: 'call <tool> [pairs..]',
   describe: 'Call a tool and print what it says; starts only the servers that could have it',
+  flags,
   options,
   async run(args) {
     const { couldOwn } = await import('../app/prefixes.js')

@@ -8,9 +8,11 @@ import { print, say } from './output.js'
 import { stdoutLook, tableText } from './table.js'
 import { configOption, type Verb } from './verb.js'
 
+const flags = { config: configOption } as const
+
 const options = (cli: Argv) =>
   cli
-    .options({ config: configOption })
+    .options(flags)
     .example('mcp-proxy check --config mcp.json', 'What is wrong with the file, and what it amounts to')
 
 type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
@@ -21,6 +23,7 @@ const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
 export const check: Verb<Flags> = {
   usage: 'check',
   describe: 'Check a configuration: what is wrong, where, and how to mend it; starts nothing',
+  flags,
   options,
   async run(args) {
     const { prefixOf } = await import('../app/prefixes.js')

@@ -9,13 +9,15 @@ import { print } from './output.js'
 import { type Look, stdoutLook, tableText } from './table.js'
 import { configOption, logLevelOption, type Verb } from './verb.js'
 
+const flags = {
+  config: configOption,
+  json: { type: 'boolean', describe: 'One JSON document; items stand in it as their servers wrote them' },
+  'log-level': logLevelOption,
+} as const
+
 const options = (cli: Argv) =>
   cli
-    .options({
-      config: configOption,
-      json: { type: 'boolean', describe: 'One JSON document; items stand in it as their servers wrote them' },
-      'log-level': logLevelOption,
-    })
+    .options(flags)
     .example('mcp-proxy list --config mcp.json', 'What clients of this configuration see')
     .example('mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools')
 
@@ -25,6 +27,7 @@ type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 export const list: Verb<Flags> = {
   usage: 'list',
   describe: 'List servers, tools, prompts and resources; starts the servers and ends them',
+  flags,
   options,
   async run(args) {
     const config = await readConfiguration(args.config)

@@ -7,9 +7,11 @@ import { listenOptions, resolveListen } from './listening.js'
 import { stdioSnippet } from './snippets.js'
 import { CliError, configOption, logLevelOption, type Verb } from './verb.js'
 
+const flags = { config: configOption, ...listenOptions, 'log-level': logLevelOption } as const
+
 const options = (cli: Argv) =>
   cli
-    .options({ config: configOption, ...listenOptions, 'log-level': logLevelOption })
+    .options(flags)
     .example('mcp-proxy serve --config mcp.json', 'All servers of the file at http://127.0.0.1:8808/mcp')
     .example(
       'mcp-proxy serve --config mcp.json --port 0',
@@ -31,6 +33,7 @@ export const serve: Verb<Flags> = {
   isService: true,
   describe:
     'Serve all servers of a configuration as one, over HTTP (/mcp, /sse), WebSocket (/ws) and a socket',
+  flags,
   options,
   async run(args) {
     const loaded = await readUsable(args.config)

@@ -7,13 +7,15 @@ import { print } from './output.js'
 import { stdoutLook, tableText } from './table.js'
 import { CliError, configOption, textOption, type Verb } from './verb.js'
 
+const flags = {
+  url: textOption('The address of the proxy, any of those that it names when it starts'),
+  config: configOption,
+  json: { type: 'boolean', describe: 'One JSON document' },
+} as const
+
 const options = (cli: Argv) =>
   cli
-    .options({
-      url: textOption('The address of the proxy, any of those that it names when it starts'),
-      config: configOption,
-      json: { type: 'boolean', describe: 'One JSON document' },
-    })
+    .options(flags)
     .example('mcp-proxy status', 'How the proxy of this user is, and each of its servers')
     .example('mcp-proxy status --url http://127.0.0.1:8808/mcp', 'That of another user, or in a container')
     .example('mcp-proxy status --json | jq -r ".servers[] | select(.state != \\"ready\\").name"', '')
@@ -24,6 +26,7 @@ type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
 export const status: Verb<Flags> = {
   usage: 'status',
   describe: 'Show how a running serve or bridge is, and each of its servers',
+  flags,
   options,
   async run(args) {
     const url = args.url === undefined ? await findUrl(args.config) : statusUrl(args.url)

@@ -5,9 +5,11 @@ import { loadParts, serveStdio } from './faces.js'
 import { stdioSnippet } from './snippets.js'
 import { configOption, logLevelOption, type Verb } from './verb.js'
 
+const flags = { config: configOption, 'log-level': logLevelOption } as const
+
 const options = (cli: Argv) =>
   cli
-    .options({ config: configOption, 'log-level': logLevelOption })
+    .options(flags)
     .example('mcp-proxy stdio --config mcp.json', 'All servers of the file, for the client that starts this')
 
 type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
@@ -17,6 +19,7 @@ export const stdio: Verb<Flags> = {
   usage: 'stdio',
   isService: true,
   describe: 'Serve all servers of a configuration as one, on stdin and stdout',
+  flags,
   options,
   async run(args) {
     const [loaded] = await Promise.all([readUsable(args.config), loadParts()])

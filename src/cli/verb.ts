@@ -6,11 +6,20 @@ export interface Verb<T> {
   /** As yargs reads it, such as `call <tool> [pairs..]`. */
   readonly usage: string
   readonly describe: string
+  /** All that begins with two dashes, by name. */
+  readonly flags: Readonly<Record<string, Options>>
   readonly options: (cli: Argv) => Argv<T>
   /** Whether it runs until it is told to end: then whoever does not read what it says must not keep it. */
   readonly isService?: boolean
   /** Does it; `command` is what stood after `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
   run(args: ArgumentsCamelCase<T>, command: readonly string[] | undefined): Promise<number>
+}
+
+/** A verb with its arguments. */
+export interface Chosen {
+  readonly isService: boolean
+  /** As `Verb.run`. */
+  readonly run: () => Promise<number>
 }
 
 /** Ends a verb with a message for the person who called it. */

@@ -3,6 +3,8 @@ import { basename } from 'node:path'
 import t from 'tap'
 import { bridgedName, commandTransport, type UrlFlags, urlTransport } from '../../src/cli/bridged.js'
 import { INITIALIZE, type Running, socketFile, startBin, TINY } from '../support/cli.js'
+import { tracedImports } from '../support/imports.js'
+import { RawClient } from '../support/raw-client.js'
 
 const AWKWARD = ['--config', 'x', '--help', '--', '--port=1', '', 'a b', "it's", '$HOME', '"q"', '-']
 
@@ -39,6 +41,35 @@ t.test('a command gets its words, the environment and the folder untouched, ther
   t.match(http.err, 'claude mcp add --transport http tiny-server ')
   t.match(http.out, /^mcp-proxy listening on \S+\/mcp\n/)
 })
+
+t.test(
+  'a bridge to a program loads nothing that only other commands, or other servers and clients, need',
+  async t => {
+    const traced = tracedImports(t)
+    const proxy = startBin(t, ['bridge', '--port', '0', '--', process.execPath, TINY], traced)
+    const client = new RawClient(await urlOf(proxy, /\/mcp$/))
+    await client.initialize()
+    t.match((await client.request('tools/list')).last.message.result.tools[0], { name: 'echo' })
+    proxy.child.kill('SIGTERM')
+    t.equal(await proxy.exited, 0)
+    const loaded = traced.read()
+    t.ok(loaded.includes('cross-spawn') && loaded.includes('pino'), 'the trace works')
+    const needless = [
+      'yargs',
+      'string-width',
+      'zod',
+      'jsonc-parser',
+      'undici',
+      'ws',
+      'express',
+      'pino-pretty',
+    ]
+    t.same(
+      loaded.filter(name => needless.includes(name)),
+      [],
+    )
+  },
+)
 
 const urlOf = async (bridge: Running, pattern: RegExp): Promise<string> =>
   (await bridge.line(pattern)).split(' ')[3] ?? ''

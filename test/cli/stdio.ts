@@ -21,7 +21,7 @@ t.test('stdio serves one client, loads no web framework, and ends with stdin', a
   await until(() => !isRunning(pid), 'the end of a server that ignores the end of its stdin')
   for (const line of proxy.out.trim().split('\n')) t.ok(JSON.parse(line), 'stdout holds the protocol only')
   const loaded = traced.read()
-  t.ok(loaded.includes('yargs'), 'the trace works')
+  t.ok(loaded.includes('pino'), 'the trace works')
   t.notOk(loaded.includes('express'))
 })
 
@@ -30,7 +30,7 @@ t.test('check loads nothing of the proxy', async t => {
   const checked = startBin(t, ['check', '--config', configFile(t, { one: tiny() })], traced)
   t.equal(await checked.exited, 0)
   const loaded = traced.read()
-  t.ok(loaded.includes('yargs'), 'the trace works')
+  t.ok(loaded.includes('jsonc-parser'), 'the trace works')
   t.same(
     loaded.filter(name => ['pino', 'undici', 'express', 'cross-spawn', 'ws'].includes(name)),
     [],

@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { bridge } from '../../src/cli/bridge.js'
+import { call } from '../../src/cli/call.js'
+import { check } from '../../src/cli/check.js'
+import { readCommandLine } from '../../src/cli/command-line.js'
+import { list } from '../../src/cli/list.js'
+import { plainArguments } from '../../src/cli/plain-words.js'
+import { serve } from '../../src/cli/serve.js'
+import { status } from '../../src/cli/status.js'
+import { stdio } from '../../src/cli/stdio.js'
+import type { Verb } from '../../src/cli/verb.js'
+
+/** A verb by what it has in common with the others. */
+type AnyVerb = Pick<Verb<unknown>, 'usage' | 'flags'> & {
+  run(args: unknown, command: readonly string[] | undefined): Promise<number>
+}
+
+const VERBS = { bridge, call, check, list, serve, status, stdio } as unknown as Record<string, AnyVerb>
+
+const plainly = (name: string, words: readonly string[]) =>
+  plainArguments(VERBS[name] as Verb<unknown>, words) as unknown
+
+const seen: { args: unknown } = { args: undefined }
+for (const verb of Object.values(VERBS)) {
+  verb.run = args => {
+    seen.args = args
+    return Promise.resolve(0)
+  }
+}
+
+/** What the parser makes of it. */
+const parsed = async (name: string, words: readonly string[]): Promise<unknown> => {
+  seen.args = undefined
+  const chosen = await readCommandLine([name, ...words], undefined)
+  await chosen?.run()
+  return seen.args
+}
+
+const PLAIN: readonly (readonly [verb: string, words: string])[] = [
+  ['serve', '--config mcp.json'],
+  ['serve', '--config=mcp.json --port 0 --allow-remote --host 0.0.0.0 --allowed-host a --allowed-host=b'],
+  ['stdio', '--config mcp.json --log-level debug'],
+  ['bridge', ''],
+  ['bridge', '--to ws --port 0 --env A=1 --env B=-2'],
+  ['bridge', 'https://example.com/mcp --to stdio --era legacy --header Name:x=y'],
+  ['check', '--config mcp.json'],
+  ['list', '--json'],
+  ['call', 'a__search query=bug limit=5 --json'],
+  ['call', 'true'],
+  ['call', '12 1e3=0x10 null --args {"a":1}'],
+  ['status', '--url http://127.0.0.1:1/mcp'],
+]
+
+t.test('what programs write on the command line needs no parser, and means the same as with it', async t => {
+  for (const [name, text] of PLAIN) {
+    const words = text.split(' ').filter(word => word !== '')
+    const plain = plainly(name, words)
+    t.ok(plain, `${name} ${text}`)
+    t.same(plain, await parsed(name, words), `${name} ${text}`)
+  }
+})
+
+const ODD: readonly (readonly [verb: string, words: readonly string[]])[] = [
+  ['serve', ['--help']],
+  ['serve', ['-h']],
+  ['serve', ['--version']],
+  ['serve', ['--prot', '1']],
+  ['serve', ['--config']],
+  ['serve', ['--config=']],
+  ['serve', ['--config', '']],
+  ['serve', ['--config', '-']],
+  ['serve', ['--config', '--port']],
+  ['serve', ['--config', 'a', '--config', 'b']],
+  ['serve', ['--config', 'a', 'extra']],
+  ['serve', ['--log-level', 'loud']],
+  ['serve', ['--logLevel', 'debug']],
+  ['serve', ['--allow-remote', 'false']],
+  ['serve', ['--allow-remote=false']],
+  ['serve', ['--__proto__', 'x']],
+  ['serve', ['--constructor', 'x']],
+  ['bridge', ['--port', '-1']],
+  ['bridge', ['a', 'b']],
+  ['bridge', ['--header', '"quoted"']],
+  ['call', []],
+  ['call', ['--json']],
+  ['call', ['tool', '-x=1']],
+]
+
+t.test('whatever may mean something else is left to the parser', async t => {
+  for (const [name, words] of ODD) t.equal(plainly(name, words), undefined, [name, ...words].join(' '))
+})
+
+t.test('no words are read in another way than the parser reads them', async t => {
+  const word = fc.constantFrom(
+    ...['--config', '--port', '--to', '--era', '--header', '--env', '--json', '--allow-remote', '--args'],
+    ...['--config=x', '--to=ws', '--header=a: b', '--allowed-host', '--log-level', '--log-level=info'],
+    ...['x', 'http', 'stdio', 'debug', 'legacy', '0', '08', '1e3', '0x1F', '-0', 'true', 'false', 'null', ''],
+    ...['a=b', 'a.b', '--a.b', '--no-json', '--json=true', '-', "'x'", '"x"', 'x y', '[1]', 'é', '--', '\n'],
+    ...['undefined', 'NaN', '=', '=x', '--config=a=b', '--toString', '@x', '$0', '_', '9'.repeat(20)],
+  )
+  const line = fc.tuple(fc.constantFrom(...Object.keys(VERBS)), fc.array(word, { maxLength: 6 }))
+  let plain = 0
+  await fc.assert(
+    fc.asyncProperty(line, async ([name, words]) => {
+      if (words.includes('--')) return
+      const read = plainly(name, words)
+      if (read === undefined) return
+      plain += 1
+      t.same(read, await parsed(name, words), `${name} ${JSON.stringify(words)}`)
+    }),
+    { numRuns: 1500 },
+  )
+  t.ok(plain > 100, `${plain} lines were plain`)
+})
