@@ -3,9 +3,10 @@ import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { unguessableId } from '../kernel/ids.js'
 import { type JsonText, textOf } from '../kernel/json-text.js'
-import { collect, POST_HEADERS, type RemoteAddress, readStream } from '../rpc/http-reply.js'
+import { askRemote, collect, type RemoteReply, readStream } from '../rpc/http-ask.js'
+import { POST_HEADERS, type RemoteAddress } from '../rpc/http-reply.js'
 import { type Classified, classify } from '../wire/classify.js'
-import type { HttpClient, InboundReply } from '../wire/http.js'
+import type { HttpClient, OutboundRequest } from '../wire/http.js'
 import { encodeRequest, idKey } from '../wire/jsonrpc.js'
 import { mediaTypeOf } from '../wire/media-type.js'
 import { discoverParams } from './modern/discovered.js'
@@ -85,7 +86,7 @@ const askOnce = async (
   signal.addEventListener('abort', abort, { once: true })
   try {
     if (signal.aborted) abort()
-    const reply = await http.send({
+    const request: OutboundRequest = {
       method: 'POST',
       url,
       headers: {
@@ -95,8 +96,8 @@ const askOnce = async (
         ...mirrorHeaders(METHOD, params),
       },
       body: encodeRequest(id, METHOD, params),
-      signal: stop.signal,
-    })
+    }
+    const reply = await askRemote(http, request, stop.signal)
     const { status } = reply
     const location = locationOf(reply, url)
     const body = await bodyOf(reply, id, abort, bounds)
@@ -110,14 +111,14 @@ const askOnce = async (
   }
 }
 
-const locationOf = ({ headers }: InboundReply, url: string): URL | undefined => {
+const locationOf = ({ headers }: RemoteReply, url: string): URL | undefined => {
   const { location } = headers
   return location !== undefined && URL.canParse(location, url) ? new URL(location, url) : undefined
 }
 
 /** The answer in a body; `stop` ends a stream that goes on after it. */
 const bodyOf = async (
-  reply: InboundReply,
+  reply: RemoteReply,
   id: string,
   stop: () => void,
   bounds: Bounds,
@@ -134,7 +135,7 @@ const bodyOf = async (
 }
 
 const answerIn = async (
-  reply: InboundReply,
+  reply: RemoteReply,
   id: string,
   stop: () => void,
   bounds: Bounds,

@@ -1,6 +1,6 @@
 import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
-import type { InboundReply } from '../wire/http.js'
+import type { BodyReader, HttpHeaders, OutboundExchange } from '../wire/http.js'
 import { mediaTypeOf } from '../wire/media-type.js'
 import { SseReader } from '../wire/sse-read.js'
 
@@ -16,33 +16,44 @@ export const POST_HEADERS = {
   'content-type': 'application/json',
 } as const
 
-/** A whole body. Rejects with a Fault `too-large` above the limit for messages. */
-export const collect = async (reply: InboundReply, bounds: Bounds): Promise<Buffer> => {
-  const max = bounds.max.message
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of reply.body) {
-    bytes += chunk.length
-    if (bytes > max) {
-      bounds.hit('message')
-      reply.discard()
-      throw new Fault('too-large', `The server's answer is longer than ${max} bytes`)
-    }
-    chunks.push(chunk)
+/** Puts a whole body together; `done` is told it, or the Fault that kept it from us: `too-large` above the limit for messages. */
+export class WholeBody implements BodyReader {
+  readonly #exchange: OutboundExchange
+  readonly #bounds: Bounds
+  readonly #done: (body: Buffer | Fault) => void
+  readonly #chunks: Buffer[] = []
+  #bytes = 0
+
+  constructor(exchange: OutboundExchange, bounds: Bounds, done: (body: Buffer | Fault) => void) {
+    this.#exchange = exchange
+    this.#bounds = bounds
+    this.#done = done
   }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+
+  data(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    const max = this.#bounds.max.message
+    if (this.#bytes > max) {
+      this.#bounds.hit('message')
+      this.#exchange.discard()
+      this.#done(new Fault('too-large', `The server's answer is longer than ${max} bytes`))
+    } else this.#chunks.push(chunk)
+  }
+
+  ended(fault: Fault | undefined): void {
+    const [first] = this.#chunks
+    if (fault !== undefined) this.#done(fault)
+    else if (first !== undefined && this.#chunks.length === 1) this.#done(first)
+    else this.#done(Buffer.concat(this.#chunks, this.#bytes))
+  }
 }
 
 /**
- * The body of a reply that is neither JSON with a good status nor a stream, if it may be the answer all the same. What a
+ * Whether the body of a reply that is neither JSON with a good status nor a stream may be the answer all the same. What a
  * server says instead of letting us in may name tokens and accounts, and is not read.
  */
-export const refusalOf = async (reply: InboundReply, bounds: Bounds): Promise<Buffer | undefined> => {
-  const isJson = mediaTypeOf(reply.headers['content-type']) === 'application/json'
-  if (isJson && reply.status !== 401 && reply.status !== 403) return await collect(reply, bounds)
-  reply.discard()
-  return undefined
-}
+export const mayBeAnswer = (status: number, headers: HttpHeaders): boolean =>
+  mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
 
 /** What an HTTP status without a JSON-RPC answer means for the request; a 401 never reaches the client as one. */
 export const statusFault = (status: number): Fault =>
@@ -60,54 +71,64 @@ export const statusFault = (status: number): Fault =>
 export interface StreamHandlers {
   message(data: Buffer): void
   /** A chunk was read to its end. */
-  read(reader: SseReader): void
+  read(): void
   /** A message is longer than the limit and is thrown away, though it may not be over yet. */
   skipped(bytes: number): void
+  /** The stream ended or broke: what is missing can be asked for. `heard`: some event came. */
+  streamEnded(reader: SseReader, heard: boolean): void
 }
 
 /** A message that goes on for so many times the limit has no end: the stream is left. */
 const ENDLESS = 2
 
-/** Reads events until the stream ends or breaks. Resolves to whether any event came; never rejects. */
-export const readStream = async (
-  reply: InboundReply,
-  on: StreamHandlers,
-  bounds: Bounds,
-): Promise<boolean> => {
-  const maxBytes = bounds.max.message
-  const reader = new SseReader({ maxBytes })
-  const skip = (bytes: number): void => {
-    bounds.hit('message')
-    on.skipped(bytes)
-  }
-  let heard = false
+/** Reads events until the stream ends or breaks. */
+export class EventBody implements BodyReader {
+  readonly #exchange: OutboundExchange
+  readonly #on: StreamHandlers
+  readonly #bounds: Bounds
+  readonly #reader: SseReader
+  #heard = false
   /** Whether it was told already that the current event is too long. */
-  let isTold = false
-  try {
-    for await (const chunk of reply.body) {
-      reader.push(chunk, {
-        onEvent: ({ data }) => {
-          heard = true
-          // An event without data only teaches its id.
-          if (data.length > 0) on.message(data)
-        },
-        onSkipped: bytes => {
-          if (!isTold) skip(bytes)
-          isTold = false
-        },
-      })
-      on.read(reader)
-      const { overrunBytes } = reader
-      if (overrunBytes > 0 && !isTold) {
-        isTold = true
-        skip(overrunBytes)
-      }
-      if (overrunBytes > ENDLESS * maxBytes) break
-    }
-  } catch {
-    // A break in the middle is an end: what is missing can be asked for.
-  } finally {
-    reply.discard()
+  #isTold = false
+
+  constructor(exchange: OutboundExchange, on: StreamHandlers, bounds: Bounds) {
+    this.#exchange = exchange
+    this.#on = on
+    this.#bounds = bounds
+    this.#reader = new SseReader({ maxBytes: bounds.max.message })
   }
-  return heard
+
+  data(chunk: Buffer): void {
+    this.#reader.push(chunk, this)
+    this.#on.read()
+    const { overrunBytes } = this.#reader
+    if (overrunBytes > 0 && !this.#isTold) {
+      this.#isTold = true
+      this.#skip(overrunBytes)
+    }
+    if (overrunBytes > ENDLESS * this.#bounds.max.message) {
+      this.#exchange.discard()
+      this.ended()
+    }
+  }
+
+  ended(): void {
+    this.#on.streamEnded(this.#reader, this.#heard)
+  }
+
+  onEvent({ data }: { readonly data: Buffer }): void {
+    this.#heard = true
+    // An event without data only teaches its id.
+    if (data.length > 0) this.#on.message(data)
+  }
+
+  onSkipped(bytes: number): void {
+    if (!this.#isTold) this.#skip(bytes)
+    this.#isTold = false
+  }
+
+  #skip(bytes: number): void {
+    this.#bounds.hit('message')
+    this.#on.skipped(bytes)
+  }
 }

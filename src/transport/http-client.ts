@@ -1,6 +1,11 @@
-import { Agent, type Dispatcher, request } from 'undici'
-import { Fault } from '../kernel/faults.js'
-import type { HttpClient, HttpHeaders, InboundReply, OutboundRequest } from '../wire/http.js'
+import { Agent, type Dispatcher, errors } from 'undici'
+import type {
+  HttpClient,
+  HttpHeaders,
+  OutboundExchange,
+  OutboundRequest,
+  ReplyListener,
+} from '../wire/http.js'
 import { transferFault } from './http-faults.js'
 
 /** Times of an HTTP client; 0 is without a limit. */
@@ -11,68 +16,14 @@ export interface HttpClientOptions {
   readonly headersTimeoutMs?: number
 }
 
-type Reply = Dispatcher.ResponseData
+type Controller = Dispatcher.DispatchController
+type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 const MAX_REDIRECTS = 3
 
 /** What we read of an answer that nobody wants, so that its connection can be used again. */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
-
-const nothing = (): void => undefined
-
-/** Where to go on, when that is the same origin and repeats the request as it was; RFC 9110 §15.4. */
-function nextUrl(reply: Reply, method: OutboundRequest['method'], current: string): string | undefined {
-  const repeats = [307, 308].includes(reply.statusCode)
-  if (!repeats && !(method === 'GET' && [301, 302, 303].includes(reply.statusCode))) return undefined
-  const { location } = reply.headers
-  if (typeof location !== 'string' || !URL.canParse(location, current)) return undefined
-  const next = new URL(location, current)
-  return next.origin === new URL(current).origin ? next.href : undefined
-}
-
-function discard({ body, headers }: Reply, isBeingRead: boolean): void {
-  // The rest of a short answer is cheaper than a new connection; an event stream has no end to wait for.
-  if (isBeingRead || String(headers['content-type']).startsWith('text/event-stream')) body.destroy()
-  else body.dump({ limit: DISCARD_BYTES, signal: AbortSignal.timeout(DISCARD_MS) }).catch(nothing)
-}
-
-const joined = (headers: Reply['headers']): HttpHeaders =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
-  )
-
-function inboundReply(reply: Reply, { url, signal }: OutboundRequest): InboundReply {
-  let isBeingRead = false
-  async function* pieces(): AsyncGenerator<Buffer, void> {
-    isBeingRead = true
-    try {
-      for await (const chunk of reply.body) yield chunk as Buffer
-    } catch (error) {
-      throw transferFault(error, url, signal)
-    }
-  }
-  return {
-    status: reply.statusCode,
-    headers: joined(reply.headers),
-    body: pieces(),
-    discard: () => discard(reply, isBeingRead),
-  }
-}
-
-async function sendFollowing(outbound: OutboundRequest, dispatcher: Agent): Promise<InboundReply> {
-  const { method, headers, body = null, signal } = outbound
-  let { url } = outbound
-  for (let redirects = 0; ; redirects += 1) {
-    const reply = await request(url, { dispatcher, method, headers, body, signal })
-    // An abort between the head and the first read of the body has nobody else who would hear of it.
-    reply.body.on('error', nothing)
-    const next = redirects < MAX_REDIRECTS ? nextUrl(reply, method, url) : undefined
-    if (next === undefined) return inboundReply(reply, outbound)
-    discard(reply, false)
-    url = next
-  }
-}
 
 /** An HTTP client for remote servers: connections are kept, and a body may stay silent for hours. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
@@ -84,14 +35,186 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     bodyTimeout: 0,
   })
   return {
-    async send(outbound) {
-      if (outbound.signal.aborted) throw new Fault('cancelled', 'the request was cancelled')
-      try {
-        return await sendFollowing(outbound, agent)
-      } catch (error) {
-        throw transferFault(error, outbound.url, outbound.signal)
-      }
+    send(request, listener) {
+      const outbound = new HttpOutbound(agent, request, listener)
+      outbound.start()
+      return outbound
     },
-    close: () => agent.destroy().catch(nothing),
+    close: () => agent.destroy().catch(() => undefined),
   }
+}
+
+/**
+ * One request and its reply. It is undici's handler itself: `request` would make a promise, a stream and an iterator for each.
+ *
+ *   asked ─head▶ replied ─end▶ over;  abort ▶ over from anywhere;  replied ─discard▶ drained ─end, too much, too late▶ over
+ */
+class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
+  readonly #dispatcher: Dispatcher
+  readonly #request: OutboundRequest
+  readonly #redirects: number
+  /** Undefined: nobody wants to know any more. */
+  #listener: ReplyListener | undefined
+  #controller: Controller | undefined
+  #isPaused = false
+  /** The headers of the reply, until its body is read or nobody is to read it. */
+  #unread: RawHeaders | undefined
+  #drainedBytes = 0
+  #patience: NodeJS.Timeout | undefined
+  /** The same request at another place, to which the server sent us. */
+  #next: HttpOutbound | undefined
+
+  constructor(dispatcher: Dispatcher, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
+    this.#dispatcher = dispatcher
+    this.#request = request
+    this.#listener = listener
+    this.#redirects = redirects
+  }
+
+  /**
+   * Sends the request, in a moment: whoever reacts to one reply with another request does so while undici's parser runs, which
+   * cannot look at a second connection meanwhile (undici, lib/dispatcher/client-h1.js, `currentParser`).
+   */
+  start(): void {
+    queueMicrotask(() => this.#dispatch())
+  }
+
+  pause(): void {
+    if (this.#next !== undefined) this.#next.pause()
+    else {
+      this.#isPaused = true
+      this.#controller?.pause()
+    }
+  }
+
+  resume(): void {
+    if (this.#next !== undefined) this.#next.resume()
+    else {
+      this.#isPaused = false
+      // Not now, for the reason that `start` has.
+      queueMicrotask(() => {
+        if (!this.#isPaused) this.#controller?.resume()
+      })
+    }
+  }
+
+  discard(): void {
+    if (this.#next !== undefined) this.#next.discard()
+    else if (this.#unread === undefined || !isWorthReading(this.#unread)) this.#cut()
+    else if (this.#listener !== undefined) {
+      this.#listener = undefined
+      this.#patience = setTimeout(() => this.#cut(), DISCARD_MS).unref()
+      this.resume()
+    }
+  }
+
+  abort(): void {
+    if (this.#next !== undefined) this.#next.abort()
+    else this.#cut()
+  }
+
+  // ── what undici tells ──
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller
+    if (this.#listener === undefined) this.#cut()
+  }
+
+  onResponseStart(controller: Controller, status: number, headers: RawHeaders): void {
+    // Only informational (RFC 9110 §15.2): the reply is still to come.
+    if (status < 200) return
+    this.#unread = headers
+    const url = this.#redirects < MAX_REDIRECTS ? nextUrl(status, headers, this.#request) : undefined
+    if (url !== undefined) this.#follow(url)
+    else this.#listener?.head(status, joined(headers))
+    if (this.#isPaused) controller.pause()
+  }
+
+  onResponseData(_controller: Controller, chunk: Buffer): void {
+    if (this.#listener !== undefined) {
+      this.#unread = undefined
+      this.#listener.data(chunk)
+      return
+    }
+    this.#drainedBytes += chunk.length
+    if (this.#drainedBytes > DISCARD_BYTES) this.#cut()
+  }
+
+  onResponseEnd(): void {
+    this.#end(undefined)
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#end(error)
+  }
+
+  #dispatch(): void {
+    if (this.#listener === undefined) return
+    const { method, url, headers, body = null } = this.#request
+    try {
+      this.#dispatcher.dispatch({ ...placeOf(url), method, headers, body }, this)
+    } catch (error) {
+      this.#end(error)
+    }
+  }
+
+  #cut(): void {
+    this.#listener = undefined
+    this.#controller?.abort(new errors.RequestAbortedError())
+  }
+
+  #end(error: unknown): void {
+    clearTimeout(this.#patience)
+    const listener = this.#listener
+    this.#listener = undefined
+    // The connection may be another request's by now.
+    this.#controller = undefined
+    this.#unread = undefined
+    listener?.ended(error === undefined ? undefined : transferFault(error, this.#request.url))
+  }
+
+  #follow(url: string): void {
+    if (this.#listener === undefined) return
+    const next = new HttpOutbound(
+      this.#dispatcher,
+      { ...this.#request, url },
+      this.#listener,
+      this.#redirects + 1,
+    )
+    next.#isPaused = this.#isPaused
+    this.discard()
+    this.#next = next
+    next.start()
+  }
+}
+
+/** Where a URL leads, in undici's terms. Throws for one that leads nowhere. */
+const placeOf = (url: string): { origin: string; path: string } => {
+  const { origin, pathname, protocol, search } = new URL(url)
+  if (protocol !== 'http:' && protocol !== 'https:') throw new errors.InvalidArgumentError('no URL of HTTP')
+  return { origin, path: pathname + search }
+}
+
+/** Where to go on, when that is the same origin and repeats the request as it was; RFC 9110 §15.4. */
+const nextUrl = (status: number, { location }: RawHeaders, request: OutboundRequest): string | undefined => {
+  const repeats = status === 307 || status === 308
+  const becomesGet = status === 301 || status === 302 || status === 303
+  if (!repeats && !(becomesGet && request.method === 'GET')) return undefined
+  if (typeof location !== 'string' || !URL.canParse(location, request.url)) return undefined
+  const next = new URL(location, request.url)
+  return next.origin === new URL(request.url).origin ? next.href : undefined
+}
+
+/** The rest of a short answer is cheaper than a new connection; an event stream has no end to wait for. */
+const isWorthReading = (headers: RawHeaders): boolean =>
+  !String(headers['content-type']).startsWith('text/event-stream') &&
+  !(Number(headers['content-length']) > DISCARD_BYTES)
+
+const joined = (headers: RawHeaders): HttpHeaders => {
+  const texts: Record<string, string | undefined> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    texts[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return texts
 }

@@ -32,11 +32,10 @@ const placeOf = (url: string): string => (URL.canParse(url) ? new URL(url).origi
 
 /**
  * What went wrong between us and a remote server, for a person to read: `unavailable` when there is no connection,
- * `disconnected` when there was one, `timeout`, or `cancelled` when `signal` was the reason.
+ * `disconnected` when there was one, or `timeout`.
  */
-export function transferFault(error: unknown, url: string, signal: AbortSignal): Fault {
+export function transferFault(error: unknown, url: string): Fault {
   if (error instanceof Fault) return error
-  if (signal.aborted) return new Fault('cancelled', 'the request was cancelled', { cause: error })
   const code = codeOf(error)
   const place = placeOf(url)
   const more = { cause: error }

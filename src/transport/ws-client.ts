@@ -45,7 +45,7 @@ function statusFault(status: number, place: string): Fault {
   return new Fault('unavailable', `${place} ${words}`)
 }
 
-function handshakeFault(error: Error, place: string, signal: AbortSignal): Fault {
+function handshakeFault(error: Error, place: string): Fault {
   const more = { cause: error }
   // The library has no codes for what it finds in the answer.
   if (error.message.includes('subprotocol')) {
@@ -56,7 +56,7 @@ function handshakeFault(error: Error, place: string, signal: AbortSignal): Fault
   if (!isNetwork || code.startsWith('HPE_')) {
     return new Fault('unavailable', `${place} answered something that is no WebSocket`, more)
   }
-  return new Fault('unavailable', transferFault(error, place, signal).message, more)
+  return new Fault('unavailable', transferFault(error, place).message, more)
 }
 
 const limitsOf = ({ bounds, limits }: WsClientOptions): WsLimits => ({
@@ -99,7 +99,7 @@ function opened(ws: WebSocket, place: string, options: WsClientOptions): Promise
     signal.addEventListener('abort', onAbort)
     // Not once: a handshake that we gave up is told as an error, too.
     ws.on('error', error => {
-      if (!isOpen) fail(handshakeFault(error, place, signal))
+      if (!isOpen) fail(handshakeFault(error, place))
     })
     ws.once('unexpected-response', (_request, response) => {
       response.on('error', nothing)

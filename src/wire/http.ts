@@ -1,3 +1,5 @@
+import type { Fault } from '../kernel/faults.js'
+
 /** Header names in lower case; a header that came several times is joined by ", " as RFC 9110 §5.3 says. */
 export type HttpHeaders = Readonly<Record<string, string | undefined>>
 
@@ -55,20 +57,41 @@ export interface OutboundRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer
-  readonly signal: AbortSignal
 }
 
-/** PORT, client side. A reply whose body may stay silent for hours; not reading it holds the sender back. */
-export interface InboundReply {
-  readonly status: number
-  readonly headers: HttpHeaders
-  readonly body: AsyncIterable<Buffer>
-  /** Throws the rest of the body away and frees the connection. */
+/** Who takes the body of a reply. */
+export interface BodyReader {
+  /** The next piece; the bytes belong to the reader. */
+  data(chunk: Buffer): void
+  /** It is over, once: complete, or with the Fault that ended it. */
+  ended(fault: Fault | undefined): void
+}
+
+/**
+ * PORT, client side. What is told of a request, and not before `send` returned; must not throw. A request without an answer ends
+ * with a Fault (`unavailable`, `timeout`, `disconnected`); an HTTP status is never one.
+ */
+export interface ReplyListener extends BodyReader {
+  /** Status line and headers came; at most once. */
+  head(status: number, headers: HttpHeaders): void
+}
+
+/**
+ * PORT, client side. A request under way, and its reply, which may stay silent for hours. After `discard` or `abort` nothing is
+ * told any more.
+ */
+export interface OutboundExchange {
+  /** Holds the sender back: no more than what is on its way already is told until `resume`. */
+  pause(): void
+  resume(): void
+  /** Nobody wants the rest of the reply: if it is short, it is thrown away, so that its connection can be used again. */
   discard(): void
+  /** Closes the connection, whatever has come. */
+  abort(): void
 }
 
-/** PORT, client side. Rejects with a Fault (`unavailable`, `timeout`, `cancelled`); an HTTP status is never a rejection. */
+/** PORT, client side. */
 export interface HttpClient {
-  send(request: OutboundRequest): Promise<InboundReply>
+  send(request: OutboundRequest, listener: ReplyListener): OutboundExchange
   close(): Promise<void>
 }

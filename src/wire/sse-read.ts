@@ -26,9 +26,9 @@ export interface SseEvent {
 
 /** What an `SseReader` tells; must not throw. */
 export interface SseHandlers {
-  readonly onEvent: (event: SseEvent) => void
+  onEvent(event: SseEvent): void
   /** An event was longer than the limit and was thrown away; told where it ends. */
-  readonly onSkipped: (bytes: number) => void
+  onSkipped(bytes: number): void
 }
 
 /**

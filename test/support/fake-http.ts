@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import { Fault } from '../../src/kernel/faults.js'
 import type {
   Framed,
@@ -6,8 +5,9 @@ import type {
   HttpRequest,
   HttpResponder,
   HttpStream,
-  InboundReply,
+  OutboundExchange,
   OutboundRequest,
+  ReplyListener,
 } from '../../src/wire/http.js'
 import { SseReader } from '../../src/wire/sse-read.js'
 import { type Heard, rpc } from './channel-pair.js'
@@ -132,29 +132,43 @@ export class FakeResponder implements HttpResponder, HttpStream {
 // ── client side ──
 
 /** A request that reached the played server, and the means to answer it. */
-export class FakeExchange {
+export class FakeExchange implements OutboundExchange {
   readonly request: OutboundRequest
+  /** Whoever sent it wants no more of the answer, or of the connection. */
   isDiscarded = false
-  readonly #answer: (reply: InboundReply) => void
-  readonly #fail: (fault: Error) => void
-  #chunks: (Buffer | Error | undefined)[] = []
-  #wake: () => void = () => undefined
+  isAborted = false
+  readonly #listener: ReplyListener
+  #isPaused = false
+  #tell: (() => void)[] = []
+  #isOver = false
 
-  constructor(
-    request: OutboundRequest,
-    settle: { resolve(reply: InboundReply): void; reject(e: Error): void },
-  ) {
+  constructor(request: OutboundRequest, listener: ReplyListener) {
     this.request = request
-    this.#answer = reply => settle.resolve(reply)
-    this.#fail = error => settle.reject(error)
-    // One signal stands for all posts of a session, and nothing here takes its listener away again.
-    setMaxListeners(0, request.signal)
-    request.signal.addEventListener('abort', () => {
-      const fault = new Fault('cancelled', 'the request was cancelled')
-      this.#fail(fault)
-      this.#put(fault)
-    })
+    this.#listener = listener
   }
+
+  // ── for whoever sent it ──
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#later()
+  }
+
+  discard(): void {
+    this.isDiscarded = true
+    this.#isOver = true
+  }
+
+  abort(): void {
+    this.isAborted = true
+    this.discard()
+  }
+
+  // ── for the played server ──
 
   get method(): string {
     return this.request.method
@@ -171,8 +185,8 @@ export class FakeExchange {
   /** A complete answer. */
   reply(status: number, headers: Record<string, string> = {}, body = ''): void {
     this.#open(status, headers)
-    if (body !== '') this.#put(Buffer.from(body))
-    this.#put(undefined)
+    if (body !== '') this.raw(body)
+    this.end()
   }
 
   /** A JSON-RPC answer to the request that was sent, as JSON. */
@@ -192,44 +206,50 @@ export class FakeExchange {
   }
 
   raw(text: string): void {
-    this.#put(Buffer.from(text))
+    this.bytes(Buffer.from(text))
+  }
+
+  /** The connection breaks although nobody reads. */
+  breakNow(fault: Fault): void {
+    this.#end(fault)
+  }
+
+  bytes(chunk: Buffer): void {
+    this.#queue(() => this.#listener.data(chunk))
   }
 
   end(): void {
-    this.#put(undefined)
+    this.#queue(() => this.#end(undefined))
   }
 
   /** The connection breaks, before or after the headers. */
   break(fault = new Fault('unavailable', 'connection reset')): void {
-    this.#fail(fault)
-    this.#put(fault)
+    this.#queue(() => this.#end(fault))
   }
 
   #open(status: number, headers: Record<string, string>): void {
-    this.#answer({
-      status,
-      headers,
-      body: this.#body(),
-      discard: () => {
-        this.isDiscarded = true
-        this.#put(undefined)
-      },
+    this.#queue(() => this.#listener.head(status, headers))
+  }
+
+  #end(fault: Fault | undefined): void {
+    this.#isOver = true
+    this.#listener.ended(fault)
+  }
+
+  #queue(tell: () => void): void {
+    this.#tell.push(tell)
+    this.#later()
+  }
+
+  /** Nothing is told before whoever sends has its exchange, nor while it is paused. */
+  #later(): void {
+    queueMicrotask(() => {
+      while (!this.#isPaused && !this.#isOver) {
+        const tell = this.#tell.shift()
+        if (tell === undefined) return
+        tell()
+      }
     })
-  }
-
-  async *#body(): AsyncGenerator<Buffer, void> {
-    for (;;) {
-      while (this.#chunks.length === 0) await new Promise<void>(resolve => (this.#wake = resolve))
-      const chunk = this.#chunks.shift()
-      if (chunk instanceof Error) throw chunk
-      if (chunk === undefined) return
-      yield chunk
-    }
-  }
-
-  #put(chunk: Buffer | Error | undefined): void {
-    this.#chunks.push(chunk)
-    this.#wake()
   }
 }
 
@@ -240,12 +260,10 @@ export class FakeHttp implements HttpClient {
   onRequest: ((exchange: FakeExchange) => boolean) | undefined
   #taken = 0
 
-  send(request: OutboundRequest): Promise<InboundReply> {
-    if (request.signal.aborted) return Promise.reject(new Fault('cancelled', 'the request was cancelled'))
-    return new Promise((resolve, reject) => {
-      const exchange = new FakeExchange(request, { resolve, reject })
-      if (this.onRequest?.(exchange) !== true) this.all.push(exchange)
-    })
+  send(request: OutboundRequest, listener: ReplyListener): OutboundExchange {
+    const exchange = new FakeExchange(request, listener)
+    if (this.onRequest?.(exchange) !== true) this.all.push(exchange)
+    return exchange
   }
 
   close(): Promise<void> {

@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import t, { type Test } from 'tap'
+import type { Fault } from '../../src/kernel/faults.js'
+import { askRemote, type RemoteReply } from '../../src/rpc/http-ask.js'
 import { createHttpClient, type HttpClientOptions } from '../../src/transport/http-client.js'
-import type { InboundReply, OutboundRequest } from '../../src/wire/http.js'
+import type { OutboundExchange, OutboundRequest, ReplyListener } from '../../src/wire/http.js'
 import { until } from '../support/processes.js'
 
 const urlOf = (server: TcpServer) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -24,15 +26,46 @@ async function remote(t: Test, answer: (request: IncomingMessage, response: Serv
 function client(t: Test, options?: HttpClientOptions) {
   const http = createHttpClient(options)
   t.teardown(() => http.close())
-  const send = (url: string, more: Partial<OutboundRequest> = {}) =>
-    http.send({ method: 'GET', url, headers: {}, signal: new AbortController().signal, ...more })
+  const send = (url: string, { signal, ...more }: Partial<OutboundRequest> & { signal?: AbortSignal } = {}) =>
+    askRemote(http, { method: 'GET', url, headers: {}, ...more }, signal ?? new AbortController().signal)
   return { http, send }
 }
 
-async function read(reply: InboundReply): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of reply.body) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
+const read = (reply: RemoteReply): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    reply.read({
+      data: chunk => chunks.push(chunk),
+      ended: fault => (fault === undefined ? resolve(Buffer.concat(chunks).toString()) : reject(fault)),
+    })
+  })
+
+/** Writes down what it is told of a request. */
+class Told implements ReplyListener {
+  readonly events: string[] = []
+  bytes = 0
+  fault: Fault | undefined
+  /** What it does when it is told something. */
+  react: (event: string) => void = () => undefined
+
+  head(status: number): void {
+    this.#note(`head ${status}`)
+  }
+
+  data(chunk: Buffer): void {
+    this.bytes += chunk.length
+    this.#note('data')
+  }
+
+  ended(fault: Fault | undefined): void {
+    this.fault = fault
+    this.#note(fault === undefined ? 'complete' : fault.code)
+  }
+
+  #note(event: string): void {
+    this.events.push(event)
+    this.react(event)
+  }
 }
 
 t.test('a request arrives as it was made, and so does its answer, whatever the status', async t => {
@@ -63,29 +96,119 @@ t.test('a request arrives as it was made, and so does its answer, whatever the s
   t.equal(await read(reply), '{"ä":1}')
 })
 
-t.test('a stream is read piece by piece, and one that nobody reads holds its sender back', async t => {
+const MIB = 1024 * 1024
+
+t.test('a stream is told piece by piece, and one that is held back holds its sender back', async t => {
   let sender: ServerResponse | undefined
   const { url } = await remote(t, (_request, response) => {
     sender = response
     response.write('data: 1\n\n')
   })
-  const { send } = client(t)
-  const reply = await send(url)
-  const pieces = reply.body[Symbol.asyncIterator]()
-  t.equal(String((await pieces.next()).value), 'data: 1\n\n')
+  const { http } = client(t)
+  const told = new Told()
+  const exchange = http.send({ method: 'GET', url, headers: {} }, told)
+  await until(() => told.bytes === 9, 'the first piece')
   sender?.write('data: 2\n\n')
-  t.equal(String((await pieces.next()).value), 'data: 2\n\n')
-  const megabyte = Buffer.alloc(1024 * 1024)
-  for (let i = 0; i < 64; i += 1) sender?.write(megabyte)
+  await until(() => told.bytes === 18, 'the second piece')
+  exchange.pause()
+  for (let i = 0; i < 64; i += 1) sender?.write(Buffer.alloc(MIB))
   await new Promise(resolve => setTimeout(resolve, 100))
-  t.ok((sender?.writableLength ?? 0) > 16 * 1024 * 1024, 'the sender keeps what we do not take')
-  reply.discard()
-  await t.rejects(
-    async () => {
-      for (;;) if ((await pieces.next()).done === true) throw new Error('ended in order')
-    },
-    { name: 'Fault', code: 'disconnected' },
-  )
+  t.ok(told.bytes < MIB, 'no more than what was on its way')
+  t.ok((sender?.writableLength ?? 0) > 16 * MIB, 'the sender keeps what we do not take')
+  exchange.resume()
+  await until(() => told.bytes === 18 + 64 * MIB, 'the rest')
+  t.same([told.events[0], told.events.at(-1)], ['head 200', 'data'], 'it is not over')
+})
+
+t.test('a reply that is held back from its head on comes whole when it is wanted', async t => {
+  const body = Buffer.alloc(4 * MIB, 'x')
+  const { url } = await remote(t, (_request, response) => response.end(body))
+  const { http } = client(t)
+  const told = new Told()
+  told.react = event => {
+    if (event === 'head 200') exchange.pause()
+  }
+  const exchange: OutboundExchange = http.send({ method: 'GET', url, headers: {} }, told)
+  await until(() => told.events.length > 0, 'the head')
+  await new Promise(resolve => setTimeout(resolve, 50))
+  t.notOk(told.events.includes('complete'))
+  exchange.resume()
+  await until(() => told.events.includes('complete'), 'the end')
+  t.equal(told.bytes, body.length)
+})
+
+t.test('nothing is told before the request is on its way, and nothing after it was given up', async t => {
+  const { url } = await remote(t, (request, response) => {
+    response.write('half')
+    if (request.url === '/whole') response.end('other half')
+  })
+  const { http } = client(t)
+  for (const bad of ['nonsense', url]) {
+    const told = new Told()
+    const headers: Record<string, string> = bad === url ? { 'x-bad': 'a\r\nb' } : {}
+    http.send({ method: 'GET', url: bad, headers }, told)
+    t.same(told.events, [])
+    await until(() => told.events.length > 0, 'the fault')
+    t.same(told.events, ['unavailable'])
+  }
+  for (const give of ['abort', 'discard'] as const) {
+    const early = new Told()
+    http.send({ method: 'GET', url, headers: {} }, early)[give]()
+    for (const path of ['/', '/whole']) {
+      for (const when of ['head 200', 'data']) {
+        const told = new Told()
+        told.react = event => {
+          if (event === when) exchange[give]()
+        }
+        const exchange: OutboundExchange = http.send({ method: 'GET', url: url + path, headers: {} }, told)
+        await until(() => told.events.includes(when), when)
+        await read(await askRemote(http, { method: 'GET', url: `${url}/whole`, headers: {} }, never()))
+        t.same(
+          told.events,
+          when === 'data' ? ['head 200', 'data'] : ['head 200'],
+          `${give} ${path} at ${when}`,
+        )
+      }
+    }
+    t.same(early.events, [])
+  }
+})
+
+const never = (): AbortSignal => new AbortController().signal
+
+t.test(
+  'a request may follow from any part of a reply, also to another connection of the same server',
+  async t => {
+    const { url } = await remote(t, (_request, response) => response.end('body'))
+    const { http } = client(t)
+    for (const when of ['head 200', 'data', 'complete']) {
+      const first = new Told()
+      const second = new Told()
+      first.react = event => {
+        if (event === when) http.send({ method: 'GET', url, headers: {} }, second)
+      }
+      http.send({ method: 'GET', url, headers: {} }, first)
+      await until(() => second.events.includes('complete'), `the answer to the second, sent at ${when}`)
+      t.same([first.events, second.events], [first.events, ['head 200', 'data', 'complete']])
+    }
+  },
+)
+
+t.test('informational replies before the real one are not told', async t => {
+  const server = createTcpServer(socket => {
+    socket.on('error', () => undefined).resume()
+    socket.write(
+      'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok',
+    )
+  })
+  t.teardown(() => server.close())
+  const url = await listening(t, server)
+  const { http } = client(t)
+  const told = new Told()
+  http.send({ method: 'GET', url, headers: {} }, told)
+  await until(() => told.events.includes('complete'), 'the reply')
+  t.same(told.events, ['head 200', 'data', 'complete'])
+  await http.close()
 })
 
 t.test('redirects are followed on the same origin only, three times at most', async t => {

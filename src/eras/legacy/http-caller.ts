@@ -1,25 +1,21 @@
 import { Bounds } from '../../kernel/bounds.js'
-import type { Clock, Timer } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
-import {
-  collect,
-  POST_HEADERS,
-  type RemoteAddress,
-  readStream,
-  refusalOf,
-  statusFault,
-} from '../../rpc/http-reply.js'
+import { type RemoteReply, readStream } from '../../rpc/http-ask.js'
+import { type ExchangeOwner, HttpExchange } from '../../rpc/http-exchange.js'
+import type { RemoteAddress, StreamHandlers } from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
 import type { OwnId } from '../../rpc/pending.js'
 import type { CallerContext } from '../../rpc/pipe-caller.js'
-import type { HttpClient, InboundReply } from '../../wire/http.js'
+import type { HttpClient, HttpHeaders } from '../../wire/http.js'
 import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../wire/jsonrpc.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
+import type { SseReader } from '../../wire/sse-read.js'
 import { HttpRemote } from './http-remote.js'
 import { movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-resume.js'
 
@@ -27,38 +23,28 @@ const RESUME_TRIES = 5
 /** The first try comes soon: a break on the way is over by then, and whether the server itself is gone is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
-/** How long an exchange may stay open after its request was answered or cancelled. */
-const LINGER_MS = 5000
-
-/** The HTTP side of one request, over as many connections as its answer takes. */
-interface Exchange {
-  readonly id: OwnId
-  readonly sink: CallSink
-  readonly stop: AbortController
-  linger: Timer | undefined
-}
 
 /**
  * A session with a server over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST
  * whose response, JSON or SSE, is its stream; what belongs to no request comes on one standalone GET stream.
  */
-export class HttpCaller implements Conversation {
+export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #remote: HttpRemote
-  readonly #inbox: Inbox
-  readonly #log: Logger
-  readonly #clock: Clock
-  readonly #bounds: Bounds
-  readonly #exchanges = new Map<OwnId, Exchange>()
+  readonly inbox: Inbox
+  readonly bounds: Bounds
+  readonly clock: Clock
+  readonly log: Logger
+  readonly #exchanges = new Map<OwnId, HttpExchange>()
   readonly #all = new AbortController()
   #isOver = false
   hearsAmbient = false
 
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, around: CallerContext) {
     this.#remote = new HttpRemote(http, to, around.clock)
-    this.#bounds = around.bounds ?? new Bounds()
-    this.#inbox = new Inbox(listener, around.log, this.#bounds)
-    this.#log = around.log
-    this.#clock = around.clock
+    this.bounds = around.bounds ?? new Bounds()
+    this.log = around.log
+    this.clock = around.clock
+    this.inbox = new Inbox(listener, this.log, this.bounds)
   }
 
   get lastHeardMs(): number {
@@ -66,11 +52,11 @@ export class HttpCaller implements Conversation {
   }
 
   get isBusy(): boolean {
-    return this.#inbox.pending.size > 0
+    return this.inbox.pending.size > 0
   }
 
   nextId(): number {
-    return this.#inbox.pending.nextId()
+    return this.inbox.pending.nextId()
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
@@ -78,20 +64,19 @@ export class HttpCaller implements Conversation {
       sink.ended(failed(new Fault('disconnected', 'The session with the server is over')))
       return
     }
-    this.#inbox.pending.add(id, sink)
-    const exchange: Exchange = { id, sink, stop: new AbortController(), linger: undefined }
+    this.inbox.pending.add(id, sink)
+    const exchange = new HttpExchange(id, sink, this, this.#onOver)
     this.#exchanges.set(id, exchange)
-    void this.#run(exchange, encodeRequest(id, method, params))
+    this.#remote.send(exchange, encodeRequest(id, method, params))
   }
 
   forget(id: OwnId): void {
-    this.#inbox.pending.drop(id)
-    const exchange = this.#exchanges.get(id)
-    if (exchange !== undefined) this.#endSoon(exchange)
+    this.inbox.pending.drop(id)
+    this.#exchanges.get(id)?.endSoon()
   }
 
   keep(id: OwnId, sink: CallSink): void {
-    this.#inbox.pending.keep(id, sink)
+    this.inbox.pending.keep(id, sink)
   }
 
   async notice(method: string, params: JsonText | undefined): Promise<void> {
@@ -127,102 +112,56 @@ export class HttpCaller implements Conversation {
     try {
       await this.#remote.end()
     } catch (thrown) {
-      this.#log.debug({ err: thrown }, 'the server did not take the end of the session')
+      this.log.debug({ err: thrown }, 'the server did not take the end of the session')
     }
   }
 
   // ── one request and its stream ──
 
-  /** Never rejects: whatever goes wrong ends the request. */
-  async #run(exchange: Exchange, frame: Buffer): Promise<void> {
-    try {
-      await this.#exchange(exchange, frame)
-    } catch (thrown) {
-      this.#fail(exchange.id, Fault.from(thrown))
-    } finally {
-      exchange.linger?.cancel()
-      this.#exchanges.delete(exchange.id)
-    }
+  readonly #onOver = (id: OwnId): void => {
+    this.#exchanges.delete(id)
   }
 
-  async #exchange(exchange: Exchange, frame: Buffer): Promise<void> {
-    const { id, sink, stop } = exchange
-    const { signal } = stop
-    const reply = await this.#remote.send({ method: 'POST', headers: POST_HEADERS, body: frame, signal })
-    this.#remote.learnSession(reply)
-    const type = mediaTypeOf(reply.headers['content-type'])
-    if (reply.status < 400 && type === 'text/event-stream') {
-      await this.#follow(exchange, reply)
-    } else if (reply.status < 400 && type === 'application/json') {
-      this.#inbox.take(await collect(reply, this.#bounds), sink)
-      if (this.#inbox.pending.has(id))
-        this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
-    } else {
-      await this.#refused(exchange, reply)
-    }
+  heard(): void {
+    this.#remote.heard()
   }
 
-  /** Reads a request's SSE stream to its answer, over as many connections as that takes. */
-  async #follow(exchange: Exchange, first: InboundReply): Promise<void> {
-    const { id, stop } = exchange
+  admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
+    const fault = this.#remote.learnSession(headers)
+    const isLost = status === 404 && this.#remote.hasSession
+    if (fault === undefined && !isLost) return true
+    exchange.discard()
+    if (fault !== undefined) exchange.fail(fault)
+    else this.#lost(exchange.id)
+    return false
+  }
+
+  isAnswer(): boolean {
+    return true
+  }
+
+  streamEnded(exchange: HttpExchange, reader: SseReader): void {
     const place = newPlace()
-    const isOpen = (): boolean => this.#inbox.pending.has(id)
-    let reply: InboundReply | undefined = first
-    for (let tries = 0; ; tries += 1) {
-      if (reply !== undefined && (await this.#read(reply, place, exchange))) tries = 0
-      if (!isOpen()) return
-      if (place.lastEventId === undefined || tries >= RESUME_TRIES) break
-      await sleep(this.#clock, reopenMs(place, tries, RESUME), stop.signal)
-      if (!isOpen()) return
-      const opened = await this.#openStream(place, stop.signal)
-      if (opened instanceof Fault) {
-        this.#fail(id, opened)
+    movePlace(place, reader)
+    void this.#follow(exchange, place)
+  }
+
+  /** Takes a request's SSE stream up again until its answer is there, over as many connections as that takes. Never rejects. */
+  async #follow(exchange: HttpExchange, place: StreamPlace): Promise<void> {
+    const { signal } = exchange
+    for (let tries = 0; place.lastEventId !== undefined && tries < RESUME_TRIES; ) {
+      await sleep(this.clock, reopenMs(place, tries, RESUME), signal)
+      tries += 1
+      const opened = exchange.isOpen ? await this.#openStream(place, signal) : undefined
+      if (opened instanceof Fault) exchange.fail(opened)
+      else if (typeof opened === 'object' && (await this.#read(opened, place, exchange))) tries = 0
+      if (!exchange.isOpen) {
+        exchange.over()
         return
       }
       if (typeof opened === 'number' && isFinal(opened)) break
-      reply = typeof opened === 'number' ? undefined : opened
     }
-    this.#fail(id, new Fault('disconnected', 'The server ended the stream without an answer'))
-  }
-
-  /** Reads a stream to its end, the standalone one without `exchange`; resolves to whether any event came. */
-  #read(reply: InboundReply, place: StreamPlace, exchange: Exchange | undefined): Promise<boolean> {
-    return readStream(
-      reply,
-      {
-        message: data => this.#inbox.take(data, exchange?.sink),
-        read: reader => {
-          movePlace(place, reader)
-          this.#remote.heard()
-          if (exchange !== undefined && !this.#inbox.pending.has(exchange.id)) this.#endSoon(exchange)
-        },
-        skipped: bytes => {
-          this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
-          // On a request's own stream that was its answer: nothing else is that long.
-          const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
-          if (exchange !== undefined) this.#fail(exchange.id, fault)
-        },
-      },
-      this.#bounds,
-    )
-  }
-
-  /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
-  #endSoon(exchange: Exchange): void {
-    exchange.linger ??= this.#clock.after(LINGER_MS, () => exchange.stop.abort())
-  }
-
-  /** A status or content type that carries no answer, unless its body is a JSON-RPC message all the same. */
-  async #refused({ id, sink }: Exchange, reply: InboundReply): Promise<void> {
-    const { status } = reply
-    if (status === 404 && this.#remote.hasSession) {
-      reply.discard()
-      this.#lost(id)
-      return
-    }
-    const body = await refusalOf(reply, this.#bounds)
-    if (body !== undefined) this.#inbox.take(body, sink)
-    this.#fail(id, statusFault(status))
+    exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 
   // ── streams ──
@@ -235,7 +174,7 @@ export class HttpCaller implements Conversation {
       let heard = false
       if (typeof opened === 'object' && !(opened instanceof Fault)) {
         this.hearsAmbient = true
-        heard = await this.#read(opened, place, undefined)
+        heard = await this.#read(opened, place, this.#standalone)
         this.hearsAmbient = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
         // 405: there is no such stream. A place that the server no longer knows is given up first.
@@ -243,7 +182,7 @@ export class HttpCaller implements Conversation {
         place.lastEventId = undefined
       }
       tries = heard ? 0 : tries + 1
-      await sleep(this.#clock, reopenMs(place, tries, LISTEN), this.#all.signal)
+      await sleep(this.clock, reopenMs(place, tries, LISTEN), this.#all.signal)
     }
   }
 
@@ -254,50 +193,60 @@ export class HttpCaller implements Conversation {
   async #openStream(
     { lastEventId }: StreamPlace,
     signal: AbortSignal,
-  ): Promise<InboundReply | Fault | number> {
-    const headers = {
-      accept: 'text/event-stream',
-      ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
-    }
+  ): Promise<RemoteReply | Fault | number> {
     try {
-      const reply = await this.#remote.send({ method: 'GET', headers, signal })
+      const reply = await this.#remote.open(lastEventId, signal)
       const type = mediaTypeOf(reply.headers['content-type'])
       if (reply.status === 200 && type === 'text/event-stream') return reply
       reply.discard()
       if (reply.status === 404 && this.#remote.hasSession) this.#lost()
       return reply.status
     } catch (thrown) {
-      this.#log.debug({ err: thrown }, 'could not open a stream')
+      this.log.debug({ err: thrown }, 'could not open a stream')
       const fault = Fault.from(thrown)
       return fault.code === 'unavailable' ? new Fault('disconnected', `it is gone: ${fault.message}`) : 0
     }
   }
 
+  /** Reads a stream to its end, and moves its place on; resolves to whether any event came. */
+  async #read(
+    reply: RemoteReply,
+    place: StreamPlace,
+    on: Omit<StreamHandlers, 'streamEnded'>,
+  ): Promise<boolean> {
+    const { reader, heard } = await readStream(reply, on, this.bounds)
+    movePlace(place, reader)
+    return heard
+  }
+
+  /** What the standalone stream tells. */
+  readonly #standalone = {
+    message: (data: Buffer): void => this.inbox.take(data, undefined),
+    read: (): void => this.heard(),
+    skipped: (bytes: number): void =>
+      this.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit'),
+  }
+
   /** Posts what is not answered on the same exchange: notifications and answers. Never rejects. */
   async #post(frame: Buffer): Promise<void> {
     if (this.#isOver) return
-    const { signal } = this.#all
     try {
-      const reply = await this.#remote.send({ method: 'POST', headers: POST_HEADERS, body: frame, signal })
+      const reply = await this.#remote.post(frame, this.#all.signal)
       reply.discard()
       const { status } = reply
       if (status === 404 && this.#remote.hasSession) this.#lost()
-      else if (status >= 400) this.#log.warn({ status }, 'the server did not take a message')
+      else if (status >= 400) this.log.warn({ status }, 'the server did not take a message')
     } catch (thrown) {
-      this.#log.debug({ err: thrown }, 'could not send a message to the server')
+      this.log.debug({ err: thrown }, 'could not send a message to the server')
     }
   }
 
   // ── ends ──
 
-  #fail(id: OwnId, fault: Fault): void {
-    this.#inbox.pending.drop(id)?.ended(failed(fault))
-  }
-
   /** The server no longer knows the session (transports, "Session Management", item 4); `id` was not processed. */
   #lost(id?: OwnId): void {
     if (this.#isOver) return
-    const untouched = id === undefined ? undefined : this.#inbox.pending.drop(id)
+    const untouched = id === undefined ? undefined : this.inbox.pending.drop(id)
     this.#over(new Fault('disconnected', 'The server no longer knows the session'))
     untouched?.ended(failed(new Fault('session-lost', 'The server no longer knows the session')))
   }
@@ -305,9 +254,9 @@ export class HttpCaller implements Conversation {
   #over(why: Fault): void {
     this.#isOver = true
     this.hearsAmbient = false
-    this.#inbox.close(why)
+    this.inbox.close(why)
     this.#all.abort()
-    for (const { stop } of this.#exchanges.values()) stop.abort()
+    for (const exchange of this.#exchanges.values()) exchange.stop()
   }
 }
 

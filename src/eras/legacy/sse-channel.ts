@@ -4,12 +4,13 @@ import { Deferred } from '../../kernel/deferred.js'
 import { Fault } from '../../kernel/faults.js'
 import { DEFAULT_LIMITS } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
+import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
 import { type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { classify } from '../../wire/classify.js'
-import type { HttpClient, InboundReply } from '../../wire/http.js'
+import type { BodyReader, HttpClient, OutboundRequest } from '../../wire/http.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
-import { type SseEvent, SseReader } from '../../wire/sse-read.js'
+import { type SseEvent, type SseHandlers, SseReader } from '../../wire/sse-read.js'
 
 /** How long the next message of the handshake waits for the answer to the POST before it. */
 const TURN_MS = 10_000
@@ -54,9 +55,10 @@ export const openSseChannel = async (
   try {
     if (signal.aborted) calledOff()
     const headers = { ...to.headers, accept: 'text/event-stream' }
-    const reply = await http.send({ method: 'GET', url: to.url, headers, signal: stop.signal })
+    const reply = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
+    checkStream(reply)
     const maxBytes = (bounds?.max ?? DEFAULT_LIMITS).message
-    const channel = new SseChannel(eventsOf(reply), { http, to, clock, log, stop, maxBytes })
+    const channel = new SseChannel({ http, to, clock, log, stop, maxBytes, stream: reply })
     await channel.connect()
     return channel
   } catch (thrown) {
@@ -71,10 +73,10 @@ export const openSseChannel = async (
 const tooLate = (limitMs: number): Fault =>
   new Fault('timeout', `The server named no endpoint for messages within ${Math.round(limitMs / 1000)} s`)
 
-/** The body of an event stream. Throws a Fault for any other reply. */
-const eventsOf = (reply: InboundReply): AsyncIterator<Buffer> => {
+/** Throws a Fault for a reply that is no event stream. */
+const checkStream = (reply: RemoteReply): void => {
   const isStream = mediaTypeOf(reply.headers['content-type']) === 'text/event-stream'
-  if (reply.status === 200 && isStream) return reply.body[Symbol.asyncIterator]()
+  if (reply.status === 200 && isStream) return
   reply.discard()
   if (reply.status >= 300) throw statusFault(reply.status)
   throw new Fault('unavailable', 'The server answered with something that is no event stream')
@@ -89,17 +91,23 @@ interface SseLink {
   readonly log: Logger
   /** Ends the event stream and every POST under way. */
   readonly stop: AbortController
+  readonly stream: RemoteReply
 }
 
-class SseChannel implements Channel {
+class SseChannel implements Channel, BodyReader, SseHandlers {
   readonly #link: SseLink
-  readonly #chunks: AsyncIterator<Buffer>
   readonly #reader: SseReader
+  /** The server has said where to POST. */
+  readonly #named = new Deferred<void>()
   #listener: ChannelListener | undefined
   #endpoint: string | undefined
-  /** Messages that came together with the endpoint. */
+  /** Messages that came before anybody listened. */
   #held: Buffer[] = []
-  #gate: Deferred<void> | undefined
+  /** How the stream ended. */
+  #end: Fault | undefined
+  /** Somebody listens. */
+  #isRunning = false
+  #isPaused = false
   #isOver = false
   #posts = 0
   #queuedBytes = 0
@@ -108,26 +116,26 @@ class SseChannel implements Channel {
   #turn: Promise<void> = Promise.resolve()
   #isInitialized = false
 
-  constructor(chunks: AsyncIterator<Buffer>, link: SseLink) {
-    this.#chunks = chunks
+  constructor(link: SseLink) {
     this.#reader = new SseReader({ maxBytes: link.maxBytes })
     this.#link = link
   }
 
   /** Reads until the server has said where to POST. Rejects with a Fault. */
   async connect(): Promise<void> {
-    while (this.#endpoint === undefined) {
-      const next = await this.#chunks.next()
-      if (next.done === true) throw new Fault('unavailable', 'The server ended the event stream at once')
-      this.#read(next.value)
-    }
-    this.#endpoint = endpointUrl(this.#endpoint, this.#link.to.url)
+    this.#link.stream.read(this)
+    await this.#named.promise
+    this.#endpoint = endpointUrl(this.#endpoint ?? '', this.#link.to.url)
   }
 
   listen(listener: ChannelListener): void {
     this.#listener = listener
-    if (this.#isOver) queueMicrotask(() => listener.closed(undefined))
-    else void this.#run()
+    const isOver = this.#isOver
+    // Whoever listens is still being made.
+    queueMicrotask(() => {
+      if (isOver) listener.closed(undefined)
+      else this.#run()
+    })
   }
 
   get queuedBytes(): number {
@@ -151,12 +159,13 @@ class SseChannel implements Channel {
   }
 
   pause(): void {
-    this.#gate ??= new Deferred()
+    this.#isPaused = true
+    this.#link.stream.pause()
   }
 
   resume(): void {
-    this.#gate?.resolve()
-    this.#gate = undefined
+    this.#isPaused = false
+    this.#link.stream.resume()
   }
 
   close(): Promise<void> {
@@ -166,43 +175,50 @@ class SseChannel implements Channel {
 
   // ── the event stream ──
 
-  /** Reads the stream to its end. Never rejects. */
-  async #run(): Promise<void> {
-    // Whoever listens is still being made.
-    await Promise.resolve()
-    for (const message of this.#held.splice(0)) this.#deliver(message)
-    try {
-      for (;;) {
-        await this.#gate?.promise
-        const next = await this.#chunks.next()
-        if (next.done === true) break
-        this.#read(next.value)
-      }
-      this.#settle(new Fault('disconnected', 'The server ended the event stream'))
-    } catch (thrown) {
-      this.#settle(new Fault('disconnected', 'The event stream of the server broke', { cause: thrown }))
+  data(chunk: Buffer): void {
+    this.#reader.push(chunk, this)
+  }
+
+  ended(fault: Fault | undefined): void {
+    if (this.#endpoint === undefined) {
+      this.#named.reject(fault ?? new Fault('unavailable', 'The server ended the event stream at once'))
+    } else {
+      const words =
+        fault === undefined ? 'The server ended the event stream' : 'The event stream of the server broke'
+      this.#end = new Fault('disconnected', words, fault && { cause: fault })
+      if (this.#isRunning) this.#settle(this.#end)
     }
   }
 
-  #read(chunk: Buffer): void {
-    this.#reader.push(chunk, {
-      onEvent: event => this.#event(event),
-      onSkipped: bytes => {
-        if (!this.#isOver) this.#listener?.skipped(bytes)
-      },
-    })
-  }
-
-  #event({ event, data }: SseEvent): void {
-    if (event === 'endpoint') this.#endpoint ??= data.toString()
+  onEvent({ event, data }: SseEvent): void {
+    if (event === 'endpoint') this.#name(data)
     // Before the endpoint nothing was asked, and nothing can be answered. Empty data only teaches an id.
     else if (event === 'message' && this.#endpoint !== undefined && data.length > 0) this.#deliver(data)
   }
 
+  onSkipped(bytes: number): void {
+    if (!this.#isOver) this.#listener?.skipped(bytes)
+  }
+
+  /** The server said where to POST; the first time counts. */
+  #name(data: Buffer): void {
+    if (this.#endpoint !== undefined) return
+    this.#endpoint = data.toString()
+    this.#link.stream.pause()
+    this.#named.resolve()
+  }
+
+  #run(): void {
+    this.#isRunning = true
+    for (const message of this.#held.splice(0)) this.#deliver(message)
+    if (this.#end !== undefined) this.#settle(this.#end)
+    else if (!this.#isPaused) this.#link.stream.resume()
+  }
+
   #deliver(message: Buffer): void {
     if (this.#isOver) return
-    if (this.#listener === undefined) this.#held.push(message)
-    else this.#listener.message(message)
+    if (this.#isRunning) this.#listener?.message(message)
+    else this.#held.push(message)
   }
 
   // ── POSTs ──
@@ -211,13 +227,13 @@ class SseChannel implements Channel {
   async #post(message: Buffer): Promise<void> {
     const { http, to, stop } = this.#link
     try {
-      const reply = await http.send({
+      const request: OutboundRequest = {
         method: 'POST',
         url: this.#endpoint ?? to.url,
         headers: { ...to.headers, 'content-type': 'application/json' },
         body: message,
-        signal: stop.signal,
-      })
+      }
+      const reply = await askRemote(http, request, stop.signal)
       reply.discard()
       if (reply.status < 200 || reply.status >= 300) this.#refused(reply.status)
     } catch (thrown) {
@@ -257,7 +273,6 @@ class SseChannel implements Channel {
     if (this.#isOver) return
     this.#isOver = true
     this.#link.stop.abort()
-    this.resume()
     this.#listener?.closed(fault)
   }
 }

@@ -1,41 +1,25 @@
 import { Bounds } from '../../kernel/bounds.js'
-import type { Timer } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, textMember } from '../../kernel/json-text.js'
+import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
-import {
-  collect,
-  POST_HEADERS,
-  type RemoteAddress,
-  readStream,
-  refusalOf,
-  statusFault,
-} from '../../rpc/http-reply.js'
+import { type ExchangeOwner, HttpExchange } from '../../rpc/http-exchange.js'
+import { POST_HEADERS, type RemoteAddress } from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
 import type { OwnId } from '../../rpc/pending.js'
 import type { CallerContext } from '../../rpc/pipe-caller.js'
 import { classify } from '../../wire/classify.js'
-import type { HttpClient, InboundReply } from '../../wire/http.js'
+import type { HttpClient } from '../../wire/http.js'
 import { encodeRequest } from '../../wire/jsonrpc.js'
-import { mediaTypeOf } from '../../wire/media-type.js'
 import { MODERN_REVISION } from './methods.js'
 import { mirrorHeaders } from './mirror-headers.js'
 
-/** How long an exchange may stay open after its request was answered. */
-const LINGER_MS = 5000
 const BAD_REQUEST = 400
 /** With that status: a server that wants a session first (measured: SDK servers of the older revisions). */
 const NO_SESSION = '-32000'
-
-/** The HTTP side of one request. */
-interface Exchange {
-  readonly id: OwnId
-  readonly sink: CallSink
-  readonly stop: AbortController
-  linger: Timer | undefined
-}
 
 /** What a conversation over HTTP needs beside the server's address. */
 export interface HttpCallerOptions extends CallerContext {
@@ -49,13 +33,17 @@ export interface HttpCallerOptions extends CallerContext {
  * A conversation with a server over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST that stands
  * for itself, and whose response is its stream; there is no session, and nothing comes outside of a response.
  */
-export class HttpCaller implements Conversation {
+export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
   readonly #options: HttpCallerOptions
-  readonly #inbox: Inbox
-  readonly #bounds: Bounds
-  readonly #exchanges = new Map<OwnId, Exchange>()
+  /** Of each request, whatever it is. */
+  readonly #headers: Readonly<Record<string, string>>
+  readonly inbox: Inbox
+  readonly bounds: Bounds
+  readonly clock: Clock
+  readonly log: Logger
+  readonly #exchanges = new Map<OwnId, HttpExchange>()
   readonly hearsAmbient = false
   #isOver = false
   lastHeardMs: number
@@ -69,13 +57,16 @@ export class HttpCaller implements Conversation {
     this.#http = http
     this.#to = to
     this.#options = options
-    this.#bounds = options.bounds ?? new Bounds()
-    this.#inbox = new Inbox(listener, options.log, this.#bounds)
-    this.lastHeardMs = options.clock.nowMs()
+    this.#headers = { ...to.headers, ...POST_HEADERS, 'MCP-Protocol-Version': MODERN_REVISION }
+    this.bounds = options.bounds ?? new Bounds()
+    this.clock = options.clock
+    this.log = options.log
+    this.inbox = new Inbox(listener, this.log, this.bounds)
+    this.lastHeardMs = this.clock.nowMs()
   }
 
   get isBusy(): boolean {
-    return this.#inbox.pending.size > 0
+    return this.inbox.pending.size > 0
   }
 
   nextId(): number {
@@ -87,20 +78,25 @@ export class HttpCaller implements Conversation {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
       return
     }
-    this.#inbox.pending.add(id, sink)
-    const exchange: Exchange = { id, sink, stop: new AbortController(), linger: undefined }
+    this.inbox.pending.add(id, sink)
+    const exchange = new HttpExchange(id, sink, this, this.#onOver)
     this.#exchanges.set(id, exchange)
-    void this.#run(exchange, method, params)
+    exchange.send(this.#http, {
+      method: 'POST',
+      url: this.#to.url,
+      headers: { ...this.#headers, ...this.#mirrored(method, params) },
+      body: encodeRequest(id, method, params),
+    })
   }
 
   /** Closing the response is how a request is cancelled (basic/patterns/cancellation). */
   forget(id: OwnId): void {
-    this.#inbox.pending.drop(id)
-    this.#exchanges.get(id)?.stop.abort()
+    this.inbox.pending.drop(id)
+    this.#exchanges.get(id)?.stop()
   }
 
   keep(id: OwnId, sink: CallSink): void {
-    this.#inbox.pending.keep(id, sink)
+    this.inbox.pending.keep(id, sink)
   }
 
   notice(): Promise<void> {
@@ -131,99 +127,39 @@ export class HttpCaller implements Conversation {
   close(): Promise<void> {
     if (!this.#isOver) {
       this.#isOver = true
-      this.#inbox.close(new Fault('disconnected', 'The connection to the server was closed'))
-      for (const { stop } of this.#exchanges.values()) stop.abort()
+      this.inbox.close(new Fault('disconnected', 'The connection to the server was closed'))
+      for (const exchange of this.#exchanges.values()) exchange.stop()
     }
     return Promise.resolve()
   }
 
   // ── one request and its stream ──
 
-  /** Never rejects: whatever goes wrong ends the request. */
-  async #run(exchange: Exchange, method: string, params: JsonText | undefined): Promise<void> {
-    try {
-      await this.#exchange(exchange, method, params)
-    } catch (thrown) {
-      this.#fail(exchange.id, Fault.from(thrown))
-    } finally {
-      exchange.linger?.cancel()
-      this.#exchanges.delete(exchange.id)
-    }
+  readonly #onOver = (id: OwnId): void => {
+    this.#exchanges.delete(id)
   }
 
-  async #exchange(exchange: Exchange, method: string, params: JsonText | undefined): Promise<void> {
-    const { id, sink, stop } = exchange
-    const reply = await this.#http.send({
-      method: 'POST',
-      url: this.#to.url,
-      headers: { ...this.#to.headers, ...this.#headers(method, params) },
-      body: encodeRequest(id, method, params),
-      signal: stop.signal,
-    })
-    this.#heard()
-    const type = mediaTypeOf(reply.headers['content-type'])
-    if (reply.status < 400 && type === 'text/event-stream') {
-      await this.#follow(exchange, reply)
-      this.#fail(id, new Fault('disconnected', 'The server ended the stream without an answer'))
-    } else if (reply.status < 400 && type === 'application/json') {
-      this.#inbox.take(await collect(reply, this.#bounds), sink)
-      this.#fail(id, new Fault('internal', 'The server sent no answer to the request'))
-    } else {
-      await this.#refused(exchange, reply)
-    }
+  heard(): void {
+    this.lastHeardMs = this.clock.nowMs()
+  }
+
+  admits(): boolean {
+    return true
+  }
+
+  isAnswer(status: number, body: Buffer): boolean {
+    return status !== BAD_REQUEST || !wantsSession(body)
+  }
+
+  streamEnded(exchange: HttpExchange): void {
+    exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 
   /** What is repeated of the body as it goes out, whatever the client's own headers were (ibid., "Request Metadata"). */
-  #headers(method: string, params: JsonText | undefined): Record<string, string> {
+  #mirrored(method: string, params: JsonText | undefined): Readonly<Record<string, string>> {
     const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
     const schema = tool === undefined ? undefined : this.#options.schemaOf(tool)
-    return {
-      ...POST_HEADERS,
-      'MCP-Protocol-Version': MODERN_REVISION,
-      ...mirrorHeaders(method, params, schema),
-    }
-  }
-
-  async #follow(exchange: Exchange, reply: InboundReply): Promise<void> {
-    const { id, sink } = exchange
-    await readStream(
-      reply,
-      {
-        message: data => this.#inbox.take(data, sink),
-        read: () => {
-          this.#heard()
-          if (!this.#inbox.pending.has(id)) this.#endSoon(exchange)
-        },
-        skipped: bytes => {
-          this.#options.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
-          // That was its answer: nothing else is that long.
-          this.#fail(id, new Fault('too-large', 'The answer of the server is longer than the limit'))
-        },
-      },
-      this.#bounds,
-    )
-  }
-
-  /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
-  #endSoon(exchange: Exchange): void {
-    exchange.linger ??= this.#options.clock.after(LINGER_MS, () => exchange.stop.abort())
-  }
-
-  /** A status or content type that carries no answer, unless its body is the JSON-RPC answer all the same. */
-  async #refused({ id, sink }: Exchange, reply: InboundReply): Promise<void> {
-    const { status } = reply
-    const body = await refusalOf(reply, this.#bounds)
-    const isAnswer = body !== undefined && !(status === BAD_REQUEST && wantsSession(body))
-    if (isAnswer) this.#inbox.take(body, sink)
-    this.#fail(id, statusFault(status))
-  }
-
-  #heard(): void {
-    this.lastHeardMs = this.#options.clock.nowMs()
-  }
-
-  #fail(id: OwnId, fault: Fault): void {
-    this.#inbox.pending.drop(id)?.ended(failed(fault))
+    return mirrorHeaders(method, params, schema)
   }
 }
 

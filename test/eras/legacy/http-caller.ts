@@ -431,9 +431,9 @@ t.test(
       [{ requestId: 3 }, { requestId: 4 }],
     )
     await pass(clock, 4999)
-    for (const { exchange } of [answered, cancelled, silent]) t.notOk(exchange.request.signal.aborted)
+    for (const { exchange } of [answered, cancelled, silent]) t.notOk(exchange.isAborted)
     await pass(clock, 1)
-    for (const { exchange } of [answered, cancelled, silent]) t.ok(exchange.request.signal.aborted)
+    for (const { exchange } of [answered, cancelled, silent]) t.ok(exchange.isAborted)
     await settled()
     t.same([answered.ends, cancelled.ends, silent.ends], [['result {}'], [], []])
     t.ok(cancelled.exchange.isDiscarded)
@@ -462,7 +462,7 @@ t.test('404 loses the session: its request may be sent again, the others may not
   t.match(hit.ends, [/^session-lost/])
   t.match([streaming.ends, waiting.ends], [[/^disconnected/], [/^disconnected/]])
   t.same(heard, ['closed disconnected'])
-  t.ok(waiting.exchange.request.signal.aborted)
+  t.ok(waiting.exchange.isAborted)
   link.tell('notifications/x', undefined)
   t.equal(http.waiting, 0)
   const late: string[] = []

@@ -1,0 +1,152 @@
+import type { Bounds } from '../kernel/bounds.js'
+import { Fault } from '../kernel/faults.js'
+import type {
+  BodyReader,
+  HttpClient,
+  HttpHeaders,
+  OutboundExchange,
+  OutboundRequest,
+  ReplyListener,
+} from '../wire/http.js'
+import type { SseReader } from '../wire/sse-read.js'
+import { EventBody, type StreamHandlers, WholeBody } from './http-reply.js'
+
+/** A reply whose body is held back until somebody reads it. */
+export interface RemoteReply extends OutboundExchange {
+  readonly status: number
+  readonly headers: HttpHeaders
+  /** Called once at most, by whoever takes the body. */
+  read(body: BodyReader): void
+}
+
+/**
+ * Sends a request, for those who do not send many. Rejects with the Fault of a request that got no reply, or with `cancelled`;
+ * `signal` also ends the reading of the body.
+ */
+export const askRemote = (
+  http: HttpClient,
+  request: OutboundRequest,
+  signal: AbortSignal,
+): Promise<RemoteReply> =>
+  new Promise((resolve, reject) => {
+    if (signal.aborted) reject(calledOff())
+    else new Asked(signal, resolve, reject).send(http, request)
+  })
+
+/** A whole body. Rejects with the Fault `too-large` above the limit for messages, or with the one that broke it off. */
+export const collect = (reply: RemoteReply, bounds: Bounds): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const done = (body: Buffer | Fault): void => {
+      if (body instanceof Fault) reject(body)
+      else resolve(body)
+    }
+    reply.read(new WholeBody(reply, bounds, done))
+  })
+
+/** What was read of an event stream. */
+export interface StreamRead {
+  readonly reader: SseReader
+  /** Whether any event came. */
+  readonly heard: boolean
+}
+
+/** Reads events until the stream ends or breaks. Never rejects. */
+export const readStream = (
+  reply: RemoteReply,
+  on: Omit<StreamHandlers, 'streamEnded'>,
+  bounds: Bounds,
+): Promise<StreamRead> =>
+  new Promise(resolve => {
+    const handlers: StreamHandlers = {
+      message: data => on.message(data),
+      read: () => on.read(),
+      skipped: bytes => on.skipped(bytes),
+      streamEnded: (reader, heard) => resolve({ reader, heard }),
+    }
+    reply.read(new EventBody(reply, handlers, bounds))
+  })
+
+const calledOff = (): Fault => new Fault('cancelled', 'the request was cancelled')
+
+/** A request that one promise waits for; when the head is there, it is the reply. */
+class Asked implements ReplyListener, RemoteReply {
+  status = 0
+  headers: HttpHeaders = {}
+  readonly #signal: AbortSignal
+  readonly #replied: (reply: RemoteReply) => void
+  readonly #failed: (fault: Fault) => void
+  #exchange: OutboundExchange | undefined
+  #body: BodyReader | undefined
+  /** What came although nobody reads yet: a pause takes a moment. */
+  #held: Buffer[] = []
+  #over: { readonly fault: Fault | undefined } | undefined
+
+  constructor(signal: AbortSignal, replied: (reply: RemoteReply) => void, failed: (fault: Fault) => void) {
+    this.#signal = signal
+    this.#replied = replied
+    this.#failed = failed
+  }
+
+  send(http: HttpClient, request: OutboundRequest): void {
+    this.#signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#exchange = http.send(request, this)
+  }
+
+  // ── for whoever asked ──
+
+  read(body: BodyReader): void {
+    this.#body = body
+    for (const chunk of this.#held.splice(0)) body.data(chunk)
+    if (this.#over !== undefined) body.ended(this.#over.fault)
+    else this.#exchange?.resume()
+  }
+
+  pause(): void {
+    this.#exchange?.pause()
+  }
+
+  resume(): void {
+    this.#exchange?.resume()
+  }
+
+  discard(): void {
+    this.#forget()
+    this.#exchange?.discard()
+  }
+
+  abort(): void {
+    this.#forget()
+    this.#exchange?.abort()
+  }
+
+  // ── what the client tells ──
+
+  head(status: number, headers: HttpHeaders): void {
+    this.status = status
+    this.headers = headers
+    this.#exchange?.pause()
+    this.#replied(this)
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#body === undefined) this.#held.push(chunk)
+    else this.#body.data(chunk)
+  }
+
+  ended(fault: Fault | undefined): void {
+    this.#forget()
+    this.#over = { fault }
+    // Only one of the two is heard: a promise settles once.
+    if (fault !== undefined) this.#failed(fault)
+    this.#body?.ended(fault)
+  }
+
+  readonly #onAbort = (): void => {
+    this.#exchange?.abort()
+    this.ended(calledOff())
+  }
+
+  #forget(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}

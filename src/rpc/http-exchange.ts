@@ -1,0 +1,180 @@
+import type { Bounds } from '../kernel/bounds.js'
+import type { Clock, Timer } from '../kernel/clock.js'
+import { Fault } from '../kernel/faults.js'
+import type { Logger } from '../kernel/logger.js'
+import type { CallSink } from '../model/links.js'
+import { failed } from '../model/outcome.js'
+import type {
+  BodyReader,
+  HttpClient,
+  HttpHeaders,
+  OutboundExchange,
+  OutboundRequest,
+  ReplyListener,
+} from '../wire/http.js'
+import { mediaTypeOf } from '../wire/media-type.js'
+import type { SseReader } from '../wire/sse-read.js'
+import { EventBody, mayBeAnswer, type StreamHandlers, statusFault, WholeBody } from './http-reply.js'
+import type { Inbox } from './inbox.js'
+import type { OwnId } from './pending.js'
+
+/** How long an exchange may stay open after its request was answered or cancelled. */
+const LINGER_MS = 5000
+
+/** The conversation that exchanges are part of. */
+export interface ExchangeOwner {
+  readonly inbox: Inbox
+  readonly bounds: Bounds
+  readonly clock: Clock
+  readonly log: Logger
+  /** Something came from the server. */
+  heard(): void
+  /** The head of a reply came. False: it means something else than an answer, and was dealt with. */
+  admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
+  /** Whether the JSON body of a refusal may be the answer. */
+  isAnswer(status: number, body: Buffer): boolean
+  /** The event stream of a request ended, or broke, without its answer. */
+  streamEnded(exchange: HttpExchange, reader: SseReader): void
+}
+
+/**
+ * The HTTP side of one request (basic/transports, "Sending Messages to the Server"): a POST whose reply is JSON, an event stream,
+ * or a refusal. `over` is called once, when nothing more comes of it.
+ */
+export class HttpExchange implements ReplyListener, StreamHandlers {
+  readonly id: OwnId
+  readonly sink: CallSink
+  readonly #owner: ExchangeOwner
+  readonly #onOver: (id: OwnId) => void
+  #outbound: OutboundExchange | undefined
+  #body: BodyReader | undefined
+  #linger: Timer | undefined
+  #stop: AbortController | undefined
+  #isOver = false
+
+  constructor(id: OwnId, sink: CallSink, owner: ExchangeOwner, onOver: (id: OwnId) => void) {
+    this.id = id
+    this.sink = sink
+    this.#owner = owner
+    this.#onOver = onOver
+  }
+
+  send(http: HttpClient, request: OutboundRequest): void {
+    this.#outbound = http.send(request, this)
+  }
+
+  /** Whether the request has no answer yet. */
+  get isOpen(): boolean {
+    return this.#owner.inbox.pending.has(this.id)
+  }
+
+  /** Aborts when the exchange ends; for what goes on after its first connection. */
+  get signal(): AbortSignal {
+    this.#stop ??= new AbortController()
+    if (this.#isOver) this.#stop.abort()
+    return this.#stop.signal
+  }
+
+  /** Nothing more is wanted of it, and its connection may be used again. */
+  discard(): void {
+    this.#outbound?.discard()
+    this.over()
+  }
+
+  /** Closes its connection: nothing more comes. */
+  stop(): void {
+    this.#outbound?.abort()
+    this.over()
+  }
+
+  /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
+  endSoon(): void {
+    if (!this.#isOver) this.#linger ??= this.#owner.clock.after(LINGER_MS, () => this.stop())
+  }
+
+  /** Ends the request with a fault, unless it was answered, and the exchange. */
+  fail(fault: Fault): void {
+    this.over()
+    this.#owner.inbox.pending.drop(this.id)?.ended(failed(fault))
+  }
+
+  over(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#linger?.cancel()
+    this.#stop?.abort()
+    this.#onOver(this.id)
+  }
+
+  // ── what the client tells ──
+
+  head(status: number, headers: HttpHeaders): void {
+    const { bounds } = this.#owner
+    const outbound = this.#outbound
+    this.#owner.heard()
+    if (outbound === undefined || !this.#owner.admits(this, status, headers)) return
+    const type = mediaTypeOf(headers['content-type'])
+    if (status < 400 && type === 'text/event-stream') this.#body = new EventBody(outbound, this, bounds)
+    else if (status < 400 && type === 'application/json')
+      this.#body = new WholeBody(outbound, bounds, this.#answered)
+    else if (mayBeAnswer(status, headers))
+      this.#body = new WholeBody(outbound, bounds, body => this.#refused(status, body))
+    else {
+      this.discard()
+      this.fail(statusFault(status))
+    }
+  }
+
+  data(chunk: Buffer): void {
+    this.#body?.data(chunk)
+  }
+
+  ended(fault: Fault | undefined): void {
+    if (this.#body !== undefined) this.#body.ended(fault)
+    else this.fail(fault ?? new Fault('internal', 'The reply of the server has no head'))
+  }
+
+  readonly #answered = (body: Buffer | Fault): void => {
+    if (body instanceof Fault) {
+      this.fail(body)
+      return
+    }
+    this.over()
+    this.#owner.inbox.take(body, this.sink)
+    if (this.isOpen) this.fail(new Fault('internal', 'The server sent no answer to the request'))
+  }
+
+  /** A status or content type that carries no answer, unless its body is a JSON-RPC message all the same. */
+  #refused(status: number, body: Buffer | Fault): void {
+    if (body instanceof Fault) {
+      this.fail(body)
+      return
+    }
+    this.over()
+    if (this.#owner.isAnswer(status, body)) this.#owner.inbox.take(body, this.sink)
+    if (this.isOpen) this.fail(statusFault(status))
+  }
+
+  // ── what its event stream tells ──
+
+  message(data: Buffer): void {
+    this.#owner.inbox.take(data, this.sink)
+  }
+
+  read(): void {
+    this.#owner.heard()
+    if (!this.isOpen) this.endSoon()
+  }
+
+  skipped(bytes: number): void {
+    this.#owner.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
+    // On a request's own stream that was its answer: nothing else is that long.
+    const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
+    this.#owner.inbox.pending.drop(this.id)?.ended(failed(fault))
+  }
+
+  streamEnded(reader: SseReader): void {
+    if (this.isOpen) this.#owner.streamEnded(this, reader)
+    else this.over()
+  }
+}
