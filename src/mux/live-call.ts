@@ -58,7 +58,10 @@ export class LiveCall implements CallSink {
     const nowMs = context.nowMs()
     this.#idleAtMs = nowMs + connection.server.timeouts.callMs
     this.#totalAtMs = nowMs + connection.server.timeouts.totalMs
-    call.onCancel = reason => this.#cancelled(reason)
+    // Not written into the assignment: V8 makes a function that is assigned to a property an old object from the start
+    // (src/parsing/parser-base.h, `CheckAssigningFunctionLiteralToProperty`), which keeps all of its call until a full collection.
+    const cancelled = (reason: CancelReason): void => this.#cancelled(reason)
+    call.onCancel = cancelled
   }
 
   /** Whether the client still waits and the server works on it. */

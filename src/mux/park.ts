@@ -301,7 +301,9 @@ export class Park implements Call, Parkable {
   #attach(call: Call): void {
     this.#upstream = call
     call.servedBy = this.from.server
-    call.onCancel = reason => this.#cancelled(reason)
+    // Apart from the assignment, as in LiveCall.
+    const cancelled = (reason: CancelReason): void => this.#cancelled(reason)
+    call.onCancel = cancelled
   }
 }
 
