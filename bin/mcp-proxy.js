@@ -2,11 +2,20 @@
 // Checks that this Node can run us, before anything is loaded that an old one could not even parse.
 import { existsSync } from 'node:fs'
 import module from 'node:module'
+import v8 from 'node:v8'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 const isNew = major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19)
 // Compiled code is kept for the next start, where Node can do that (22.1).
 module.enableCompileCache?.()
+
+// Nothing that a message makes outlives it, which V8 does not expect. What survives the first burst of calls it would take for
+// something that stays, and make where only a full collection frees it, with all that hangs on it
+// (src/heap/pretenuring-handler.cc). And as our heap is small beside the messages, whose bytes count too, it would collect
+// everything every few of them, before a collection of what is young has had its turn (src/heap/memory-controller.cc): the heap
+// may grow as much as V8 would let it grow at most, fourfold.
+v8.setFlagsFromString('--no-allocation-site-pretenuring')
+v8.setFlagsFromString('--heap-growing-percent=300')
 
 const main = new URL('../dist/cli/main.js', import.meta.url)
 

@@ -1,11 +1,12 @@
 import type { Clock, Timer } from '../kernel/clock.js'
+import { LinkedList } from '../kernel/linked-list.js'
 import type { DownCall } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { LiveCall } from './live-call.js'
 
 /** How exactly timeouts are kept: one timer looks after all calls, instead of one for each. */
 const TICK_MS = 250
-const NONE: ReadonlySet<LiveCall> = new Set()
+const NONE = new LinkedList<LiveCall>()
 
 /** Ticks so far apart mean that we stood still: servers may have answered meanwhile, and are given a moment to be heard. */
 const STALL_MS = 4 * TICK_MS
@@ -13,7 +14,8 @@ const STALL_MS = 4 * TICK_MS
 /** All calls under way, by connection. */
 export class CallTable {
   readonly #clock: Clock
-  readonly #byConnection = new Map<Connection, Set<LiveCall>>()
+  /** Lists that have become empty stay for a while: the next call comes soon. */
+  readonly #byConnection = new Map<Connection, LinkedList<LiveCall>>()
   #size = 0
   #tick: Timer | undefined
   #tickedMs = 0
@@ -29,10 +31,10 @@ export class CallTable {
   add(call: LiveCall): void {
     let calls = this.#byConnection.get(call.connection)
     if (calls === undefined) {
-      calls = new Set()
+      calls = new LinkedList()
       this.#byConnection.set(call.connection, calls)
     }
-    calls.add(call)
+    call.place = calls.add(call)
     this.#size += 1
     call.connection.callBegan()
     if (this.#tick === undefined) {
@@ -42,15 +44,14 @@ export class CallTable {
   }
 
   remove(call: LiveCall): void {
-    const calls = this.#byConnection.get(call.connection)
-    if (calls?.delete(call) !== true) return
+    const { connection, place } = call
+    if (place === undefined || this.#byConnection.get(connection)?.remove(place) !== true) return
     this.#size -= 1
-    call.connection.callEnded()
-    if (calls.size === 0) this.#byConnection.delete(call.connection)
+    connection.callEnded()
   }
 
   /** The calls under way on a connection, oldest first. */
-  on(connection: Connection): ReadonlySet<LiveCall> {
+  on(connection: Connection): Iterable<LiveCall> & { readonly size: number } {
     return this.#byConnection.get(connection) ?? NONE
   }
 
@@ -76,14 +77,16 @@ export class CallTable {
   #checkTimes(): void {
     if (this.#size === 0) {
       this.close()
+      this.#byConnection.clear()
       return
     }
     const nowMs = this.#clock.nowMs()
     const isStalled = nowMs - this.#tickedMs > STALL_MS
     this.#tickedMs = nowMs
     if (isStalled) return
-    for (const calls of [...this.#byConnection.values()]) {
-      for (const call of [...calls]) call.checkTime(nowMs)
+    for (const [connection, calls] of this.#byConnection) {
+      for (const call of calls) call.checkTime(nowMs)
+      if (calls.size === 0) this.#byConnection.delete(connection)
     }
   }
 }

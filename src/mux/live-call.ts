@@ -1,5 +1,6 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, valueOf } from '../kernel/json-text.js'
+import type { Link } from '../kernel/linked-list.js'
 import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
@@ -37,6 +38,8 @@ export class LiveCall implements CallSink {
   readonly call: Call
   readonly connection: Connection
   readonly errand: Errand
+  /** Where it stands among the calls of its connection. */
+  place: Link<LiveCall> | undefined
   readonly #context: LiveCallContext
   /** Questions of the server that belong to this call and wait for the client. */
   #asks: Set<Ask> | undefined

@@ -1,3 +1,4 @@
+import { HashTable } from '../kernel/hash-table.js'
 import { type JsonText, kindOf, stringOf } from '../kernel/json-text.js'
 import type { CallSink } from '../model/links.js'
 import { smallInteger } from '../wire/jsonrpc.js'
@@ -7,9 +8,9 @@ export type OwnId = number | string
 
 /** The requests that one conversation has under way, by the ids that it minted. */
 export class Pending {
-  readonly #open = new Map<OwnId, CallSink>()
+  readonly #open = new HashTable<OwnId, CallSink>()
   /** Requests that are over, but not what is said of their progress. */
-  readonly #kept = new Map<OwnId, CallSink>()
+  readonly #kept = new HashTable<OwnId, CallSink>()
   #last = 0
 
   nextId(): number {
@@ -48,15 +49,13 @@ export class Pending {
 
   /** Closes one, whether it is still open or not. */
   drop(id: OwnId): CallSink | undefined {
-    const sink = this.#open.get(id)
-    this.#open.delete(id)
-    this.#kept.delete(id)
-    return sink
+    this.#kept.take(id)
+    return this.#open.take(id)
   }
 
   /** Closes all of them and hands them over. */
   drain(): CallSink[] {
-    const sinks = [...this.#open.values()]
+    const sinks = this.#open.values()
     this.#open.clear()
     this.#kept.clear()
     return sinks

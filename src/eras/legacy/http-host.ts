@@ -1,4 +1,5 @@
 import { Bounds } from '../../kernel/bounds.js'
+import { LinkedList } from '../../kernel/linked-list.js'
 import { faultText } from '../../model/fault-table.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
@@ -22,7 +23,7 @@ const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 're
 export class LegacyHttpHost {
   readonly #options: HttpHostOptions
   readonly #sessions: HttpSessions
-  readonly #live = new Set<LiveStream>()
+  readonly #live = new LinkedList<LiveStream>()
   readonly #bounds: Bounds
 
   constructor(options: HttpHostOptions) {
@@ -37,7 +38,7 @@ export class LegacyHttpHost {
 
   /** Says something on every open stream that means nothing. */
   keepAlive(): void {
-    for (const stream of [...this.#live]) stream.keepAlive()
+    for (const stream of this.#live) stream.keepAlive()
   }
 
   /** Ends what nobody used for too long; told now and then. */

@@ -2,6 +2,7 @@ import { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
+import type { LinkedList } from '../../kernel/linked-list.js'
 import type { Principal } from '../../model/peer.js'
 import type { HostOptions, Outlet } from '../../rpc/host.js'
 import { SessionRoom } from '../../rpc/session-room.js'
@@ -54,7 +55,7 @@ export class HttpSession implements Outlet {
   /** Notifications and questions that wait for a standalone stream, in order. */
   #waiting: Waiting[] = []
 
-  constructor(principal: Principal, live: Set<LiveStream>, kept: ReplayTotal, options: HostOptions) {
+  constructor(principal: Principal, live: LinkedList<LiveStream>, kept: ReplayTotal, options: HostOptions) {
     this.#clock = options.clock
     this.#bounds = options.bounds ?? new Bounds()
     this.lastUsedMs = options.clock.nowMs()

@@ -1,6 +1,7 @@
 import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import type { Fault } from '../../kernel/faults.js'
+import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { statusOfFull } from '../../rpc/http-refusal.js'
@@ -21,7 +22,7 @@ export interface StreamContext {
   /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
   isPrimed(): boolean
   /** Streams that are open now, for keep-alive comments. */
-  readonly live: Set<LiveStream>
+  readonly live: LinkedList<LiveStream>
 }
 
 /** A stream that is connected to a client, or that may still become one. */
@@ -34,6 +35,7 @@ export class EventStream implements LiveStream {
   readonly number: number
   readonly #context: StreamContext
   #out: HttpStream | undefined
+  #live: Link<LiveStream> | undefined
   #isEnded = false
 
   constructor(context: StreamContext) {
@@ -50,7 +52,7 @@ export class EventStream implements LiveStream {
     this.#out?.end()
     const out = responder.stream(200, { ...SSE_HEADERS, ...headers })
     this.#out = out
-    this.#context.live.add(this)
+    this.#live ??= this.#context.live.add(this)
     responder.onGone(() => {
       if (this.#out === out) this.#detach()
     })
@@ -101,7 +103,8 @@ export class EventStream implements LiveStream {
 
   #detach(): void {
     this.#out = undefined
-    this.#context.live.delete(this)
+    if (this.#live !== undefined) this.#context.live.remove(this.#live)
+    this.#live = undefined
   }
 }
 
@@ -123,6 +126,7 @@ export class PostStream implements ReplyStream, LiveStream {
   readonly #responder: HttpResponder
   readonly #context: StreamContext
   readonly #on: PostStreamEvents
+  readonly #live: Link<LiveStream>
   #events: EventStream | undefined
   #isGone = false
   #isOver = false
@@ -131,10 +135,10 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#responder = responder
     this.#context = context
     this.#on = on
-    context.live.add(this)
+    this.#live = context.live.add(this)
     responder.onGone(() => {
       this.#isGone = true
-      context.live.delete(this)
+      context.live.remove(this.#live)
     })
   }
 
@@ -146,7 +150,7 @@ export class PostStream implements ReplyStream, LiveStream {
   /** Turns the answer into an SSE stream, if it is not one yet. */
   startStream(): EventStream {
     if (this.#events !== undefined) return this.#events
-    this.#context.live.delete(this)
+    this.#context.live.remove(this.#live)
     const events = new EventStream(this.#context)
     this.#events = events
     if (!this.#isGone) events.attach(this.#responder, this.#on.headers(), true)
@@ -165,7 +169,7 @@ export class PostStream implements ReplyStream, LiveStream {
 
   end(frame: Buffer | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
     this.#isOver = true
-    this.#context.live.delete(this)
+    this.#context.live.remove(this.#live)
     if (this.#events !== undefined) {
       if (frame !== undefined) this.#events.send(frame)
       this.#events.end()

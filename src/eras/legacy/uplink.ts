@@ -1,5 +1,6 @@
 import { Bounds } from '../../kernel/bounds.js'
 import { Fault } from '../../kernel/faults.js'
+import { HashTable } from '../../kernel/hash-table.js'
 import { type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
 import { newClientId } from '../../model/client-ids.js'
 import { errorText, RPC_CODES } from '../../model/fault-table.js'
@@ -33,7 +34,7 @@ export class LegacyUplink implements Client {
   info: JsonText = EMPTY
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
-  readonly #calls = new Map<string, InboundCall>()
+  readonly #calls = new HashTable<string, InboundCall>()
   readonly #asks: AskTable
   readonly #bounds: Bounds
   #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
@@ -115,7 +116,7 @@ export class LegacyUplink implements Client {
     this.#at = 'closed'
     this.#asks.close(new Fault('disconnected', 'The client is gone'))
     const why = new Fault('disconnected', `The session is over: ${reason}`)
-    for (const call of [...this.#calls.values()]) call.abandon(reason, why)
+    for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
     for (const [message, replies] of this.#waiting.splice(0)) refuse(message, replies, why)
     if (wasKnown) this.#options.reception.left(this)
@@ -128,7 +129,7 @@ export class LegacyUplink implements Client {
 
   /** Called by an ended call: its id may be used again. */
   forget(key: string): void {
-    this.#calls.delete(key)
+    this.#calls.take(key)
   }
 
   // ── requests ──

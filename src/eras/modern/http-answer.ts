@@ -1,4 +1,5 @@
 import type { Bounds } from '../../kernel/bounds.js'
+import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../wire/sse-write.js'
@@ -20,7 +21,7 @@ export interface AnswerContext {
   readonly log: Logger
   readonly bounds: Bounds
   /** Answers that are not complete, for keep-alive comments. */
-  readonly open: Set<HttpAnswer>
+  readonly open: LinkedList<HttpAnswer>
 }
 
 /**
@@ -31,6 +32,7 @@ export class HttpAnswer implements Replies {
   readonly #responder: HttpResponder
   readonly #form: AnswerForm
   readonly #context: AnswerContext
+  readonly #place: Link<HttpAnswer>
   #out: HttpStream | undefined
   /** Whether the client has waited since the last keep-alive. */
   #hasWaited = false
@@ -40,7 +42,7 @@ export class HttpAnswer implements Replies {
     this.#responder = responder
     this.#form = form
     this.#context = context
-    context.open.add(this)
+    this.#place = context.open.add(this)
     responder.onGone(() => this.#close())
   }
 
@@ -90,6 +92,6 @@ export class HttpAnswer implements Replies {
 
   #close(): void {
     this.#isOver = true
-    this.#context.open.delete(this)
+    this.#context.open.remove(this.#place)
   }
 }

@@ -1,5 +1,6 @@
 import { Bounds } from '../../kernel/bounds.js'
 import { at } from '../../kernel/json-text.js'
+import { LinkedList } from '../../kernel/linked-list.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse } from '../../rpc/http-refusal.js'
 import { tokenOf } from '../../rpc/progress-token.js'
@@ -15,7 +16,7 @@ import { ModernUplink, type RequestMessage } from './uplink.js'
 export class ModernHttpHost {
   readonly #options: HttpHostOptions
   readonly #uplink: ModernUplink
-  readonly #open = new Set<HttpAnswer>()
+  readonly #open = new LinkedList<HttpAnswer>()
   readonly #bounds: Bounds
   #exchanges = 0
 
@@ -34,7 +35,7 @@ export class ModernHttpHost {
 
   /** Says something on every answer that waits, that means nothing. */
   keepAlive(): void {
-    for (const answer of [...this.#open]) answer.keepAlive()
+    for (const answer of this.#open) answer.keepAlive()
   }
 
   /** Forgets clients that have been idle for long; told now and then. */

@@ -1,5 +1,6 @@
 import { Bounds } from '../../kernel/bounds.js'
 import { Fault } from '../../kernel/faults.js'
+import { HashTable } from '../../kernel/hash-table.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json-text.js'
 import { UNCACHED } from '../../model/cache-hints.js'
 import type { Principal } from '../../model/peer.js'
@@ -50,7 +51,7 @@ export class ModernUplink {
   readonly #bounds: Bounds
   readonly #identity: JsonText
   readonly #clients: ModernClients
-  readonly #calls = new Map<string, InboundCall>()
+  readonly #calls = new HashTable<string, InboundCall>()
 
   constructor(options: HostOptions, way: WayIn) {
     const bounds = options.bounds ?? new Bounds()
@@ -91,7 +92,7 @@ export class ModernUplink {
   /** Ends every request under way and lets the clients go. */
   close(reason: string): void {
     const why = new Fault('disconnected', `The connection is over: ${reason}`)
-    for (const call of [...this.#calls.values()]) call.abandon(reason, why)
+    for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#clients.close()
   }
 
@@ -135,7 +136,7 @@ export class ModernUplink {
       logLevel: envelope.logLevel,
       replies,
       identity: this.#identity,
-      over: () => this.#calls.delete(key),
+      over: () => this.#calls.take(key),
     })
     this.#calls.set(key, call)
     return call

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { type AnswerForm, HttpAnswer } from '../../../src/eras/modern/http-answer.js'
+import { LinkedList } from '../../../src/kernel/linked-list.js'
 import { boundsOf } from '../../support/bounds.js'
 import { FakeResponder } from '../../support/fake-http.js'
 import { recordedLog } from '../../support/recorded-channel.js'
@@ -10,7 +11,7 @@ const REFUSAL = Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"mes
 
 const start = (form: AnswerForm) => {
   const responder = new FakeResponder()
-  const open = new Set<HttpAnswer>()
+  const open = new LinkedList<HttpAnswer>()
   const { log, lines } = recordedLog()
   return {
     responder,

@@ -1,0 +1,54 @@
+/** Where something stands in a list. */
+export interface Link<T> {
+  readonly item: T
+  before: Link<T> | undefined
+  after: Link<T> | undefined
+  isIn: boolean
+}
+
+/**
+ * Things in the order in which they came, each of which keeps its link to be taken out by: for what comes and goes with each
+ * message, where a `Set` costs what a `Map` does (see `HashTable`).
+ */
+export class LinkedList<T> implements Iterable<T> {
+  #first: Link<T> | undefined
+  #last: Link<T> | undefined
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(item: T): Link<T> {
+    const before = this.#last
+    const link: Link<T> = { item, before, after: undefined, isIn: true }
+    if (before === undefined) this.#first = link
+    else before.after = link
+    this.#last = link
+    this.#size += 1
+    return link
+  }
+
+  /** Takes out what stands there; false if it has been taken out before. */
+  remove(link: Link<T>): boolean {
+    if (!link.isIn) return false
+    const { before, after } = link
+    if (before === undefined) this.#first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    link.isIn = false
+    // What is no longer used must not keep what came after it.
+    link.before = undefined
+    link.after = undefined
+    this.#size -= 1
+    return true
+  }
+
+  /** Walks a copy, so that things may be taken out meanwhile. */
+  [Symbol.iterator](): Iterator<T> {
+    const items: T[] = []
+    for (let link = this.#first; link !== undefined; link = link.after) items.push(link.item)
+    return items.values()
+  }
+}
