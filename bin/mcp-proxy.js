@@ -9,12 +9,9 @@ const isNew = major > 22 || (major === 22 && minor >= 12) || (major === 20 && mi
 // Compiled code is kept for the next start, where Node can do that (22.1).
 module.enableCompileCache?.()
 
-// Nothing that a message makes outlives it, which V8 does not expect. What survives the first burst of calls it would take for
-// something that stays, and make where only a full collection frees it, with all that hangs on it
-// (src/heap/pretenuring-handler.cc). And as our heap is small beside the messages, whose bytes count too, it would collect
-// everything every few of them, before a collection of what is young has had its turn (src/heap/memory-controller.cc): the heap
-// may grow as much as V8 would let it grow at most, fourfold.
-v8.setFlagsFromString('--no-allocation-site-pretenuring')
+// The bytes of messages count for V8 as part of our heap, which is small beside them: it would collect all of it every few large
+// messages, before a collection of what is young, which is enough for them, has had its turn. The heap may grow fourfold between
+// two collections, which is the most that V8 would grant it by itself (src/heap/memory-controller.h).
 v8.setFlagsFromString('--heap-growing-percent=300')
 
 const main = new URL('../dist/cli/main.js', import.meta.url)
