@@ -5,69 +5,82 @@ const SPARSE = 64
 /** So much of a long text tells it from others. */
 const HASHED_CHARS = 64
 
-const blank = <T>(slots: number): (T | undefined)[] => new Array<T | undefined>(slots).fill(undefined)
+interface Entry<K, V> {
+  readonly key: K
+  value: V
+  /** When it came, among all that ever did. */
+  readonly turn: number
+}
+
+type Slots<K, V> = (Entry<K, V> | undefined)[]
+
+const blank = <K, V>(slots: number): Slots<K, V> => new Array<undefined>(slots).fill(undefined)
 
 /**
  * What stands under a number or a text, for entries that come and go with each message. A `Map` makes itself anew every few
- * deletions and never clears what it was before, so that all that was in it then stays until the next full collection, once the
- * collector has moved the table to the old generation; with it that is what nearly every message does, at a tenth of all our CPU
- * (V8, src/objects/ordered-hash-table.cc, `Rehash`). This one stays where it is. Open addressing, linear probing; in no order.
+ * deletions and never clears what it was before: once the collector has moved that to the old generation, all that was in it stays
+ * until the next full collection, which with calls under way is nearly every call (V8, src/objects/ordered-hash-table.cc, `Rehash`).
+ * This one stays where it is. Open addressing, linear probing.
  */
 export class HashTable<K extends number | string, V> {
-  #keys = blank<K>(FEWEST)
-  #values = blank<V>(FEWEST)
+  #slots = blank<K, V>(FEWEST)
   #size = 0
+  #turns = 0
 
   get size(): number {
     return this.#size
   }
 
   has(key: K): boolean {
-    return this.#keys[this.#slotOf(key)] !== undefined
+    return this.#slots[this.#slotOf(key)] !== undefined
   }
 
   get(key: K): V | undefined {
-    return this.#values[this.#slotOf(key)]
+    return this.#slots[this.#slotOf(key)]?.value
   }
 
   set(key: K, value: V): void {
     const slot = this.#slotOf(key)
-    this.#values[slot] = value
-    if (this.#keys[slot] !== undefined) return
-    this.#keys[slot] = key
+    const entry = this.#slots[slot]
+    if (entry !== undefined) {
+      entry.value = value
+      return
+    }
+    this.#turns += 1
+    this.#slots[slot] = { key, value, turn: this.#turns }
     this.#size += 1
-    if (2 * this.#size > this.#keys.length) this.#resize(2 * this.#keys.length)
+    if (2 * this.#size > this.#slots.length) this.#resize(2 * this.#slots.length)
   }
 
-  /** What stood there. */
+  /** Takes an entry out; its value, if it was there. */
   take(key: K): V | undefined {
     const slot = this.#slotOf(key)
-    if (this.#keys[slot] === undefined) return undefined
-    const value = this.#values[slot]
+    const entry = this.#slots[slot]
+    if (entry === undefined) return undefined
     this.#free(slot)
     this.#size -= 1
-    if (this.#keys.length > FEWEST && this.#size * SPARSE < this.#keys.length)
-      this.#resize(this.#keys.length / 2)
-    return value
+    const { length } = this.#slots
+    if (length > FEWEST && this.#size * SPARSE < length) this.#resize(length / 2)
+    return entry.value
   }
 
-  /** A copy, so that entries may go while it is walked. */
+  /** A copy, in the order in which they came, so that entries may go while it is walked. */
   values(): V[] {
-    return this.#values.filter(value => value !== undefined)
+    const entries = this.#slots.filter(entry => entry !== undefined)
+    return entries.sort((a, b) => a.turn - b.turn).map(({ value }) => value)
   }
 
   clear(): void {
-    this.#keys = blank(FEWEST)
-    this.#values = blank(FEWEST)
+    this.#slots = blank(FEWEST)
     this.#size = 0
   }
 
   /** Where a key stands, or would stand. */
   #slotOf(key: K): number {
-    const keys = this.#keys
-    const mask = keys.length - 1
+    const slots = this.#slots
+    const mask = slots.length - 1
     let slot = hashOf(key) & mask
-    for (let other = keys[slot]; other !== undefined && other !== key; other = keys[slot]) {
+    for (let other = slots[slot]; other !== undefined && other.key !== key; other = slots[slot]) {
       slot = (slot + 1) & mask
     }
     return slot
@@ -75,38 +88,26 @@ export class HashTable<K extends number | string, V> {
 
   /** Empties a slot, and moves up whoever would not be found behind it. */
   #free(slot: number): void {
-    const keys = this.#keys
-    const values = this.#values
-    const mask = keys.length - 1
+    const slots = this.#slots
+    const mask = slots.length - 1
     let hole = slot
     for (let next = (slot + 1) & mask; ; next = (next + 1) & mask) {
-      const key = keys[next]
-      if (key === undefined) break
-      const isBehindHome = ((next - hashOf(key)) & mask) >= ((next - hole) & mask)
-      if (!isBehindHome) continue
-      keys[hole] = key
-      values[hole] = values[next]
+      const entry = slots[next]
+      if (entry === undefined) break
+      const isAtHome = ((next - hashOf(entry.key)) & mask) < ((next - hole) & mask)
+      if (isAtHome) continue
+      slots[hole] = entry
       hole = next
     }
-    keys[hole] = undefined
-    values[hole] = undefined
+    slots[hole] = undefined
   }
 
-  #resize(slots: number): void {
-    const keys = this.#keys
-    const values = this.#values
-    this.#keys = blank(slots)
-    this.#values = blank(slots)
-    for (let slot = 0; slot < keys.length; slot++) {
-      const key = keys[slot]
-      if (key === undefined) continue
-      const to = this.#slotOf(key)
-      this.#keys[to] = key
-      this.#values[to] = values[slot]
-    }
+  #resize(length: number): void {
+    const slots = this.#slots
+    this.#slots = blank(length)
+    for (const entry of slots) if (entry !== undefined) this.#slots[this.#slotOf(entry.key)] = entry
     // What is left behind must not keep anything, see above.
-    keys.fill(undefined)
-    values.fill(undefined)
+    slots.fill(undefined)
   }
 }
 

@@ -21,7 +21,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(fc.constant('clear' as const)) },
 )
 
-t.test('it holds what a map would hold, whatever comes and goes', t => {
+t.test('it holds what a map would hold, in the same order, whatever comes and goes', t => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400 }), steps => {
       const table = new HashTable<number | string, number>()
@@ -40,9 +40,8 @@ t.test('it holds what a map would hold, whatever comes and goes', t => {
         }
         if (table.size !== map.size) return false
       }
-      const sorted = (values: Iterable<number>) => [...values].sort((a, b) => a - b).join()
       const isSame = [...map].every(([at, value]) => table.has(at) && table.get(at) === value)
-      return isSame && sorted(table.values()) === sorted(map.values())
+      return isSame && table.values().join() === [...map.values()].join()
     }),
     { numRuns: 300 },
   )
