@@ -83,12 +83,18 @@ async function targetFor(name, workload, pages) {
   return target
 }
 
+/** A proxy on stdio is its session: like the others, it stays for all workloads of its kind, as it does with users. */
+const staysOpen = ({ front }) => front === 'stdio'
+const groupOf = (name, workload) => (staysOpen(workload) ? `${name} stdio` : name)
+const open = new Set()
+
 /** Opens the sessions of one workload at one target. */
 async function openAt(name, workload, pages) {
   const target = await targetFor(name, workload, pages)
-  const group = `${name}`
-  const opened = await load.tell('open', { name: group, target, sessions: workload.sessions })
-  return { group, ...opened }
+  const group = groupOf(name, workload)
+  if (open.has(group)) return undefined
+  if (staysOpen(workload)) open.add(group)
+  return await load.tell('open', { name: group, target, sessions: workload.sessions })
 }
 
 /** Ours first where the floor has to send the same pages. */
@@ -116,7 +122,7 @@ const faultsOf = slices =>
 
 const runSlice = (name, workload, forMs) =>
   load.tell('run', {
-    name,
+    name: groupOf(name, workload),
     inFlight: workload.inFlight,
     work: workload.work,
     forMs,
@@ -130,7 +136,7 @@ async function measure(workload) {
   for (let n = 0; n < SLICES; n += 1) {
     for (const name of names) slices[name].push(await runSlice(name, workload, SLICE_MS))
   }
-  for (const name of names) await load.tell('close', { name })
+  if (!staysOpen(workload)) for (const name of names) await load.tell('close', { name })
   const results = {}
   for (const name of names) {
     const ratios = {
