@@ -29,19 +29,27 @@ const DISCARD_MS = 1000
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const { connectTimeoutMs = 10_000, headersTimeoutMs = 0 } = options
   // Event streams hold a connection each, so their number is left to the limits of sessions and servers.
-  const agent = new Agent({
+  const dispatcher = new Agent({
     connect: { timeout: connectTimeoutMs },
     headersTimeout: headersTimeoutMs,
     bodyTimeout: 0,
   })
+  const way: Way = { dispatcher, placeOf: createPlaceOf() }
   return {
     send(request, listener) {
-      const outbound = new HttpOutbound(agent, request, listener)
+      const outbound = new HttpOutbound(way, request, listener)
       outbound.start()
       return outbound
     },
-    close: () => agent.destroy().catch(() => undefined),
+    close: () => dispatcher.destroy().catch(() => undefined),
   }
+}
+
+/** What all requests of a client share. */
+interface Way {
+  readonly dispatcher: Dispatcher
+  /** Throws for a URL that leads nowhere. */
+  readonly placeOf: (url: string) => Place
 }
 
 /**
@@ -50,7 +58,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
  *   asked ─head▶ replied ─end▶ over;  abort ▶ over from anywhere;  replied ─discard▶ drained ─end, too much, too late▶ over
  */
 class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
-  readonly #dispatcher: Dispatcher
+  readonly #way: Way
   readonly #request: OutboundRequest
   readonly #redirects: number
   /** Undefined: nobody wants to know any more. */
@@ -64,8 +72,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   /** The same request at another place, to which the server sent us. */
   #next: HttpOutbound | undefined
 
-  constructor(dispatcher: Dispatcher, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
-    this.#dispatcher = dispatcher
+  constructor(way: Way, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
+    this.#way = way
     this.#request = request
     this.#listener = listener
     this.#redirects = redirects
@@ -76,7 +84,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
    * cannot look at a second connection meanwhile (undici, lib/dispatcher/client-h1.js, `currentParser`).
    */
   start(): void {
-    queueMicrotask(() => this.#dispatch())
+    process.nextTick(() => this.#dispatch())
   }
 
   pause(): void {
@@ -92,7 +100,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     else {
       this.#isPaused = false
       // Not now, for the reason that `start` has.
-      queueMicrotask(() => {
+      process.nextTick(() => {
         if (!this.#isPaused) this.#controller?.resume()
       })
     }
@@ -152,7 +160,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (this.#listener === undefined) return
     const { method, url, headers, body = null } = this.#request
     try {
-      this.#dispatcher.dispatch({ ...placeOf(url), method, headers, body }, this)
+      const { origin, path } = this.#way.placeOf(url)
+      this.#way.dispatcher.dispatch({ origin, path, method, headers, body }, this)
     } catch (error) {
       this.#end(error)
     }
@@ -175,12 +184,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   #follow(url: string): void {
     if (this.#listener === undefined) return
-    const next = new HttpOutbound(
-      this.#dispatcher,
-      { ...this.#request, url },
-      this.#listener,
-      this.#redirects + 1,
-    )
+    const next = new HttpOutbound(this.#way, { ...this.#request, url }, this.#listener, this.#redirects + 1)
     next.#isPaused = this.#isPaused
     this.discard()
     this.#next = next
@@ -188,8 +192,30 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 }
 
-/** Where a URL leads, in undici's terms. Throws for one that leads nowhere. */
-const placeOf = (url: string): { origin: string; path: string } => {
+/** Where a URL leads, in undici's terms. */
+interface Place {
+  readonly origin: string
+  readonly path: string
+}
+
+/** Reading a URL costs as much as a tenth of a call, and there are few of them. */
+const PLACES_MAX = 100
+
+const createPlaceOf = (): ((url: string) => Place) => {
+  const known = new Map<string, Place>()
+  return url => {
+    let place = known.get(url)
+    if (place === undefined) {
+      place = readPlace(url)
+      if (known.size >= PLACES_MAX) known.clear()
+      known.set(url, place)
+    }
+    return place
+  }
+}
+
+/** Throws for a URL that leads nowhere. */
+const readPlace = (url: string): Place => {
   const { origin, pathname, protocol, search } = new URL(url)
   if (protocol !== 'http:' && protocol !== 'https:') throw new errors.InvalidArgumentError('no URL of HTTP')
   return { origin, path: pathname + search }
@@ -210,11 +236,18 @@ const isWorthReading = (headers: RawHeaders): boolean =>
   !String(headers['content-type']).startsWith('text/event-stream') &&
   !(Number(headers['content-length']) > DISCARD_BYTES)
 
-const joined = (headers: RawHeaders): HttpHeaders => {
-  const texts: Record<string, string | undefined> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    texts[name] = Array.isArray(value) ? value.join(', ') : value
-  }
-  return texts
+const joined = (headers: RawHeaders): HttpHeaders =>
+  isPlain(headers)
+    ? headers
+    : Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [
+          name,
+          Array.isArray(value) ? value.join(', ') : value,
+        ]),
+      )
+
+/** Whether each header came once, as nearly always. */
+const isPlain = (headers: RawHeaders): headers is HttpHeaders => {
+  for (const name in headers) if (typeof headers[name] !== 'string') return false
+  return true
 }
