@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
 import { EXIT } from './exit-codes.js'
+import { keepHeapRoom } from './heap-room.js'
 import { flush, say, tolerateClosedPipes } from './output.js'
 import { plainArguments } from './plain-words.js'
 import { type Chosen, CliError, type Verb } from './verb.js'
@@ -29,6 +30,7 @@ const run = async (argv: readonly string[]): Promise<Done> => {
   const command = end === -1 ? undefined : argv.slice(end + 1)
   const chosen = (await chosenPlainly(words, command)) ?? (await chosenByParser(words, command))
   if (chosen === undefined) return { code: EXIT.ok, isService: false }
+  if (chosen.isService) keepHeapRoom()
   return { code: await chosen.run(), isService: chosen.isService }
 }
 

@@ -1,4 +1,5 @@
 import { BACKSLASH, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './json-scan.js'
+import { LONG_BYTES, rememberedEnd, rememberString } from './long-strings.js'
 
 declare const brand: unique symbol
 
@@ -115,14 +116,23 @@ const SHORT_BYTES = 32
 /** Behind the closing quote of the string that starts at `i`. */
 function skipString(text: Buffer, i: number): number {
   // Most keys and names end soon: a loop of ours finds that before a native search has begun.
+  const start = i
   for (const end = Math.min(i + SHORT_BYTES, text.length); ++i < end; ) {
     const byte = text[i]
     if (byte === QUOTE) return i + 1
     if (byte === BACKSLASH) break
   }
-  i--
+  if (text.length - start < LONG_BYTES) return searchString(text, start)
+  const known = rememberedEnd(text, start)
+  if (known !== undefined) return known
+  const end = searchString(text, start)
+  if (end - start >= LONG_BYTES) rememberString(text, start, end)
+  return end
+}
+
+/** The same by a native search: a hundred times faster for long strings. */
+function searchString(text: Buffer, i: number): number {
   for (;;) {
-    // Native search: a hundred times faster for long strings.
     const quote = text.indexOf(QUOTE, i + 1)
     if (quote < 0) return text.length
     if (text[quote - 1] !== BACKSLASH) return quote + 1

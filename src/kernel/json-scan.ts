@@ -1,4 +1,5 @@
 import { createFindSpecial, type FindSpecial } from './json-long.js'
+import { LONG_BYTES, rememberString } from './long-strings.js'
 
 /** Bytes that are not one JSON value. The message says what and where, and never repeats what was sent. */
 export class JsonTextError extends Error {
@@ -120,6 +121,7 @@ const findSpecial: FindSpecial = (bytes, i) => {
 
 /** From the opening quote to behind the closing one. */
 function scanString(bytes: Buffer, i: number): number {
+  const start = i
   const most = bytes.length - 4
   let last = Math.min(most, i + SHORT_BYTES)
   i++
@@ -128,7 +130,10 @@ function scanString(bytes: Buffer, i: number): number {
     while (i <= last && isPlainFour(bytes, i)) i += 4
     if (i > last && bytes.length - i > SHORT_BYTES) i = findSpecial(bytes, i)
     while ((classAt(bytes, i) & PLAIN) !== 0) i++
-    if (bytes[i] === QUOTE) return i + 1
+    if (bytes[i] === QUOTE) {
+      if (i - start >= LONG_BYTES) rememberString(bytes, start, i + 1)
+      return i + 1
+    }
     if (bytes[i] !== BACKSLASH) refuse(bytes, i, 'no control character in a string')
     // Where such escapes follow each other, a search for the next one is not worth while.
     if (i > last) last = Math.min(most, i + SHORT_BYTES)

@@ -10,6 +10,7 @@ import {
   scanValue,
   skipSpace,
 } from './json-scan.js'
+import { LONG_BYTES, outsideLongStrings } from './long-strings.js'
 
 // JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of 1e400
 // and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by `readJson`;
@@ -143,7 +144,10 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
 
 /** The same JSON on one line: CR and LF become spaces, which inside tokens they cannot be. Same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
-  if (!text.includes(0x0a) && !text.includes(0x0d)) return text
+  const isOnOne = (part: Buffer): boolean => !part.includes(0x0a) && !part.includes(0x0d)
+  // No line break can stand in a string.
+  const isFine = text.length < LONG_BYTES ? isOnOne(text) : outsideLongStrings(text).every(isOnOne)
+  if (isFine) return text
   const line = Buffer.allocUnsafe(text.length)
   for (let i = 0; i < text.length; i++) {
     const byte = text[i] ?? 0
