@@ -81,9 +81,9 @@ export class TaskDriver implements Undertaking, CallSink {
     return (down === this.#call && !this.#isCalled) || this.#open?.has(down) === true
   }
 
-  /** Calls the tool. Throws what the link throws. */
+  /** Makes the request, which follows tasks. Throws what the link throws. */
   start(): void {
-    this.#call = this.#link.call({ ...this.#request, followsTasks: true }, this)
+    this.#call = this.#link.call(this.#request, this)
   }
 
   /** Nobody waits any more: the server hears of it in the way of tasks, once there is one. */

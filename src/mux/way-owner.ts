@@ -9,6 +9,7 @@ import type { Server } from '../peers/server.js'
 import type { Asking } from './asking.js'
 import type { CallTable } from './call-table.js'
 import { mayNeedInput } from './digests.js'
+import { mayBecomeTask } from './following-tasks.js'
 import { type Errand, LiveCall, type LiveCallContext } from './live-call.js'
 import type { LogLevels } from './log-level.js'
 import { NO_COMPLETIONS } from './presenter.js'
@@ -192,6 +193,7 @@ export class WayToOwner {
       // A server that pushes its questions knows nothing of retries.
       params: renamed(isRetry && link.asking === 'pushed' ? bare(resumed.params) : resumed.params, path, own),
       wantsProgress,
+      followsTasks: mayBecomeTask(method, link),
       taskTtlMs: link.asking === 'pushed' && this.#needsTask(call, link) ? TASK_TTL_MS : undefined,
       caller: { capabilities: client.capabilities, logLevel: call.logLevel ?? levels.wantedBy(client) },
     })
