@@ -3,7 +3,7 @@ import type { HttpHostOptions } from '../rpc/host.js'
 import { refuse, refuseWith } from '../rpc/http-refusal.js'
 import { classifyWithin } from '../wire/classify.js'
 import type { HttpExchange, HttpHandler } from '../wire/http.js'
-import { mediaTypeOf, takesEvents, takesJson } from '../wire/media-type.js'
+import { mediaTypeOf, takenBy } from '../wire/media-type.js'
 import { eraOf, eraOfMethod } from './detect-inbound.js'
 import { LegacyHttpHost } from './legacy/http-host.js'
 import { ModernHttpHost } from './modern/http-host.js'
@@ -43,7 +43,7 @@ export const createHttpHost = (options: HttpHostOptions): HttpHost => {
   return {
     handle(request, responder) {
       if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
-      else handle({ legacy, modern, bounds }, { request, responder })
+      else handle({ legacy, modern, bounds }, { request, responder, takes: takenBy(request.headers) })
     },
     get sessions() {
       return legacy.sessions
@@ -83,12 +83,12 @@ const handle = (hosts: Hosts, exchange: HttpExchange): void => {
   }
 }
 
-const passesGuards = ({ request: { headers }, responder }: HttpExchange): boolean => {
+const passesGuards = ({ request: { headers }, responder, takes }: HttpExchange): boolean => {
   if (mediaTypeOf(headers['content-type']) !== 'application/json') {
     refuse(responder, 415, 'Content-Type must be application/json')
     return false
   }
-  if (takesJson(headers) || takesEvents(headers)) return true
+  if (takes.json || takes.events) return true
   refuse(responder, 406, 'Accept must list application/json and text/event-stream')
   return false
 }

@@ -6,7 +6,7 @@ import { refuse, refuseWith } from '../rpc/http-refusal.js'
 import { SessionRoom } from '../rpc/session-room.js'
 import { classifyWithin } from '../wire/classify.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../wire/http.js'
-import { mediaTypeOf, takesEvents } from '../wire/media-type.js'
+import { mediaTypeOf, takenBy } from '../wire/media-type.js'
 import { SseSession } from './legacy/sse-session.js'
 import { type PipeHost, servePipe } from './pipe-host.js'
 
@@ -79,7 +79,7 @@ class SseFace {
   stream(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'GET') {
       refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
-    } else if (!takesEvents(request.headers)) {
+    } else if (!takenBy(request.headers).events) {
       refuse(responder, 406, 'Accept must list text/event-stream')
     } else {
       const principal = this.#options.principalOf(request)

@@ -42,10 +42,20 @@ export interface HttpResponder {
   onGone(then: () => void): void
 }
 
+/** In which forms a client takes an answer. */
+export interface Taken {
+  /** As one JSON text. */
+  readonly json: boolean
+  /** As an event stream. */
+  readonly events: boolean
+}
+
 /** One request, and the way to answer it. */
 export interface HttpExchange {
   readonly request: HttpRequest
   readonly responder: HttpResponder
+  /** In which forms its client takes the answer. */
+  readonly takes: Taken
 }
 
 /** PORT, server side. What `transport/http-server` calls for every request to an endpoint. */

@@ -1,4 +1,4 @@
-import type { HttpHeaders } from './http.js'
+import type { HttpHeaders, Taken } from './http.js'
 
 /** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
@@ -14,27 +14,6 @@ export function mediaTypeOf(contentType: string | undefined): string {
  */
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
-  // Clients send the same few headers with every request: reading one costs as much as a whole small message.
-  let known = knownOf.get(type)
-  if (known === undefined) {
-    known = new Map()
-    knownOf.set(type, known)
-  }
-  let isAccepted = known.get(accept)
-  if (isAccepted === undefined) {
-    isAccepted = isAcceptedBy(accept, type)
-    if (known.size >= KNOWN_MAX) known.clear()
-    if (accept.length <= KNOWN_CHARS) known.set(accept, isAccepted)
-  }
-  return isAccepted
-}
-
-const KNOWN_MAX = 100
-const KNOWN_CHARS = 256
-/** By type, of which we ask for two, and then by header. */
-const knownOf = new Map<string, Map<string, boolean>>()
-
-function isAcceptedBy(accept: string, type: string): boolean {
   const ranges = withoutQuotes(accept).split(',')
   const group = `${type.slice(0, type.indexOf('/'))}/*`
   for (const wanted of [type, group, '*/*']) {
@@ -50,8 +29,18 @@ const withoutQuotes = (header: string): string => header.replaceAll(/"(?:\\[\s\S
 const isRefused = (range: string): boolean =>
   range.split(';').some(parameter => /^\s*q\s*=\s*0(?:\.0*)?\s*$/i.test(parameter))
 
-/** Whether the client takes an answer as one JSON text. */
-export const takesJson = ({ accept }: HttpHeaders): boolean => accepts(accept, 'application/json')
+const KNOWN_MAX = 100
+const KNOWN_CHARS = 256
+const known = new Map<string, Taken>()
 
-/** Whether the client takes an answer as an event stream. */
-export const takesEvents = ({ accept }: HttpHeaders): boolean => accepts(accept, 'text/event-stream')
+/** In which forms a client takes an answer, by its `Accept` header. */
+export function takenBy({ accept = '' }: HttpHeaders): Taken {
+  // Clients send the same few headers with every request: reading one costs as much as a whole small message.
+  let taken = known.get(accept)
+  if (taken === undefined) {
+    taken = { json: accepts(accept, 'application/json'), events: accepts(accept, 'text/event-stream') }
+    if (known.size >= KNOWN_MAX) known.clear()
+    if (accept.length <= KNOWN_CHARS) known.set(accept, taken)
+  }
+  return taken
+}

@@ -6,9 +6,8 @@ import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse, refuseWith, statusOfFull } from '../../rpc/http-refusal.js'
 import { tokenOf } from '../../rpc/progress-token.js'
 import type { Classified } from '../../wire/classify.js'
-import type { HttpExchange, HttpRequest } from '../../wire/http.js'
+import type { HttpExchange, Taken } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
-import { takesEvents, takesJson } from '../../wire/media-type.js'
 import { arrayOf, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
 import type { LiveStream } from './http-streams.js'
@@ -58,7 +57,7 @@ export class LegacyHttpHost {
   // ── POST: messages of the client ──
 
   /** Takes `initialize`: the session begins. */
-  introduce(message: Message, { request, responder }: HttpExchange): void {
+  introduce(message: Message, { request, responder, takes }: HttpExchange): void {
     const { principalOf } = this.#options
     const existing = request.headers['mcp-session-id']
     const known = existing === undefined ? undefined : this.#sessions.find(existing, principalOf(request))
@@ -74,18 +73,17 @@ export class LegacyHttpHost {
       return
     }
     const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
-    const isJson = takesJson(request.headers)
-    const post = session.post(responder, isJson ? 'json' : 'streams')
+    const post = session.post(responder, takes.json ? 'json' : 'streams')
     session.uplink.receive(message, post)
     // Refused introductions leave no session behind; accepted ones count from now on, before their answer is ready.
     if (!session.uplink.isKnown) return
     this.#sessions.add(session)
-    if (!isJson) post.startStream()
+    if (!takes.json) post.startStream()
   }
 
   /** Takes any other message, in the session that it names. */
   message(message: Message, exchange: HttpExchange): void {
-    const { request, responder } = exchange
+    const { responder, takes } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
     if (message.kind !== 'request') {
@@ -99,16 +97,16 @@ export class LegacyHttpHost {
       refuseWith(responder, status, { id: message.id, error: faultText(full) }, headers)
       return
     }
-    const post = session.post(responder, takesEvents(request.headers) ? 'streams' : 'json')
+    const post = session.post(responder, takes.events ? 'streams' : 'json')
     // Whoever takes nothing but a stream cannot be refused with a status once that has begun.
-    if (!takesJson(request.headers)) post.startStream()
+    if (!takes.json) post.startStream()
     session.uplink.receive(message, post)
-    if (isStreamed(message, session, request)) post.startStreamIfOpen()
+    if (isStreamed(message, session, takes)) post.startStreamIfOpen()
   }
 
   /** Takes an array of messages, in the session that it names. */
   batch(items: readonly Classified[], exchange: HttpExchange): void {
-    const { request, responder } = exchange
+    const { responder, takes } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
     const refusal = batchRefusal(items, session.uplink)
@@ -117,7 +115,7 @@ export class LegacyHttpHost {
       return
     }
     if (!items.some(isAnswered)) responder.send(202, {})
-    const isStreamed = takesEvents(request.headers)
+    const isStreamed = takes.events
     const post = items.some(isAnswered) ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
     const answers: Buffer[] = []
     runBatch(items, session.uplink, {
@@ -132,8 +130,8 @@ export class LegacyHttpHost {
   // ── GET: the standalone stream, or a broken one taken up; DELETE: the end ──
 
   get(exchange: HttpExchange): void {
-    const { request, responder } = exchange
-    if (request.headers.accept === undefined || !takesEvents(request.headers)) {
+    const { request, responder, takes } = exchange
+    if (request.headers.accept === undefined || !takes.events) {
       refuse(responder, 406, 'Accept must list text/event-stream')
       return
     }
@@ -176,12 +174,8 @@ export class LegacyHttpHost {
 }
 
 /** Whether to answer as a stream from the start: when progress was asked for, or when a question is likely. */
-const isStreamed = (
-  message: Message & { kind: 'request' },
-  session: HttpSession,
-  { headers }: HttpRequest,
-): boolean => {
-  if (!TALKATIVE.has(message.method) || !takesEvents(headers)) return false
+const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession, takes: Taken): boolean => {
+  if (!TALKATIVE.has(message.method) || !takes.events) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities
   const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
   return isInteractive || tokenOf(message.params) !== undefined

@@ -35,6 +35,8 @@ interface Waiting {
   undeliverable(): void
 }
 
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
 const nothing = (): void => undefined
 
 /** One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management"). */
@@ -69,10 +71,12 @@ export class HttpSession implements Outlet {
       live,
     }
     const headers = { 'mcp-session-id': this.id }
+    const jsonHeaders = { ...JSON_HEADERS, ...headers }
     const none = {}
     this.#posts = {
       // A client that was refused must not keep the id of a session that does not exist.
       headers: () => (this.uplink.isKnown ? headers : none),
+      jsonHeaders: () => (this.uplink.isKnown ? jsonHeaders : JSON_HEADERS),
       streaming: stream => {
         this.#streams.set(stream.number, stream)
         this.#forgetEnded()

@@ -112,6 +112,8 @@ export class EventStream implements LiveStream {
 export interface PostStreamEvents {
   /** The headers of the answer, asked for when it begins. */
   headers(): Readonly<Record<string, string>>
+  /** The same for one that is JSON, with its type. */
+  jsonHeaders(): Readonly<Record<string, string>>
   /** The answer became a numbered stream. */
   streaming(stream: EventStream): void
   /** Takes what is said about the request when its client accepts no event stream as the answer. */
@@ -176,9 +178,10 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (this.#isGone) {
       return
     } else if (frame !== undefined) {
-      const { status = 200, headers } = statusOfFull(why) ?? {}
-      const type = { 'content-type': 'application/json' }
-      this.#responder.send(status, { ...type, ...headers, ...this.#on.headers() }, frame)
+      const full = statusOfFull(why)
+      const headers = this.#on.jsonHeaders()
+      if (full === undefined) this.#responder.send(200, headers, frame)
+      else this.#responder.send(full.status, { ...headers, ...full.headers }, frame)
     } else if (this.#on.elsewhere !== undefined) {
       this.#responder.send(202, this.#on.headers())
     } else {

@@ -4,9 +4,8 @@ import { LinkedList } from '../../kernel/linked-list.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse } from '../../rpc/http-refusal.js'
 import { tokenOf } from '../../rpc/progress-token.js'
-import type { HttpExchange, HttpHeaders } from '../../wire/http.js'
+import type { HttpExchange, Taken } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
-import { takesEvents, takesJson } from '../../wire/media-type.js'
 import { LISTEN } from './encode-outcome.js'
 import { type AnswerForm, HttpAnswer } from './http-answer.js'
 import { META } from './methods.js'
@@ -47,9 +46,9 @@ export class ModernHttpHost {
     this.#uplink.close(reason)
   }
 
-  #request(message: RequestMessage, { request, responder }: HttpExchange): void {
+  #request(message: RequestMessage, { request, responder, takes }: HttpExchange): void {
     const { headers } = request
-    const form = formOf(message, headers)
+    const form = formOf(message, takes)
     if (form === 'json' && message.method === LISTEN) {
       refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
       return
@@ -72,9 +71,9 @@ export class ModernHttpHost {
 }
 
 /** A stream where something may be said before the answer, as far as the client takes what would be best. */
-const formOf = ({ method, params }: RequestMessage, headers: HttpHeaders): AnswerForm => {
-  if (!takesEvents(headers)) return 'json'
-  if (!takesJson(headers)) return 'stream'
+const formOf = ({ method, params }: RequestMessage, takes: Taken): AnswerForm => {
+  if (!takes.events) return 'json'
+  if (!takes.json) return 'stream'
   const wantsMore =
     method === LISTEN ||
     tokenOf(params) !== undefined ||
