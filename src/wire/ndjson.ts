@@ -39,8 +39,14 @@ export class LineSplitter {
     const bytes = this.#bom.pass(chunk)
     let from = 0
     for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, from)) {
-      this.#hold(bytes.subarray(from, end))
-      this.#finish(onLine, onSkipped)
+      const piece = bytes.subarray(from, end)
+      // A line that is in one chunk, as most are, needs no place where it is put together.
+      const isWhole = this.#held.size === 0 && this.#thrownBytes === 0
+      if (isWhole && piece.length <= this.#maxBytes) this.#told(piece, onLine, onSkipped)
+      else {
+        this.#hold(piece)
+        this.#finish(onLine, onSkipped)
+      }
       from = end + 1
     }
     this.#hold(bytes.subarray(from))
@@ -76,8 +82,11 @@ export class LineSplitter {
       this.#tail = NOTHING
       return
     }
-    const raw = this.#held.take()
-    const line = raw.at(-1) === CR ? raw.subarray(0, -1) : raw
+    this.#told(this.#held.take(), onLine, onSkipped)
+  }
+
+  #told(raw: Buffer, onLine: OnLine, onSkipped: OnSkipped): void {
+    const line = raw[raw.length - 1] === CR ? raw.subarray(0, -1) : raw
     if (line.length > this.#maxBytes) onSkipped(raw.length, line)
     else if (!isBlank(line)) onLine(line)
   }

@@ -85,8 +85,11 @@ export class SseReader {
     let lf = bytes.indexOf(LF, from)
     let cr = bytes.indexOf(CR, from)
     for (let end = nearest(lf, cr); end !== -1; end = nearest(lf, cr)) {
-      this.#hold(bytes.subarray(from, end))
-      this.#endLine(handlers)
+      if (this.#lineBytes === 0) this.#wholeLine(bytes, from, end, handlers)
+      else {
+        this.#hold(bytes.subarray(from, end))
+        this.#endLine(handlers)
+      }
       from = end + 1
       if (end === cr) {
         this.#afterCr = from === bytes.length
@@ -98,18 +101,29 @@ export class SseReader {
     this.#hold(bytes.subarray(from))
   }
 
+  /** A line that is in one chunk, as most are, needs no place where it is put together. */
+  #wholeLine(bytes: Buffer, from: number, end: number, handlers: SseHandlers): void {
+    if (end === from) this.#endEvent(handlers)
+    else if (bytes[from] !== COLON) {
+      this.#eventBytes += end - from
+      if (this.#eventBytes > this.#maxBytes) this.#throwAway()
+      if (!this.#isTooLong) this.#readField(bytes, from, end)
+    }
+  }
+
   #hold(bytes: Buffer): void {
     if (bytes.length === 0) return
     if (this.#lineBytes === 0) this.#isComment = bytes[0] === COLON
     this.#lineBytes += bytes.length
     if (this.#isComment || this.#isTooLong) return
-    if (this.#eventBytes + this.#lineBytes > this.#maxBytes) {
-      this.#isTooLong = true
-      this.#line.clear()
-      this.#data.clear()
-    } else {
-      this.#line.add(bytes)
-    }
+    if (this.#eventBytes + this.#lineBytes > this.#maxBytes) this.#throwAway()
+    else this.#line.add(bytes)
+  }
+
+  #throwAway(): void {
+    this.#isTooLong = true
+    this.#line.clear()
+    this.#data.clear()
   }
 
   #endLine(handlers: SseHandlers): void {
@@ -119,16 +133,22 @@ export class SseReader {
       this.#endEvent(handlers)
     } else if (!this.#isComment) {
       this.#eventBytes += lineBytes
-      if (!this.#isTooLong) this.#readField(this.#line.take())
+      if (!this.#isTooLong) {
+        const line = this.#line.take()
+        this.#readField(line, 0, line.length)
+      }
     }
   }
 
-  #readField(line: Buffer): void {
-    const colon = line.indexOf(COLON)
-    const nameEnd = colon === -1 ? line.length : colon
-    if (nameEnd > LONGEST_FIELD_NAME) return
-    const value = line.subarray(line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1)
-    switch (line.toString('latin1', 0, nameEnd)) {
+  #readField(bytes: Buffer, from: number, end: number): void {
+    let nameEnd = from
+    while (nameEnd < end && bytes[nameEnd] !== COLON) {
+      if (nameEnd - from === LONGEST_FIELD_NAME) return
+      nameEnd += 1
+    }
+    const valueAt = bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
+    const value = bytes.subarray(Math.min(valueAt, end), end)
+    switch (bytes.toString('latin1', from, nameEnd)) {
       case 'data':
         if (this.#hasData) this.#data.add(Buffer.from('\n'))
         this.#data.add(value)
