@@ -3,7 +3,7 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import { withLimit } from '../kernel/with-limit.js'
-import { type CacheHints, mergeHints } from '../model/cache-hints.js'
+import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../model/cache-hints.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
@@ -339,9 +339,13 @@ export class Catalog {
   /** How long clients may keep a merged list, and for whom: as long as all of its parts (server/utilities/caching). */
   #hints(list: ListName): CacheHints {
     const nowMs = this.#options.clock.nowMs()
-    const contributions = [...this.#slices].flatMap(([server, slices]) =>
-      server.facts !== undefined && !this.#offers(server, list) ? [] : [contributionOf(slices[list], nowMs)],
-    )
+    const contributions: Contribution[] = []
+    for (const [server, slices] of this.#slices) {
+      if (server.facts !== undefined && !this.#offers(server, list)) continue
+      const contribution = contributionOf(slices[list], nowMs)
+      if (contribution === undefined) return UNCACHED
+      contributions.push(contribution)
+    }
     return mergeHints(contributions)
   }
 

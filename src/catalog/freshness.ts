@@ -1,6 +1,6 @@
 import type { Timer } from '../kernel/clock.js'
 import type { JsonText } from '../kernel/json-text.js'
-import { type Contribution, UNCACHED } from '../model/cache-hints.js'
+import type { Contribution } from '../model/cache-hints.js'
 import type { Item } from './snapshot.js'
 import type { Walked } from './walk.js'
 
@@ -41,11 +41,11 @@ const STALE_MS = 30_000
 export const isStale = ({ walked, readMs }: Reading, nowMs: number): boolean =>
   nowMs - readMs >= Math.min(STALE_MS, walked.hints?.ttlMs ?? STALE_MS)
 
-/** For how long clients may keep what a server has in a list: not at all if we would not keep it ourselves. */
-export const contributionOf = ({ known, isDue, reading }: Slice, nowMs: number): Contribution => {
-  const isSettled = !isDue && reading === undefined && known?.walked.isWhole === true
-  const hints = isSettled ? known.walked.hints : undefined
-  return { ...(hints ?? UNCACHED), ageMs: known === undefined ? 0 : nowMs - known.readMs }
+/** For how long clients may keep what a server has in a list; undefined if not at all, as when we would not keep it ourselves. */
+export const contributionOf = ({ known, isDue, reading }: Slice, nowMs: number): Contribution | undefined => {
+  if (isDue || reading !== undefined || known?.walked.isWhole !== true) return undefined
+  const { hints } = known.walked
+  return hints && { ttlMs: hints.ttlMs, cacheScope: hints.cacheScope, ageMs: nowMs - known.readMs }
 }
 
 /** A list of a server that has none. */
