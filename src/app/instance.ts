@@ -94,11 +94,10 @@ export class Instance {
     for (const pid of this.#born.keys()) {
       if (pid !== process.pid && !pids.includes(pid)) this.#born.delete(pid)
     }
-    if ([process.pid, ...pids].some(pid => !this.#born.has(pid))) {
-      const rows = new Map<number, ProcessRow>((await table.rows()).map(row => [row.pid, row]))
-      for (const pid of [process.pid, ...pids]) {
-        if (!this.#born.has(pid)) this.#born.set(pid, rows.get(pid)?.born)
-      }
+    const unknown = [process.pid, ...pids].filter(pid => !this.#born.has(pid))
+    if (unknown.length > 0) {
+      const rows = new Map<number, ProcessRow>((await table.rows(unknown)).map(row => [row.pid, row]))
+      for (const pid of unknown) this.#born.set(pid, rows.get(pid)?.born)
     }
     return {
       version: 1,

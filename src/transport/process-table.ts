@@ -17,7 +17,8 @@ export interface ProcessRow {
 
 /** PORT. What runs on this machine, as far as we may see it. Nothing of it rejects: what cannot be seen is not there. */
 export interface ProcessTable {
-  rows(): Promise<readonly ProcessRow[]>
+  /** All of them, or those with these ids: there may be thousands of others. */
+  rows(pids?: readonly number[]): Promise<readonly ProcessRow[]>
   /** Whether a process was started with this variable in its environment; false where that cannot be seen. */
   carries(pid: number, variable: string, value: string): Promise<boolean>
   /** All processes that `carries` would tell so of, but not ourselves. */
@@ -41,9 +42,9 @@ const outputOf = (program: string, args: readonly string[]): Promise<string> =>
   })
 
 const linux: ProcessTable = {
-  async rows() {
+  async rows(pids) {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
-    const names = await readdir('/proc').catch(() => [])
+    const names = pids?.map(String) ?? (await readdir('/proc').catch(() => []))
     const rows = await Promise.all(
       names
         .filter(name => /^\d+$/.test(name))
@@ -78,7 +79,10 @@ export const rowsOfPs = (text: string): ProcessRow[] =>
 const PS = '/bin/ps'
 
 const posix: ProcessTable = {
-  rows: async () => rowsOfPs(await outputOf(PS, ['-ax', '-o', 'pid=,pgid=,state=,lstart='])),
+  rows: async pids => {
+    const which = pids === undefined ? ['-ax'] : ['-p', pids.join(',')]
+    return rowsOfPs(await outputOf(PS, [...which, '-o', 'pid=,pgid=,state=,lstart=']))
+  },
   // `-E` adds the environment to the command; macOS hides that of its own programs.
   carries: async (pid, variable, value) =>
     (await outputOf(PS, ['-E', '-ww', '-o', 'command=', '-p', String(pid)]))
@@ -104,11 +108,12 @@ export const rowsOfWindows = (text: string): ProcessRow[] =>
   })
 
 const windows: ProcessTable = {
-  rows: async () => {
+  rows: async pids => {
     const program = join(systemRoot(), 'System32', 'WindowsPowerShell', 'v1.0', 'powershell.exe')
-    return rowsOfWindows(
+    const rows = rowsOfWindows(
       await outputOf(program, ['-NoProfile', '-NonInteractive', '-Command', POWERSHELL_ROWS]),
     )
+    return pids === undefined ? rows : rows.filter(({ pid }) => pids.includes(pid))
   },
   carries: () => Promise.resolve(false),
   carriers: () => Promise.resolve([]),

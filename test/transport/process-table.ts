@@ -20,6 +20,7 @@ t.test('a process is known by its number, its group and the moment of its birth'
   const row = await find()
   t.equal(row?.group, pid)
   t.same(await find(), row, 'the same whenever one looks')
+  t.same(await table.rows([2 ** 22 + 1, pid]), [row], 'the same when one asks for it alone')
   const self = (await table.rows()).find(one => one.pid === process.pid)
   t.ok(self)
   t.equal(await table.carries(pid, 'SOME_MARK', 'abc'), true)
@@ -28,6 +29,7 @@ t.test('a process is known by its number, its group and the moment of its birth'
   child.kill('SIGKILL')
   await once(child, 'exit')
   t.equal(await find(), undefined)
+  t.same(await table.rows([pid]), [])
 })
 
 t.test('what ps of macOS prints is read, and zombies are left out', async t => {
