@@ -11,6 +11,14 @@ const LONGEST_FIELD_NAME = 'event'.length
 const nearest = (one: number, other: number): number =>
   one === -1 || other === -1 ? Math.max(one, other) : Math.min(one, other)
 
+/** Whether the name of a field is `data`: nearly all are, and a text need not be made to see it. */
+const isData = (bytes: Buffer, from: number, end: number): boolean =>
+  end - from === 4 &&
+  bytes[from] === 0x64 &&
+  bytes[from + 1] === 0x61 &&
+  bytes[from + 2] === 0x74 &&
+  bytes[from + 3] === 0x61
+
 /**
  * One event of a stream. Empty data is told too: such an event only teaches its id (spec 2025-11-25,
  * transports, "Sending Messages to the Server", item 6).
@@ -148,7 +156,7 @@ export class SseReader {
     }
     const valueAt = bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
     const value = bytes.subarray(Math.min(valueAt, end), end)
-    switch (bytes.toString('latin1', from, nameEnd)) {
+    switch (isData(bytes, from, nameEnd) ? 'data' : bytes.toString('latin1', from, nameEnd)) {
       case 'data':
         if (this.#hasData) this.#data.add(Buffer.from('\n'))
         this.#data.add(value)
