@@ -16,10 +16,17 @@ export interface Undertaking extends DownCall {
 
 /** What a live call does at its server. */
 export interface Errand {
-  /** What the request names, as the server calls it. */
+  /** The request as its client made it. */
+  readonly request: Call
+  /** What it names, as the client calls it, and as the server does. */
+  readonly exposed: string
   readonly own: string
-  /** Makes the request; may throw what the link throws. */
-  run(link: Downlink, live: LiveCall): Undertaking
+  /** Where in `params` that stands. */
+  readonly path: readonly string[]
+  /** For the server, still under the client's name. */
+  readonly params: JsonText | undefined
+  /** Whether the client made the request before. */
+  readonly isRetry: boolean
 }
 
 /** What a live call needs of its surroundings. */
@@ -27,6 +34,8 @@ export interface LiveCallContext {
   nowMs(): number
   /** Before the request is sent, over a link that is there; undefined if there is nothing to wait for. Never rejects. */
   prepare(call: LiveCall): Promise<unknown> | undefined
+  /** Makes the request at its server; may throw what the link throws. */
+  run(call: LiveCall, link: Downlink): Undertaking
   /** The call is over and must be forgotten. */
   forget(call: LiveCall): void
   /** Writes a server's own outcome for clients. */
@@ -172,7 +181,7 @@ export class LiveCall implements CallSink {
     this.stillAlive()
     try {
       this.#isDriven = link.asking === 'returned'
-      this.#down = this.errand.run(link, this)
+      this.#down = this.#context.run(this, link)
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }

@@ -66,16 +66,16 @@ export class Presenter {
     }
   }
 
-  #result({ call, connection }: LiveCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
+  #result({ call, connection, errand }: LiveCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
-      this.#checkOutput(call, result)
+      this.#checkOutput(errand.exposed, result)
       return outcome
     }
     const { catalog, owners } = this.#context
     // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
-    if (call.method === 'tools/call') this.#checkOutput(call, result)
+    if (call.method === 'tools/call') this.#checkOutput(errand.exposed, result)
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, result, connection.facts?.revision)
     return resulted(
@@ -87,10 +87,8 @@ export class Presenter {
   }
 
   /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
-  #checkOutput({ params }: Call, result: JsonText): void {
-    const name = params && stringOf(memberOf(params, 'name'))
-    const tool = name === undefined ? undefined : this.#context.catalog.find('tools', name)
-    if (name === undefined || tool?.promisesOutput !== true) return
+  #checkOutput(name: string, result: JsonText): void {
+    if (this.#context.catalog.find('tools', name)?.promisesOutput !== true) return
     if (mayHold(result, '"structuredContent"') || memberOf(result, 'isError')?.toString('latin1') === 'true')
       return
     this.#context.catalog.breaksOutput(name)

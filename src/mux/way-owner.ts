@@ -26,6 +26,14 @@ type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
 /** Where a request of each kind says what it is about. */
 const PATHS = { tool: ['name'], prompt: ['name'], uri: ['uri'] } as const
 
+/** What one request names. */
+interface Named {
+  readonly by: Exclude<NamedBy, 'ref'> | 'template'
+  /** Where in its params it says so. */
+  readonly path: readonly string[]
+  readonly exposed: string
+}
+
 /** What the way to an owner needs of the router. */
 export interface WayToOwnerContext {
   readonly catalog: Catalog
@@ -47,6 +55,7 @@ export class WayToOwner {
     this.#liveContext = {
       nowMs: () => context.nowMs(),
       prepare: live => this.#prepare(live),
+      run: (live, link) => context.asking.asks.undertake(live, link, this.#requestFor(live.errand, link)),
       forget: call => {
         context.calls.remove(call)
         this.#turns.leave(call)
@@ -62,19 +71,21 @@ export class WayToOwner {
       const retry = retries.read(call)
       if (retry !== undefined && retries.isTaken(call, retry)) return
       const path = by === 'ref' ? refPath(call) : PATHS[by]
-      const find = () => this.#ownerOf(by === 'ref' ? refKind(call) : by, textAt(call, ...path))
-      // Whether a tool may be called again is written in its list.
-      const owner =
-        retry?.state?.kind === 'park' ? this.#context.catalog.readOnce('tools').then(find) : find()
-      if (owner instanceof Promise) this.#sendLater(call, owner, path, retry)
-      else this.#send(call, owner, path, retry)
+      const named = { by: by === 'ref' ? refKind(call) : by, path, exposed: textAt(call, path) }
+      const owner = this.#ownerOf(named, retry)
+      if (owner instanceof Promise) this.#sendLater(call, owner, named, retry)
+      else this.#send(call, owner, named, retry)
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
   }
 
-  #ownerOf(by: Exclude<NamedBy, 'ref'> | 'template', exposed: string): Owned | Promise<Owned> {
-    const { owners } = this.#context
+  #ownerOf(named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
+    const { owners, catalog } = this.#context
+    const { by, exposed } = named
+    // Whether a tool may be called again is written in its list.
+    if (retry?.state?.kind === 'park')
+      return catalog.readOnce('tools').then(() => this.#ownerOf(named, undefined))
     switch (by) {
       case 'tool':
         return owners.named('tools', exposed)
@@ -88,16 +99,16 @@ export class WayToOwner {
   }
 
   /** The owner must be looked for first; a client that gives up meanwhile causes nothing at any server. */
-  #sendLater(call: Call, owner: Promise<Owned>, path: readonly string[], retry: Retry | undefined): void {
+  #sendLater(call: Call, owner: Promise<Owned>, named: Named, retry: Retry | undefined): void {
     const isWanted = stillWanted(call)
     owner
       .then(owned => {
-        if (isWanted()) this.#send(call, owned, path, retry)
+        if (isWanted()) this.#send(call, owned, named, retry)
       })
       .catch((thrown: unknown) => call.end(failed(Fault.from(thrown))))
   }
 
-  #send(call: Call, { server, own }: Owned, path: readonly string[], retry: Retry | undefined): void {
+  #send(call: Call, { server, own }: Owned, { path, exposed }: Named, retry: Retry | undefined): void {
     if (call.method === 'completion/complete' && completesNothing(server)) {
       call.end(resulted(NO_COMPLETIONS))
       return
@@ -121,20 +132,30 @@ export class WayToOwner {
       call.end(resumed)
       return
     }
-    const errand = this.#errand(call, { own, path, resumed, isRetry: retry !== undefined })
-    const start = (): void => {
-      const park = isAskable ? this.#adopt(call, connection, resumed) : call
-      const live = new LiveCall(park, connection, errand, this.#liveContext)
-      this.#context.calls.add(live)
-      live.start()
-    }
-    if (resumed.after === undefined) {
-      start()
-      return
-    }
-    const isWanted = stillWanted(call)
-    void resumed.after.then(() => {
-      if (isWanted()) start()
+    const isRetry = retry !== undefined
+    const errand: Errand = { request: call, exposed, own, path, params: resumed.params, isRetry }
+    const adopted = isAskable ? resumed : undefined
+    if (resumed.after === undefined) this.#start(errand, connection, adopted)
+    else this.#startAfter(resumed.after, errand, connection, adopted)
+  }
+
+  /** With `adopted`, the client is asked by answers to its requests: something stands in for it. */
+  #start(errand: Errand, connection: Connection, adopted: Resumed | undefined): void {
+    const call = adopted === undefined ? errand.request : this.#adopt(errand.request, connection, adopted)
+    const live = new LiveCall(call, connection, errand, this.#liveContext)
+    this.#context.calls.add(live)
+    live.start()
+  }
+
+  #startAfter(
+    after: Promise<void>,
+    errand: Errand,
+    connection: Connection,
+    adopted: Resumed | undefined,
+  ): void {
+    const isWanted = stillWanted(errand.request)
+    void after.then(() => {
+      if (isWanted()) this.#start(errand, connection, adopted)
     })
   }
 
@@ -153,18 +174,18 @@ export class WayToOwner {
     return turn === undefined ? this.#ready(live) : turn.then(() => this.#ready(live))
   }
 
-  #ready({ connection, call }: LiveCall): Promise<unknown> | undefined {
+  #ready({ connection, call, errand }: LiveCall): Promise<unknown> | undefined {
     const { catalog, levels } = this.#context
     const ready = levels.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
-    if (!mayNeedTask || catalog.find('tools', textAt(call, 'name')) !== undefined) return ready
+    if (!mayNeedTask || catalog.find('tools', errand.exposed) !== undefined) return ready
     return Promise.all([ready, catalog.readOnce('tools')])
   }
 
   /** A tool that its server calls only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
-  #needsTask(call: Call, link: Downlink): boolean {
-    if (call.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
-    const tool = this.#context.catalog.find('tools', textAt(call, 'name'))
+  #needsTask({ request, exposed }: Errand, link: Downlink): boolean {
+    if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
+    const tool = this.#context.catalog.find('tools', exposed)
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 
@@ -176,28 +197,18 @@ export class WayToOwner {
     return parks.adopt(call, { connection, server: server.name, alias: server.alias, mayReplay }, earlier)
   }
 
-  #errand(
-    call: Call,
-    about: {
-      readonly own: string
-      readonly path: readonly string[]
-      readonly resumed: Resumed
-      readonly isRetry: boolean
-    },
-  ): Errand {
-    const { method, client, wantsProgress } = call
-    const { own, path, resumed, isRetry } = about
-    const { asking, levels } = this.#context
-    const requestFor = (link: Downlink): Request => ({
+  #requestFor(errand: Errand, link: Downlink): Request {
+    const { method, client, wantsProgress, logLevel } = errand.request
+    const { levels } = this.#context
+    const isPushed = link.asking === 'pushed'
+    return {
       method,
-      // A server that pushes its questions knows nothing of retries.
-      params: renamed(isRetry && link.asking === 'pushed' ? bare(resumed.params) : resumed.params, path, own),
+      params: renamed(errand, isPushed),
       wantsProgress,
       followsTasks: mayBecomeTask(method, link),
-      taskTtlMs: link.asking === 'pushed' && this.#needsTask(call, link) ? TASK_TTL_MS : undefined,
-      caller: { capabilities: client.capabilities, logLevel: call.logLevel ?? levels.wantedBy(client) },
-    })
-    return { own, run: (link, live) => asking.asks.undertake(live, link, requestFor(link)) }
+      taskTtlMs: isPushed && this.#needsTask(errand, link) ? TASK_TTL_MS : undefined,
+      caller: { capabilities: client.capabilities, logLevel: logLevel ?? levels.wantedBy(client) },
+    }
   }
 }
 
@@ -214,7 +225,7 @@ const completesNothing = ({ facts }: Server): boolean =>
 
 /** A completion names a prompt, or a resource template by its exact text (server/utilities/completion). */
 const refKind = (call: Call): 'prompt' | 'template' => {
-  const type = textAt(call, 'ref', 'type')
+  const type = textAt(call, ['ref', 'type'])
   if (type === 'ref/prompt') return 'prompt'
   if (type === 'ref/resource') return 'template'
   throw new Fault('invalid-params', 'completion/complete: ref.type must be ref/prompt or ref/resource')
@@ -224,15 +235,21 @@ const refPath = (call: Call): readonly string[] =>
   refKind(call) === 'prompt' ? ['ref', 'name'] : ['ref', 'uri']
 
 /** A text that a request must have; throws a Fault `invalid-params` without it. */
-const textAt = (call: Call, ...path: readonly string[]): string => {
+const textAt = (call: Call, path: readonly string[]): string => {
   const text = call.params && textOfName(call.params, path)
   if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
   return text
 }
 
-/** The request's params with the server's own name in them; the same reference if that is the client's too. */
-const renamed = (params: JsonText | undefined, path: readonly string[], own: string): JsonText | undefined =>
-  params === undefined || textOfName(params, path) === own ? params : withAt(params, path, textOf(own))
+/**
+ * The request's params with the server's own name in them; the same reference if that is the client's too. A server that pushes
+ * its questions knows nothing of retries.
+ */
+const renamed = (errand: Errand, isPushed: boolean): JsonText | undefined => {
+  const { own, exposed, path } = errand
+  const params = errand.isRetry && isPushed ? bare(errand.params) : errand.params
+  return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))
+}
 
 /** Most names stand at the top. */
 const textOfName = (params: JsonText, path: readonly string[]): string | undefined =>

@@ -30,12 +30,10 @@ const running = () => {
   const live = new LiveCall(
     park,
     connection,
-    {
-      own: 'x',
-      run: (to, sink) => to.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
-    },
+    { request: call, exposed: 'x', own: 'x', path: ['name'], params: undefined, isRetry: false },
     {
       prepare: () => undefined,
+      run: (sink, to) => to.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
       nowMs: () => parking.clock.nowMs(),
       forget: () => deeds.push('forgotten'),
       present: (_, outcome) => outcome,
