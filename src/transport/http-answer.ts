@@ -1,4 +1,5 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Framed, HttpResponder, HttpStream } from '../wire/http.js'
@@ -143,31 +144,56 @@ const framed = (chunk: Framed | Buffer | string): Framed => {
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
 
+/** Which connections may have a part of an answer out already: more words there would land in the middle of it. */
+export class Answering {
+  readonly #last = new WeakMap<Duplex, ServerResponse>()
+
+  /** An answer begins that is not complete at once. */
+  began(response: ServerResponse): void {
+    this.#last.set(response.req.socket, response)
+  }
+
+  on(socket: Duplex): boolean {
+    const response = this.#last.get(socket)
+    return response?.headersSent === true && !response.writableFinished
+  }
+}
+
+/** What all answers of one listener share. */
+export interface ResponderContext {
+  readonly log: Logger
+  readonly unread: Unread
+  readonly answering: Answering
+}
+
 class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
-  readonly #log: Logger
-  readonly #unread: Unread
+  readonly #context: ResponderContext
 
-  constructor(response: ServerResponse, log: Logger, unread: Unread) {
+  constructor(response: ServerResponse, context: ResponderContext) {
     this.#response = response
-    this.#unread = unread
-    this.#log = log
+    this.#context = context
   }
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string = ''): void {
     if (this.#isTaken()) return
+    const response = this.#response
+    const { log, unread, answering } = this.#context
     try {
-      plainAnswer(this.#response, status, headers, body)
+      plainAnswer(response, status, headers, body)
     } catch (error) {
-      this.#log.error({ err: error }, 'headers that are not valid were left out')
-      plainAnswer(this.#response, status, this.#valid(headers), body)
+      log.error({ err: error }, 'headers that are not valid were left out')
+      plainAnswer(response, status, this.#valid(headers), body)
     }
-    this.#unread.wrote(this.#response, body.length)
+    if (response.writableLength > 0) answering.began(response)
+    unread.wrote(response, body.length)
   }
 
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {
-    const stream = new ResponseStream(this.#response, this.#unread, onTaken)
+    const { unread, answering } = this.#context
+    const stream = new ResponseStream(this.#response, unread, onTaken)
     if (this.#isTaken()) return stream
+    answering.began(this.#response)
     this.#response.writeHead(status, this.#valid(headers))
     stream.open()
     return stream
@@ -179,13 +205,13 @@ class NodeResponder implements HttpResponder {
       if (!response.writableFinished) then()
     }
     if (response.closed || response.destroyed) queueMicrotask(tell)
-    else response.once('close', tell)
+    else response.on('close', tell)
   }
 
   #isTaken(): boolean {
     if (this.#response.destroyed) return true
     if (!this.#response.headersSent) return false
-    this.#log.error({}, 'a second answer to one HTTP request was dropped')
+    this.#context.log.error({}, 'a second answer to one HTTP request was dropped')
     return true
   }
 
@@ -198,7 +224,7 @@ class NodeResponder implements HttpResponder {
         validateHeaderValue(name, value)
         valid[name] = value
       } catch (error) {
-        this.#log.error({ name, err: error }, 'a header that is not valid was left out')
+        this.#context.log.error({ name, err: error }, 'a header that is not valid was left out')
       }
     }
     return valid
@@ -206,5 +232,5 @@ class NodeResponder implements HttpResponder {
 }
 
 /** The answer to one request, over Node's response. */
-export const createResponder = (response: ServerResponse, log: Logger, unread: Unread): HttpResponder =>
-  new NodeResponder(response, log, unread)
+export const createResponder = (response: ServerResponse, context: ResponderContext): HttpResponder =>
+  new NodeResponder(response, context)

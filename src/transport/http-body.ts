@@ -1,10 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 
-/** What became of a request's body: all of it, more than is allowed, or its sender left halfway. */
-export type BodyResult =
-  | { readonly is: 'whole'; readonly body: Buffer }
-  | { readonly is: 'too-large' }
-  | { readonly is: 'gone' }
+/** Who wants the body of a request. */
+export interface BodyReader {
+  /** All of it. */
+  whole(body: Buffer): void
+  /** There is more of it than is allowed. */
+  tooLarge(): void
+}
+
+const NOTHING = Buffer.alloc(0)
 
 /** Node reads the rest of a body that nobody wanted, to use the connection again; worth it up to this size. */
 const SHORT_BODY_BYTES = 64 * 1024
@@ -18,40 +22,32 @@ export const hasLongBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || announcesTooMuch(request, SHORT_BODY_BYTES)
 
 /**
- * Reads the body of a request up to `limitBytes` and tells the result once. Of a body that is too large no more is
- * read than it takes to know that: nothing when its length was announced.
+ * Reads the body of a request up to `limitBytes` and tells once what became of it; never, if its sender leaves halfway. Of a body
+ * that is too large no more is read than it takes to know that: nothing when its length was announced.
  */
-export function readBody(
-  request: IncomingMessage,
-  limitBytes: number,
-  done: (result: BodyResult) => void,
-): void {
+export function readBody(request: IncomingMessage, limitBytes: number, reader: BodyReader): void {
   if (announcesTooMuch(request, limitBytes)) {
-    done({ is: 'too-large' })
+    reader.tooLarge()
     return
   }
-  const chunks: Buffer[] = []
+  // Most bodies come in one piece.
+  let first: Buffer | undefined
+  let more: Buffer[] | undefined
   let bytes = 0
-  const finish = (result: BodyResult) => {
-    request.off('data', onData).off('end', onEnd).off('close', onClose)
-    done(result)
-  }
-  const onData = (chunk: Buffer) => {
+  request.on('data', (chunk: Buffer) => {
+    if (bytes > limitBytes) return
     bytes += chunk.length
     if (bytes > limitBytes) {
       request.pause()
-      finish({ is: 'too-large' })
-    } else {
-      chunks.push(chunk)
-    }
-  }
-  const onEnd = () => {
-    const [only] = chunks
-    finish({
-      is: 'whole',
-      body: only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks, bytes),
-    })
-  }
-  const onClose = () => finish({ is: 'gone' })
-  request.on('data', onData).on('end', onEnd).on('close', onClose)
+      first = undefined
+      more = undefined
+      reader.tooLarge()
+    } else if (first === undefined) first = chunk
+    else if (more === undefined) more = [first, chunk]
+    else more.push(chunk)
+  })
+  request.on('end', () => {
+    if (bytes <= limitBytes)
+      reader.whole(more === undefined ? (first ?? NOTHING) : Buffer.concat(more, bytes))
+  })
 }

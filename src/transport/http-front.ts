@@ -5,7 +5,13 @@ import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
-import { answerAndCut, answerError, createResponder } from './http-answer.js'
+import {
+  Answering,
+  answerAndCut,
+  answerError,
+  createResponder,
+  type ResponderContext,
+} from './http-answer.js'
 import { announcesTooMuch, hasLongBody, readBody } from './http-body.js'
 import { answerPreflight, isPreflight, shareWith } from './http-cors.js'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from './http-guards.js'
@@ -36,20 +42,13 @@ export interface FrontOptions {
   readonly bounds?: Bounds | undefined
 }
 
-/** A request on its way to an endpoint. */
-interface Call {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly path: string
-  readonly query: string
-}
-
 interface Refusal {
   readonly status: number
   readonly message: string
 }
 
 const nothing = (): void => undefined
+const NO_BODY = Buffer.alloc(0)
 
 /** Whether a header, named in lower case, stands there more than once; names and values come in turn. */
 function comesTwice(rawHeaders: readonly string[], name: string): boolean {
@@ -76,22 +75,22 @@ const refuseUpgrade = (socket: Duplex, status: string): void => {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
 }
 
-/** A request with its body; what few handlers look at is made when they do. */
-class WholeRequest implements HttpRequest {
+/** A request to an endpoint, whose body is read; what few handlers look at is made when they do. */
+class EndpointRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly headers: HttpHeaders
-  readonly body: Buffer
+  /** Set before a handler sees it. */
+  body: Buffer = NO_BODY
   readonly remoteAddress: string
   readonly #query: string
 
-  constructor(of: { request: IncomingMessage; path: string; query: string; body: Buffer }) {
-    this.method = of.request.method ?? 'GET'
-    this.path = of.path
-    this.headers = headersOf(of.request)
-    this.body = of.body
-    this.remoteAddress = of.request.socket.remoteAddress ?? ''
-    this.#query = of.query
+  constructor(request: IncomingMessage, path: string, query: string) {
+    this.method = request.method ?? 'GET'
+    this.path = path
+    this.headers = headersOf(request)
+    this.#query = query
+    this.remoteAddress = request.socket.remoteAddress ?? ''
   }
 
   get query(): URLSearchParams {
@@ -108,13 +107,14 @@ export class HttpFront {
   readonly #origins: ReadonlySet<string>
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
-  /** Connections on which a part of an answer may be out already. */
-  readonly #current = new WeakMap<Duplex, ServerResponse>()
+  readonly #answering = new Answering()
+  readonly #responding: ResponderContext
 
   constructor(options: FrontOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new Bounds()
     this.unread = new Unread(this.#bounds, options.clock, options.log)
+    this.#responding = { log: options.log, unread: this.unread, answering: this.#answering }
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
@@ -126,9 +126,8 @@ export class HttpFront {
 
   readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { log } = this.#options
-    request.on('error', nothing)
+    // Requests have no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
     response.on('error', nothing)
-    this.#current.set(request.socket, response)
     try {
       this.#dispatch(request, response)
     } catch (error) {
@@ -139,8 +138,7 @@ export class HttpFront {
 
   /** Whether more words on this connection would land in the middle of an answer. */
   isAnswering(socket: Duplex): boolean {
-    const response = this.#current.get(socket)
-    return response?.headersSent === true && !response.writableFinished
+    return this.#answering.on(socket)
   }
 
   /** A client that asks before it sends its body is spared sending one that is too large. */
@@ -190,7 +188,7 @@ export class HttpFront {
   #dispatch(request: IncomingMessage, response: ServerResponse): void {
     const refusal = this.#refusal(request)
     if (refusal !== undefined) {
-      if (hasLongBody(request)) answerAndCut(response, refusal.status, refusal.message, this.#options.clock)
+      if (hasLongBody(request)) this.#cut(response, refusal)
       else answerError(response, refusal.status, refusal.message)
       return
     }
@@ -202,10 +200,14 @@ export class HttpFront {
     const handler = this.#options.endpoints.get(path)
     if (handler === undefined) void this.#passOn(request, response)
     else if (isPreflight(request)) answerPreflight(request, response)
-    else this.#serve(handler, { request, response, path, query: mark < 0 ? '' : target.slice(mark + 1) })
+    else {
+      const query = mark < 0 ? '' : target.slice(mark + 1)
+      this.#serve(handler, new EndpointRequest(request, path, query), response)
+    }
   }
 
   async #passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#answering.began(response)
     try {
       this.#other ??= this.#options.other()
       const handler = await this.#other
@@ -218,22 +220,30 @@ export class HttpFront {
     }
   }
 
-  #serve(handler: HttpHandler, call: Call): void {
-    const { clock } = this.#options
+  #serve(handler: HttpHandler, request: EndpointRequest, response: ServerResponse): void {
     const limitBytes = this.#bounds.max.body
-    readBody(call.request, limitBytes, result => {
-      if (result.is === 'whole') this.#handle(handler, call, result.body)
-      else if (result.is === 'too-large') {
-        this.#bounds.hit('body', { client: call.request.socket.remoteAddress })
-        answerAndCut(call.response, 413, `Request body is larger than ${limitBytes} bytes`, clock)
-      }
+    readBody(response.req, limitBytes, {
+      whole: body => {
+        request.body = body
+        this.#handle(handler, request, response)
+      },
+      tooLarge: () => {
+        this.#bounds.hit('body', { client: request.remoteAddress })
+        this.#cut(response, { status: 413, message: `Request body is larger than ${limitBytes} bytes` })
+      },
     })
   }
 
-  #handle(handler: HttpHandler, { request, response, path, query }: Call, body: Buffer): void {
+  /** Refuses a request whose body is not worth reading. */
+  #cut(response: ServerResponse, { status, message }: Refusal): void {
+    this.#answering.began(response)
+    answerAndCut(response, status, message, this.#options.clock)
+  }
+
+  #handle(handler: HttpHandler, request: EndpointRequest, response: ServerResponse): void {
     const { log } = this.#options
     try {
-      handler(new WholeRequest({ request, path, query, body }), createResponder(response, log, this.unread))
+      handler(request, createResponder(response, this.#responding))
     } catch (error) {
       log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import { createResponder } from '../../src/transport/http-answer.js'
+import { Answering, createResponder } from '../../src/transport/http-answer.js'
 import { type HttpServerOptions, listenHttp } from '../../src/transport/http-server.js'
 import { Unread } from '../../src/transport/unread.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../src/wire/http.js'
@@ -398,11 +398,11 @@ t.test(
       other: () =>
         Promise.resolve((_request: IncomingMessage, response: ServerResponse) => {
           held = response
-          stream = createResponder(
-            response,
-            silentLogger,
-            new Unread(boundsOf(), systemClock, silentLogger),
-          ).stream(200, {})
+          stream = createResponder(response, {
+            log: silentLogger,
+            unread: new Unread(boundsOf(), systemClock, silentLogger),
+            answering: new Answering(),
+          }).stream(200, {})
         }),
     })
     const { socket, seen } = raw(t, listener.port, 'POST /other HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -499,6 +499,24 @@ t.test('garbage in the middle of an answer cuts the connection and adds nothing 
   await until(() => seen.closed, 'the end')
   t.notMatch(seen.text, '400')
   t.equal(stream?.write('x'), false)
+})
+
+t.test('garbage behind a second request does not get into the answer to the first', async t => {
+  let stream: HttpStream | undefined
+  const waiting: HttpResponder[] = []
+  const { listener } = await listening(t, (_request, responder) => {
+    if (stream === undefined) stream = responder.stream(200, {})
+    else waiting.push(responder)
+  })
+  const request = `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`
+  const { socket, seen } = raw(t, listener.port, request + request)
+  await until(
+    () => seen.text.includes('\r\n\r\n') && waiting.length === 1,
+    'the head, and the second request',
+  )
+  socket.write('garbage \u0000\r\n\r\n')
+  await until(() => seen.closed, 'the end')
+  t.notMatch(seen.text, '400')
 })
 
 t.test('upgrades pass the same guards, and none is granted when nobody takes them', async t => {
