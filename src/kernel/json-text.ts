@@ -56,6 +56,14 @@ export function textOf(value: unknown): JsonText {
 /** JSON text of a constant of ours; not validated. */
 export const rawText = (trusted: string): JsonText => trust(Buffer.from(trusted))
 
+/** The same text in bytes of its own: what stays for long must not keep the message in memory that it came in. */
+export function ownText(text: JsonText): JsonText {
+  // Not from Node's pool: what stays would keep the rest of it.
+  const own = Buffer.allocUnsafeSlow(text.length)
+  own.set(text)
+  return trust(own)
+}
+
 /** What kind of value a text is; its first byte tells. */
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 

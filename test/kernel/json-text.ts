@@ -11,6 +11,7 @@ import {
   memberOf,
   membersOf,
   oneLine,
+  ownText,
   rawText,
   readJson,
   repeatedKey,
@@ -73,6 +74,14 @@ t.test('slices share the memory of their message', async t => {
   const slice = elementsOf(memberOf(readJson(message), 'a') ?? read('[]'))[1]
   t.equal(slice?.buffer, message.buffer)
   t.equal((slice?.byteOffset ?? 0) - message.byteOffset, message.indexOf('"x"'))
+})
+
+t.test('a text of its own is the same, and keeps nothing else in memory', async t => {
+  const message = Buffer.from(' {"a" : [ 1, "x" ]} ')
+  const slice = memberOf(readJson(message), 'a') ?? read('[]')
+  const own = ownText(slice)
+  t.equal(own.toString(), '[ 1, "x" ]')
+  t.equal(own.buffer.byteLength, own.length)
 })
 
 t.test('a member is found by its decoded key, the first one of them', async t => {

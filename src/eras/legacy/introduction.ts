@@ -1,5 +1,13 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, kindOf, memberOf, objectText, textMember, textOf } from '../../kernel/json-text.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  objectText,
+  ownText,
+  textMember,
+  textOf,
+} from '../../kernel/json-text.js'
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities, Identity } from '../../model/peer.js'
 import {
@@ -42,7 +50,11 @@ export const readInitialize = (params: JsonText | undefined): Newcomer => {
     throw new Fault('invalid-params', 'initialize: clientInfo must have a name and a version')
   }
   const revision = isLegacyRevision(version) ? version : NEWEST_LEGACY
-  return { revision, capabilities: forRevision(decodeClientCapabilities(capabilities), revision), info }
+  return {
+    revision,
+    capabilities: forRevision(decodeClientCapabilities(capabilities), revision),
+    info: ownText(info),
+  }
 }
 
 /** Capabilities count only from the revision on that defines them; before 2025-11-25 elicitation has forms only. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, rawText } from '../../kernel/json-text.js'
+import { type JsonText, ownText, rawText } from '../../kernel/json-text.js'
 import { newClientId } from '../../model/client-ids.js'
 import type { Ask, Client } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
@@ -29,8 +29,7 @@ export class ModernClient implements Client {
   constructor(principal: Principal, { capabilities, info }: Envelope, nowMs: number) {
     this.principal = principal
     this.capabilities = capabilities
-    // A copy: a slice would keep the whole message in memory.
-    this.info = info === undefined ? UNNAMED : rawText(info.toString())
+    this.info = info === undefined ? UNNAMED : ownText(info)
     this.lastUsedMs = nowMs
   }
 

@@ -66,6 +66,15 @@ const start = () => {
 
 const parsed = (line: string | undefined): Heard => JSON.parse(line ?? '{}') as Heard
 
+t.test('of a long introduction no more stays in memory than what the client is called', async t => {
+  const { say, uplink } = start()
+  const { params, ...rest } = hello()
+  say({ ...rest, params: { ...params, padding: 'x'.repeat(100_000) } })
+  await settled()
+  t.same(JSON.parse(uplink.info.toString()), INFO)
+  t.equal(uplink.info.buffer.byteLength, JSON.stringify(INFO).length)
+})
+
 t.test('each revision is agreed to, everything else gets the newest as counter-offer', async t => {
   const rows = [
     ['2024-11-05', '2024-11-05'],
