@@ -25,6 +25,7 @@ const { values: args } = parseArgs({
 const SLICES = Number(args.slices) + (args.full ? 2 : 0)
 const SLICE_MS = Number(args['slice-ms'])
 const FLAT_CALLS = 40_000
+const CROWD = 1000
 
 const say = text => console.log(text)
 
@@ -181,39 +182,48 @@ function tellFigure(name, values, unit) {
   say(`${figure(name, medians, unit)}   ours / floor ${(medians.ours / medians.floor).toFixed(2)}`)
 }
 
-/** What sessions cost in memory, and whether anything grows with calls. */
+/** What calls and sessions leave in memory, and whether anything grows with calls. Several times: heaps grow in steps. */
 async function measureMemory() {
-  const perSession = {}
-  const afterLoad = {}
-  for (const name of targetNames) {
-    const target = await TARGETS[name].http({})
-    await load.tell('open', { name, target, sessions: 1 })
-    const run = maxCalls =>
-      load.tell('run', {
-        name,
-        inFlight: 16,
-        work: { tool: 'make', size: 20, argument: 32, notices: 0 },
-        forMs: 10_000,
-        maxCalls,
-      })
-    await run(5000)
-    const before = residentKiB(target.pid)
-    await load.tell('open', { name: `${name} crowd`, target, sessions: 100 })
-    await pause(500)
-    perSession[name] = [(residentKiB(target.pid) - before) / 100]
-    if (args.full) {
-      for (let n = 0; n < 4; n += 1) await run(FLAT_CALLS / 4)
-      const middle = residentKiB(target.pid)
-      for (let n = 0; n < 4; n += 1) await run(FLAT_CALLS / 4)
-      report.figures[`growth over ${FLAT_CALLS} calls: ${name}`] = residentKiB(target.pid) - middle
+  const of = () => Object.fromEntries(targetNames.map(name => [name, []]))
+  const [perSession, afterLoad, growth] = [of(), of(), of()]
+  for (let n = 0; n < SLICES / 2; n += 1) {
+    for (const name of targetNames) {
+      const found = await memoryOf(name, args.full && n === 0)
+      perSession[name].push(found.perSession)
+      afterLoad[name].push(found.afterLoad)
+      growth[name].push(found.growth)
     }
-    afterLoad[name] = [residentKiB(target.pid) / 1024]
-    await load.tell('close', { name: `${name} crowd` })
-    await load.tell('close', { name })
-    target.end()
   }
-  tellFigure('memory of a session, of 100', perSession, 'KiB')
   tellFigure('memory after load', afterLoad, 'MiB')
+  tellFigure(`memory of a session, of ${CROWD}`, perSession, 'KiB')
+  if (args.full) tellFigure(`growth over ${FLAT_CALLS} calls`, growth, 'KiB')
+}
+
+async function memoryOf(name, isLong) {
+  const target = await TARGETS[name].http({})
+  const work = { tool: 'make', size: 20, argument: 32, notices: 0 }
+  const run = maxCalls => load.tell('run', { name, inFlight: 16, work, forMs: 10_000, maxCalls })
+  const openCrowd = (crowd, sessions) => load.tell('open', { name: `${name} ${crowd}`, target, sessions })
+  await load.tell('open', { name, target, sessions: 1 })
+  await run(5000)
+  let growth = Number.NaN
+  if (isLong) {
+    for (let n = 0; n < 4; n += 1) await run(FLAT_CALLS / 4)
+    const middle = residentKiB(target.pid)
+    for (let n = 0; n < 4; n += 1) await run(FLAT_CALLS / 4)
+    growth = residentKiB(target.pid) - middle
+  }
+  const afterLoad = residentKiB(target.pid) / 1024
+  // The first of them live in what the load has left free. Some peers start a process for each session.
+  const count = PEER_NAMES.includes(name) ? CROWD / 50 : CROWD
+  await openCrowd('first', count / 10)
+  const before = residentKiB(target.pid)
+  await openCrowd('crowd', count)
+  await pause(500)
+  const perSession = (residentKiB(target.pid) - before) / count
+  for (const group of [name, `${name} first`, `${name} crowd`]) await load.tell('close', { name: group })
+  target.end()
+  return { perSession, afterLoad, growth }
 }
 
 function installPeers() {
