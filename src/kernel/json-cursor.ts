@@ -75,36 +75,46 @@ export class JsonCursor {
 
   /** Whether the current value is written like this, in ASCII; another spelling of the same value is not. */
   valueIs(text: string): boolean {
-    const bytes = this.#text
-    const from = this.valueStart
-    if (this.end - from !== text.length) return false
-    for (let i = 0; i < text.length; i++) if (bytes[from + i] !== text.charCodeAt(i)) return false
-    return true
+    return isWritten(this.#text, this.valueStart, this.end, text)
   }
 
   /** The current key, decoded. */
   get key(): string {
-    const first = this.start + 1
-    const last = this.keyEnd - 1
-    for (let i = first; i < last; i++) {
-      if (this.#text[i] === BACKSLASH) return decodeString(this.#text.subarray(this.start, this.keyEnd))
-    }
-    return this.#text.toString('utf8', first, last)
+    return keyAt(this.#text, this.start, this.keyEnd)
   }
 
   /** Whether the decoded key is this one; decodes only when the bytes leave it open. */
   keyIs(key: string): boolean {
-    const text = this.#text
-    const first = this.start + 1
-    const length = this.keyEnd - 1 - first
-    for (let i = 0; i < length; i++) {
-      const byte = text[first + i] ?? 0
-      // Up to here both are the same plain ASCII; from here on bytes and UTF-16 units are different things.
-      if (byte === BACKSLASH || byte >= 0x80) return this.key === key
-      if (byte !== key.charCodeAt(i)) return false
-    }
-    return length === key.length
+    return keyIs(this.#text, this.start, this.keyEnd, key)
   }
+}
+
+/** Whether bytes from `start` to `end` are this text, in ASCII. */
+export function isWritten(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
+  return true
+}
+
+/** The decoded key that stands between its quotes from `start` to `end`. */
+function keyAt(bytes: Buffer, start: number, end: number): string {
+  for (let i = start + 1; i < end - 1; i++) {
+    if (bytes[i] === BACKSLASH) return decodeString(bytes.subarray(start, end))
+  }
+  return bytes.toString('utf8', start + 1, end - 1)
+}
+
+/** Whether that key is this one; decodes only when the bytes leave it open. */
+export function keyIs(bytes: Buffer, start: number, end: number, key: string): boolean {
+  const first = start + 1
+  const length = end - 1 - first
+  for (let i = 0; i < length; i++) {
+    const byte = bytes[first + i] ?? 0
+    // Up to here both are the same plain ASCII; from here on bytes and UTF-16 units are different things.
+    if (byte === BACKSLASH || byte >= 0x80) return keyAt(bytes, start, end) === key
+    if (byte !== key.charCodeAt(i)) return false
+  }
+  return length === key.length
 }
 
 /** The meaning of a JSON string with escapes in it. */

@@ -22,8 +22,8 @@ export const BACKSLASH = 0x5c
 export const COMMA = 0x2c
 export const OPEN_OBJECT = 0x7b
 export const OPEN_ARRAY = 0x5b
-const COLON = 0x3a
-const CLOSE_OBJECT = 0x7d
+export const COLON = 0x3a
+export const CLOSE_OBJECT = 0x7d
 const MINUS = 0x2d
 const PLUS = 0x2b
 const POINT = 0x2e
@@ -54,7 +54,8 @@ const classOf = (bytes: Buffer, i: number): number => CLASS[bytes[i] ?? 0] ?? 0
 /** The class bits of the byte at `i`; none past the end, so that no loop runs out of the text. */
 const classAt = (bytes: Buffer, i: number): number => (i < bytes.length ? classOf(bytes, i) : 0)
 
-function refuse(bytes: Buffer, i: number, expected: string): never {
+/** Throws what is wrong at `i`. */
+export function refuse(bytes: Buffer, i: number, expected: string): never {
   if (i >= bytes.length) throw new JsonTextError('JSON text ends too early', bytes.length)
   throw new JsonTextError(`expected ${expected}`, i)
 }
@@ -65,18 +66,23 @@ export function skipSpace(bytes: Buffer, i: number): number {
   return i
 }
 
+/** Throws if an array or object that opens at `i` inside of `depth` others is too deep. */
+export function checkDepth(depth: number, maxDepth: number, i: number): void {
+  if (depth >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`, i)
+}
+
 /**
- * Where the value that starts at `i` ends. Checks all of the grammar but not UTF-8. Throws JsonTextError, also
- * when more than `maxDepth` arrays and objects are inside each other.
+ * Where the value that starts at `i` ends, inside of `depth` arrays and objects. Checks all of the grammar but not UTF-8. Throws
+ * JsonTextError, also when more than `maxDepth` arrays and objects are inside each other.
  */
-export function scanValue(bytes: Buffer, i: number, maxDepth: number): number {
+export function scanValue(bytes: Buffer, i: number, maxDepth: number, depth = 0): number {
   // The stack holds the closing bracket that each open container waits for; 0 is the outside.
   const closers: number[] = []
   let closer = 0
   for (;;) {
     const first = bytes[i]
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
-      if (closers.length >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`, i)
+      checkDepth(depth + closers.length, maxDepth, i)
       closers.push(closer)
       closer = first + 2 // in ASCII, each closing bracket comes two after its opening one
       i = skipSpace(bytes, i + 1)
@@ -120,7 +126,7 @@ const findSpecial: FindSpecial = (bytes, i) => {
 }
 
 /** From the opening quote to behind the closing one. */
-function scanString(bytes: Buffer, i: number): number {
+export function scanString(bytes: Buffer, i: number): number {
   const start = i
   const most = bytes.length - 4
   let last = Math.min(most, i + SHORT_BYTES)

@@ -37,13 +37,23 @@ export const MAX_DEPTH = 512
  * Numbers of any size and lone surrogates in `\u` notation are legal.
  */
 export function readJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonText {
+  const start = startOf(bytes)
+  const end = scanValue(bytes, start, maxDepth)
+  checkEnd(bytes, end)
+  return start === 0 && end === bytes.length ? trust(bytes) : cut(trust(bytes), start, end)
+}
+
+/** Where the value of a message begins. Throws JsonTextError for bytes that are no UTF-8. */
+export function startOf(bytes: Buffer): number {
   if (!isUtf8(bytes)) throw new JsonTextError('expected UTF-8', invalidUtf8At(bytes))
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  const start = skipSpace(bytes, hasMark ? 3 : 0)
-  const end = scanValue(bytes, start, maxDepth)
+  return skipSpace(bytes, hasMark ? 3 : 0)
+}
+
+/** Throws JsonTextError if anything but white space follows a value that ends here. */
+export function checkEnd(bytes: Buffer, end: number): void {
   const rest = skipSpace(bytes, end)
   if (rest < bytes.length) throw new JsonTextError('expected nothing after the value', rest)
-  return start === 0 && end === bytes.length ? trust(bytes) : cut(trust(bytes), start, end)
 }
 
 /** Text of one of our own values. Throws TypeError for what JSON cannot say, such as undefined or a function. */

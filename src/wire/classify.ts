@@ -2,16 +2,17 @@ import type { Bounds } from '../kernel/bounds.js'
 import { JsonCursor } from '../kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
 import {
+  checkEnd,
   type JsonText,
   kindOf,
-  memberOf,
   readJson,
-  repeatedKey,
+  startOf,
   stringOf,
   TooDeepError,
 } from '../kernel/json-text.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
-import { isId, type Message } from './jsonrpc.js'
+import { Frame } from './frame.js'
+import type { Message } from './jsonrpc.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =
@@ -39,20 +40,18 @@ export interface Malformed {
 /** Bounds on what a message is made of. */
 type MessageLimits = Pick<Limits, 'depth' | 'batch'>
 
-/** The members that we read; the others of a message are dropped. */
-const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
-/** The members of `params` that something is routed or correlated by. */
-const ROUTED: ReadonlySet<string> = new Set(['name', 'uri', 'cursor', '_meta', 'progressToken', 'requestId'])
-const ROUTED_META: ReadonlySet<string> = new Set(['progressToken'])
-
 /**
  * Finds out what a peer sent; never throws, whatever the bytes are. A member that we route by and that comes
  * twice makes a message malformed: the proxy and the server behind it could each believe another one.
  */
 export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS): Classified {
-  let text: JsonText
   try {
-    text = readJson(bytes, limits.depth)
+    const start = startOf(bytes)
+    if (bytes[start] !== OPEN_OBJECT) return classifyOther(readJson(bytes, limits.depth), limits)
+    // Most messages by far: taken apart in the same pass that checks them.
+    const frame = new Frame(bytes, start, limits.depth)
+    checkEnd(bytes, frame.end)
+    return classifyFrame(frame)
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
     return {
@@ -65,7 +64,6 @@ export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS):
       ...(thrown instanceof TooDeepError && { limit: 'depth' }),
     }
   }
-  return kindOf(text) === 'array' ? classifyArray(text, limits.batch) : classifyObject(text)
 }
 
 /** The same, by bounds that count what is beyond them. */
@@ -75,21 +73,23 @@ export function classifyWithin(bytes: Buffer, bounds: Bounds): Classified {
   return classified
 }
 
+const classifyOther = (text: JsonText, limits: MessageLimits): Classified =>
+  kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
+
 /** Counts before it keeps anything: an array of a million numbers must not become a million objects of ours. */
-function classifyArray(text: JsonText, max: number): Classified {
+function classifyArray(text: JsonText, { batch, depth }: MessageLimits): Classified {
   const items: Classified[] = []
   const at = new JsonCursor(text, OPEN_ARRAY)
   while (at.next()) {
-    if (items.length === max)
-      return { ...invalid(`A batch may hold ${max} messages (limits.batch)`), limit: 'batch' }
-    items.push(classifyObject(at.value))
+    if (items.length === batch)
+      return { ...invalid(`A batch may hold ${batch} messages (limits.batch)`), limit: 'batch' }
+    const isObject = text[at.valueStart] === OPEN_OBJECT
+    items.push(isObject ? classifyFrame(new Frame(text, at.valueStart, depth)) : noObject())
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }
 
-function classifyObject(text: JsonText): Classified {
-  if (kindOf(text) !== 'object') return invalid('A message must be a JSON object')
-  const frame = frameOf(text)
+function classifyFrame(frame: Frame): Classified {
   const message = messageOf(frame)
   if (typeof message !== 'string') return { is: 'message', message }
   const asks = frame.method !== undefined
@@ -106,54 +106,7 @@ const invalid = (why: string): Malformed => ({
   answers: false,
 })
 
-/** The top level of one object; the first of repeated members stays, and makes it no message. */
-interface Frame {
-  jsonrpc: JsonText | undefined
-  isVersion2: boolean
-  /** As it came, whatever it is. */
-  rawId: JsonText | undefined
-  method: JsonText | undefined
-  params: JsonText | undefined
-  result: JsonText | undefined
-  error: JsonText | undefined
-  repeated: string | undefined
-  isIdRepeated: boolean
-  /** The id if there is exactly one and it is usable. */
-  id: JsonText | undefined
-}
-
-function frameOf(text: JsonText): Frame {
-  const frame: Frame = {
-    jsonrpc: undefined,
-    isVersion2: false,
-    rawId: undefined,
-    method: undefined,
-    params: undefined,
-    result: undefined,
-    error: undefined,
-    repeated: undefined,
-    isIdRepeated: false,
-    id: undefined,
-  }
-  const at = new JsonCursor(text, OPEN_OBJECT)
-  while (at.next()) {
-    for (const key of ENVELOPE) {
-      if (!at.keyIs(key)) continue
-      const slot = key === 'id' ? 'rawId' : key
-      if (frame[slot] === undefined) {
-        frame[slot] = at.value
-        if (key === 'jsonrpc') frame.isVersion2 = at.valueIs('"2.0"') || stringOf(at.value) === '2.0'
-      } else {
-        frame.repeated ??= key
-        frame.isIdRepeated ||= key === 'id'
-      }
-      break
-    }
-  }
-  const { rawId } = frame
-  if (rawId !== undefined && !frame.isIdRepeated && isId(rawId)) frame.id = rawId
-  return frame
-}
+const noObject = (): Malformed => invalid('A message must be a JSON object')
 
 /** The message that a frame is, or why it is none. */
 function messageOf(frame: Frame): Message | string {
@@ -162,12 +115,14 @@ function messageOf(frame: Frame): Message | string {
   return frame.method === undefined ? answerOf(frame) : askOf(frame)
 }
 
-function askOf({ method: methodText, params, rawId, id }: Frame): Message | string {
-  const method = stringOf(methodText)
+function askOf(frame: Frame): Message | string {
+  const { params, rawId, id } = frame
+  const method = stringOf(frame.method)
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined) return 'The member id must be a string or an integer'
-  const problem = params === undefined ? undefined : problemOfParams(params)
-  if (problem !== undefined) return problem
+  // This protocol knows only named params, in all revisions.
+  if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
+  if (frame.repeatedParam !== undefined) return `The member params.${frame.repeatedParam} is repeated`
   return id === undefined ? { kind: 'notice', method, params } : { kind: 'request', id, method, params }
 }
 
@@ -184,15 +139,4 @@ function answerOf({ result, error, rawId, id }: Frame): Message | string {
     return 'The id of an error must be a string, an integer or null'
   }
   return { kind: 'refusal', id, error }
-}
-
-/** Why `params` cannot be the params of a message; this protocol knows only named ones, in all revisions. */
-function problemOfParams(params: JsonText): string | undefined {
-  if (kindOf(params) !== 'object') return 'The member params must be an object'
-  const repeated = repeatedKey(params, ROUTED)
-  if (repeated !== undefined) return `The member params.${repeated} is repeated`
-  const meta = memberOf(params, '_meta')
-  if (meta === undefined || kindOf(meta) !== 'object') return undefined
-  const twice = repeatedKey(meta, ROUTED_META)
-  return twice === undefined ? undefined : `The member params._meta.${twice} is repeated`
 }

@@ -1,0 +1,98 @@
+import { cut, isWritten, type JsonText, keyIs, trust } from './json-cursor.js'
+import {
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  checkDepth,
+  OPEN_OBJECT,
+  QUOTE,
+  refuse,
+  scanString,
+  scanValue,
+  skipSpace,
+} from './json-scan.js'
+
+/**
+ * Walks over the members of an object that nobody has checked yet, and checks it meanwhile: one pass over its bytes, where
+ * `readJson` and a `JsonCursor` make two. Throws what `readJson` throws, except that UTF-8 is not checked.
+ */
+export class JsonWalk {
+  readonly #bytes: Buffer
+  readonly #depth: number
+  readonly #maxDepth: number
+  #isFirst = true
+  /** The first byte of the current key, and behind its closing quote. */
+  #start = 0
+  #keyEnd = 0
+  #valueStart = 0
+  #end: number
+
+  /** Begins at the bracket that opens an object, which is inside of `depth` arrays and objects. */
+  constructor(bytes: Buffer, from: number, maxDepth: number, depth = 0) {
+    checkDepth(depth, maxDepth, from)
+    this.#bytes = bytes
+    this.#depth = depth + 1
+    this.#maxDepth = maxDepth
+    this.#end = from + 1
+  }
+
+  /** Steps to the next member, if there is one; by `skip` or `leave` the value before must have been passed. */
+  next(): boolean {
+    const bytes = this.#bytes
+    let i = skipSpace(bytes, this.#end)
+    if (bytes[i] === CLOSE_OBJECT) {
+      this.#end = i + 1
+      return false
+    }
+    if (!this.#isFirst) {
+      if (bytes[i] !== COMMA) refuse(bytes, i, 'a comma or }')
+      i = skipSpace(bytes, i + 1)
+    }
+    this.#isFirst = false
+    if (bytes[i] !== QUOTE) refuse(bytes, i, 'a member name in quotes')
+    this.#start = i
+    this.#keyEnd = scanString(bytes, i)
+    i = skipSpace(bytes, this.#keyEnd)
+    if (bytes[i] !== COLON) refuse(bytes, i, 'a colon')
+    this.#valueStart = skipSpace(bytes, i + 1)
+    return true
+  }
+
+  /** Behind the last value that was passed, or behind the object when there are no more members. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** Whether the decoded key is this one. */
+  keyIs(key: string): boolean {
+    return keyIs(this.#bytes, this.#start, this.#keyEnd, key)
+  }
+
+  get isObject(): boolean {
+    return this.#bytes[this.#valueStart] === OPEN_OBJECT
+  }
+
+  /** Passes the value, whatever it is. */
+  skip(): void {
+    this.#end = scanValue(this.#bytes, this.#valueStart, this.#maxDepth, this.#depth)
+  }
+
+  /** A walk over the value, which is an object; to be taken to its end and given to `leave`. */
+  enter(): JsonWalk {
+    return new JsonWalk(this.#bytes, this.#valueStart, this.#maxDepth, this.#depth)
+  }
+
+  leave(inner: JsonWalk): void {
+    this.#end = inner.#end
+  }
+
+  /** The value that was passed. */
+  get value(): JsonText {
+    return cut(trust(this.#bytes), this.#valueStart, this.#end)
+  }
+
+  /** Whether the value that was passed is written like this, in ASCII. */
+  valueIs(text: string): boolean {
+    return isWritten(this.#bytes, this.#valueStart, this.#end, text)
+  }
+}

@@ -1,0 +1,112 @@
+import { type JsonText, stringOf } from '../kernel/json-text.js'
+import { JsonWalk } from '../kernel/json-walk.js'
+import { isId } from './jsonrpc.js'
+
+/** The members that we read; the others of a message are dropped. */
+const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
+/** The members of `params` that something is routed or correlated by. */
+const ROUTED = ['_meta', 'name', 'progressToken', 'uri', 'cursor', 'requestId'] as const
+/** The first of them as a bit. */
+const META = 1
+
+/** Which of `keys` a walk is at, by its place; -1 if none. */
+function which(keys: readonly string[], at: JsonWalk): number {
+  for (let n = 0; n < keys.length; n++) if (at.keyIs(keys[n] ?? '')) return n
+  return -1
+}
+
+/** The top level of a message. The first of repeated members stays, and makes it no message. */
+export class Frame {
+  isVersion2 = false
+  /** As it came, whatever it is. */
+  rawId: JsonText | undefined
+  method: JsonText | undefined
+  params: JsonText | undefined
+  result: JsonText | undefined
+  error: JsonText | undefined
+  /** The first member that comes twice. */
+  repeated: string | undefined
+  /** The id if there is exactly one and it is usable. */
+  readonly id: JsonText | undefined
+  /** Behind its last byte. */
+  readonly end: number
+  #hasVersion = false
+  #isIdRepeated = false
+  #repeatedParam: string | undefined
+  #repeatedMeta: string | undefined
+
+  /** Reads and checks the object that opens at `from`. Throws what `readJson` throws, except that UTF-8 is not checked. */
+  constructor(bytes: Buffer, from: number, maxDepth: number) {
+    const at = new JsonWalk(bytes, from, maxDepth)
+    while (at.next()) {
+      const key = ENVELOPE[which(ENVELOPE, at)]
+      if (key === 'params' && this.params === undefined && at.isObject) this.#walkParams(at)
+      else at.skip()
+      if (key !== undefined && !this.#take(key, at)) this.repeated ??= key
+    }
+    this.end = at.end
+    this.id = this.rawId !== undefined && !this.#isIdRepeated && isId(this.rawId) ? this.rawId : undefined
+  }
+
+  /** The first member of `params` that comes twice, and that something is routed by. */
+  get repeatedParam(): string | undefined {
+    return this.#repeatedParam ?? this.#repeatedMeta
+  }
+
+  /** Keeps a member; false if there is one already. */
+  #take(key: (typeof ENVELOPE)[number], at: JsonWalk): boolean {
+    switch (key) {
+      case 'jsonrpc':
+        if (this.#hasVersion) return false
+        this.#hasVersion = true
+        this.isVersion2 = at.valueIs('"2.0"') || stringOf(at.value) === '2.0'
+        return true
+      case 'id':
+        this.#isIdRepeated = this.rawId !== undefined
+        this.rawId ??= at.value
+        return !this.#isIdRepeated
+      case 'method':
+        if (this.method !== undefined) return false
+        this.method = at.value
+        return true
+      case 'params':
+        if (this.params !== undefined) return false
+        this.params = at.value
+        return true
+      case 'result':
+        if (this.result !== undefined) return false
+        this.result = at.value
+        return true
+      case 'error':
+        if (this.error !== undefined) return false
+        this.error = at.value
+        return true
+    }
+  }
+
+  #walkParams(outer: JsonWalk): void {
+    const at = outer.enter()
+    let seen = 0
+    while (at.next()) {
+      const n = which(ROUTED, at)
+      const bit = n === -1 ? 0 : 1 << n
+      if (bit === META && (seen & META) === 0 && at.isObject) this.#walkMeta(at)
+      else at.skip()
+      if ((seen & bit) !== 0) this.#repeatedParam ??= ROUTED[n]
+      seen |= bit
+    }
+    outer.leave(at)
+  }
+
+  #walkMeta(outer: JsonWalk): void {
+    const at = outer.enter()
+    let hasToken = false
+    while (at.next()) {
+      at.skip()
+      if (!at.keyIs('progressToken')) continue
+      if (hasToken) this.#repeatedMeta = '_meta.progressToken'
+      hasToken = true
+    }
+    outer.leave(at)
+  }
+}
