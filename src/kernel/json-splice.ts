@@ -14,7 +14,7 @@ const COMMA_TEXT = Buffer.from(',')
 const SMALL_COPY_BYTES = 48
 
 /** A text of known length that is written from its beginning to its end. */
-class Output {
+export class Output {
   readonly bytes: Buffer
   #at = 0
 

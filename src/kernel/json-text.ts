@@ -138,6 +138,31 @@ export function memberOf(object: JsonText, key: string): JsonText | undefined {
 export const textMember = (object: JsonText, name: string): string | undefined =>
   stringOf(memberOf(object, name))
 
+/** A number member of an object, with the losses of JSON.parse, if it is there and is a number. */
+export function numberMember(object: JsonText, name: string): number | undefined {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  while (at.next()) {
+    if (!at.keyIs(name)) continue
+    const integer = smallInteger(object, at.valueStart, at.end)
+    if (integer !== undefined) return integer
+    return kindOf(at.value) === 'number' ? Number(at.value.toString('latin1')) : undefined
+  }
+  return undefined
+}
+
+/** What an integer without sign and leading zero means, as most are written; undefined for any other text. */
+export function smallInteger(text: JsonText, start = 0, end = text.length): number | undefined {
+  const length = end - start
+  if (length === 0 || length > 15 || (text[start] === 0x30 && length > 1)) return undefined
+  let value = 0
+  for (let i = start; i < end; i++) {
+    const digit = (text[i] ?? 0) - 0x30
+    if (digit < 0 || digit > 9) return undefined
+    value = value * 10 + digit
+  }
+  return value
+}
+
 /** What stands at the end of a path of keys; undefined where the path leaves the objects. */
 export function at(text: JsonText, ...path: string[]): JsonText | undefined {
   let found: JsonText | undefined = text

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf, valueOf } from '../kernel/json-text.js'
+import { type JsonText, numberMember } from '../kernel/json-text.js'
 import type { Link } from '../kernel/linked-list.js'
 import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
@@ -151,9 +151,8 @@ export class LiveCall implements CallSink {
     if (this.#isOver) return
     this.stillAlive()
     // The value must increase (utilities/progress); what does not is dropped here, whatever the server does.
-    const value = memberOf(params, 'progress')
-    const progress = value === undefined ? undefined : valueOf(value)
-    if (typeof progress !== 'number' || progress <= this.#progress) return
+    const progress = numberMember(params, 'progress')
+    if (progress === undefined || progress <= this.#progress) return
     this.#progress = progress
     this.call.progress(params)
   }

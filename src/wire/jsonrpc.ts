@@ -1,4 +1,4 @@
-import { type JsonText, kindOf, oneLine, stringOf } from '../kernel/json-text.js'
+import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json-text.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
@@ -61,19 +61,6 @@ export function isId(text: JsonText): boolean {
   if (smallInteger(text) !== undefined) return true
   const kind = kindOf(text)
   return kind === 'string' || (kind === 'number' && integerKey(text.toString('latin1')) !== undefined)
-}
-
-/** What an integer without sign and leading zero means, as most ids are written; undefined for any other text. */
-export function smallInteger(text: JsonText): number | undefined {
-  const { length } = text
-  if (length === 0 || length > 15 || (text[0] === 0x30 && length > 1)) return undefined
-  let value = 0
-  for (let i = 0; i < length; i++) {
-    const digit = (text[i] ?? 0) - 0x30
-    if (digit < 0 || digit > 9) return undefined
-    value = value * 10 + digit
-  }
-  return value
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   MAX_DEPTH,
   memberOf,
   membersOf,
+  numberMember,
   oneLine,
   ownText,
   rawText,
@@ -47,6 +48,30 @@ const meaning = (text: JsonText): unknown => {
 t.test('what slices mean, put together, is what JSON.parse makes of the whole', async t => {
   const property = fc.property(values, text => isDeepStrictEqual(meaning(read(text)), JSON.parse(text)))
   t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+})
+
+t.test('a number member is what JSON.parse makes of it, and nothing else is a number', async t => {
+  const numbers = [
+    '0',
+    '-0',
+    '7',
+    '100',
+    '999999999999999',
+    '9007199254740993',
+    '-1',
+    '1.50',
+    '1e3',
+    '1E-2',
+    '1e400',
+  ]
+  for (const number of numbers) {
+    const found = numberMember(read(`{"x":null,"progress" : ${number} }`), 'progress')
+    t.ok(Object.is(found, JSON.parse(number)), number)
+  }
+  for (const other of ['"1"', 'null', 'true', '[1]', '{}'])
+    t.equal(numberMember(read(`{"progress":${other}}`), 'progress'), undefined, other)
+  t.equal(numberMember(read('{}'), 'progress'), undefined)
+  t.equal(numberMember(read('[1]'), 'progress'), undefined)
 })
 
 t.test('members and elements are the very bytes between the space, in their order', async t => {

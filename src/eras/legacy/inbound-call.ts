@@ -1,10 +1,10 @@
 import type { Fault } from '../../kernel/faults.js'
-import { type JsonText, textMember, withMember } from '../../kernel/json-text.js'
+import { type JsonText, textMember } from '../../kernel/json-text.js'
 import type { Call, CancelReason, Client } from '../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../model/outcome.js'
 import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
-import { tokenOf } from '../../rpc/progress-token.js'
+import { encodeProgress, tokenOf } from '../../rpc/progress-token.js'
 import { encodeNotice, encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
 import { encodeFault, projectError } from './errors.js'
 import { projectOnce } from './project-once.js'
@@ -58,10 +58,7 @@ export class InboundCall implements Call {
 
   progress(params: JsonText): void {
     if (this.#over || this.#token === undefined) return
-    this.replies.send(
-      encodeNotice('notifications/progress', withMember(params, 'progressToken', this.#token)),
-      true,
-    )
+    this.replies.send(encodeProgress(params, this.#token), true)
   }
 
   tell(method: string, params: JsonText | undefined): void {

@@ -1,10 +1,10 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, objectText, rawText, withMember } from '../../kernel/json-text.js'
+import { type JsonText, objectText, rawText } from '../../kernel/json-text.js'
 import type { Call, CancelReason } from '../../model/links.js'
 import type { LogLevel } from '../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { statusOfFull } from '../../rpc/http-refusal.js'
-import { tokenOf } from '../../rpc/progress-token.js'
+import { encodeProgress, tokenOf } from '../../rpc/progress-token.js'
 import { encodeNotice } from '../../wire/jsonrpc.js'
 import type { ModernClient } from './clients.js'
 import { type Asked, encodeOutcome, LISTEN, type Response, withSubscriptionId } from './encode-outcome.js'
@@ -50,8 +50,8 @@ export class InboundCall implements Call {
   }
 
   progress(params: JsonText): void {
-    if (this.#token === undefined) return
-    this.#send('notifications/progress', withMember(projectMeta(params), 'progressToken', this.#token), true)
+    if (this.#isOver || this.#token === undefined) return
+    this.#request.replies.send(encodeProgress(projectMeta(params), this.#token), true)
   }
 
   tell(method: string, params: JsonText | undefined): void {

@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json-text.js'
+import { encodeProgress, tokenOf, withToken } from '../../src/rpc/progress-token.js'
+import { encodeNotice } from '../../src/wire/jsonrpc.js'
+import { objects, written } from '../support/json-documents.js'
+
+const text = (object: JsonText | undefined): string | undefined => object?.toString()
+
+t.test('progress is written under the token of whoever is told, and else as the server wrote it', async t => {
+  const rows = [
+    ['{"progressToken":1,"progress":57}', '{"progressToken":"mine","progress":57}'],
+    [
+      '{"progress":1.0,"progressToken":"a\\"b" , "x":[1e400]}',
+      '{"progress":1.0,"progressToken":"mine" , "x":[1e400]}',
+    ],
+    ['{"\\u0070rogressToken":[{}],"progress":1}', '{"\\u0070rogressToken":"mine","progress":1}'],
+    ['{\n"progressToken":1,\r\n"message":"é"}', '{ "progressToken":"mine",  "message":"é"}'],
+    ['{"progress":1}', '{"progress":1,"progressToken":"mine"}'],
+    ['{ }', '{"progressToken":"mine" }'],
+  ] as const
+  for (const [params, expected] of rows) {
+    const frame = encodeProgress(rawText(params), rawText('"mine"')).toString()
+    t.equal(frame, `{"jsonrpc":"2.0","method":"notifications/progress","params":${expected}}`)
+  }
+})
+
+t.test('written at once it is what it would be if it was changed first', async t => {
+  const token = rawText('12345678901234567890')
+  const property = fc.property(objects, fc.boolean(), (object, hasToken) => {
+    const source = written(object, ['{', '}'])
+    const params = readJson(Buffer.from(source))
+    const own = hasToken ? withMember(params, 'progressToken', rawText('{"a":1}')) : params
+    const changed = withMember(own, 'progressToken', token)
+    return encodeProgress(own, token).equals(encodeNotice('notifications/progress', changed))
+  })
+  t.doesNotThrow(() => fc.assert(property))
+})
+
+t.test('a request takes the token of its next hop along, and no other', async t => {
+  const token = rawText('7')
+  t.equal(text(withToken(undefined, token)), '{"_meta":{"progressToken":7}}')
+  t.equal(
+    text(withToken(rawText('{"_meta":{"a":1,"progressToken":"x"}}'), token)),
+    '{"_meta":{"a":1,"progressToken":7}}',
+  )
+  t.equal(text(withToken(rawText('{"_meta":{"progressToken":"x"}}'), undefined)), '{"_meta":{}}')
+  const plain = rawText('{"_meta":{"a":1}}')
+  t.equal(withToken(plain, undefined), plain)
+  t.equal(withToken(undefined, undefined), undefined)
+})
+
+t.test('only text and integers are tokens', async t => {
+  for (const token of ['1', '"a"', '1.0', '12345678901234567890'])
+    t.equal(text(tokenOf(rawText(`{"_meta":{"progressToken":${token}}}`))), token)
+  for (const token of ['1.5', 'null', 'true', '{}', '[]'])
+    t.equal(tokenOf(rawText(`{"_meta":{"progressToken":${token}}}`)), undefined)
+  t.equal(tokenOf(undefined), undefined)
+})
