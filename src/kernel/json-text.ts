@@ -185,8 +185,19 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
   return undefined
 }
 
+/** Texts that are sent again and again, and have been looked through. */
+const kept = new WeakSet<JsonText>()
+
+/** The same as `oneLine`, of a text that will be asked for again. */
+export function keptOnOneLine(text: JsonText): JsonText {
+  const line = oneLine(text)
+  kept.add(line)
+  return line
+}
+
 /** The same JSON on one line: CR and LF become spaces, which inside tokens they cannot be. Same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
+  if (text.length >= LONG_BYTES && kept.has(text)) return text
   const isOnOne = (part: Buffer): boolean => !part.includes(0x0a) && !part.includes(0x0d)
   // No line break can stand in a string.
   const isFine = text.length < LONG_BYTES ? isOnOne(text) : outsideLongStrings(text).every(isOnOne)

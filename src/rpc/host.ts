@@ -4,6 +4,7 @@ import type { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Identity, Principal } from '../model/peer.js'
+import type { OutgoingFrame } from '../wire/framed.js'
 import type { HttpRequest } from '../wire/http.js'
 
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
@@ -16,7 +17,7 @@ export interface ReplyStream {
    * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. `why` is the fault
    * that the answer tells of, if any: HTTP says some of them with a status, too.
    */
-  end(frame: Buffer | undefined, ending?: { readonly why?: Fault | undefined }): void
+  end(frame: OutgoingFrame | undefined, ending?: { readonly why?: Fault | undefined }): void
 }
 
 /** PORT. Where what belongs to no request of a client goes. */

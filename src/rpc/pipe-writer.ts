@@ -2,6 +2,7 @@ import type { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { Channel } from '../wire/channel.js'
+import { type OutgoingFrame, whole } from '../wire/framed.js'
 import type { Outlet, ReplyStream } from './host.js'
 
 /**
@@ -44,10 +45,10 @@ export class PipeWriter implements ReplyStream, Outlet {
 
   /** Sends an answer, if there is one, and what is to come right behind it. */
   end(
-    frame: Buffer | undefined,
+    frame: OutgoingFrame | undefined,
     { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
   ): void {
-    const frames = [frame, behind].filter(one => one !== undefined)
+    const frames = [frame && whole(frame), behind].filter(one => one !== undefined)
     if (frames.length === 0) return
     if (this.#clock.nowMs() - this.#saidAtMs >= SETTLE_MS) {
       for (const one of frames) this.tell(one)

@@ -2,7 +2,8 @@ import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'no
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Framed, HttpResponder, HttpStream } from '../wire/http.js'
+import { type Framed, lengthOf, type OutgoingFrame } from '../wire/framed.js'
+import type { HttpResponder, HttpStream } from '../wire/http.js'
 import type { Unread } from './unread.js'
 
 /** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */
@@ -17,10 +18,10 @@ const JOINED_BYTES = 16 * 1024
 type Headers = Readonly<Record<string, string>>
 
 /** Names and values in turn, which Node takes as they are; `Content-Length` with them. */
-function headOf(headers: Headers, body: Buffer | string): string[] {
+function headOf(headers: Headers, body: OutgoingFrame | string): string[] {
   const head: string[] = []
   for (const name in headers) head.push(name, headers[name] ?? '')
-  head.push('Content-Length', String(Buffer.byteLength(body)))
+  head.push('Content-Length', String(typeof body === 'string' ? Buffer.byteLength(body) : lengthOf(body)))
   return head
 }
 
@@ -28,7 +29,7 @@ function plainAnswer(
   response: ServerResponse,
   status: number,
   headers: Headers,
-  body: Buffer | string,
+  body: OutgoingFrame | string,
 ): void {
   if (status === 204 || status === 304) {
     response.writeHead(status, { ...headers }).end()
@@ -36,9 +37,18 @@ function plainAnswer(
   }
   response.writeHead(status, headOf(headers, body))
   // As latin1 each byte is a character, and each character the same byte again.
-  if (typeof body === 'string' || body.length > JOINED_BYTES) response.end(body)
-  else response.end(body.toString('latin1'), 'latin1')
+  if (typeof body === 'string') response.end(body)
+  else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
+  else if (Buffer.isBuffer(body)) response.end(body)
+  else {
+    response.write(body.head, 'latin1')
+    response.write(body.body)
+    response.end(body.tail, 'latin1')
+  }
 }
+
+const textOf = (frame: OutgoingFrame): string =>
+  Buffer.isBuffer(frame) ? frame.toString('latin1') : frame.head + frame.body.toString('latin1') + frame.tail
 
 /** Refuses a request that never reaches a handler, in the shape of a JSON-RPC error. */
 export function answerError(response: ServerResponse, status: number, message: string): void {
@@ -94,7 +104,7 @@ class ResponseStream implements HttpStream {
     })
   }
 
-  write(chunk: Framed | Buffer | string): boolean {
+  write(chunk: OutgoingFrame | string): boolean {
     const response = this.#response
     if (response.writableEnded || response.destroyed) return false
     const { head, body, tail } = framed(chunk)
@@ -139,7 +149,7 @@ class ResponseStream implements HttpStream {
   }
 }
 
-const framed = (chunk: Framed | Buffer | string): Framed => {
+const framed = (chunk: OutgoingFrame | string): Framed => {
   if (typeof chunk === 'string') return { head: '', body: Buffer.from(chunk), tail: '' }
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
@@ -175,7 +185,7 @@ class NodeResponder implements HttpResponder {
     this.#context = context
   }
 
-  send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string = ''): void {
+  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingFrame | string = ''): void {
     if (this.#isTaken()) return
     const response = this.#response
     const { log, unread, answering } = this.#context
@@ -186,7 +196,7 @@ class NodeResponder implements HttpResponder {
       plainAnswer(response, status, this.#valid(headers), body)
     }
     if (response.writableLength > 0) answering.began(response)
-    unread.wrote(response, body.length)
+    unread.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
   }
 
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {

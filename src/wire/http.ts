@@ -1,4 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
+import type { OutgoingFrame } from './framed.js'
 
 /** Header names in lower case; a header that came several times is joined by ", " as RFC 9110 §5.3 says. */
 export type HttpHeaders = Readonly<Record<string, string | undefined>>
@@ -15,18 +16,10 @@ export interface HttpRequest {
   readonly remoteAddress: string
 }
 
-/** Bytes with a few characters around them, such as an event: they are not copied only to stand in one piece. */
-export interface Framed {
-  /** Before the bytes; each character is a byte (latin1), as in `tail`. */
-  readonly head: string
-  readonly body: Buffer
-  readonly tail: string
-}
-
 /** A response body that is written piece by piece, such as an SSE stream. */
 export interface HttpStream {
   /** False: the peer is behind. Writing after the end or after the peer left does nothing. */
-  write(chunk: Framed | Buffer | string): boolean
+  write(chunk: OutgoingFrame | string): boolean
   end(): void
   readonly queuedBytes: number
   /** Cuts the connection without a proper end. */
@@ -35,7 +28,7 @@ export interface HttpStream {
 
 /** PORT, server side. The one answer to an `HttpRequest`; exactly one of `send` and `stream` is called, once. */
 export interface HttpResponder {
-  send(status: number, headers: Readonly<Record<string, string>>, body?: Buffer | string): void
+  send(status: number, headers: Readonly<Record<string, string>>, body?: OutgoingFrame | string): void
   /** `onTaken` is called whenever the operating system has taken some of what was written, so that `queuedBytes` is less. */
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream
   /** Calls `then` once when the connection goes away before the answer is complete. */

@@ -1,4 +1,5 @@
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json-text.js'
+import type { OutgoingFrame } from './framed.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
@@ -12,11 +13,15 @@ export type Message =
   | { readonly kind: 'reply'; readonly id: JsonText; readonly result: JsonText }
   | { readonly kind: 'refusal'; readonly id: JsonText | undefined; readonly error: JsonText }
 
-const WITH_ID = Buffer.from('{"jsonrpc":"2.0","id":')
+const REPLY_HEAD = '{"jsonrpc":"2.0","id":'
+const RESULT_HEAD = ',"result":'
+const WITH_ID = Buffer.from(REPLY_HEAD)
 const WITHOUT_ID = Buffer.from('{"jsonrpc":"2.0"')
-const RESULT = Buffer.from(',"result":')
+const RESULT = Buffer.from(RESULT_HEAD)
 const ERROR = Buffer.from(',"error":')
 const CLOSE = Buffer.from('}')
+/** Up to this size copying costs less than another piece to be written. */
+const COPIED_BYTES = 64 * 1024
 
 /** Writes a request under an id that we minted, on one line without its newline. */
 export function encodeRequest(id: number | string, method: string, params: JsonText | undefined): Buffer {
@@ -31,6 +36,12 @@ export function encodeNotice(method: string, params: JsonText | undefined): Buff
 /** Writes the answer to the request that came with `id`, on one line without its newline. */
 export function encodeReply(id: JsonText, result: JsonText): Buffer {
   return Buffer.concat([WITH_ID, id, RESULT, oneLine(result), CLOSE])
+}
+
+/** The same of a large result without copying it, for whoever can send pieces. */
+export function frameReply(id: JsonText, result: JsonText): OutgoingFrame {
+  if (result.length < COPIED_BYTES) return encodeReply(id, result)
+  return { head: `${REPLY_HEAD}${id.toString('latin1')}${RESULT_HEAD}`, body: oneLine(result), tail: '}' }
 }
 
 /** Writes an error, on one line without its newline; without an id if the request was too broken for one. */

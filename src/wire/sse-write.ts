@@ -1,4 +1,4 @@
-import type { Framed } from './http.js'
+import type { Framed } from './framed.js'
 
 /** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
 export const SSE_HEADERS = {

@@ -1,6 +1,6 @@
 import { Fault } from '../../src/kernel/faults.js'
+import { type OutgoingFrame, whole } from '../../src/wire/framed.js'
 import type {
-  Framed,
   HttpClient,
   HttpRequest,
   HttpResponder,
@@ -36,10 +36,8 @@ export interface SeenEvent {
 }
 
 /** What a chunk is on the wire. */
-export const textOfChunk = (chunk: Framed | Buffer | string): string => {
-  if (typeof chunk === 'string' || Buffer.isBuffer(chunk)) return chunk.toString()
-  const { head, body, tail } = chunk
-  return Buffer.concat([Buffer.from(head, 'latin1'), body, Buffer.from(tail, 'latin1')]).toString()
+export const textOfChunk = (chunk: OutgoingFrame | string): string => {
+  return typeof chunk === 'string' ? chunk : whole(chunk).toString()
 }
 
 /** The client's end of an answer: remembers status, headers and body, and can go away. */
@@ -55,9 +53,9 @@ export class FakeResponder implements HttpResponder, HttpStream {
   #gone: (() => void)[] = []
   #onTaken: (() => void) | undefined
 
-  send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string = ''): void {
+  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingFrame | string = ''): void {
     this.#begin(status, headers)
-    this.body = body.toString()
+    this.body = textOfChunk(body)
     this.isEnded = true
   }
 
@@ -72,7 +70,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
     this.#gone.push(then)
   }
 
-  write(chunk: Framed | Buffer | string): boolean {
+  write(chunk: OutgoingFrame | string): boolean {
     if (!this.isEnded && !this.isDestroyed) this.body += textOfChunk(chunk)
     return true
   }

@@ -1,10 +1,12 @@
 import t from 'tap'
-import { type JsonText, readJson } from '../../src/kernel/json-text.js'
+import { type JsonText, readJson, textOf } from '../../src/kernel/json-text.js'
+import { lengthOf, whole } from '../../src/wire/framed.js'
 import {
   encodeNotice,
   encodeRefusal,
   encodeReply,
   encodeRequest,
+  frameReply,
   idKey,
   isId,
 } from '../../src/wire/jsonrpc.js'
@@ -101,4 +103,18 @@ t.test('an id of millions of digits gets its key in linear time', async t => {
   const [one, other] = [`1${zeros}1`, `1${zeros}2`]
   t.not(idKey(json(one)), idKey(json(other)))
   t.equal(idKey(json(`1${zeros}`)), idKey(json('1e1000000')))
+})
+
+t.test('a large answer is the same message in pieces, and its result is not copied', t => {
+  const id = textOf('ü"1')
+  for (const length of [10, 100_000]) {
+    const result = readJson(Buffer.from(`{"text":"${'x'.repeat(length)}",\n"more": 1.0}`))
+    const frame = frameReply(id, result)
+    t.equal(whole(frame).toString(), encodeReply(id, result).toString())
+    t.equal(lengthOf(frame), encodeReply(id, result).length)
+  }
+  const flat = readJson(Buffer.from(`{"text":"${'x'.repeat(100_000)}"}`))
+  const frame = frameReply(id, flat)
+  t.ok(!Buffer.isBuffer(frame) && frame.body === flat)
+  t.end()
 })

@@ -2,6 +2,7 @@ import { errorText } from '../../model/fault-table.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import type { Classified } from '../../wire/classify.js'
+import { type OutgoingFrame, whole } from '../../wire/framed.js'
 import { encodeRefusal } from '../../wire/jsonrpc.js'
 import type { LegacyUplink } from './uplink.js'
 
@@ -38,8 +39,8 @@ export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: 
 /** Runs the members of a batch, each for itself. */
 export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way: BatchWay): void => {
   let open = items.filter(isAnswered).length
-  const ended = (frame: Buffer | undefined): void => {
-    if (frame !== undefined) way.answered(frame)
+  const ended = (frame: OutgoingFrame | undefined): void => {
+    if (frame !== undefined) way.answered(whole(frame))
     open -= 1
     if (open === 0) way.done()
   }

@@ -5,6 +5,7 @@ import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { statusOfFull } from '../../rpc/http-refusal.js'
+import { type OutgoingFrame, whole } from '../../wire/framed.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 import type { Replay } from './replay.js'
@@ -169,11 +170,11 @@ export class PostStream implements ReplyStream, LiveStream {
     else this.startStream().send(frame, mayDrop)
   }
 
-  end(frame: Buffer | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
+  end(frame: OutgoingFrame | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
     this.#isOver = true
     this.#context.live.remove(this.#live)
     if (this.#events !== undefined) {
-      if (frame !== undefined) this.#events.send(frame)
+      if (frame !== undefined) this.#events.send(whole(frame))
       this.#events.end()
     } else if (this.#isGone) {
       return

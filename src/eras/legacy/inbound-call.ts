@@ -5,7 +5,8 @@ import { type Answer, answerOf, type Outcome } from '../../model/outcome.js'
 import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { encodeProgress, tokenOf } from '../../rpc/progress-token.js'
-import { encodeNotice, encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
+import type { OutgoingFrame } from '../../wire/framed.js'
+import { encodeNotice, encodeRefusal, frameReply } from '../../wire/jsonrpc.js'
 import { encodeFault, projectError } from './errors.js'
 import { projectOnce } from './project-once.js'
 
@@ -93,10 +94,10 @@ export class InboundCall implements Call {
     this.onOver?.(undefined)
   }
 
-  #frame(outcome: Answer): Buffer {
+  #frame(outcome: Answer): OutgoingFrame {
     switch (outcome.kind) {
       case 'result':
-        return encodeReply(
+        return frameReply(
           this.#id,
           outcome.isPlain === true
             ? outcome.result

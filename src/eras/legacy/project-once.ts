@@ -1,4 +1,4 @@
-import type { JsonText } from '../../kernel/json-text.js'
+import { type JsonText, keptOnOneLine } from '../../kernel/json-text.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import { projectListResult, projectResult } from './project.js'
 
@@ -22,7 +22,7 @@ export const projectOnce = (revision: LegacyRevision, method: string, result: Js
   }
   let projected = byRevision.get(revision)
   if (projected === undefined) {
-    projected = projectListResult(revision, method, result)
+    projected = keptOnOneLine(projectListResult(revision, method, result))
     byRevision.set(revision, projected)
   }
   return projected

@@ -2,7 +2,8 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, rawText, textMember, withAt } from '../../kernel/json-text.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../model/cache-hints.js'
 import { answerOf, failed, type Outcome } from '../../model/outcome.js'
-import { encodeRefusal, encodeReply } from '../../wire/jsonrpc.js'
+import type { OutgoingFrame } from '../../wire/framed.js'
+import { encodeRefusal, encodeReply, frameReply } from '../../wire/jsonrpc.js'
 import { encodeFault, httpStatusOf, projectError, type Stage } from './errors.js'
 import { isCacheable, META, mayNeedInput } from './methods.js'
 import { projectOnce } from './project-once.js'
@@ -19,7 +20,7 @@ export interface Asked {
 
 /** A response as it goes out, and its status over HTTP. */
 export interface Response {
-  readonly frame: Buffer
+  readonly frame: OutgoingFrame
   readonly status: number
 }
 
@@ -90,7 +91,7 @@ const encodeResult = (
   const members = isCacheable(method) ? hintMembers(hints ?? own) : []
   const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
   return {
-    frame: encodeReply(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
+    frame: frameReply(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
     status: OK,
   }
 }

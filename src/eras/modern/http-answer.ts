@@ -1,6 +1,7 @@
 import type { Bounds } from '../../kernel/bounds.js'
 import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
+import { type OutgoingFrame, whole } from '../../wire/framed.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../wire/sse-write.js'
 import type { Ending, Replies } from './replies.js'
@@ -53,10 +54,10 @@ export class HttpAnswer implements Replies {
     this.#write(frame)
   }
 
-  end(frame: Buffer | undefined, { status, headers }: Ending): void {
+  end(frame: OutgoingFrame | undefined, { status, headers }: Ending): void {
     if (this.#isOver) return
     const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === OK)
-    if (frame !== undefined && isEvent) this.#write(frame)
+    if (frame !== undefined && isEvent) this.#write(whole(frame))
     else if (frame !== undefined)
       this.#responder.send(status, { 'content-type': 'application/json', ...headers }, frame)
     this.#out?.end()

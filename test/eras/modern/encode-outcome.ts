@@ -8,6 +8,7 @@ import {
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
+import { whole } from '../../../src/wire/framed.js'
 
 const IDENTITY = rawText('{"name":"proxy","version":"1"}')
 const STAMP = '"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"proxy","version":"1"}}'
@@ -21,7 +22,7 @@ const asked = (method: string, more: { id?: string; params?: object; declared?: 
 
 const encoded = (outcome: Outcome, request: Asked): string => {
   const { frame, status } = encodeOutcome(outcome, request, IDENTITY)
-  return `${status} ${frame.toString().replace('{"jsonrpc":"2.0",', '{')}`
+  return `${status} ${whole(frame).toString().replace('{"jsonrpc":"2.0",', '{')}`
 }
 
 const result = (text: string): Outcome => resulted(rawText(text))
@@ -212,7 +213,7 @@ t.test('what is refused before anybody was asked says so by its status', async t
   t.equal(refusal('{"code":-32602,"message":"m"}').status, 400)
   t.equal(refusal('{"code":-32601,"message":"m"}').status, 404)
   t.equal(
-    refusal('{"code":-32602,"message":"m"}').frame.toString(),
+    whole(refusal('{"code":-32602,"message":"m"}').frame).toString(),
     '{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}',
   )
 })

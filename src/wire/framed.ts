@@ -1,0 +1,20 @@
+/** Bytes with a few characters around them, such as an event or a large answer: they are not copied only to stand in one piece. */
+export interface Framed {
+  /** Before the bytes; each character is a byte (latin1), as in `tail`. */
+  readonly head: string
+  readonly body: Buffer
+  readonly tail: string
+}
+
+/** A message on its way out. */
+export type OutgoingFrame = Buffer | Framed
+
+/** How many bytes it has. */
+export const lengthOf = (frame: OutgoingFrame): number =>
+  Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length
+
+/** The same in one piece, for whoever needs that. */
+export const whole = (frame: OutgoingFrame): Buffer =>
+  Buffer.isBuffer(frame)
+    ? frame
+    : Buffer.concat([Buffer.from(frame.head, 'latin1'), frame.body, Buffer.from(frame.tail, 'latin1')])
