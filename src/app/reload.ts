@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { type ConfigDiff, isNothing } from '../config/diff.js'
-import { readConfigText } from '../config/load.js'
-import { parseConfig } from '../config/parse.js'
+import { type ConfigText, readConfig, readConfigText } from '../config/load.js'
 import { formatProblem } from '../config/problem.js'
 import type { Environment, Loaded, Problem, ProxyConfig } from '../config/types.js'
 import { type FileWatch, watchFile } from '../config/watch.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
+import { lateModule } from './late-module.js'
 
 /** What came of a reload. Holds no secrets. */
 export type ReloadResult =
@@ -118,20 +118,24 @@ export class Reloader {
   }
 
   async #once(wish: 'look' | 'reload'): Promise<void> {
-    const { env, file, log } = this.#options
+    const { file, log } = this.#options
     try {
       const read = await readConfigText(file, true)
       const seen = 'text' in read ? digestOf(read.text) : read.unusable.problems.map(formatProblem).join()
       const isFirst = this.#seen === undefined
       if (this.#isClosed || (wish === 'look' && seen === this.#seen)) return
+      await this.#adopt(read, isFirst && wish === 'look')
       this.#seen = seen
-      this.#take(
-        'text' in read ? parseConfig(read.text, file, env) : read.unusable,
-        isFirst && wish === 'look',
-      )
     } catch (thrown) {
+      this.#last = { result: 'refused', at: now(), problems: [Fault.from(thrown).message] }
       log.error({ file, err: thrown }, 'the configuration could not be reloaded; the old one stays')
     }
+  }
+
+  async #adopt(read: ConfigText, isFirst: boolean): Promise<void> {
+    const { env, file } = this.#options
+    const loaded = 'text' in read ? await readConfig({ text: read.text, file, env }, parser) : read.unusable
+    if (!this.#isClosed) this.#take(loaded, isFirst)
   }
 
   /** `isFirst`: the file was read a moment ago, at the start, and has probably not changed. */
@@ -182,6 +186,8 @@ export class Reloader {
     log.error({ file, problems: problems.length }, 'the configuration was not reloaded; the old one stays')
   }
 }
+
+const parser = lateModule(() => import('../config/parse.js'))
 
 const CHANGED = 'the configuration was reloaded'
 const UNCHANGED = 'the configuration was read again, and nothing has changed'

@@ -1,31 +1,8 @@
-import { server, settings } from './schema.js'
-
-/** Something in a value that does not fit; holds nothing of the value but the path to it. */
-export interface Misfit {
-  readonly path: readonly PropertyKey[]
-  /** Whether the last member of `path` has a bad name, rather than a bad value. */
-  readonly inName: boolean
-  /** What kind of value was expected, if the kind was wrong. */
-  readonly expected: string | undefined
-  readonly message: string
-  /** What to write instead, in one sentence. */
-  readonly mend: string
-}
-
-/** A value with right types, or what does not fit. */
-export type Checked<T> =
-  | { readonly is: 'fine'; readonly value: T }
-  | { readonly is: 'misfit'; readonly misfits: readonly Misfit[] }
+import type { Checked, Checker, Misfit } from './checker.js'
+import { KEYS, server, settings } from './schema.js'
 
 type ServerResult = ReturnType<typeof server.safeParse>
-type SettingsResult = ReturnType<typeof settings.safeParse>
 type Issue = NonNullable<ServerResult['error']>['issues'][number]
-
-/** A server's entry whose types are right. */
-export type ServerValues = NonNullable<ServerResult['data']>
-
-/** The keys beside the servers, with right types. */
-export type SettingsValues = NonNullable<SettingsResult['data']>
 
 const KINDS: Readonly<Partial<Record<string, string>>> = {
   array: 'a list',
@@ -63,8 +40,9 @@ const checked = <T>(result: {
     ? { is: 'misfit', misfits: (result.error?.issues ?? []).map(misfit) }
     : { is: 'fine', value: result.data }
 
-/** Checks the types within a server's entry; unknown keys are let through and dropped. */
-export const checkServer = (value: unknown): Checked<ServerValues> => checked(server.safeParse(value))
-
-/** Checks the types of everything beside the servers. */
-export const checkSettings = (value: unknown): Checked<SettingsValues> => checked(settings.safeParse(value))
+/** Checks with Zod, which knows what is wrong with everything that does not fit. */
+export const CHECKER: Checker = {
+  keys: KEYS,
+  server: value => checked(server.safeParse(value)),
+  settings: value => checked(settings.safeParse(value)),
+}

@@ -1,6 +1,5 @@
+import type { Around } from './entry.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from './keys.js'
-import type { Report } from './problem.js'
-import { KEYS } from './schema.js'
 import { type Item, kindOf, members } from './tree.js'
 
 /** The servers of a file, and what stands beside them. */
@@ -20,14 +19,15 @@ const isServer = (item: Item): boolean => {
 }
 
 /** The servers of a whole file, wherever it keeps them; undefined after it was reported that it has none. */
-export function findServers(root: Item, report: Report): Contents | undefined {
+export function findServers(root: Item, around: Around): Contents | undefined {
+  const { report } = around
   if (root.node.type !== 'object') {
     report.error(root, { message: `expected an object, found ${kindOf(root)}`, mend: EXAMPLE })
     return undefined
   }
   const found = members(root)
   const own = found.get('mcpServers')
-  if (own !== undefined) return contents(found, own, report)
+  if (own !== undefined) return contents(found, own, around)
   for (const key of OTHER_CONTAINERS) {
     const other = found.get(key)
     if (other?.node.type !== 'object') continue
@@ -35,15 +35,15 @@ export function findServers(root: Item, report: Report): Contents | undefined {
       message: 'read as "mcpServers", which is the name of this key here',
       mend: 'Rename it to "mcpServers".',
     })
-    return contents(found, other, report)
+    return contents(found, other, around)
   }
-  return bareServers(root, found, report)
+  return bareServers(root, found, around)
 }
 
 const contents = (
   found: ReadonlyMap<string, Item>,
   container: Item,
-  report: Report,
+  { checker, report }: Around,
 ): Contents | undefined => {
   if (container.node.type !== 'object') {
     report.error(container, { message: `expected an object, found ${kindOf(container)}`, mend: EXAMPLE })
@@ -59,13 +59,17 @@ const contents = (
       mend: 'Move its servers to "mcpServers".',
     })
   }
-  warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
+  warnUnknown(settings, checker.keys.root, FOREIGN_ROOT_KEYS, report)
   const servers = members(container)
   if (servers.size === 0) report.warning(container, { message: 'there are no servers here', mend: EXAMPLE })
   return { servers, settings }
 }
 
-const bareServers = (root: Item, found: ReadonlyMap<string, Item>, report: Report): Contents | undefined => {
+const bareServers = (
+  root: Item,
+  found: ReadonlyMap<string, Item>,
+  { checker, report }: Around,
+): Contents | undefined => {
   if (isServer(root)) {
     report.error(root, {
       message: 'this is one server without a name',
@@ -74,10 +78,10 @@ const bareServers = (root: Item, found: ReadonlyMap<string, Item>, report: Repor
     return undefined
   }
   const isListed = ([name, item]: readonly [string, Item]): boolean =>
-    !KEYS.root.includes(name) && isServer(item)
+    !checker.keys.root.includes(name) && isServer(item)
   const servers = new Map([...found].filter(isListed))
   const settings = new Map([...found].filter(entry => !isListed(entry)))
-  warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
+  warnUnknown(settings, checker.keys.root, FOREIGN_ROOT_KEYS, report)
   if (servers.size === 0) {
     report.error(root, { message: 'the key "mcpServers" is missing', mend: EXAMPLE })
     return undefined

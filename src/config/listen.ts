@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { isNamedPipe, socketPathOf } from '../kernel/socket-path.js'
-import type { SettingsValues } from './check.js'
+import type { SettingsValues } from './checker.js'
 import { DEFAULTS } from './defaults.js'
 import type { Around } from './entry.js'
 import { filledWhole } from './fill.js'

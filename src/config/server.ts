@@ -35,9 +35,9 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     })
     return { is: 'invalid' }
   }
-  const folded = foldEntry(item)
+  const folded = foldEntry(item, around.checker.keys)
   if (isDisabled(folded)) return { is: 'disabled' }
-  const entry = readEntry(name, item, folded, report)
+  const entry = readEntry(name, item, folded, around)
   if (entry === undefined) return { is: 'invalid' }
   const reach = readReach(entry, around)
   const { values } = entry

@@ -1,4 +1,4 @@
-import type { SettingsValues } from './check.js'
+import type { SettingsValues } from './checker.js'
 import type { Around } from './entry.js'
 import { filledWhole } from './fill.js'
 import { type Item, itemAt } from './tree.js'

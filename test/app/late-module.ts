@@ -32,3 +32,13 @@ t.test('a moment without file descriptors does not cost it for good', async t =>
   isShort = true
   t.equal(await module(), 'here', 'what is there needs nothing more')
 })
+
+t.test('a module that is gone is told as such, without its path', async t => {
+  const gone = new Error("Cannot find module '/opt/proxy/dist/x.js'")
+  const module = lateModule(() => Promise.reject(gone))
+  for (let n = 0; n < 2; n += 1) {
+    const fault = await module().catch((thrown: unknown) => thrown)
+    t.match(fault, { code: 'unavailable', message: /updated or removed .* start it again/, cause: gone })
+    t.notMatch((fault as Error).message, '/opt')
+  }
+})

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Reloader } from '../../src/app/reload.js'
 import { type ConfigDiff, diffConfigs } from '../../src/config/diff.js'
-import { loadConfig } from '../../src/config/load.js'
+import { loadConfig, readConfigText } from '../../src/config/load.js'
 import type { ProxyConfig } from '../../src/config/types.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
@@ -200,6 +200,48 @@ t.test('a pipe is not waited for', { skip: process.platform === 'win32' }, async
   t.equal(spawnSync('mkfifo', [bench.file]).status, 0)
   t.match(await bench.reload(), { result: 'refused', problems: [/can be read only once/] })
 })
+
+t.test(
+  'a file that cannot be checked, as the proxy was updated meanwhile, changes nothing and is told',
+  async t => {
+    const bench = await Bench.on(t, ONE)
+    let isGone = true
+    const { Reloader: Mocked } = await t.mockImport<typeof import('../../src/app/reload.js')>(
+      '../../src/app/reload.js',
+      {
+        '../../src/config/load.js': {
+          readConfigText,
+          readConfig: () =>
+            isGone ? Promise.reject(new Fault('unavailable', 'start it again')) : loadConfig(bench.file, {}),
+        },
+      },
+    )
+    const applied: ProxyConfig[] = []
+    const logged: unknown[] = []
+    const reloader = new Mocked({
+      file: bench.file,
+      loaded: await loadConfig(bench.file, {}),
+      env: {},
+      apply: next => {
+        applied.push(next)
+        return diffConfigs(next, next)
+      },
+      clock: new FakeClock(),
+      log: { ...silentLogger, error: (facts, words) => void logged.push([facts, words]) },
+    })
+    t.teardown(() => reloader.close())
+    reloader.reload()
+    await until(() => reloader.status.lastReload !== undefined, 'the first')
+    t.match(reloader.status.lastReload, { result: 'refused', problems: ['start it again'] })
+    t.match(logged, [
+      [{ file: bench.file, err: { code: 'unavailable' } }, /could not be reloaded; the old one stays/],
+    ])
+    t.same(applied, [])
+    isGone = false
+    reloader.start()
+    await until(() => applied.length > 0, 'the next look, at the same text')
+  },
+)
 
 t.test('after it is closed nothing is applied', async t => {
   const bench = await Bench.on(t, ONE)

@@ -3,9 +3,14 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseRecord } from '../../src/app/instance-record.js'
 import { decodeKnown, encodeKnown } from '../../src/app/known-file.js'
+import { createJsonSchema } from '../../src/config/json-schema.js'
 import { parseConfig } from '../../src/config/parse.js'
+import { createQuickChecker } from '../../src/config/quick-check.js'
+import { resolveConfig } from '../../src/config/resolve.js'
 import { holds, soon } from '../support/fuzz.js'
 import { mutated, values } from '../support/json-documents.js'
+
+const SCHEMA = createJsonSchema()
 
 const KEYS = [
   'mcpServers',
@@ -61,7 +66,12 @@ void holds(
     fc.oneof(configs, values, mutated(configs).map(String), fc.string({ unit: 'binary' })),
     fc.constantFrom('mcp.json', 'mcp.jsonc', '.vscode/mcp.json'),
     (text, file) => {
-      const { config, problems } = soon(() => parseConfig(text, file, { HOME: '/home/x' }))
+      const env = { HOME: '/home/x' }
+      const loaded = soon(() => parseConfig(text, file, env))
+      const { config, problems } = loaded
+      const checker = createQuickChecker(SCHEMA)
+      const quickly = resolveConfig({ text, file, env }, checker)
+      if (checker.isSure) assert.deepStrictEqual(quickly, loaded, 'what is not left to Zod comes to the same')
       assert.ok(config !== undefined || problems.length > 0)
       for (const { message } of problems) assert.ok(message.length > 0 && message.length < 5000)
     },

@@ -1,0 +1,146 @@
+import { dirname, resolve } from 'node:path'
+import type { Checker, SettingsValues } from './checker.js'
+import { findServers } from './container.js'
+import { DEFAULTS } from './defaults.js'
+import { type Around, reportMisfits } from './entry.js'
+import { filledPath } from './fill.js'
+import { NO_FOREIGN_KEYS, warnUnknown } from './keys.js'
+import { readLimits } from './limits.js'
+import { isShortForm, readListen } from './listen.js'
+import { createReport, type Report } from './problem.js'
+import { readDuration, readServer } from './server.js'
+import { readStateKeys } from './state-keys.js'
+import { readTree } from './syntax.js'
+import { createLocator, type Item, members, repeated, valueOf } from './tree.js'
+import type { AuditConfig, DisabledServer, Environment, Loaded, ProxyConfig, ServerConfig } from './types.js'
+
+/** The text of a configuration file, which file it is, and what its variables stand for. */
+export interface ConfigSource {
+  readonly text: string
+  readonly file: string
+  readonly env: Environment
+}
+
+/**
+ * Resolves the text of a configuration file. Never throws: what is wrong with one server costs that server, what
+ * is wrong beside the servers falls back to its default, and both are told in `problems`.
+ */
+export function resolveConfig({ text, file, env }: ConfigSource, checker: Checker): Loaded {
+  const body = text.startsWith('\uFEFF') ? text.slice(1) : text
+  const report = createReport(file, createLocator(body))
+  const root = readTree(body, report)
+  if (root !== undefined) warnRepeated(root, report)
+  const around: Around = { text: body, folder: dirname(resolve(file)), env, checker, report }
+  const contents = root === undefined ? undefined : findServers(root, around)
+  if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
+  const settings = readSettings(contents.settings, around)
+  const { servers, disabled } = readServers(contents.servers, around)
+  return { config: { servers, ...settings }, problems: report.problems, disabled }
+}
+
+const warnRepeated = (root: Item, report: Report): void => {
+  for (const item of repeated(root)) {
+    report.nameWarning(item, {
+      message: 'this key stands here a second time, and the last one wins',
+      mend: 'Keep one of them.',
+    })
+  }
+}
+
+const readServers = (
+  items: ReadonlyMap<string, Item>,
+  around: Around,
+): { readonly servers: readonly ServerConfig[]; readonly disabled: readonly DisabledServer[] } => {
+  const servers: ServerConfig[] = []
+  const disabled: DisabledServer[] = []
+  const prefixes = new Map<string, Item>()
+  for (const [name, item] of items) {
+    const read = readServer(name, item, around)
+    if (read.is !== 'ready') {
+      disabled.push({ name, why: read.is })
+      continue
+    }
+    // Without a prefix a server is known by its name, in the URIs of its resources even where that is meant.
+    const prefix = read.config.prefix === false ? name : (read.config.prefix ?? name)
+    const other = prefixes.get(prefix)
+    if (other !== undefined) {
+      around.report.nameError(read.members.get('prefix') ?? item, {
+        message: `${other.key} has the same prefix`,
+        mend: 'Give one of the two servers another "prefix".',
+      })
+      disabled.push({ name, why: 'invalid' })
+      continue
+    }
+    prefixes.set(prefix, item)
+    servers.push(read.config)
+  }
+  return { servers, disabled }
+}
+
+// ── what stands beside the servers ───────────────────────────────────────────────────────────────────────
+
+const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<ProxyConfig, 'servers'> => {
+  const { checker, report } = around
+  for (const key of ['listen', 'log', 'limits', 'requestState'] as const) {
+    const item = items.get(key)
+    if (item !== undefined) warnUnknown(members(item), checker.keys[key], NO_FOREIGN_KEYS, report)
+  }
+  const listenItem = items.get('listen')
+  const long = [...items].filter(([key, item]) => key !== 'listen' || !isShortForm(item))
+  const values = checkedSettings(new Map(long), around)
+  const wait = (key: 'startupWait' | 'drain'): number | undefined => {
+    const [value, item] = [values[key], items.get(key)]
+    return value === undefined || item === undefined ? undefined : readDuration(value, item, 0, report)
+  }
+  return {
+    listen: readListen(listenItem, values.listen, around),
+    pageSize: values.pageSize ?? DEFAULTS.pageSize,
+    startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
+    drainMs: wait('drain') ?? DEFAULTS.drainMs,
+    limits: { ...DEFAULTS.limits, ...readLimits(items.get('limits'), values.limits, report) },
+    audit: readAudit(items.get('audit'), values, around),
+    logLevel: values.log?.level ?? DEFAULTS.logLevel,
+    knownServers: values.knownServers ?? DEFAULTS.knownServers,
+    stateKeys: readStateKeys(items.get('requestState'), values.requestState, around),
+  }
+}
+
+const readAudit = (
+  item: Item | undefined,
+  { audit = DEFAULTS.audit, auditArguments: withArguments = DEFAULTS.auditArguments }: SettingsValues,
+  around: Around,
+): AuditConfig | undefined => {
+  if (item === undefined || audit === 'off') return undefined
+  if (audit === 'stderr') return { to: 'stderr', withArguments }
+  const { errors } = around.report
+  const path = filledPath(item, around)
+  return around.report.errors > errors
+    ? undefined
+    : { to: { file: resolve(around.folder, path) }, withArguments }
+}
+
+const checkedSettings = (items: ReadonlyMap<string, Item>, { checker, report }: Around): SettingsValues => {
+  const known = [...items].filter(([key]) => checker.keys.root.includes(key))
+  const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, valueOf(item)]))
+  const result = checker.settings(values)
+  if (result.is === 'fine') return result.value
+  reportMisfits(
+    result.misfits.map(misfit => ({ ...misfit, mend: `${misfit.mend} Until then the default holds.` })),
+    items,
+    report,
+  )
+  for (const { path } of result.misfits) drop(values, path)
+  const rest = checker.settings(values)
+  return rest.is === 'fine' ? rest.value : {}
+}
+
+const isObject = (value: unknown): value is Record<PropertyKey, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Takes the member away that a path leads to; of a list that has a bad element, the whole list. */
+const drop = (value: Record<PropertyKey, unknown>, [step, ...rest]: readonly PropertyKey[]): void => {
+  if (step === undefined) return
+  const next = value[step]
+  if (rest.length > 0 && isObject(next)) drop(next, rest)
+  else Reflect.deleteProperty(value, step)
+}
