@@ -5,6 +5,7 @@ import type { Ask, Call, CancelReason, Client, Reception, Welcome } from '../mod
 import { LIST_METHODS } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
 import { NO_CAPABILITIES, type Principal } from '../model/peer.js'
+import type { Progress } from '../model/progress.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
 import { IDENTITY } from './identity.js'
 
@@ -144,7 +145,7 @@ class LocalCall implements Call {
     this.#settle = settle
   }
 
-  progress(params: JsonText): void {
+  progress({ params }: Progress): void {
     if (this.#settle !== undefined) this.client.options.onProgress?.(params)
   }
 

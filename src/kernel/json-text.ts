@@ -141,13 +141,16 @@ export const textMember = (object: JsonText, name: string): string | undefined =
 /** A number member of an object, with the losses of JSON.parse, if it is there and is a number. */
 export function numberMember(object: JsonText, name: string): number | undefined {
   const at = new JsonCursor(object, OPEN_OBJECT)
-  while (at.next()) {
-    if (!at.keyIs(name)) continue
-    const integer = smallInteger(object, at.valueStart, at.end)
-    if (integer !== undefined) return integer
-    return kindOf(at.value) === 'number' ? Number(at.value.toString('latin1')) : undefined
-  }
+  while (at.next()) if (at.keyIs(name)) return numberAt(object, at.valueStart, at.end)
   return undefined
+}
+
+/** The same of the value from `start` to `end` in a text. */
+export function numberAt(text: JsonText, start: number, end: number): number | undefined {
+  const integer = smallInteger(text, start, end)
+  if (integer !== undefined) return integer
+  const value = cut(text, start, end)
+  return kindOf(value) === 'number' ? Number(value.toString('latin1')) : undefined
 }
 
 /** What an integer without sign and leading zero means, as most are written; undefined for any other text. */

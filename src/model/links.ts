@@ -3,6 +3,7 @@ import type { JsonText } from '../kernel/json-text.js'
 import type { LogLevel } from './log-level.js'
 import type { Outcome, Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'
+import type { Progress } from './progress.js'
 import type { Revision } from './revision.js'
 
 /** Why a call was called off, in the words of whoever did it; passed on as `reason`. */
@@ -50,8 +51,8 @@ export interface Call {
   readonly wantsProgress: boolean
   /** How severe log messages about this call must be, where each request says so; undefined: the client wants none, or said it otherwise. */
   readonly logLevel: LogLevel | undefined
-  /** Relays progress; whatever token `params` carry is replaced by the client's own. Nothing after `end`. */
-  progress(params: JsonText): void
+  /** Relays progress; whatever token it carries is replaced by the client's own. Nothing after `end`. */
+  progress(progress: Progress): void
   /** Says something that belongs to this call, such as a log line, on the call's stream. Nothing after `end`. */
   tell(method: string, params: JsonText | undefined): void
   /** Ends the call; later ends are ignored. */
@@ -127,7 +128,7 @@ export interface DownCall {
 
 /** What is said about one request at a server; `ended` comes exactly once and last, unless it was cancelled or became a task. */
 export interface CallSink {
-  progress(params: JsonText): void
+  progress(progress: Progress): void
   ended: Settle
 }
 

@@ -1,8 +1,9 @@
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, numberMember } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json-text.js'
 import type { Link } from '../kernel/linked-list.js'
 import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
+import type { Progress } from '../model/progress.js'
 import type { Connection } from '../peers/connection.js'
 import { Park } from './park.js'
 
@@ -60,6 +61,8 @@ export class LiveCall implements CallSink {
   #isOver = false
   #wasResent = false
   #idleAtMs: number
+  /** Whether there was progress since the last look at the time: there may be hundreds of notifications between two. */
+  #wasHeard = false
   #totalAtMs: number
 
   constructor(call: Call, connection: Connection, errand: Errand, context: LiveCallContext) {
@@ -134,6 +137,8 @@ export class LiveCall implements CallSink {
 
   /** Ends the call if it took too long; told now and then. */
   checkTime(nowMs: number): void {
+    if (this.#wasHeard) this.#idleAtMs = nowMs + this.connection.server.timeouts.callMs
+    this.#wasHeard = false
     const isWaiting = this.#asks !== undefined && this.#asks.size > 0
     const isIdle = nowMs >= this.#idleAtMs && !isWaiting
     const isTooLong = nowMs >= this.#totalAtMs && !(isWaiting && this.#isPatient)
@@ -147,14 +152,14 @@ export class LiveCall implements CallSink {
 
   // ── what the server says ──
 
-  progress(params: JsonText): void {
+  progress(progress: Progress): void {
     if (this.#isOver) return
-    this.stillAlive()
+    this.#wasHeard = true
     // The value must increase (utilities/progress); what does not is dropped here, whatever the server does.
-    const progress = numberMember(params, 'progress')
-    if (progress === undefined || progress <= this.#progress) return
-    this.#progress = progress
-    this.call.progress(params)
+    const { value } = progress
+    if (value === undefined || value <= this.#progress) return
+    this.#progress = value
+    this.call.progress(progress)
   }
 
   ended(outcome: Outcome): void {

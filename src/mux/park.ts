@@ -4,6 +4,7 @@ import type { JsonText } from '../kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client } from '../model/links.js'
 import type { LogLevel } from '../model/log-level.js'
 import { type Answer, failed, type Outcome, resulted } from '../model/outcome.js'
+import type { Progress } from '../model/progress.js'
 import { AnswerHistory, askedUnder } from './answer-history.js'
 import { inputRequired } from './input-requests.js'
 import { noAnswer, noInput } from './no-input.js'
@@ -103,10 +104,10 @@ export class Park implements Call, Parkable {
     return true
   }
 
-  progress(params: JsonText): void {
+  progress(progress: Progress): void {
     if (this.#isAttached) {
-      if (this.#upstream.wantsProgress) this.#upstream.progress(params)
-    } else if (this.#state.at === 'parked') this.#notes.progress(params)
+      if (this.#upstream.wantsProgress) this.#upstream.progress(progress)
+    } else if (this.#state.at === 'parked') this.#notes.progress(progress)
   }
 
   tell(method: string, params: JsonText | undefined): void {

@@ -2,6 +2,7 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
+import type { Progress } from '../model/progress.js'
 
 const NOTICES_MAX = 100
 const NOTICES_MAX_BYTES = 1024 * 1024
@@ -16,12 +17,12 @@ interface Notice {
  * 1 MiB of them. The client hears it with its next request (2026-07-28, utilities/progress: nothing after the answer).
  */
 export class ParkedNotes {
-  #progress: JsonText | undefined
+  #progress: Progress | undefined
   #notices: Notice[] = []
   #bytes = 0
 
-  progress(params: JsonText): void {
-    this.#progress = params
+  progress(progress: Progress): void {
+    this.#progress = progress
   }
 
   notice(method: string, params: JsonText | undefined): void {

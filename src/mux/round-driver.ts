@@ -88,8 +88,8 @@ export class RoundDriver implements Undertaking {
     // A link may end a request before it returns it, and the next try may be under way by then.
     const attempt = { isUnderWay: true }
     const sink: CallSink = {
-      progress: text => {
-        if (attempt.isUnderWay && !this.#isOver) this.#sink.progress(text)
+      progress: progress => {
+        if (attempt.isUnderWay && !this.#isOver) this.#sink.progress(progress)
       },
       ended: outcome => {
         if (!attempt.isUnderWay || this.#isOver) return

@@ -3,6 +3,7 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../kernel/json-text.js'
 import type { Ask, CallSink, CancelReason, DownCall, Downlink, Request } from '../model/links.js'
 import { failed, type Outcome, resulted } from '../model/outcome.js'
+import type { Progress } from '../model/progress.js'
 import type { RoundPlan } from './input-rounds.js'
 import type { Undertaking } from './live-call.js'
 import { noInput } from './no-input.js'
@@ -97,8 +98,8 @@ export class TaskDriver implements Undertaking, CallSink {
 
   // ── what the server says ──
 
-  progress(params: JsonText): void {
-    this.#sink.progress(params)
+  progress(progress: Progress): void {
+    this.#sink.progress(progress)
   }
 
   /** How the call of the tool ended. */
@@ -255,7 +256,7 @@ export class TaskDriver implements Undertaking, CallSink {
     // A link may end a request before it returns it.
     const under: { isOver: boolean; down?: DownCall } = { isOver: false }
     const sink: CallSink = {
-      progress: params => this.#sink.progress(params),
+      progress: progress => this.#sink.progress(progress),
       ended: outcome => {
         under.isOver = true
         if (under.down !== undefined) this.#open?.delete(under.down)

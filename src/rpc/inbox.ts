@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
+import { Progress } from '../model/progress.js'
 import { type Classified, classifyWithin, type Malformed } from '../wire/classify.js'
 import type { Message } from '../wire/jsonrpc.js'
 import { answeredIn, looksAnswering } from '../wire/wreck.js'
@@ -119,7 +120,8 @@ export class Inbox {
 
   #progress(params: JsonText | undefined): void {
     if (params === undefined) return
-    this.pending.find(memberOf(params, 'progressToken'))?.progress(params)
+    const progress = new Progress(params)
+    this.pending.find(params, progress.tokenStart, progress.tokenEnd)?.progress(progress)
   }
 }
 

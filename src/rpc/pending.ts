@@ -1,4 +1,5 @@
 import { HashTable } from '../kernel/hash-table.js'
+import { cut } from '../kernel/json-cursor.js'
 import { type JsonText, kindOf, smallInteger, stringOf } from '../kernel/json-text.js'
 import type { CallSink } from '../model/links.js'
 
@@ -34,9 +35,9 @@ export class Pending {
     this.#kept.set(id, sink)
   }
 
-  /** Whom the progress under a token is for: a request that is open, or was kept. */
-  find(token: JsonText | undefined): CallSink | undefined {
-    const id = ownIdOf(token)
+  /** Whom the progress is for under the token that stands from `start` to `end` in a text: a request that is open, or was kept. */
+  find(text: JsonText, start = 0, end = text.length): CallSink | undefined {
+    const id = numberOf(text, start, end) ?? ownIdOf(cut(text, start, end))
     return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
   }
 
@@ -66,10 +67,16 @@ export class Pending {
  * with `Number`, so servers that answer `"7"` to `7` live unnoticed. Nothing looser: `7.0`, `"07"` and `null` are not ours.
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
-  if (text === undefined) return undefined
-  const integer = smallInteger(text)
-  if (integer !== undefined && integer > 0) return integer
+  if (text === undefined || text.length === 0) return undefined
+  const number = numberOf(text)
+  if (number !== undefined) return number
   const string = kindOf(text) === 'string' ? stringOf(text) : undefined
   const digits = string ?? text.toString('latin1')
   return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : string
+}
+
+/** What an id of ours means if it is written as we write it. */
+const numberOf = (text: JsonText, start?: number, end?: number): number | undefined => {
+  const integer = smallInteger(text, start, end)
+  return integer === 0 ? undefined : integer
 }

@@ -1,5 +1,3 @@
-import { JsonCursor } from '../kernel/json-cursor.js'
-import { OPEN_OBJECT } from '../kernel/json-scan.js'
 import { Output } from '../kernel/json-splice.js'
 import {
   at,
@@ -11,6 +9,7 @@ import {
   withMember,
   withoutMember,
 } from '../kernel/json-text.js'
+import type { Progress } from '../model/progress.js'
 import { encodeNotice, isId } from '../wire/jsonrpc.js'
 
 /** Where in a request's `params` the progress token stands (basic/utilities/progress, all revisions). */
@@ -22,24 +21,20 @@ const NOTICE = Buffer.from(`{"jsonrpc":"2.0","method":"${PROGRESS}","params":`)
 const CLOSE = Buffer.from('}')
 
 /**
- * Writes a notification of progress under the token of whoever is told, which takes the place of any other in `params`; on one
- * line without its newline. There may be hundreds of them in a call, so each is written at once.
+ * Writes a notification of progress under the token of whoever is told, which takes the place of any other; on one line without
+ * its newline. There may be hundreds of them in a call, so each is written at once.
  */
-export function encodeProgress(params: JsonText, token: JsonText): Buffer {
+export function encodeProgress({ params, tokenStart, tokenEnd }: Progress, token: JsonText): Buffer {
+  if (tokenEnd === 0) return encodeNotice(PROGRESS, withMember(params, 'progressToken', token))
   const line = oneLine(params)
-  const at = new JsonCursor(line, OPEN_OBJECT)
-  while (at.next()) {
-    if (!at.keyIs('progressToken')) continue
-    const { valueStart, end } = at
-    const out = new Output(NOTICE.length + line.length - (end - valueStart) + token.length + CLOSE.length)
-    out.add(NOTICE, 0, NOTICE.length)
-    out.add(line, 0, valueStart)
-    out.add(token, 0, token.length)
-    out.add(line, end, line.length)
-    out.add(CLOSE, 0, CLOSE.length)
-    return out.bytes
-  }
-  return encodeNotice(PROGRESS, withMember(params, 'progressToken', token))
+  const kept = line.length - (tokenEnd - tokenStart)
+  const out = new Output(NOTICE.length + kept + token.length + CLOSE.length)
+  out.add(NOTICE, 0, NOTICE.length)
+  out.add(line, 0, tokenStart)
+  out.add(token, 0, token.length)
+  out.add(line, tokenEnd, line.length)
+  out.add(CLOSE, 0, CLOSE.length)
+  return out.bytes
 }
 
 /**

@@ -4,6 +4,7 @@ import { Fault } from '../../src/kernel/faults.js'
 import { memberOf, rawText, stringOf, textOf } from '../../src/kernel/json-text.js'
 import type { Call, Client, Reception, Welcome } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
+import { Progress } from '../../src/model/progress.js'
 
 const WELCOME: Welcome = {
   capabilities: { tools: true, prompts: false, resources: undefined, completions: false, logging: false },
@@ -93,10 +94,10 @@ t.test('progress and notices are heard until the call ends', async t => {
   const heard: string[] = []
   const { fake } = reception(call => {
     t.equal(call.wantsProgress, true)
-    call.progress(rawText('{"progress":1}'))
+    call.progress(new Progress(rawText('{"progress":1}')))
     call.tell('notifications/message', undefined)
     call.end(resulted(rawText('{}')))
-    call.progress(rawText('{"progress":2}'))
+    call.progress(new Progress(rawText('{"progress":2}')))
     call.tell('too late', undefined)
     call.end(failed(new Fault('internal', 'too late')))
   })

@@ -15,6 +15,7 @@ import { FakeResponder, httpRequest } from '../support/fake-http.js'
 import { FakeReception, IDENTITY } from '../support/fake-reception.js'
 import { mirrored, modern } from '../support/modern-message.js'
 import { until } from '../support/processes.js'
+import { progressOf } from '../support/progress.js'
 
 const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const hello = {
@@ -231,7 +232,7 @@ t.test('the official client works in the era that it wants, or finds', async t =
         call.end({ kind: 'error', error: rawText('{"code":-32002,"message":"not there"}') })
         return
       default:
-        if (call.wantsProgress) call.progress(textOf({ progressToken: 'x', progress: 0.5 }))
+        if (call.wantsProgress) call.progress(progressOf({ progressToken: 'x', progress: 0.5 }))
         call.end(resulted(textOf({ content: [{ type: 'text', text: nameOf(call) }] })))
     }
   }

@@ -16,6 +16,7 @@ import { FakeResponder, httpRequest, textOfChunk } from '../support/fake-http.js
 import { FakeAsk, FakeReception, IDENTITY } from '../support/fake-reception.js'
 import { modern } from '../support/modern-message.js'
 import { until } from '../support/processes.js'
+import { progressOf } from '../support/progress.js'
 import { recordedLog } from '../support/recorded-channel.js'
 
 const MIB = 1024 * 1024
@@ -431,7 +432,7 @@ async function overSockets(t: Test) {
 t.test('clients of SDK v1 connect, call many tools at once, hear progress and are asked', async t => {
   const { reception, connect } = await overSockets(t)
   reception.onCall = call => {
-    if (call.wantsProgress) call.progress(textOf({ progressToken: 'x', progress: 0.5 }))
+    if (call.wantsProgress) call.progress(progressOf({ progressToken: 'x', progress: 0.5 }))
     const name = JSON.parse(call.params?.toString() ?? '').name as string
     call.end(resulted(textOf({ content: [{ type: 'text', text: `did ${name} ${'é'.repeat(100_000)}` }] })))
   }

@@ -11,6 +11,7 @@ import { silentLogger } from '../../src/kernel/logger.js'
 import type { Ask, Call } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
+import { Progress } from '../../src/model/progress.js'
 import type { Channel } from '../../src/wire/channel.js'
 import { FarEnd, type Heard } from '../support/channel-pair.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -43,7 +44,7 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
     count += 1
     const end = () => call.end(outcome)
     if (fate === 'talk') {
-      call.progress(rawText('{"progress":1,"progressToken":"ours"}'))
+      call.progress(new Progress(rawText('{"progress":1,"progressToken":"ours"}')))
       call.tell('notifications/message', rawText('{"level":"info","data":1}'))
     }
     if (fate === 'ask' && call.client.asking === 'pushed') call.client.ask(new FakeAsk(), call)

@@ -7,6 +7,7 @@ import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { PARK_LIMITS } from '../../src/mux/parked-calls.js'
 import { boundsOf } from '../support/bounds.js'
 import { type LegacyAsk, ModernCall, type Parked, Parking } from '../support/parking.js'
+import { progressOf } from '../support/progress.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }
 const SAMPLE = { role: 'assistant', content: { type: 'text', text: 'a' }, model: 'm' }
@@ -334,7 +335,7 @@ t.test('progress and log lines of the time between wait for a retry that wants t
   const parking = new Parking()
   const one = parking.begin(new ModernCall({ wantsProgress: true }))
   const says = (progress: number): void => {
-    one.park.progress(textOf({ progress }))
+    one.park.progress(progressOf({ progress }))
     one.park.tell('notifications/message', textOf({ data: progress }))
   }
   says(0.2)
@@ -453,7 +454,7 @@ const DEEDS: Readonly<Record<string, (play: Play, one: number, two: number) => v
   result: (play, one) => pick(live(play), one)?.result(),
   progress: (play, one, two) => {
     const call = pick(live(play), one)
-    call?.park.progress(textOf({ progress: two }))
+    call?.park.progress(progressOf({ progress: two }))
     call?.park.tell('notifications/message', textOf({ data: two }))
   },
   cancel: ({ upstream }, one) =>

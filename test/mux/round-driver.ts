@@ -6,6 +6,7 @@ import { failed, resulted } from '../../src/model/outcome.js'
 import { ROUND_LIMITS, RoundDriver, type RoundOptions } from '../../src/mux/round-driver.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { shown } from '../support/parking.js'
+import { progressOf } from '../support/progress.js'
 
 const FORM = {
   method: 'elicitation/create',
@@ -60,7 +61,7 @@ class Scene {
       },
     }
     const sink: CallSink = {
-      progress: params => this.said.push(valueOf(params)),
+      progress: ({ params }) => this.said.push(valueOf(params)),
       ended: outcome => {
         this.said.push('end')
         this.ends.push(shown(outcome))
@@ -307,12 +308,12 @@ t.test('a client that cancels is asked no more, and the server hears of it if it
 t.test('progress of every try reaches the client, and none of a try that is over', async t => {
   const scene = new Scene()
   const [first] = scene.tries
-  first?.sink.progress(textOf({ progress: 1 }))
+  first?.sink.progress(progressOf({ progress: 1 }))
   first?.returns(asking({ f: FORM }))
-  first?.sink.progress(textOf({ progress: 2 }))
+  first?.sink.progress(progressOf({ progress: 2 }))
   first?.returns({})
   scene.answer(0, ACCEPT)
-  scene.last.sink.progress(textOf({ progress: 3 }))
+  scene.last.sink.progress(progressOf({ progress: 3 }))
   t.same(scene.said, [{ progress: 1 }, { progress: 3 }])
   t.same(scene.ends, [])
 })

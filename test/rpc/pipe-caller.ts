@@ -24,7 +24,7 @@ const start = () => {
   const request = (method = 'tools/list') => {
     const id = talk.nextId()
     talk.request(id, method, undefined, {
-      progress: params => heard.push(`progress ${id} ${params.toString()}`),
+      progress: ({ params }) => heard.push(`progress ${id} ${params.toString()}`),
       ended: outcome => heard.push(`ended ${id} ${shown(outcome)}`),
     })
     return id

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json-text.js'
+import { Progress } from '../../src/model/progress.js'
 import { encodeProgress, tokenOf, withToken } from '../../src/rpc/progress-token.js'
 import { encodeNotice } from '../../src/wire/jsonrpc.js'
 import { objects, written } from '../support/json-documents.js'
@@ -20,7 +21,7 @@ t.test('progress is written under the token of whoever is told, and else as the 
     ['{ }', '{"progressToken":"mine" }'],
   ] as const
   for (const [params, expected] of rows) {
-    const frame = encodeProgress(rawText(params), rawText('"mine"')).toString()
+    const frame = encodeProgress(new Progress(rawText(params)), rawText('"mine"')).toString()
     t.equal(frame, `{"jsonrpc":"2.0","method":"notifications/progress","params":${expected}}`)
   }
 })
@@ -32,9 +33,21 @@ t.test('written at once it is what it would be if it was changed first', async t
     const params = readJson(Buffer.from(source))
     const own = hasToken ? withMember(params, 'progressToken', rawText('{"a":1}')) : params
     const changed = withMember(own, 'progressToken', token)
-    return encodeProgress(own, token).equals(encodeNotice('notifications/progress', changed))
+    return encodeProgress(new Progress(own), token).equals(encodeNotice('notifications/progress', changed))
   })
   t.doesNotThrow(() => fc.assert(property))
+})
+
+t.test('how far something is counts if it is a number, and the first that is said', async t => {
+  const rows = [
+    ['{"progressToken":1,"progress":57}', 57],
+    ['{"progress":-0.5e1,"progress":2}', -5],
+    ['{"progress":"1","progress":2}', undefined],
+    ['{"\\u0070rogress":1.0}', 1],
+    ['{"_meta":{"progress":1},"message":"progress"}', undefined],
+    ['{}', undefined],
+  ] as const
+  for (const [params, value] of rows) t.equal(new Progress(rawText(params)).value, value, params)
 })
 
 t.test('a request takes the token of its next hop along, and no other', async t => {

@@ -78,7 +78,7 @@ export const callThrough = (
   const down = link.call(
     { method, params: text, wantsProgress, caller },
     {
-      progress: progress => ends.push(progress.toString()),
+      progress: ({ params: said }) => ends.push(said.toString()),
       ended: outcome => {
         ends.push(shown(outcome))
         if (outcome.kind === 'fault') faults.push(outcome.fault)

@@ -26,12 +26,14 @@ import {
   type ServerCapabilities,
   type ServerFacts,
 } from '../../src/model/peer.js'
+import type { Progress } from '../../src/model/progress.js'
 import type { Revision } from '../../src/model/revision.js'
 import { Router } from '../../src/mux/router.js'
 import { createSealer, type Sealer } from '../../src/mux/sealed-state.js'
 import type { Dial, Greeting } from '../../src/peers/dial.js'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { FakeClock, settled } from './fake-clock.js'
+import { progressOf } from './progress.js'
 
 export const ALL_ABILITIES: ClientCapabilities = {
   roots: { listChanged: true },
@@ -334,7 +336,7 @@ export class FakeRequest implements DownCall {
   }
 
   progress(progress: unknown): void {
-    if (!this.isOver) this.#sink.progress(textOf({ progressToken: 1, progress }))
+    if (!this.isOver) this.#sink.progress(progressOf({ progressToken: 1, progress }))
   }
 }
 
@@ -515,7 +517,7 @@ export class FakeCall implements Call {
     return this.ends.length === 1 ? plain(this.ends[0]) : `ended ${this.ends.length} times`
   }
 
-  progress(params: JsonText): void {
+  progress({ params }: Progress): void {
     if (this.isOver) this.late += 1
     else this.progresses.push((valueOf(params) as { progress: unknown }).progress)
   }

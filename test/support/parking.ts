@@ -4,6 +4,7 @@ import { textOf, valueOf } from '../../src/kernel/json-text.js'
 import type { Ask, Call, CancelReason, Client } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
+import type { Progress } from '../../src/model/progress.js'
 import type { Park } from '../../src/mux/park.js'
 import type { ParkLimits } from '../../src/mux/park-house.js'
 import { PARK_LIMITS, ParkedCalls } from '../../src/mux/parked-calls.js'
@@ -82,7 +83,7 @@ export class ModernCall implements Call {
     this.ends.push(shown(outcome))
   }
 
-  progress(params: Buffer): void {
+  progress({ params }: Progress): void {
     if (!this.isOpen) this.late += 1
     this.progresses.push(JSON.parse(params.toString()))
   }

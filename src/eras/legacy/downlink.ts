@@ -23,6 +23,7 @@ import type {
 } from '../../model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { ServerFacts } from '../../model/peer.js'
+import type { Progress } from '../../model/progress.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { tokenOf, withToken } from '../../rpc/progress-token.js'
@@ -251,8 +252,8 @@ class LegacyCall implements CallSink, DownCall {
     this.#link = link
   }
 
-  progress(params: JsonText): void {
-    if (!this.#over || this.#isTask) this.#sink.progress(params)
+  progress(progress: Progress): void {
+    if (!this.#over || this.#isTask) this.#sink.progress(progress)
   }
 
   ended(outcome: Outcome): void {

@@ -2,6 +2,7 @@ import type { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json-text.js'
 import type { Call, CancelReason, Client } from '../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../model/outcome.js'
+import type { Progress } from '../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { encodeProgress, tokenOf } from '../../rpc/progress-token.js'
@@ -57,9 +58,9 @@ export class InboundCall implements Call {
     return this.#over
   }
 
-  progress(params: JsonText): void {
+  progress(progress: Progress): void {
     if (this.#over || this.#token === undefined) return
-    this.replies.send(encodeProgress(params, this.#token), true)
+    this.replies.send(encodeProgress(progress, this.#token), true)
   }
 
   tell(method: string, params: JsonText | undefined): void {

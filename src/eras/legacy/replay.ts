@@ -21,6 +21,8 @@ export class ReplayTotal {
   readonly #bounds: Bounds
   /** Those that keep anything, the one that was told something last at the end. */
   readonly #replays = new Set<Replay>()
+  /** The last of them. */
+  #newest: Replay | undefined
   #bytes = 0
 
   constructor(bounds: Bounds) {
@@ -33,8 +35,11 @@ export class ReplayTotal {
 
   grew(replay: Replay, bytes: number): void {
     this.#bytes += bytes
-    this.#replays.delete(replay)
-    this.#replays.add(replay)
+    if (replay !== this.#newest) {
+      this.#replays.delete(replay)
+      this.#replays.add(replay)
+      this.#newest = replay
+    }
     while (this.#bytes > this.#bounds.max.replayTotal) {
       const [oldest] = this.#replays
       if (oldest === undefined) break
@@ -45,7 +50,9 @@ export class ReplayTotal {
 
   shrank(replay: Replay, bytes: number, isEmpty: boolean): void {
     this.#bytes -= bytes
-    if (isEmpty) this.#replays.delete(replay)
+    if (!isEmpty) return
+    this.#replays.delete(replay)
+    if (replay === this.#newest) this.#newest = undefined
   }
 
   /** Lets go of everything. */
@@ -109,9 +116,10 @@ export class Replay {
     state.sent += 1
     if (this.#limits.events === 0) return `${stream}.${state.sent}`
     state.kept += 1
-    this.#kept.push({ stream, n: state.sent, frame, atMs: this.#clock.nowMs() })
+    const nowMs = this.#clock.nowMs()
+    this.#kept.push({ stream, n: state.sent, frame, atMs: nowMs })
     this.#bytes += frame.length
-    this.expire()
+    this.#expire(nowMs)
     this.#total?.grew(this, frame.length)
     return `${stream}.${state.sent}`
   }
@@ -160,7 +168,11 @@ export class Replay {
 
   /** Lets go of what is beyond the limits; told now and then, because age passes without any event. */
   expire(): void {
-    const oldestMs = this.#clock.nowMs() - this.#limits.ageMs
+    this.#expire(this.#clock.nowMs())
+  }
+
+  #expire(nowMs: number): void {
+    const oldestMs = nowMs - this.#limits.ageMs
     for (;;) {
       const oldest = this.#kept[this.#first]
       if (oldest === undefined) break

@@ -3,6 +3,7 @@ import { type JsonText, objectText, rawText } from '../../kernel/json-text.js'
 import type { Call, CancelReason } from '../../model/links.js'
 import type { LogLevel } from '../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
+import { Progress } from '../../model/progress.js'
 import { statusOfFull } from '../../rpc/http-refusal.js'
 import { encodeProgress, tokenOf } from '../../rpc/progress-token.js'
 import { encodeNotice } from '../../wire/jsonrpc.js'
@@ -49,9 +50,11 @@ export class InboundCall implements Call {
     this.client.openCalls += 1
   }
 
-  progress(params: JsonText): void {
+  progress(progress: Progress): void {
     if (this.#isOver || this.#token === undefined) return
-    this.#request.replies.send(encodeProgress(projectMeta(params), this.#token), true)
+    const params = projectMeta(progress.params)
+    const known = params === progress.params ? progress : new Progress(params)
+    this.#request.replies.send(encodeProgress(known, this.#token), true)
   }
 
   tell(method: string, params: JsonText | undefined): void {

@@ -12,6 +12,7 @@ import type { Caller, CallSink, CancelReason, DownCall, Request } from '../../mo
 import { isListMethod } from '../../model/listing.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import { NO_CAPABILITIES } from '../../model/peer.js'
+import type { Progress } from '../../model/progress.js'
 import type { Conversation } from '../../rpc/conversation.js'
 import { withToken } from '../../rpc/progress-token.js'
 import { MODERN_CODES } from './errors.js'
@@ -90,8 +91,8 @@ export class OutboundCall implements CallSink, DownCall {
     void talk.notice('notifications/cancelled', textOf(said))
   }
 
-  progress(params: JsonText): void {
-    if (!this.#isOver) this.#sink.progress(params)
+  progress(progress: Progress): void {
+    if (!this.#isOver) this.#sink.progress(progress)
   }
 
   ended(outcome: Outcome): void {

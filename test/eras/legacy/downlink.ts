@@ -5,6 +5,7 @@ import { type JsonText, rawText, textOf } from '../../../src/kernel/json-text.js
 import type { Ask, DownCall } from '../../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
+import type { Progress } from '../../../src/model/progress.js'
 import { FarEnd, type Heard } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { shown } from '../../support/fake-reception.js'
@@ -59,7 +60,10 @@ const connected = async (version = '2025-06-18') => {
     const text = typeof params === 'string' ? rawText(params) : params && textOf(params)
     const down: DownCall = link.call(
       { method, params: text, wantsProgress },
-      { progress: progress => ends.push(progress.toString()), ended: outcome => ends.push(shown(outcome)) },
+      {
+        progress: progress => ends.push(progress.params.toString()),
+        ended: outcome => ends.push(shown(outcome)),
+      },
     )
     return { down, ends }
   }
@@ -300,7 +304,7 @@ t.test('progress of a task comes under the token of its call, until nobody liste
   const { link, server } = await connected('2025-11-25')
   const said: string[] = []
   const sink = {
-    progress: (params: JsonText) => said.push(params.toString()),
+    progress: ({ params }: Progress) => said.push(params.toString()),
     ended: (outcome: Outcome) => said.push(outcome.kind),
   }
   const call = link.call({ method: 'tools/call', params: undefined, wantsProgress: true }, sink)

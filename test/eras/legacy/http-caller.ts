@@ -74,7 +74,7 @@ const connected = async (
     const down = link.call(
       { method, params: undefined, wantsProgress },
       {
-        progress: params => ends.push(params.toString()),
+        progress: ({ params }) => ends.push(params.toString()),
         ended: outcome => {
           ends.push(shown(outcome))
           if (outcome.kind === 'fault') faults.push(outcome.fault)

@@ -13,6 +13,7 @@ import { rpc } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/fake-http.js'
 import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
+import { progressOf } from '../../support/progress.js'
 import { recordedLog } from '../../support/recorded-channel.js'
 
 const BOTH = 'application/json, text/event-stream'
@@ -454,9 +455,9 @@ t.test('lists are JSON; a call that asks for progress is a stream from the start
   t.equal(streamed.headers['content-type'], 'text/event-stream')
   t.equal(streamed.headers['x-accel-buffering'], 'no')
   t.match(streamed.headers['cache-control'], /no-cache/)
-  reception.last.progress(textOf({ progressToken: 9, progress: 1 }))
+  reception.last.progress(progressOf({ progressToken: 9, progress: 1 }))
   reception.last.end(EMPTY)
-  reception.last.progress(textOf({ progressToken: 9, progress: 2 }))
+  reception.last.progress(progressOf({ progressToken: 9, progress: 2 }))
   t.same(streamed.messages, [
     { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 0, progress: 1 } },
     { jsonrpc: '2.0', id: 3, result: {} },
@@ -613,7 +614,7 @@ t.test(
     const other = await open('2025-06-18')
     const elsewhere = other.get()
     const [first, second] = reception.calls
-    first?.progress(textOf({ progress: 1 }))
+    first?.progress(progressOf({ progress: 1 }))
     second?.tell('notifications/message', textOf({ data: 2 }))
     session.client.tell('notifications/tools/list_changed', undefined)
     t.same(
@@ -719,8 +720,8 @@ t.test(
     const [one] = [post(call(1, 'a')), post(call(2, 'b')), get()]
     const [first, second] = reception.calls
     for (let n = 1; n <= 10; n += 1) {
-      first?.progress(textOf({ progress: n }))
-      second?.progress(textOf({ progress: n }))
+      first?.progress(progressOf({ progress: n }))
+      second?.progress(progressOf({ progress: n }))
       client.tell('notifications/resources/updated', textOf({ n }))
       if (n === 3) one.goAway()
     }
@@ -731,7 +732,7 @@ t.test(
       resumed.messages.map(({ params }) => [params?.['progressToken'], params?.['progress']]),
       [4, 5, 6, 7, 8, 9, 10].map(n => ['a', n]),
     )
-    first?.progress(textOf({ progress: 11 }))
+    first?.progress(progressOf({ progress: 11 }))
     first?.end(EMPTY)
     t.same(resumed.messages.at(-1)?.id, 1)
     t.ok(resumed.isEnded)
@@ -758,7 +759,7 @@ t.test('a stream that is over, and was seen to its end, is not begun again', asy
   const { open, reception } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
-  reception.last.progress(textOf({ progress: 1 }))
+  reception.last.progress(progressOf({ progress: 1 }))
   post({ method: 'notifications/cancelled', params: { requestId: 1 } })
   t.ok(stream.isEnded)
   const missed = get({ 'last-event-id': stream.allEvents[0]?.id ?? '' })
@@ -799,7 +800,7 @@ t.test('an early event that had to make room is 400, a later one is served', asy
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.goAway()
-  for (let n = 1; n <= 600; n += 1) reception.last.progress(textOf({ progress: n }))
+  for (let n = 1; n <= 600; n += 1) reception.last.progress(progressOf({ progress: n }))
   t.equal(get({ 'last-event-id': '1.99' }).status, 400)
   t.equal(get({ 'last-event-id': '1.100' }).messages.length, 500)
 })
@@ -809,7 +810,7 @@ t.test('a client that is behind misses progress and log messages, and nothing el
   const { post } = await open()
   const stream = post(call(1, 'a'))
   const say = (progress: number) => {
-    reception.last.progress(textOf({ progress }))
+    reception.last.progress(progressOf({ progress }))
     reception.last.tell('notifications/message', textOf({ level: 'info', data: progress }))
   }
   stream.queuedBytes = 1024 * 1024

@@ -2,6 +2,7 @@ import t from 'tap'
 import { servePipe } from '../../../src/eras/pipe-host.js'
 import { rawText } from '../../../src/kernel/json-text.js'
 import { resulted } from '../../../src/model/outcome.js'
+import { Progress } from '../../../src/model/progress.js'
 import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeReception, IDENTITY } from '../../support/fake-reception.js'
@@ -44,7 +45,7 @@ t.test('a batch of a 2025-03-26 client is answered by one array when all are don
   ])
   const [list, call] = reception.calls
   t.same(reception.notices, ['notifications/roots/list_changed'])
-  call?.progress(rawText('{"progress":1}'))
+  call?.progress(new Progress(rawText('{"progress":1}')))
   t.same(
     client.take().map(message => message.method),
     ['notifications/progress'],
@@ -242,7 +243,7 @@ t.test('an answer comes a moment after what was said about its request', async t
   client.say({ id: 2, method: 'tools/call' })
   const [noisy, quiet] = reception.calls
   quiet?.end(EMPTY)
-  noisy?.progress(rawText('{"progress":1}'))
+  noisy?.progress(new Progress(rawText('{"progress":1}')))
   noisy?.end(EMPTY)
   t.match(client.take(), [{ id: 2 }, { method: 'notifications/progress' }], 'no answer in the same read')
   clock.advance(5)

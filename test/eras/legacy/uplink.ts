@@ -5,11 +5,13 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
+import { Progress } from '../../../src/model/progress.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { classify } from '../../../src/wire/classify.js'
 import { type Heard, rpc } from '../../support/channel-pair.js'
 import { settled } from '../../support/fake-clock.js'
 import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
+import { progressOf } from '../../support/progress.js'
 
 const INFO = { name: 'c', version: '1' }
 const hello = (protocolVersion = '2025-11-25', capabilities: object = {}) => ({
@@ -327,7 +329,7 @@ t.test('a cancelled request gets no answer, and the mux is told once with the re
   t.same(reception.cancels, ['tools/call user'])
   t.equal(heard.filter(line => line === 'nothing').length, 8, 'seven notifications and the request')
   const call = reception.last
-  call.progress(textOf({ progress: 1 }))
+  call.progress(progressOf({ progress: 1 }))
   call.tell('notifications/message', textOf({}))
   call.end(resulted(rawText('{}')))
   t.same(take(), [])
@@ -345,9 +347,9 @@ t.test('progress carries the token of the client with its type, and ends with th
     say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":${token}}}}`)
     const call = reception.last
     t.ok(call.wantsProgress)
-    call.progress(rawText('{"progressToken":77,"progress":0.30000000000000004,"message":"m"}'))
+    call.progress(new Progress(rawText('{"progressToken":77,"progress":0.30000000000000004,"message":"m"}')))
     call.end(resulted(rawText('{}')))
-    call.progress(rawText('{"progressToken":77,"progress":2}'))
+    call.progress(new Progress(rawText('{"progressToken":77,"progress":2}')))
     t.same(take(), [
       `related {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":0.30000000000000004,"message":"m"}}`,
       '{"jsonrpc":"2.0","id":1,"result":{}}',
@@ -361,7 +363,7 @@ t.test('a token of another kind, or none, asks for no progress', async t => {
   for (const params of ['{}', '{"_meta":{}}', ...['1.5', 'null', '{}', 'true'].map(tokenParams)]) {
     say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
     t.notOk(reception.last.wantsProgress, params)
-    reception.last.progress(textOf({ progress: 1 }))
+    reception.last.progress(progressOf({ progress: 1 }))
     reception.last.end(resulted(rawText('{}')))
     t.equal(take().length, 1)
   }

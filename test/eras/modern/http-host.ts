@@ -6,6 +6,7 @@ import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/fake-http.js'
 import { FakeReception, IDENTITY } from '../../support/fake-reception.js'
 import { mirrored, modern } from '../../support/modern-message.js'
+import { progressOf } from '../../support/progress.js'
 import { recordedLog } from '../../support/recorded-channel.js'
 
 const BOTH = 'application/json, text/event-stream'
@@ -57,7 +58,7 @@ t.test('a request is answered under its own id as JSON, without a session', asyn
 t.test('a session id and the id of an event mean nothing, and none is given out', async t => {
   const { reception, ask } = start()
   const answer = ask(call(1, { progressToken: 1 }), { 'mcp-session-id': 'gone', 'last-event-id': '1.1' })
-  reception.last.progress(textOf({ progress: 1 }))
+  reception.last.progress(progressOf({ progress: 1 }))
   reception.last.end(EMPTY)
   t.equal(answer.status, 200)
   t.notOk(Object.keys(answer.headers).some(name => name.toLowerCase() === 'mcp-session-id'))
@@ -163,12 +164,12 @@ t.test('what is said on the way comes before the answer, on the request’s own 
     ask(call(1, { progressToken: 7, [LEVEL]: 'info' })),
   ]
   const [first, second] = reception.calls
-  second?.progress(textOf({ progressToken: 9, progress: 1 }))
-  first?.progress(textOf({ progressToken: 8, progress: 2 }))
+  second?.progress(progressOf({ progressToken: 9, progress: 1 }))
+  first?.progress(progressOf({ progressToken: 8, progress: 2 }))
   first?.end(EMPTY)
   second?.tell('notifications/message', textOf({ level: 'info', data: 1 }))
   second?.end(EMPTY)
-  second?.progress(textOf({ progressToken: 9, progress: 3 }))
+  second?.progress(progressOf({ progressToken: 9, progress: 3 }))
   const heard = (answer: FakeResponder) =>
     answer.messages.map(({ method, params, id }) => [
       method ?? id,
@@ -192,7 +193,7 @@ t.test('a client that takes one form only gets that one', async t => {
   reception.last.end(EMPTY)
   t.equal(events.headers['content-type'], 'text/event-stream')
   const json = ask(call(1, { progressToken: 1 }), { accept: 'application/json' })
-  reception.last.progress(textOf({ progress: 1 }))
+  reception.last.progress(progressOf({ progress: 1 }))
   reception.last.end(EMPTY)
   t.equal(json.headers['content-type'], 'application/json')
   const deaf = ask(modern('L', 'subscriptions/listen'), { accept: 'application/json' })
@@ -207,7 +208,7 @@ t.test('a client that closes the stream, or gives up waiting for JSON, cancels i
     ask(call(1, { progressToken: 1 })),
     ask(modern('L', 'subscriptions/listen')),
   ]
-  reception.calls[1]?.progress(textOf({ progress: 1 }))
+  reception.calls[1]?.progress(progressOf({ progress: 1 }))
   for (const answer of [waiting, streaming, listening]) answer.goAway()
   t.same(reception.cancels, [
     'tools/call the client closed the stream',
@@ -223,7 +224,7 @@ t.test('who does not read is cut off, which cancels the request', async t => {
   const { reception, ask, lines } = start()
   const answer = ask(call(1, { progressToken: 1 }))
   answer.queuedBytes = 4 * 1024 * 1024 + 1
-  reception.last.progress(textOf({ progress: 1 }))
+  reception.last.progress(progressOf({ progress: 1 }))
   t.ok(answer.isDestroyed)
   t.same(reception.cancels, ['tools/call the client closed the stream'])
   t.equal(lines.filter(([level]) => level === 'warn').length, 1)

@@ -8,6 +8,7 @@ import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { ENVELOPE } from '../../support/modern-message.js'
+import { progressOf } from '../../support/progress.js'
 
 const EMPTY = resulted(rawText('{}'))
 const LEVEL = 'io.modelcontextprotocol/logLevel'
@@ -59,7 +60,7 @@ t.test('progress comes under the client’s own token, with its type, if it gave
   for (const token of [0, 7, '', '7']) {
     const { call, said } = start('tools/call', { meta: { progressToken: token } })
     t.ok(call.wantsProgress)
-    call.progress(textOf({ progressToken: 'ours', progress: 0.5, total: 1, message: 'half' }))
+    call.progress(progressOf({ progressToken: 'ours', progress: 0.5, total: 1, message: 'half' }))
     t.same(said.map(parsed), [
       {
         jsonrpc: '2.0',
@@ -70,7 +71,7 @@ t.test('progress comes under the client’s own token, with its type, if it gave
   }
   const { call, said } = start('tools/call')
   t.notOk(call.wantsProgress)
-  call.progress(textOf({ progressToken: 'ours', progress: 1 }))
+  call.progress(progressOf({ progressToken: 'ours', progress: 1 }))
   t.same(said, [])
 })
 
@@ -98,7 +99,7 @@ t.test('what is said on the way has no word of an older revision either', async 
   const { call, said } = start('tools/call', { meta: { progressToken: 1, [LEVEL]: 'debug' } })
   const _meta = { 'io.modelcontextprotocol/related-task': { taskId: 't' } }
   call.tell('notifications/message', textOf({ level: 'error', data: 1, _meta }))
-  call.progress(textOf({ progress: 1, _meta }))
+  call.progress(progressOf({ progress: 1, _meta }))
   t.equal(said.length, 2)
   for (const line of said) t.notMatch(line, 'related-task')
 })
@@ -137,7 +138,7 @@ t.test('a request has one end, and nothing is said after it', async t => {
   t.equal(client.openCalls, 1)
   call.end(resulted(rawText('{"content":[]}')))
   call.end(failed(new Fault('internal', 'again')))
-  call.progress(textOf({ progress: 1 }))
+  call.progress(progressOf({ progress: 1 }))
   call.tell('notifications/message', textOf({ level: 'error', data: 1 }))
   call.cancel('late')
   call.abandon('later', new Fault('internal', 'm'))

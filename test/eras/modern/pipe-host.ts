@@ -7,6 +7,7 @@ import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeReception, IDENTITY } from '../../support/fake-reception.js'
 import { modern } from '../../support/modern-message.js'
+import { progressOf } from '../../support/progress.js'
 
 const EMPTY = resulted(rawText('{}'))
 
@@ -79,7 +80,7 @@ t.test('a channel has room for as many requests as one client may have', async t
 t.test('progress is heard a moment before the answer', async t => {
   const { client, reception, clock } = start()
   client.say(modern(1, 'tools/call', { name: 'x' }, { progressToken: 't' }))
-  reception.last.progress(textOf({ progress: 1 }))
+  reception.last.progress(progressOf({ progress: 1 }))
   reception.last.end(EMPTY)
   t.match(client.take(), [{ method: 'notifications/progress', params: { progressToken: 't' } }])
   clock.advance(5)
