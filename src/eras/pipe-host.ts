@@ -9,6 +9,7 @@ import { PipeWriter } from '../rpc/pipe-writer.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { type Classified, classifyWithin } from '../wire/classify.js'
 import { encodeRefusal, type Message } from '../wire/jsonrpc.js'
+import { isOfSdk } from '../wire/sdk-client.js'
 import { eraOf, type Speaks } from './detect-inbound.js'
 import { LegacyPipeHost } from './legacy/pipe-host.js'
 import { ModernPipeHost } from './modern/pipe-host.js'
@@ -59,11 +60,12 @@ export class PipeHost implements ChannelListener {
   // ── what the channel tells ──
 
   message(bytes: Buffer): void {
-    this.take(classifyWithin(bytes, this.#bounds))
+    this.take(bytes, classifyWithin(bytes, this.#bounds))
   }
 
   /** The same for bytes that somebody else had to read. */
-  take(classified: Classified): void {
+  take(bytes: Buffer, classified: Classified): void {
+    this.#writer.readsLate ||= isOfSdk(bytes)
     const verdict = eraOf(classified, undefined, this.#speaks)
     switch (verdict.is) {
       case 'modern':

@@ -126,7 +126,7 @@ class SseFace {
       })
     } else {
       responder.send(202, { 'content-type': 'text/plain' }, 'Accepted')
-      session.receive(body.length, () => pipe.take(classified))
+      session.receive(body.length, () => pipe.take(body, classified))
     }
   }
 

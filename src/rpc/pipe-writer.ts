@@ -5,11 +5,10 @@ import type { Channel } from '../wire/channel.js'
 import { type OutgoingFrame, whole } from '../wire/framed.js'
 import type { Outlet, ReplyStream } from './host.js'
 
-/**
- * An answer does not follow on the heels of what was said about its request: SDK clients handle notifications a moment later
- * than answers, and drop the progress of a request whose answer was in the same read.
- */
+/** So long a client needs to read what was said to it, for each notification more, and at most. */
 const SETTLE_MS = 5
+const SETTLE_EACH_MS = 0.2
+const SETTLE_MOST_MS = 100
 
 /** An answer that waits, and what follows it. */
 interface Due {
@@ -20,14 +19,19 @@ interface Due {
 /** What we say to the one client of a channel, on whatever request: there is only one way. */
 export class PipeWriter implements ReplyStream, Outlet {
   readonly canAsk = true
+  /**
+   * Whether the client handles notifications a moment later than answers, and drops the progress of a request whose answer was in
+   * the same read. To such a client an answer is said when it has probably read all that was said before.
+   */
+  readsLate = false
   readonly #channel: Channel
   readonly #clock: Clock
   readonly #cutOff: () => void
   readonly #bounds: Bounds
   readonly #due = new Set<Due>()
   #asks = 0
-  /** When something was last said about a request under way. */
-  #saidAtMs = Number.NEGATIVE_INFINITY
+  /** When the client has probably read what was said about requests under way. */
+  #settledAtMs = Number.NEGATIVE_INFINITY
 
   /** `cutOff` is called when the client is too far behind. */
   constructor(channel: Channel, clock: Clock, cutOff: () => void, bounds: Bounds) {
@@ -39,7 +43,11 @@ export class PipeWriter implements ReplyStream, Outlet {
 
   send(frame: Buffer, mayDrop = false): void {
     if (mayDrop && this.#isBehind()) return
-    this.#saidAtMs = this.#clock.nowMs()
+    if (this.readsLate) {
+      const nowMs = this.#clock.nowMs()
+      const readMs = Math.max(this.#settledAtMs + SETTLE_EACH_MS, nowMs + SETTLE_MS)
+      this.#settledAtMs = Math.min(readMs, nowMs + SETTLE_MOST_MS)
+    }
     this.tell(frame)
   }
 
@@ -50,11 +58,12 @@ export class PipeWriter implements ReplyStream, Outlet {
   ): void {
     const frames = [frame && whole(frame), behind].filter(one => one !== undefined)
     if (frames.length === 0) return
-    if (this.#clock.nowMs() - this.#saidAtMs >= SETTLE_MS) {
+    const waitMs = this.readsLate ? this.#settledAtMs - this.#clock.nowMs() : 0
+    if (waitMs <= 0) {
       for (const one of frames) this.tell(one)
       return
     }
-    const timer = this.#clock.after(SETTLE_MS, () => this.#flush(due))
+    const timer = this.#clock.after(waitMs, () => this.#flush(due))
     const due: Due = { frames, timer }
     this.#due.add(due)
   }

@@ -17,8 +17,12 @@ const start = () => {
   return { client, clock, writer, say, cuts: () => cuts }
 }
 
-t.test('an answer goes out at once, unless something was just said', async t => {
+t.test('an answer goes out at once, unless something was just said to a client that reads late', async t => {
   const { client, clock, writer, say } = start()
+  writer.send(say('progress'))
+  writer.end(say('zero'))
+  t.same(client.lines.splice(0), ['"progress"', '"zero"'])
+  writer.readsLate = true
   writer.end(say('one'))
   t.same(client.lines.splice(0), ['"one"'])
   writer.send(say('progress'))
@@ -30,6 +34,25 @@ t.test('an answer goes out at once, unless something was just said', async t => 
   t.equal(clock.pending, 0)
 })
 
+t.test('the more was said, the longer an answer waits, but not for ever', async t => {
+  const { client, clock, writer, say } = start()
+  writer.readsLate = true
+  for (const [notices, waitMs] of [
+    [1, 5],
+    [100, 24.8],
+    [5000, 100],
+  ] as const) {
+    for (let n = 0; n < notices; n++) writer.send(say('progress'))
+    writer.end(say('answer'))
+    client.lines.splice(0)
+    clock.advance(waitMs - 0.1)
+    t.same(client.lines, [])
+    clock.advance(0.1)
+    t.same(client.lines, ['"answer"'])
+    clock.advance(100)
+  }
+})
+
 t.test('without an answer nothing goes out', async t => {
   const { client, clock, writer } = start()
   writer.end(undefined)
@@ -39,6 +62,7 @@ t.test('without an answer nothing goes out', async t => {
 
 t.test('what still waits goes out, in order, when there is no more time', async t => {
   const { client, clock, writer, say } = start()
+  writer.readsLate = true
   writer.send(say('progress'))
   writer.end(say('one'))
   writer.end(say('two'))

@@ -237,9 +237,9 @@ t.test('closing answers what is under way before the channel goes', async t => {
   t.same(reception.cancels, ['tools/call shutting down'])
 })
 
-t.test('an answer comes a moment after what was said about its request', async t => {
+t.test('to a client of an SDK an answer comes a moment after what was said about its request', async t => {
   const { client, reception, clock } = await start('2025-11-25')
-  client.say({ id: 1, method: 'tools/call', params: { _meta: { progressToken: 't' } } })
+  client.say('{"method":"tools/call","params":{"_meta":{"progressToken":1}},"jsonrpc":"2.0","id":1}')
   client.say({ id: 2, method: 'tools/call' })
   const [noisy, quiet] = reception.calls
   quiet?.end(EMPTY)
@@ -248,4 +248,12 @@ t.test('an answer comes a moment after what was said about its request', async t
   t.match(client.take(), [{ id: 2 }, { method: 'notifications/progress' }], 'no answer in the same read')
   clock.advance(5)
   t.match(client.take(), [{ id: 1, result: {} }])
+})
+
+t.test('any other client has its answer at once', async t => {
+  const { client, reception } = await start('2025-11-25')
+  client.say({ id: 1, method: 'tools/call', params: { _meta: { progressToken: 1 } } })
+  reception.last.progress(new Progress(rawText('{"progress":1}')))
+  reception.last.end(EMPTY)
+  t.match(client.take(), [{ method: 'notifications/progress' }, { id: 1, result: {} }])
 })

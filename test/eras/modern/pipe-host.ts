@@ -77,9 +77,10 @@ t.test('a channel has room for as many requests as one client may have', async t
   ])
 })
 
-t.test('progress is heard a moment before the answer', async t => {
+t.test('a client of an SDK hears progress a moment before the answer', async t => {
   const { client, reception, clock } = start()
-  client.say(modern(1, 'tools/call', { name: 'x' }, { progressToken: 't' }))
+  const { id, method, params } = modern(1, 'tools/call', { name: 'x' }, { progressToken: 't' })
+  client.say(JSON.stringify({ method, params, jsonrpc: '2.0', id }))
   reception.last.progress(progressOf({ progress: 1 }))
   reception.last.end(EMPTY)
   t.match(client.take(), [{ method: 'notifications/progress', params: { progressToken: 't' } }])
