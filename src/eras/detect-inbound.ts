@@ -91,7 +91,8 @@ interface Around {
 }
 
 const eraOfMessage = (message: Message, around: Around): InboundVerdict => {
-  const envelope = 'params' in message ? envelopeOf(message.params) : undefined
+  const isBare = message.kind === 'request' && message.named !== undefined
+  const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
   if (envelope !== undefined && repeatedKey(envelope, ENVELOPE_KEYS) !== undefined) {
     return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
   }

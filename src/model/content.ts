@@ -14,11 +14,20 @@ import {
 const SHOWN_BYTES = 64 * 1024
 const ELLIPSIS = '…'
 
+/** Such texts as most programs write them. A result is JSON already, so nothing but an escape can begin with a backslash. */
+const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
+const USUAL = new RegExp(String.raw`^\{"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?\}$`)
+/** Longer ones are walked over. */
+const USUAL_BYTES = 1024
+
 /**
  * Whether the result of a tool is nothing but texts, as most are: no revision reads another thing in it, no URI stands in it,
  * and there is nothing to repair, to rename or to adapt. One short walk in place of several that look for all that could be.
  */
-export const isPlain = (result: JsonText): boolean => {
+export const isPlain = (result: JsonText): boolean =>
+  (result.length <= USUAL_BYTES && USUAL.test(result.toString('latin1'))) || holdsOnlyTexts(result)
+
+const holdsOnlyTexts = (result: JsonText): boolean => {
   const at = new JsonCursor(result, OPEN_OBJECT)
   let hasContent = false
   while (at.next()) {

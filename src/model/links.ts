@@ -48,6 +48,8 @@ export interface Call {
   readonly method: string
   /** As the client sent them; its progress token is still inside. */
   readonly params: JsonText | undefined
+  /** The `name` in `params`, where nothing but that and `arguments` is known to stand there: no token, nor anything else of this hop. */
+  readonly named?: string | undefined
   readonly wantsProgress: boolean
   /** How severe log messages about this call must be, where each request says so; undefined: the client wants none, or said it otherwise. */
   readonly logLevel: LogLevel | undefined
@@ -110,6 +112,8 @@ export interface Caller {
 export interface Request {
   readonly method: string
   readonly params: JsonText | undefined
+  /** Whether it is known that nothing stands in `params` that a server of another revision, or on another hop, must not see. */
+  readonly isBare?: boolean | undefined
   /** Whether progress is wanted; the downlink mints the token and removes any other. */
   readonly wantsProgress: boolean
   /** Undefined for requests of our own: nobody can be asked. */

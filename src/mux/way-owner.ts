@@ -198,12 +198,13 @@ export class WayToOwner {
   }
 
   #requestFor(errand: Errand, link: Downlink): Request {
-    const { method, client, wantsProgress, logLevel } = errand.request
+    const { method, client, named, wantsProgress, logLevel } = errand.request
     const { levels } = this.#context
     const isPushed = link.asking === 'pushed'
     return {
       method,
       params: renamed(errand, isPushed),
+      isBare: named !== undefined,
       wantsProgress,
       followsTasks: mayBecomeTask(method, link),
       taskTtlMs: isPushed && this.#needsTask(errand, link) ? TASK_TTL_MS : undefined,
@@ -236,6 +237,7 @@ const refPath = (call: Call): readonly string[] =>
 
 /** A text that a request must have; throws a Fault `invalid-params` without it. */
 const textAt = (call: Call, path: readonly string[]): string => {
+  if (call.named !== undefined && path[0] === 'name') return call.named
   const text = call.params && textOfName(call.params, path)
   if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
   return text

@@ -13,6 +13,7 @@ import {
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import { Frame } from './frame.js'
 import type { Message } from './jsonrpc.js'
+import { usualMessage } from './usual-message.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =
@@ -45,10 +46,15 @@ type MessageLimits = Pick<Limits, 'depth' | 'batch'>
  * twice makes a message malformed: the proxy and the server behind it could each believe another one.
  */
 export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS): Classified {
+  const usual = usualMessage(bytes, limits.depth)
+  return usual === undefined ? classifyUnusual(bytes, limits) : { is: 'message', message: usual }
+}
+
+function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
   try {
     const start = startOf(bytes)
     if (bytes[start] !== OPEN_OBJECT) return classifyOther(readJson(bytes, limits.depth), limits)
-    // Most messages by far: taken apart in the same pass that checks them.
+    // Most of them by far: taken apart in the same pass that checks them.
     const frame = new Frame(bytes, start, limits.depth)
     checkEnd(bytes, frame.end)
     return classifyFrame(frame)

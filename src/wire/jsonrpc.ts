@@ -8,6 +8,8 @@ export type Message =
       readonly id: JsonText
       readonly method: string
       readonly params: JsonText | undefined
+      /** The `name` in its params, where nothing but that and `arguments` is known to stand there: no `_meta`, and nothing new. */
+      readonly named?: string | undefined
     }
   | { readonly kind: 'notice'; readonly method: string; readonly params: JsonText | undefined }
   | { readonly kind: 'reply'; readonly id: JsonText; readonly result: JsonText }

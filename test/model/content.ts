@@ -53,6 +53,8 @@ t.test('a result that has content keeps it by reference', async t => {
 
 const PLAIN = [
   '{"content":[]}',
+  '{"content":[{"type":"text","text":"a\\\\"},{"type":"text","text":"\\"}]}\\\\\\"é"}],"isError":true}',
+  `{"content":[{"type":"text","text":"${'x'.repeat(2000)}"}]}`,
   '{"content":[{"type":"text","text":"a"}]}',
   '{ "isError" : true , "content" : [ { "text" : "a \\" ] } uri \\u0075ri" , "type" : "text" } , {"type":"text","text":""} ] }',
   '{"\\u0063ontent":[{"type":"text","text":"\\"structuredContent\\":1"}],"isError":false}',

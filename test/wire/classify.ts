@@ -29,6 +29,10 @@ t.test('well-formed messages are taken apart', async t => {
       '{"params":{"name":"x"},"method":"tools/call","id":"1","jsonrpc":"2.0"}',
       { kind: 'request', id: '"1"', method: 'tools/call', params: '{"name":"x"}' },
     ],
+    [
+      '{"method":"tools/call","params":{"name":"x"},"jsonrpc":"2.0","id":1}',
+      { kind: 'request', id: '1', method: 'tools/call', params: '{"name":"x"}', named: 'x' },
+    ],
     ['{"jsonrpc":"2.0","id":0,"method":"m"}', { kind: 'request', id: '0', method: 'm' }],
     ['{"jsonrpc":"2.0","id":"","method":""}', { kind: 'request', id: '""', method: '' }],
     ['{"jsonrpc":"2.0","id":-7,"method":"m"}', { kind: 'request', id: '-7', method: 'm' }],

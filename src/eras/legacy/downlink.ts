@@ -89,12 +89,15 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     const talk = this.#conversation
     const id = talk.nextId()
     const call = new LegacyCall(id, request.method, sink, this)
-    const params = withToken(
-      withTask(projectRequest(this.#revision, request.method, request.params), request.taskTtlMs),
-      request.wantsProgress ? textOf(id) : undefined,
-    )
-    talk.request(id, request.method, params, call)
+    talk.request(id, request.method, this.#paramsOf(request, id), call)
     return call
+  }
+
+  /** What of a request's params this server knows, with our token in place of any other. */
+  #paramsOf({ method, params, isBare, wantsProgress, taskTtlMs }: Request, id: number): JsonText | undefined {
+    if (isBare === true && !wantsProgress) return withTask(params, taskTtlMs)
+    const known = projectRequest(this.#revision, method, params)
+    return withToken(withTask(known, taskTtlMs), wantsProgress ? textOf(id) : undefined)
   }
 
   tell(method: string, params: JsonText | undefined): void {

@@ -178,5 +178,5 @@ const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession
   if (!TALKATIVE.has(message.method) || !takes.events) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities
   const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return isInteractive || tokenOf(message.params) !== undefined
+  return isInteractive || (message.named === undefined && tokenOf(message.params) !== undefined)
 }

@@ -7,7 +7,7 @@ import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { encodeProgress, tokenOf } from '../../rpc/progress-token.js'
 import type { OutgoingFrame } from '../../wire/framed.js'
-import { encodeNotice, encodeRefusal, frameReply } from '../../wire/jsonrpc.js'
+import { encodeNotice, encodeRefusal, frameReply, type Message } from '../../wire/jsonrpc.js'
 import { encodeFault, projectError } from './errors.js'
 import { projectOnce } from './project-once.js'
 
@@ -22,6 +22,7 @@ export class InboundCall implements Call {
   readonly client: Client
   readonly method: string
   readonly params: JsonText | undefined
+  readonly named: string | undefined
   readonly wantsProgress: boolean
   /** A session sets its level once for all requests. */
   readonly logLevel = undefined
@@ -34,22 +35,18 @@ export class InboundCall implements Call {
   readonly #session: Session
   #over = false
 
-  constructor(from: {
-    id: JsonText
-    key: string
-    method: string
-    params: JsonText | undefined
-    replies: ReplyStream
-    uplink: Session
-  }) {
-    this.client = from.uplink
-    this.method = from.method
-    this.params = from.params
-    this.replies = from.replies
-    this.#id = from.id
-    this.#key = from.key
-    this.#token = tokenOf(from.params)
-    this.#session = from.uplink
+  /** Under `key` its session knows it. */
+  constructor(request: Message & { kind: 'request' }, key: string, replies: ReplyStream, session: Session) {
+    const { id, method, params, named } = request
+    this.client = session
+    this.method = method
+    this.params = params
+    this.named = named
+    this.replies = replies
+    this.#id = id
+    this.#key = key
+    this.#token = named === undefined ? tokenOf(params) : undefined
+    this.#session = session
     this.wantsProgress = this.#token !== undefined
   }
 

@@ -135,7 +135,7 @@ export class LegacyUplink implements Client {
   // ── requests ──
 
   #request(message: Message & { kind: 'request' }, replies: ReplyStream): void {
-    const { id, method, params } = message
+    const { id, method } = message
     if (method === 'ping') {
       replies.end(encodeReply(id, EMPTY))
     } else if (method === 'initialize') {
@@ -143,11 +143,12 @@ export class LegacyUplink implements Client {
     } else if (this.#at !== 'open') {
       refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
     } else {
-      this.#call(id, method, params, replies)
+      this.#call(message, replies)
     }
   }
 
-  #call(id: JsonText, method: string, params: JsonText | undefined, replies: ReplyStream): void {
+  #call(message: Message & { kind: 'request' }, replies: ReplyStream): void {
+    const { id } = message
     const key = idKey(id)
     if (this.#calls.has(key)) {
       replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
@@ -159,7 +160,7 @@ export class LegacyUplink implements Client {
       replies.end(encodeRefusal(id, encodeFault(why)), { why })
       return
     }
-    const call = new InboundCall({ id, key, method, params, replies, uplink: this })
+    const call = new InboundCall(message, key, replies, this)
     this.#calls.set(key, call)
     this.#options.reception.call(call)
   }

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { classify } from '../../src/wire/classify.js'
+import type { Message } from '../../src/wire/jsonrpc.js'
+import { usualMessage } from '../../src/wire/usual-message.js'
+import { holds } from '../support/fuzz.js'
+import { values } from '../support/json-documents.js'
+
+const DEPTH = 512
+
+/** The texts of a message, by its members. */
+const shown = (message: Message | undefined) =>
+  message &&
+  Object.fromEntries(
+    Object.entries(message).map(([key, value]) => [key, Buffer.isBuffer(value) ? value.toString() : value]),
+  )
+const usual = (text: string) => shown(usualMessage(Buffer.from(text), DEPTH))
+
+/** What a closer look finds out about the same message: nothing is usual that begins with a space. */
+const looked = (text: string) => {
+  const classified = classify(Buffer.from(` ${text}`))
+  return classified.is === 'message' ? shown(classified.message) : undefined
+}
+
+const call = { kind: 'request', id: '7', method: 'tools/call', named: 'a' }
+
+t.test('short messages are recognized in both orders, and taken apart like all others', async t => {
+  const rows: [text: string, message: object][] = [
+    [
+      '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"name":[{}],"name":"ü"}}}',
+      { ...call, params: '{"name":"a","arguments":{"name":[{}],"name":"ü"}}' },
+    ],
+    [
+      '{"method":"tools/call","params":{"name":"a","arguments":{"\\u0061": "\\n\\"}"}},"jsonrpc":"2.0","id":7}',
+      { ...call, params: '{"name":"a","arguments":{"\\u0061": "\\n\\"}"}}' },
+    ],
+    [
+      '{"method":"prompts/get","params":{"name":""},"jsonrpc":"2.0","id":"x-1"}',
+      { ...call, id: '"x-1"', method: 'prompts/get', params: '{"name":""}', named: '' },
+    ],
+    ['{"jsonrpc":"2.0","id":0,"result":{}}', { kind: 'reply', id: '0', result: '{}' }],
+    [
+      '{"result":{"a":"},\\"jsonrpc\\":\\"2.0\\",\\"id\\":8}"},"jsonrpc":"2.0","id":7}',
+      { kind: 'reply', id: '7', result: '{"a":"},\\"jsonrpc\\":\\"2.0\\",\\"id\\":8}"}' },
+    ],
+  ]
+  for (const [text, message] of rows) {
+    t.strictSame(usual(text), message, text)
+    const { named: _, ...rest } = { named: '', ...message }
+    t.strictSame(looked(text), rest, text)
+  }
+})
+
+t.test('what is not said in the usual way, or is not right, gets a closer look', async t => {
+  const requests = [
+    '{"name":"a","arguments":{},"_meta":{}}',
+    '{"name":"a","_meta":{"progressToken":1}}',
+    '{"name":"a","arguments":{},"name":"b"}',
+    '{"name":"a","n\\u0061me":"b"}',
+    '{"name":"a","arguments":{},"arguments":{}}',
+    '{"name":"a","arguments":{"x":1},"task":{}}',
+    '{"name":"a","arguments":{"x":}}',
+    '{"name":"a","arguments":{"x":"\u0001"}}',
+    '{"name":"a","arguments":[]}',
+    '{"name":"a\\u0062"}',
+    '{"name":"é"}',
+    '{"name":1}',
+    '{"name":"a"} ',
+    '{"uri":"a"}',
+    '{}',
+    '[]',
+  ].flatMap(params => [
+    `{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`,
+    `{"method":"m","params":${params},"jsonrpc":"2.0","id":7}`,
+  ])
+  const others = [
+    '',
+    '{}',
+    '[{"jsonrpc":"2.0","id":7,"result":{}}]',
+    '\ufeff{"jsonrpc":"2.0","id":7,"result":{}}',
+    '{"jsonrpc":"2.0","id":7,"result":{}}\n',
+    '{"jsonrpc":"2.0","id":7,"result":{},"result":{}}',
+    '{"jsonrpc":"2.0","id":7,"result":{},"error":{}}',
+    '{"result":{},"error":{},"jsonrpc":"2.0","id":7}',
+    '{"result":{},"jsonrpc":"2.0","id":7,"jsonrpc":"2.0","id":7}',
+    '{"jsonrpc":"2.0","id":7,"result":1}',
+    '{"jsonrpc":"2.0","id":07,"result":{}}',
+    '{"jsonrpc":"2.0","id":7.0,"result":{}}',
+    '{"jsonrpc":"2.0","id":1234567890123456,"result":{}}',
+    '{"jsonrpc":"2.0","id":null,"result":{}}',
+    '{"jsonrpc":"2.0","id":"é","result":{}}',
+    '{"jsonrpc":"1.0","id":7,"result":{}}',
+    '{"jsonrpc":"2.0","id":7,"method":"m"}',
+    '{"jsonrpc":"2.0","method":"m","params":{"name":"a"}}',
+  ]
+  for (const text of [...requests, ...others]) t.equal(usual(text), undefined, text)
+})
+
+t.test('nothing is usual that may be too long, nested too deep, or no UTF-8', async t => {
+  const answer = (result: string) => `{"jsonrpc":"2.0","id":7,"result":{"a":${result}}}`
+  t.ok(usual(answer(`"${'x'.repeat(900)}"`)))
+  t.equal(usual(answer(`"${'x'.repeat(1000)}"`)), undefined)
+  const nested = Buffer.from(answer('[]'))
+  t.ok(usualMessage(nested, nested.length / 2))
+  t.equal(usualMessage(nested, nested.length / 2 - 1), undefined)
+  const bytes = Buffer.from(answer('"?"'))
+  bytes[bytes.indexOf('?')] = 0xff
+  t.equal(usualMessage(bytes, DEPTH), undefined)
+})
+
+const texts = fc.oneof(
+  fc.constantFrom('a', '', 'é', '\\u0061', '\\"', '"', '\\', 'a","arguments":{},"name":"b'),
+)
+const ids = fc.oneof(fc.constantFrom('7', '"a"', '007', '"\\u0061"', '-1', 'null', '1,"id":2'))
+const params = fc
+  .tuple(
+    texts,
+    values,
+    fc.constantFrom('', '', '', ' ', ',"task":{}', ',"name":"b"', ',"_meta":{"progressToken":1}'),
+  )
+  .map(([name, value, more]) => `{"name":"${name}","arguments":{"x":${value}}${more}}`)
+const said = fc.oneof(
+  params.map(text => `"method":"tools/call","params":${text}`),
+  values.map(value => `"result":${value}`),
+  values.map(value => `"result":{"x":${value}}`),
+)
+const written = fc
+  .tuple(said, ids, fc.boolean())
+  .map(([text, id, isFirst]) =>
+    isFirst ? `{"jsonrpc":"2.0","id":${id},${text}}` : `{${text},"jsonrpc":"2.0","id":${id}}`,
+  )
+
+void holds(
+  t,
+  'a closer look at a usual message finds the same, also where it is not quite usual',
+  fc.property(written, fc.nat(), fc.string({ maxLength: 2 }), fc.boolean(), (text, at, more, isWhole) => {
+    const from = at % text.length
+    const cut = isWhole ? text : text.slice(0, from) + more + text.slice(from + 1)
+    const found = usual(cut)
+    if (found === undefined) return
+    const { named, ...message } = found
+    assert.deepEqual(looked(cut), message)
+    if (named === undefined) return
+    const given = JSON.parse(String(message['params']))
+    assert.deepEqual(
+      Object.keys(given).filter(key => key !== 'arguments'),
+      ['name'],
+    )
+    assert.equal(given.name, named)
+  }),
+)
