@@ -11,6 +11,7 @@ import {
   scanValue,
   skipSpace,
 } from './json-scan.js'
+import type { Words } from './words.js'
 
 /**
  * Walks over the members of an object that nobody has checked yet, and checks it meanwhile: one pass over its bytes, where
@@ -89,6 +90,11 @@ export class JsonWalk {
   /** The value that was passed. */
   get value(): JsonText {
     return cut(trust(this.#bytes), this.#valueStart, this.#end)
+  }
+
+  /** What the value that was passed means if it is a string. */
+  word(words: Words): string | undefined {
+    return words.at(this.#bytes, this.#valueStart, this.#end)
   }
 
   /** Whether the value that was passed is written like this, in ASCII. */

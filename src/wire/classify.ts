@@ -1,15 +1,7 @@
 import type { Bounds } from '../kernel/bounds.js'
 import { JsonCursor } from '../kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
-import {
-  checkEnd,
-  type JsonText,
-  kindOf,
-  readJson,
-  startOf,
-  stringOf,
-  TooDeepError,
-} from '../kernel/json-text.js'
+import { checkEnd, type JsonText, kindOf, readJson, startOf, TooDeepError } from '../kernel/json-text.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import { Frame } from './frame.js'
 import type { Message } from './jsonrpc.js'
@@ -98,7 +90,7 @@ function classifyArray(text: JsonText, { batch, depth }: MessageLimits): Classif
 function classifyFrame(frame: Frame): Classified {
   const message = messageOf(frame)
   if (typeof message !== 'string') return { is: 'message', message }
-  const asks = frame.method !== undefined
+  const asks = frame.hasMethod
   const answers = !asks && (frame.result !== undefined || frame.error !== undefined)
   return { ...invalid(message), id: frame.id, asks, answers }
 }
@@ -118,12 +110,11 @@ const noObject = (): Malformed => invalid('A message must be a JSON object')
 function messageOf(frame: Frame): Message | string {
   if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`
   if (!frame.isVersion2) return 'The member jsonrpc must be "2.0"'
-  return frame.method === undefined ? answerOf(frame) : askOf(frame)
+  return frame.hasMethod ? askOf(frame) : answerOf(frame)
 }
 
 function askOf(frame: Frame): Message | string {
-  const { params, rawId, id } = frame
-  const method = stringOf(frame.method)
+  const { method, params, rawId, id } = frame
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined) return 'The member id must be a string or an integer'
   // This protocol knows only named params, in all revisions.

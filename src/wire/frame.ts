@@ -1,5 +1,6 @@
 import { type JsonText, stringOf } from '../kernel/json-text.js'
 import { JsonWalk } from '../kernel/json-walk.js'
+import { Words } from '../kernel/words.js'
 import { isId } from './jsonrpc.js'
 
 /** The members that we read; the others of a message are dropped. */
@@ -8,6 +9,8 @@ const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as con
 const ROUTED = ['_meta', 'name', 'progressToken', 'uri', 'cursor', 'requestId'] as const
 /** The first of them as a bit. */
 const META = 1
+/** Few methods are named again and again. */
+const METHODS = new Words()
 
 /** Which of `keys` a walk is at, by its place; -1 if none. */
 function which(keys: readonly string[], at: JsonWalk): number {
@@ -20,7 +23,9 @@ export class Frame {
   isVersion2 = false
   /** As it came, whatever it is. */
   rawId: JsonText | undefined
-  method: JsonText | undefined
+  hasMethod = false
+  /** Undefined if there is none, or one that is no string. */
+  method: string | undefined
   params: JsonText | undefined
   result: JsonText | undefined
   error: JsonText | undefined
@@ -66,8 +71,9 @@ export class Frame {
         this.rawId ??= at.value
         return !this.#isIdRepeated
       case 'method':
-        if (this.method !== undefined) return false
-        this.method = at.value
+        if (this.hasMethod) return false
+        this.hasMethod = true
+        this.method = at.word(METHODS)
         return true
       case 'params':
         if (this.params !== undefined) return false
