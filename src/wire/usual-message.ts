@@ -16,7 +16,9 @@ const SAID = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result"
 const ID_FIRST = new RegExp(String.raw`^\{${ID},${SAID}\}$`, 's')
 const ID_LAST = new RegExp(String.raw`^\{${SAID},${ID}\}$`, 's')
 
+const LETTER_I = 0x69
 const LETTER_J = 0x6a
+const LETTER_N = 0x6e
 const ID_AT = '{"jsonrpc":"2.0","id":'.length
 const METHOD_AT = '{"method":"'.length
 const PARAMS_BEHIND = '","params":'.length
@@ -27,10 +29,13 @@ const RESULT_AT = '{"result":'.length
  * is as fast in the first call of a process as in any later one: a scanner of ours takes ten times longer in the first thousand.
  */
 export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
+  const isIdFirst = bytes[2] === LETTER_J
+  // Notifications, of which there may be many in a call, have no id.
+  if (isIdFirst ? bytes[ID_AT - 4] !== LETTER_I : bytes[METHOD_AT] === LETTER_N) return undefined
   // So few bytes are never nested too deep: each level takes two.
   if (bytes.length > SHORT_BYTES || bytes.length > 2 * maxDepth || !isUtf8(bytes)) return undefined
   const text = bytes.toString('latin1')
-  return bytes[2] === LETTER_J ? idFirst(bytes, text) : idLast(bytes, text)
+  return isIdFirst ? idFirst(bytes, text) : idLast(bytes, text)
 }
 
 function idFirst(bytes: Buffer, text: string): Message | undefined {
