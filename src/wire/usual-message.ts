@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, trust } from '../kernel/json-cursor.js'
 import type { Message } from './jsonrpc.js'
+import { usualProgress } from './usual-progress.js'
 
 // Nearly all programs write a request, and the answer to it, in one of two orders and without white space: with version and id in front,
 // or behind, like the SDKs for TypeScript and Python. These patterns are made of fixed words and of what is valid in itself, so that no
@@ -29,13 +30,15 @@ const RESULT_AT = '{"result":'.length
  * is as fast in the first call of a process as in any later one: a scanner of ours takes ten times longer in the first thousand.
  */
 export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
-  const isIdFirst = bytes[2] === LETTER_J
-  // Notifications, of which there may be many in a call, have no id.
-  if (isIdFirst ? bytes[ID_AT - 4] !== LETTER_I : bytes[METHOD_AT] === LETTER_N) return undefined
   // So few bytes are never nested too deep: each level takes two.
   if (bytes.length > SHORT_BYTES || bytes.length > 2 * maxDepth || !isUtf8(bytes)) return undefined
   const text = bytes.toString('latin1')
-  return isIdFirst ? idFirst(bytes, text) : idLast(bytes, text)
+  const isVersionFirst = bytes[2] === LETTER_J
+  // Notifications have no id, and the names of their methods alone begin with this letter.
+  if (isVersionFirst ? bytes[ID_AT - 4] !== LETTER_I : bytes[METHOD_AT] === LETTER_N) {
+    return usualProgress(bytes, text, isVersionFirst)
+  }
+  return isVersionFirst ? idFirst(bytes, text) : idLast(bytes, text)
 }
 
 function idFirst(bytes: Buffer, text: string): Message | undefined {

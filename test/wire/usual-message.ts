@@ -52,6 +52,24 @@ t.test('short messages are recognized in both orders, and taken apart like all o
   }
 })
 
+t.test('progress is recognized in both orders, whatever the order of what it is told with', async t => {
+  const rows = [
+    '{"progressToken":7,"progress":1}',
+    '{"progress":0.5,"total":1e3,"message":"é \\" \\\\","progressToken":"x-1"}',
+    '{"progress":-1.5E-7,"progressToken":0}',
+  ]
+  for (const params of rows) {
+    const message = { kind: 'notice', method: 'notifications/progress', params }
+    for (const text of [
+      `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`,
+      `{"method":"notifications/progress","params":${params},"jsonrpc":"2.0"}`,
+    ]) {
+      t.strictSame(usual(text), message, text)
+      t.strictSame(looked(text), message, text)
+    }
+  }
+})
+
 t.test('what is not said in the usual way, or is not right, gets a closer look', async t => {
   const requests = [
     '{"name":"a","arguments":{},"_meta":{}}',
@@ -93,8 +111,26 @@ t.test('what is not said in the usual way, or is not right, gets a closer look',
     '{"jsonrpc":"1.0","id":7,"result":{}}',
     '{"jsonrpc":"2.0","id":7,"method":"m"}',
     '{"jsonrpc":"2.0","method":"m","params":{"name":"a"}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"progressToken":1}}',
+    '{"jsonrpc":"2.0","method":"notifications/progress"}',
   ]
-  for (const text of [...requests, ...others]) t.equal(usual(text), undefined, text)
+  const progress = [
+    '{"progressToken":1,"progressToken":1}',
+    '{"progressToken":1,"progress\\u0054oken":1}',
+    '{"progressToken":01,"progress":1}',
+    '{"progressToken":1,"progress":1.}',
+    '{"progressToken":null,"progress":1}',
+    '{"progressToken":1,"progress":1,"_meta":{}}',
+    '{"progressToken":1, "progress":1}',
+    '{"progressToken":1,"message":"\\x"}',
+    '{"progressToken":1,"message":"\u0001"}',
+    '{"progressToken":1,}',
+    '{}',
+  ].flatMap(params => [
+    `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`,
+    `{"method":"notifications/progress","params":${params},"jsonrpc":"2.0"}`,
+  ])
+  for (const text of [...requests, ...progress, ...others]) t.equal(usual(text), undefined, text)
 })
 
 t.test('nothing is usual that may be too long, nested too deep, or no UTF-8', async t => {
@@ -125,11 +161,26 @@ const said = fc.oneof(
   values.map(value => `"result":${value}`),
   values.map(value => `"result":{"x":${value}}`),
 )
-const written = fc
+const told = fc
+  .array(
+    fc.oneof(
+      ids.map(id => `"progressToken":${id}`),
+      fc.constantFrom('1', '0.5', '1e3', '01', '"1"').map(value => `"progress":${value}`),
+      texts.map(text => `"message":"${text}"`),
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map(members => `"method":"notifications/progress","params":{${members.join()}}`)
+const notices = fc
+  .tuple(told, fc.boolean())
+  .map(([text, isFirst]) => (isFirst ? `{"jsonrpc":"2.0",${text}}` : `{${text},"jsonrpc":"2.0"}`))
+const asked = fc
   .tuple(said, ids, fc.boolean())
   .map(([text, id, isFirst]) =>
     isFirst ? `{"jsonrpc":"2.0","id":${id},${text}}` : `{${text},"jsonrpc":"2.0","id":${id}}`,
   )
+
+const written = fc.oneof(asked, notices)
 
 void holds(
   t,
