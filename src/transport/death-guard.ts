@@ -77,7 +77,8 @@ const shellGuard = (mark: string): GuardProgram => ({
 const windowsGuard = (): GuardProgram => ({
   file: process.execPath,
   args: [
-    fileURLToPath(new URL('./windows-guard-main.js', import.meta.url)),
+    // The build joins us with others in a folder beside this one (bin/bundle.js).
+    fileURLToPath(new URL('../transport/windows-guard-main.js', import.meta.url)),
     String(SECONDS_TO_TERM * 1000),
     String(SECONDS_TO_KILL * 1000),
   ],
