@@ -10,14 +10,20 @@ export const median = values => {
   return all.length % 2 === 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2
 }
 
-/** The ratios of two targets slice by slice, as median, least and greatest. */
-export const ratio = (of, to, key) => {
-  const all = sorted(of.map((slice, i) => slice[key] / to[i][key]))
+/** Median, least and greatest. */
+export const spreadOf = values => {
+  const all = sorted(values)
   return { median: median(all), least: all[0] ?? Number.NaN, most: all.at(-1) ?? Number.NaN }
 }
 
-const show = value => (Number.isNaN(value) ? '–' : value.toFixed(2))
-const spread = ({ median: middle, least, most }) => `${show(middle)} (${show(least)}–${show(most)})`
+/** The ratios of two targets slice by slice. */
+export const ratio = (of, to, key) =>
+  spreadOf(of.map((slice, i) => slice[key] / (to[i]?.[key] ?? Number.NaN)))
+
+/** A ratio as text. */
+export const show = value => (Number.isNaN(value) ? '–' : value.toFixed(2))
+const spread = ({ median: middle, least, most }) =>
+  Number.isNaN(middle) ? '–' : `${show(middle)} (${show(least)}–${show(most)})`
 
 const isWithin = (limits, ratios) =>
   Object.entries(limits).every(([key, limit]) =>
@@ -53,27 +59,59 @@ const limitsOf = ({ must }, verdict) =>
         .map(([key, limit]) => `${key} ${key === 'rate' ? '≥' : '≤'} ${limit}`)
         .join(', ')} ${verdict === 'MISSED' ? '✗' : '✓'}`
 
+const digits = value => (value < 100 ? 1 : 0)
+const amount = (value, places) => (Number.isNaN(value) ? '–' : value.toFixed(places))
+
 /** One line for each target that ran a workload; the floor's comes first. */
 export const rows = (workload, results) =>
-  Object.entries(results).map(([name, { slices, ratios, verdict, faults }]) => {
+  Object.entries(results).map(([name, { slices, ratios, verdict }]) => {
     const of = key => median(slices.map(slice => slice[key]))
     const isFloor = name === 'floor'
     return line([
-      isFloor
-        ? `${workload.front}: ${workload.name}`
-        : `    ${name}${faults > 0 ? ` (${faults} WRONG)` : ''}`,
-      of('perSecond').toFixed(of('perSecond') < 100 ? 1 : 0),
-      of('cpuUs').toFixed(1),
-      of('p50Ms').toFixed(2),
+      isFloor ? `${workload.front}: ${workload.name}` : `    ${name}`,
+      amount(of('perSecond'), digits(of('perSecond'))),
+      amount(of('cpuUs'), 1),
+      amount(of('p50Ms'), 2),
       ...(isFloor ? ['', '', '', ''] : [spread(ratios.rate), spread(ratios.cpu), spread(ratios.p50)]),
       ...(isFloor ? [] : [name === 'ours' ? limitsOf(workload, verdict) : '']),
     ])
   })
 
+const FAULT_TEXTS = {
+  wrong: 'wrong answers',
+  doubled: 'answers twice',
+  lost: 'calls without an answer',
+  missing: 'answers before which notices were missing',
+  late: 'notices after the answer',
+  unordered: 'notices out of order',
+}
+
+/** Nothing if nothing went wrong. */
+export const faultLines = (name, faults, example) => {
+  const counted = Object.entries(FAULT_TEXTS)
+    .filter(([kind]) => faults[kind] > 0)
+    .map(([kind, text]) => `${faults[kind]} ${text}`)
+  return counted.length === 0 ? [] : [`    ${name}: FAULTS: ${counted.join(', ')}; the first is ${example}`]
+}
+
+/** What went wrong at whom, warm-up included, and why somebody was not measured to the end. */
+export const troubles = results =>
+  Object.entries(results).flatMap(([name, { faults, example, trouble }]) => [
+    ...(trouble === undefined ? [] : [`    ${name}: ${trouble}`]),
+    ...faultLines(name, faults, example),
+  ])
+
 export const figure = (name, values, unit) =>
   `${name.padEnd(40)} ${Object.entries(values)
-    .map(([target, value]) => `${target} ${Number.isNaN(value) ? '–' : value.toFixed(1)} ${unit}`)
+    .map(([target, value]) => `${target} ${amount(value, 1)} ${unit}`)
     .join(', ')}`
+
+export const growthLine = (name, { floor, ours, against, limit, faults }) =>
+  [
+    `CPU per call, ${name}: grows by floor ${show(floor)}, ours ${show(ours)}, ours against floor ${spread(against)}`,
+    `≤ ${limit} ${against.median <= limit ? '✓' : '✗'}`,
+    ...(faults === 0 ? [] : [`${faults} FAULTS`]),
+  ].join('   ')
 
 /** What the figures were measured on. */
 export const machine = () => ({

@@ -22,6 +22,8 @@ const calls = (name, front, load, must, wish, rest = {}) => ({
   ...rest,
 })
 
+const ALONE = { p50: 1.5 }
+const ALONE_WISH = { p50: 1.2 }
 const SMALL = { cpu: 1.6, rate: 0.65 }
 const SMALL_WISH = { cpu: 1.3, rate: 0.8 }
 const MIDDLE = { cpu: 1.5 }
@@ -29,17 +31,23 @@ const MIDDLE_WISH = { cpu: 1.2 }
 const FEW = { inFlight: 16, sessions: 8 }
 const MANY = { inFlight: 64, sessions: 8 }
 const FULL = { isFull: true }
+const COLD = { isCold: true }
+const STATELESS = { client: '2026-07-28' }
 
 /** The workloads that every way in shares. */
-const each = (front, sessions = 8) => [
-  calls('200 B, one at a time', front, {}, { p50: 1.5 }, { p50: 1.2 }),
-  calls('200 B, 16 in flight', front, { ...FEW, sessions }, SMALL, SMALL_WISH),
+const each = (front, { sessions = 8, isMain = false } = {}) => [
+  calls('cold: 200 B, first 500 calls of a process', front, {}, ALONE, ALONE_WISH, {
+    ...COLD,
+    isFull: !isMain,
+  }),
+  calls('200 B, one at a time', front, {}, ALONE, ALONE_WISH),
+  calls('200 B, 16 in flight', front, { ...FEW, sessions }, SMALL, SMALL_WISH, { isFull: !isMain }),
   calls('200 B, 64 in flight', front, { ...MANY, sessions }, SMALL, SMALL_WISH),
   calls('10 KB, 64 in flight', front, { ...MANY, sessions, size: 10_000 }, MIDDLE, MIDDLE_WISH),
   calls('1 MiB results', front, { size: MIB }, MIDDLE, MIDDLE_WISH),
   calls('1 MiB arguments', front, { argument: MIB }, MIDDLE, MIDDLE_WISH),
-  calls('8 MiB results', front, { size: 8 * MIB }, MIDDLE, MIDDLE_WISH),
-  calls('8 MiB arguments', front, { argument: 8 * MIB }, MIDDLE, MIDDLE_WISH),
+  calls('8 MiB results', front, { size: 8 * MIB }, MIDDLE, MIDDLE_WISH, { isFull: !isMain }),
+  calls('8 MiB arguments', front, { argument: 8 * MIB }, MIDDLE, MIDDLE_WISH, { isFull: !isMain }),
   calls('100 notices, then the answer', front, { notices: 100 }, { cpu: 2 }, { cpu: 2 }),
   calls('100 notices, 16 in flight', front, { ...FEW, sessions, notices: 100 }, { cpu: 2 }, { cpu: 2 }, FULL),
   calls(
@@ -65,33 +73,64 @@ const crowd = [1, 8, 32, 100].flatMap(sessions =>
   ),
 )
 
-const many = (count, tools, rest = {}) => [
-  calls(
+/** Clients of revision 2026-07-28, in front of a server with a handshake and of one that speaks their revision. */
+const stateless = ['alone', 'many'].flatMap(how =>
+  [undefined, 'modern'].map(server =>
+    calls(
+      `2026-07-28 to ${server === undefined ? '2025-11-25' : '2026-07-28'}: 200 B, ${how === 'alone' ? 'one at a time' : '64 in flight'}`,
+      'http',
+      how === 'alone' ? {} : MANY,
+      how === 'alone' ? ALONE : SMALL,
+      how === 'alone' ? ALONE_WISH : SMALL_WISH,
+      { ...FULL, ...STATELESS, server },
+    ),
+  ),
+)
+
+const manyCalls = (count, tools, rest) => {
+  const tool = `s${count - 1}__make`
+  return calls(
     `${count} servers × ${tools} tools: calls`,
     'many',
-    { ...MANY, tool: `s${count - 1}__make` },
+    { ...MANY, tool },
     { cpu: 1.5 },
     { cpu: 1.5 },
-    { servers: count, tools, ...rest },
-  ),
+    { servers: count, tools, warmUpTool: tool, ...rest },
+  )
+}
+
+const many = (count, tools, rest = {}) => [
+  manyCalls(count, tools, rest),
   calls(
     `${count} servers × ${tools} tools: tools/list`,
     'many',
     { list: true, inFlight: 4, sessions: 4 },
     { cpu: 1.5 },
     { cpu: 1.5 },
-    { servers: count, tools, ...rest },
+    { servers: count, tools, warmUpTool: `s${count - 1}__make`, ...rest },
   ),
 ]
 
 export const WORKLOADS = [
-  ...each('http'),
+  ...each('http', { isMain: true }),
   ...crowd,
+  ...stateless.sort((a, b) => (a.server ?? '').localeCompare(b.server ?? '')),
   ...each('sse'),
   ...each('ws'),
-  ...each('stdio', 1),
+  ...each('stdio', { sessions: 1 }),
   ...many(10, 100),
   ...many(10, 1000),
   ...many(1, 10, FULL),
   ...many(50, 10, FULL),
+]
+
+const crowdOf = sessions =>
+  calls(`${sessions} sessions`, 'http', { sessions, inFlight: 64 }, undefined, undefined, { apart: sessions })
+
+/** What the cost of a call must not depend on, within this factor. */
+const growth = (name, from, to) => ({ name, from, to, limit: 1.15 })
+export const GROWTHS = [
+  growth('1 to 100 sessions', crowdOf(1), crowdOf(100)),
+  growth('1 to 50 servers', manyCalls(1, 10), manyCalls(50, 10)),
+  growth('10 to 10,000 tools, 10 servers', manyCalls(10, 1), manyCalls(10, 1000)),
 ]

@@ -1,87 +1,9 @@
-// What carries the messages of a session: Streamable HTTP, HTTP+SSE, WebSocket, stdio.
+// What carries the messages of a session besides Streamable HTTP: HTTP+SSE, WebSocket, stdio.
 import { spawn } from 'node:child_process'
 import { WebSocket } from 'ws'
 import { lines } from '../floor/pipe.js'
+import { lengthOf, nothing, Wires } from './http.js'
 import { Wire } from './raw-http.js'
-
-const lengthOf = pieces => pieces.reduce((sum, piece) => sum + piece.length, 0)
-const nothing = () => undefined
-
-class Wires {
-  #idle = []
-  #all = new Set()
-  #place
-
-  constructor(url) {
-    this.#place = { host: url.hostname, port: Number(url.port) }
-  }
-
-  take() {
-    for (;;) {
-      const wire = this.#idle.pop()
-      if (wire === undefined) {
-        const made = new Wire(this.#place)
-        this.#all.add(made)
-        return made
-      }
-      if (wire.isOpen) return wire
-      this.#all.delete(wire)
-    }
-  }
-
-  give(wire) {
-    if (wire.isOpen) this.#idle.push(wire)
-    else this.#all.delete(wire)
-  }
-
-  close() {
-    for (const wire of this.#all) wire.close()
-  }
-}
-
-export class HttpCarrier {
-  #url
-  #wires
-  #head
-  #sessionId
-  #received = nothing
-
-  constructor(url) {
-    this.#url = new URL(url)
-    this.#wires = new Wires(this.#url)
-    this.#makeHead()
-  }
-
-  start(received) {
-    this.#received = received
-  }
-
-  send(id, pieces) {
-    const wire = this.#wires.take()
-    wire.exchange(`${this.#head}${lengthOf(pieces)}\r\n\r\n`, pieces, {
-      head: (_status, head) => this.#sessionId === undefined && this.#session(head),
-      message: bytes => this.#received(bytes, id),
-      end: () => this.#wires.give(wire),
-    })
-  }
-
-  close() {
-    this.#wires.close()
-  }
-
-  #session(head) {
-    this.#sessionId = /\r\nmcp-session-id: *(\S+)/i.exec(head)?.[1]
-    this.#makeHead()
-  }
-
-  #makeHead() {
-    const session =
-      this.#sessionId === undefined
-        ? ''
-        : `mcp-session-id: ${this.#sessionId}\r\nmcp-protocol-version: 2025-11-25\r\n`
-    this.#head = `POST ${this.#url.pathname} HTTP/1.1\r\nhost: ${this.#url.host}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n${session}content-length: `
-  }
-}
 
 export class SseCarrier {
   #url
@@ -150,7 +72,7 @@ export class WsCarrier {
       })
       this.#socket.on('open', resolve)
       this.#socket.on('error', reject)
-      this.#socket.on('message', received)
+      this.#socket.on('message', message => received(message))
     })
   }
 

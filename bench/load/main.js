@@ -1,12 +1,15 @@
-// The load generator, a process of its own; started by bench/run.js, which tells it what to do. No SDK, no HTTP library.
-import { HttpCarrier, SseCarrier, StdioCarrier, WsCarrier } from './carriers.js'
-import { cpuUs } from './processes.js'
-import { noFaults, Session } from './session.js'
+// The load generator, a process of its own; started by bench/harness.js, which tells it what to do. No SDK, no HTTP library.
+import { SseCarrier, StdioCarrier, WsCarrier } from './carriers.js'
+import { HttpCarrier, StatelessCarrier } from './http.js'
+import { cpuClock } from './processes.js'
+import { FAULTS, noFaults, Session } from './session.js'
 
-const DRAIN_MS = 20_000
+/** After so many requests without a right answer a run ends early: it would measure nothing. */
+const FAILURE_LIMIT = 200
 
 const CARRIERS = {
   http: target => new HttpCarrier(target.url),
+  stateless: target => new StatelessCarrier(target.url),
   sse: target => new SseCarrier(target.url),
   ws: target => new WsCarrier(target.url),
   stdio: target => new StdioCarrier(target.command),
@@ -15,58 +18,67 @@ const CARRIERS = {
 /** Sessions that are open, by the name under which they were opened. */
 const groups = new Map()
 
-async function open({ name, target, sessions }) {
+/** Opens sessions one after the other, which may take `limitMs` together. */
+async function open({ name, target, sessions, isStateless = false, limitMs = 30_000 }) {
   const group = { sessions: [], faults: noFaults(), pid: target.pid, pages: {} }
   groups.set(name, group)
+  const until = performance.now() + limitMs
   for (let n = 0; n < sessions; n += 1) {
-    const carrier = CARRIERS[target.transport](target)
+    const leftMs = Math.round(until - performance.now())
+    if (leftMs <= 0) throw new Error(`${n} of ${sessions} sessions in ${limitMs / 1000} s`)
+    const carrier = CARRIERS[isStateless ? 'stateless' : target.transport](target)
     group.pid ??= carrier.pid
-    const session = new Session(carrier, `${name}-${n}`, group.faults)
+    const session = new Session(carrier, { name: `s${n}`, faults: group.faults, isStateless })
     group.sessions.push(session)
-    const pages = await session.start()
+    const pages = await session.start(leftMs)
     if (n === 0) group.pages = pages
   }
   return { pid: group.pid, pages: group.pages }
 }
 
-const median = sorted => sorted[Math.floor(sorted.length / 2)]
+const at = (sorted, part) => sorted[Math.floor(sorted.length * part)] ?? Number.NaN
 
-/** Keeps so many requests under way until the time is over, then waits for what is still open. */
-function run({ name, inFlight, work, forMs, maxCalls }) {
+/** What a run was like: `ms` and `cpu` of all of it, `took` the milliseconds of each right answer. */
+function summaryOf({ ms, cpu, took, isHung }, before, faults) {
+  took.sort((a, b) => a - b)
+  return {
+    calls: took.length,
+    perSecond: (took.length / ms) * 1000,
+    cpuUs: took.length === 0 ? Number.NaN : cpu / took.length,
+    p50Ms: at(took, 0.5),
+    p99Ms: at(took, 0.99),
+    isHung,
+    ...Object.fromEntries(FAULTS.map(kind => [kind, faults[kind] - before[kind]])),
+    example: faults.example,
+  }
+}
+
+/** Keeps so many requests under way until the time is over, then waits for what is still open, up to `drainMs`. */
+function run({ name, inFlight, work, forMs, maxCalls, drainMs = 20_000 }) {
   const { sessions, faults, pid, pages } = groups.get(name)
   const before = { ...faults }
   const took = []
   const list = Object.entries(pages)
-  const cpuBefore = cpuUs(pid)
+  const cpuUs = cpuClock(pid)
+  const cpuBefore = cpuUs()
   const start = performance.now()
-  let begun = 0
-  let open = 0
+  let [begun, open, failed, isDone] = [0, 0, 0, false]
   return new Promise(resolve => {
-    const finish = () => {
+    const finish = isHung => {
+      if (isDone) return
+      isDone = true
       clearTimeout(backstop)
       const ms = performance.now() - start
-      const cpu = cpuUs(pid) - cpuBefore
-      took.sort((a, b) => a - b)
-      const wrong = {}
-      for (const kind of ['wrong', 'doubled', 'lost', 'unordered']) wrong[kind] = faults[kind] - before[kind]
-      resolve({
-        calls: took.length,
-        perSecond: (took.length / ms) * 1000,
-        cpuUs: cpu / took.length,
-        p50Ms: median(took),
-        p99Ms: took[Math.floor(took.length * 0.99)],
-        ...wrong,
-        example: faults.example,
-      })
+      resolve(summaryOf({ ms, cpu: cpuUs() - cpuBefore, took, isHung }, before, faults))
     }
     const backstop = setTimeout(() => {
       for (const session of sessions) session.giveUp()
-      finish()
-    }, forMs + DRAIN_MS)
+      finish(true)
+    }, forMs + drainMs)
     const next = () => {
-      const isOver = begun >= maxCalls || performance.now() - start >= forMs
+      const isOver = begun >= maxCalls || failed >= FAILURE_LIMIT || performance.now() - start >= forMs
       if (isOver) {
-        if (open === 0) finish()
+        if (open === 0) finish(false)
         return
       }
       const session = sessions[begun % sessions.length]
@@ -74,8 +86,9 @@ function run({ name, inFlight, work, forMs, maxCalls }) {
       begun += 1
       open += 1
       const from = performance.now()
-      const done = () => {
-        took.push(performance.now() - from)
+      const done = isRight => {
+        if (isRight) took.push(performance.now() - from)
+        else failed += 1
         open -= 1
         next()
       }
@@ -90,8 +103,8 @@ function run({ name, inFlight, work, forMs, maxCalls }) {
   })
 }
 
-function close({ name }) {
-  for (const session of groups.get(name)?.sessions ?? []) session.close()
+async function close({ name }) {
+  await Promise.all((groups.get(name)?.sessions ?? []).map(session => session.close()))
   groups.delete(name)
 }
 

@@ -3,8 +3,19 @@
 const HEAD_BYTES = 400
 const TAIL_BYTES = 200
 
-/** What went wrong; all zero in a run that is worth anything. */
-export const noFaults = () => ({ wrong: 0, doubled: 0, lost: 0, unordered: 0, example: undefined })
+/**
+ * What can go wrong; all zero in a run that is worth anything. `lost` are answers; `missing` are answers before which not all
+ * notices came, `late` the notices that came after them.
+ */
+export const FAULTS = ['wrong', 'doubled', 'lost', 'missing', 'late', 'unordered']
+export const noFaults = () => ({
+  ...Object.fromEntries(FAULTS.map(kind => [kind, 0])),
+  example: undefined,
+})
+
+/** What revision 2026-07-28 says in each request. */
+const STATELESS_META =
+  '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}'
 
 const numberAfter = (text, key) => {
   const at = text.indexOf(key)
@@ -23,55 +34,63 @@ export class Session {
   #pending = new Map()
   #last = 0
   #name
+  #isStateless
 
-  /** `carrier.send(id | undefined, pieces, session)`; what comes back is told to `received`. */
-  constructor(carrier, name, faults) {
+  /** `carrier.send(id | undefined, pieces, { method, name })`; what comes back is told to `received`. */
+  constructor(carrier, { name, faults, isStateless }) {
     this.#carrier = carrier
     this.#name = name
     this.#faults = faults
+    this.#isStateless = isStateless
   }
 
-  get open() {
-    return this.#pending.size
+  /** Introduces itself, and resolves with the pages of tools. */
+  async start(limitMs) {
+    await this.#carrier.start?.(
+      (message, asked) => this.received(message, asked),
+      (id, why) => this.#ended(id, why),
+    )
+    if (!this.#isStateless) await this.#introduce(limitMs)
+    return await this.#walk(limitMs)
   }
 
-  async start() {
-    await this.#carrier.start?.(message => this.received(message))
+  async #introduce(limitMs) {
     const params =
-      '{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}'
-    await this.ask('initialize', params)
+      '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}'
+    await this.#ask('initialize', params, limitMs)
     this.#carrier.send(undefined, ['{"jsonrpc":"2.0","method":"notifications/initialized"}'])
-    return await this.walk()
   }
 
   /** The pages of the list of tools, by cursor. */
-  async walk() {
+  async #walk(limitMs) {
     const pages = {}
     let cursor = ''
     do {
-      const answer = await this.ask(
-        'tools/list',
-        cursor === '' ? '{}' : `{"cursor":${JSON.stringify(cursor)}}`,
-      )
-      const { result } = JSON.parse(answer.toString())
-      const text = answer.toString()
+      const params = cursor === '' ? '' : `"cursor":${JSON.stringify(cursor)}`
+      const text = (await this.#ask('tools/list', params, limitMs)).toString()
+      const { result } = JSON.parse(text)
+      if (result === undefined) throw new Error(`tools/list: ${text.slice(0, 160)}`)
       pages[cursor] = text.slice(text.indexOf('"result":') + 9, -1)
-      cursor = result?.nextCursor ?? ''
+      cursor = result.nextCursor ?? ''
     } while (cursor !== '')
     return pages
   }
 
-  ask(method, params) {
+  #ask(method, params, limitMs) {
     return new Promise((resolve, reject) => {
       this.#last += 1
       const id = this.#last
-      const backstop = setTimeout(() => reject(new Error(`no answer to ${method}`)), 30_000)
-      const done = message => {
+      const fail = why => reject(new Error(`${method}: ${why}`))
+      const backstop = setTimeout(() => fail(`no answer in ${limitMs / 1000} s`), limitMs)
+      const done = (_isRight, message, why) => {
         clearTimeout(backstop)
-        resolve(message)
+        if (message === undefined) fail(why)
+        else resolve(message)
       }
       this.#pending.set(id, { tag: undefined, size: 0, notices: 0, heard: 0, done })
-      this.#carrier.send(id, [`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`])
+      const all = [this.#isStateless ? `"_meta":{${STATELESS_META}}` : '', params].filter(text => text !== '')
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${all.join(',')}}}`
+      this.#carrier.send(id, [body], { method })
     })
   }
 
@@ -84,27 +103,34 @@ export class Session {
     this.#carrier.send(id, [`{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":${params}}`])
   }
 
-  /** Calls the tool; `done` is told when its answer was there. */
+  /** Calls the tool; `done(isRight)` is told when there was an answer, or can be none. */
   call({ tool, size, argument, notices }, done) {
     this.#last += 1
     const id = this.#last
     const tag = `${this.#name}-${id}`
     this.#pending.set(id, { tag: `"text":"${tag} `, size, notices, heard: 0, done })
-    const meta = notices > 0 ? `"_meta":{"progressToken":${id}},` : ''
     const asked = notices > 0 ? `"notices":${notices},` : ''
-    const head = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${meta}"name":"${tool}","arguments":{"tag":"${tag}","size":${size},${asked}"padding":"`
-    if (argument <= 1000) this.#carrier.send(id, [`${head}${paddingOf(argument).latin1Slice()}"}}}`])
-    else this.#carrier.send(id, [head, paddingOf(argument), '"}}}'])
+    const head = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${this.#meta(id, notices)}"name":"${tool}","arguments":{"tag":"${tag}","size":${size},${asked}"padding":"`
+    const about = { method: 'tools/call', name: tool }
+    if (argument <= 1000) this.#carrier.send(id, [`${head}${paddingOf(argument).latin1Slice()}"}}}`], about)
+    else this.#carrier.send(id, [head, paddingOf(argument), '"}}}'], about)
+  }
+
+  #meta(id, notices) {
+    const token = notices > 0 ? `"progressToken":${id}` : ''
+    if (this.#isStateless) return `"_meta":{${token}${token && ','}${STATELESS_META}},`
+    return token && `"_meta":{${token}},`
   }
 
   /** What had no answer in time is lost. */
   giveUp() {
     this.#faults.lost += this.#pending.size
+    if (this.#pending.size > 0) this.#faults.example ??= 'lost: no answer in time'
     this.#pending.clear()
   }
 
-  close() {
-    this.#carrier.close()
+  async close() {
+    await this.#carrier.close()
   }
 
   /** Takes a message; over HTTP `asked` is the id of the request that it answers. */
@@ -119,23 +145,35 @@ export class Session {
       id = numberAfter(message.toString('latin1', Math.max(0, message.length - TAIL_BYTES)), '"id":')
     const waiting = this.#pending.get(id)
     if (waiting === undefined) {
-      this.#fault(id <= this.#last ? 'doubled' : 'wrong', head)
+      // What is no answer at all, such as the page of an error, leaves the request without one.
+      if (id !== undefined) this.#fault(id <= this.#last ? 'doubled' : 'wrong', head)
       return
     }
     this.#pending.delete(id)
-    if (asked !== undefined && asked !== id) this.#fault('wrong', head)
-    else if (waiting.tag !== undefined && !head.includes(waiting.tag)) this.#fault('wrong', head)
-    else if (message.length < waiting.size) this.#fault('wrong', head)
+    const isRight =
+      (asked === undefined || asked === id) &&
+      (waiting.tag === undefined || head.includes(waiting.tag)) &&
+      message.length >= waiting.size
+    if (!isRight) this.#fault('wrong', head)
     if (waiting.heard !== waiting.notices)
-      this.#fault('lost', `${waiting.heard} of ${waiting.notices} notices`)
-    waiting.done(message)
+      this.#fault('missing', `${waiting.notices - waiting.heard} of ${waiting.notices} notices`)
+    waiting.done(isRight, message)
+  }
+
+  /** Nothing more can come to a request. */
+  #ended(id, why) {
+    const waiting = this.#pending.get(id)
+    if (waiting === undefined) return
+    this.#pending.delete(id)
+    this.#fault('lost', why)
+    waiting.done(false, undefined, why)
   }
 
   #notice(head) {
     if (!head.includes('notifications/progress')) return
     const waiting = this.#pending.get(numberAfter(head, '"progressToken":'))
     if (waiting === undefined) {
-      this.#fault('doubled', head)
+      this.#fault('late', head)
       return
     }
     if (numberAfter(head, '"progress":') !== waiting.heard + 1) this.#fault('unordered', head)

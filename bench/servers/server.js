@@ -1,6 +1,9 @@
 // What the servers of the benchmarks answer, as bytes. They do as little as they can, so that the proxies in front of them are measured.
 
 const TOOLS = Number(process.env.BENCH_TOOLS ?? 10)
+const IS_MODERN = process.argv[2] === 'modern'
+const COMPLETE = IS_MODERN ? '"resultType":"complete",' : ''
+const LASTING = IS_MODERN ? '"ttlMs":600000,"cacheScope":"public",' : ''
 
 const describe = name =>
   JSON.stringify({
@@ -14,7 +17,7 @@ const describe = name =>
   })
 
 const tools = Array.from({ length: TOOLS }, (_, i) => describe(i === 0 ? 'make' : `tool_${i}`))
-const LIST = Buffer.from(`{"tools":[${tools.join(',')}]}`)
+const LIST = Buffer.from(`{${COMPLETE}${LASTING}"tools":[${tools.join(',')}]}`)
 
 const paddings = new Map()
 const paddingOf = size => {
@@ -36,32 +39,35 @@ const after = (line, key) => {
   return line.toString('latin1', from, to)
 }
 
-const HEAD_BYTES = 600
+const HEAD_BYTES = 800
+const TAIL_BYTES = 100
 
 /** Answers one message through `put`, which takes pieces of a message and is called once for each message. */
 export function answer(line, put) {
   const head = line.length > HEAD_BYTES ? line.subarray(0, HEAD_BYTES) : line
-  const id = after(head, '"id":')
+  // Proxies that make the request anew put its id at the end.
+  const id = after(head, '"id":') ?? after(line.subarray(-TAIL_BYTES), '"id":')
   if (id === undefined) return
   const method = after(head, '"method":')
   const start = `{"jsonrpc":"2.0","id":${id},"result":`
   if (method === '"tools/call"') {
     call(line, head, start, put)
-  } else if (method === '"initialize"') {
-    const version = after(head, '"protocolVersion":')
-    put(
-      Buffer.from(
-        `${start}{"protocolVersion":${version},"capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}}`,
-      ),
-    )
   } else if (method === '"tools/list"') {
     put(Buffer.from(start), LIST, Buffer.from('}'))
-  } else if (method === '"server/discover"') {
+  } else if (method === (IS_MODERN ? '"server/discover"' : '"initialize"')) {
+    put(Buffer.from(`${start}${IS_MODERN ? DISCOVERY : greeting(head)}}`))
+  } else if (method === '"server/discover"' || method === '"initialize"') {
     put(Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"Method not found"}}`))
   } else {
-    put(Buffer.from(`${start}{}}`))
+    put(Buffer.from(`${start}{${COMPLETE.slice(0, -1)}}}`))
   }
 }
+
+const IDENTITY = '{"name":"bench","version":"1"}'
+const DISCOVERY = `{${COMPLETE}${LASTING}"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"_meta":{"io.modelcontextprotocol/serverInfo":${IDENTITY}}}`
+
+const greeting = head =>
+  `{"protocolVersion":${after(head, '"protocolVersion":')},"capabilities":{"tools":{}},"serverInfo":${IDENTITY}}`
 
 function call(line, head, start, put) {
   const tag = after(head, '"tag":').slice(1, -1)
@@ -77,7 +83,7 @@ function call(line, head, start, put) {
     )
   }
   put(
-    Buffer.from(`${start}{"content":[{"type":"text","text":"${tag} ${line.length} `),
+    Buffer.from(`${start}{${COMPLETE}"content":[{"type":"text","text":"${tag} ${line.length} `),
     paddingOf(size),
     Buffer.from('"}]}}'),
   )

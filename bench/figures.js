@@ -1,0 +1,166 @@
+// What is measured at processes rather than calls: start and memory.
+import { residentKiB } from './load/processes.js'
+import { isFull, slices } from './options.js'
+import { freshFolder } from './programs.js'
+import { faultLines, figure, median, show } from './report.js'
+import { isPeer, TARGETS } from './targets.js'
+
+const CROWD = 1000
+/** Some peers start processes for each session. */
+const PEER_CROWD = 20
+const OPEN_LIMIT_MS = 30_000
+const FLAT_CALLS = 40_000
+const FLAT_LIMIT_MS = 60_000
+/** Peers are slow enough to make a short run long. */
+const PEER_LIMIT_MS = 20_000
+const SETTLE_MS = 300
+
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
+
+const open = (load, name, target, sessions) =>
+  load.tell('open', { name, target, sessions, limitMs: OPEN_LIMIT_MS })
+
+/** Values by target; what a target cannot do is told, and leaves a gap. */
+class Figures {
+  #values = new Map()
+  #context
+
+  constructor(context) {
+    this.#context = context
+  }
+
+  add(figureName, name, value) {
+    const all = this.#values.get(figureName) ?? {}
+    this.#values.set(figureName, all)
+    all[name] = [...(all[name] ?? []), value]
+  }
+
+  /** Starts a target, and ends it when `act` is through. Ours keeps what it knows of servers in `stateFolder`. */
+  async with(name, act, stateFolder = freshFolder()) {
+    let target
+    try {
+      target = await TARGETS[name].http({ stateFolder })
+      await act(target)
+    } catch (error) {
+      this.#context.say(`    ${name}: ${error.message}`)
+    }
+    await target?.end()
+  }
+
+  tell(figureName, unit) {
+    const all = this.#values.get(figureName)
+    if (all === undefined) return
+    const known = this.#context.names.filter(name => all[name] !== undefined)
+    const medians = Object.fromEntries(known.map(name => [name, median(all[name])]))
+    this.#context.report.figures[figureName] = { unit, ...medians }
+    const told = Object.entries(medians)
+      .filter(([name]) => name !== 'floor')
+      .map(([name, value]) => `${name} ${show(value / medians.floor)}`)
+    this.#context.say(`${figure(figureName, medians, unit)}   against the floor: ${told.join(', ')}`)
+  }
+}
+
+const START = 'start to the first tools/list'
+const AGAIN = 'the same, started again'
+const IDLE = 'memory when idle'
+
+/** From the start of the process to the first list of tools, and what it takes in memory when nothing happens. */
+export async function measureStart(context) {
+  const figures = new Figures(context)
+  for (let n = 0; n < slices + 2; n += 1) {
+    for (const name of context.names) await measureStartOf(name, figures, context)
+  }
+  figures.tell(START, 'ms')
+  figures.tell(AGAIN, 'ms')
+  figures.tell(IDLE, 'MiB')
+}
+
+/** The second start of ours knows its server, which nothing else remembers. */
+async function measureStartOf(name, figures, { load }) {
+  const stateFolder = freshFolder()
+  for (const figureName of [START, AGAIN]) {
+    const from = performance.now()
+    const act = async target => {
+      await open(load, name, target, 1)
+      figures.add(figureName, name, performance.now() - from)
+      await pause(SETTLE_MS)
+      if (figureName === START) figures.add(IDLE, name, residentKiB(target.pid) / 1024)
+      await load.tell('close', { name })
+    }
+    await figures.with(name, act, stateFolder)
+    if (isPeer(name)) return
+  }
+}
+
+const AFTER_LOAD = 'memory after 5000 calls'
+const SESSION = `memory of a session, of ${CROWD}`
+
+/** What calls and sessions leave in memory. Several times: heaps grow in steps. */
+export async function measureMemory(context) {
+  const figures = new Figures(context)
+  for (let n = 0; n < slices / 2; n += 1) {
+    for (const name of context.names.filter(one => n === 0 || !isPeer(one))) {
+      await figures.with(name, target => memoryOf({ name, target, figures }, context))
+    }
+  }
+  figures.tell(AFTER_LOAD, 'MiB')
+  figures.tell(SESSION, 'KiB')
+}
+
+/** Small calls, many at once. */
+async function runCalls(name, maxCalls, forMs, { load, say }) {
+  const slice = await load.tell('run', {
+    name,
+    inFlight: 16,
+    work: { tool: 'make', size: 20, argument: 32, notices: 0 },
+    forMs,
+    maxCalls,
+    drainMs: 10_000,
+  })
+  for (const line of faultLines(name, slice, slice.example)) say(line)
+  return slice.calls
+}
+
+async function memoryOf({ name, target, figures }, context) {
+  const { load } = context
+  await open(load, name, target, 1)
+  await runCalls(name, 5000, 10_000, context)
+  figures.add(AFTER_LOAD, name, residentKiB(target.pid) / 1024)
+  // The first of them live in what the load has left free.
+  const count = isPeer(name) ? PEER_CROWD : CROWD
+  await open(load, `${name} first`, target, count / 10)
+  const before = residentKiB(target.pid)
+  await open(load, `${name} crowd`, target, count)
+  await pause(SETTLE_MS)
+  figures.add(SESSION, name, (residentKiB(target.pid) - before) / count)
+  for (const group of [name, `${name} first`, `${name} crowd`]) await load.tell('close', { name: group })
+}
+
+const GROWTH = 'growth from the one to the other'
+
+/** Whether calls leave something behind: memory after a quarter of many calls, and after all of them. */
+export async function measureFlatness(context) {
+  const figures = new Figures(context)
+  const { load } = context
+  const [early, late] = [FLAT_CALLS / 4, FLAT_CALLS].map(calls => `memory after ${calls} calls`)
+  for (let n = 0; n < (isFull ? 2 : 1); n += 1) {
+    for (const name of context.names.filter(one => n === 0 || !isPeer(one))) {
+      const limitMs = isPeer(name) ? PEER_LIMIT_MS : FLAT_LIMIT_MS
+      await figures.with(name, async target => {
+        await open(load, name, target, 1)
+        const first = await runCalls(name, FLAT_CALLS / 4, limitMs / 2, context)
+        const earlyMiB = residentKiB(target.pid) / 1024
+        figures.add(early, name, earlyMiB)
+        const done = first + (await runCalls(name, FLAT_CALLS - first, limitMs, context))
+        if (done < FLAT_CALLS) context.say(`    ${name}: ${done} of ${FLAT_CALLS} calls in time`)
+        const lateMiB = residentKiB(target.pid) / 1024
+        figures.add(late, name, lateMiB)
+        figures.add(GROWTH, name, lateMiB - earlyMiB)
+        await load.tell('close', { name })
+      })
+    }
+  }
+  figures.tell(early, 'MiB')
+  figures.tell(late, 'MiB')
+  figures.tell(GROWTH, 'MiB')
+}
