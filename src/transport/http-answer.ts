@@ -2,7 +2,7 @@ import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'no
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import { type Framed, lengthOf, type OutgoingFrame } from '../wire/framed.js'
+import { type Framed, lengthOf, type OutgoingFrame, whole } from '../wire/framed.js'
 import type { HttpResponder, HttpStream } from '../wire/http.js'
 import type { Unread } from './unread.js'
 
@@ -12,8 +12,10 @@ const LINGER_MS = 300
 const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message } })
 
-/** Up to this size Node writes head and body as one piece, if the body is text; larger ones are better not copied. */
+/** Up to this size Node writes head and body as one piece, if the body is text. */
 const JOINED_BYTES = 16 * 1024
+/** Up to this size copying the pieces of a body costs less than to write each of them. */
+const COPIED_BYTES = 64 * 1024
 
 type Headers = Readonly<Record<string, string>>
 
@@ -39,7 +41,7 @@ function plainAnswer(
   // As latin1 each byte is a character, and each character the same byte again.
   if (typeof body === 'string') response.end(body)
   else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
-  else if (Buffer.isBuffer(body)) response.end(body)
+  else if (lengthOf(body) <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
   else {
     response.write(body.head, 'latin1')
     response.write(body.body)

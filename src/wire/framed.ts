@@ -14,7 +14,12 @@ export const lengthOf = (frame: OutgoingFrame): number =>
   Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length
 
 /** The same in one piece, for whoever needs that. */
-export const whole = (frame: OutgoingFrame): Buffer =>
-  Buffer.isBuffer(frame)
-    ? frame
-    : Buffer.concat([Buffer.from(frame.head, 'latin1'), frame.body, Buffer.from(frame.tail, 'latin1')])
+export const whole = (frame: OutgoingFrame): Buffer => (Buffer.isBuffer(frame) ? frame : joined(frame))
+
+function joined({ head, body, tail }: Framed): Buffer {
+  const bytes = Buffer.allocUnsafe(head.length + body.length + tail.length)
+  bytes.write(head, 0, 'latin1')
+  bytes.set(body, head.length)
+  bytes.write(tail, head.length + body.length, 'latin1')
+  return bytes
+}

@@ -1,5 +1,5 @@
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json-text.js'
-import type { OutgoingFrame } from './framed.js'
+import type { Framed } from './framed.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
@@ -22,8 +22,6 @@ const WITHOUT_ID = Buffer.from('{"jsonrpc":"2.0"')
 const RESULT = Buffer.from(RESULT_HEAD)
 const ERROR = Buffer.from(',"error":')
 const CLOSE = Buffer.from('}')
-/** Up to this size copying costs less than another piece to be written. */
-const COPIED_BYTES = 64 * 1024
 
 /** Writes a request under an id that we minted, on one line without its newline. */
 export function encodeRequest(id: number | string, method: string, params: JsonText | undefined): Buffer {
@@ -40,9 +38,8 @@ export function encodeReply(id: JsonText, result: JsonText): Buffer {
   return Buffer.concat([WITH_ID, id, RESULT, oneLine(result), CLOSE])
 }
 
-/** The same of a large result without copying it, for whoever can send pieces. */
-export function frameReply(id: JsonText, result: JsonText): OutgoingFrame {
-  if (result.length < COPIED_BYTES) return encodeReply(id, result)
+/** The same without copying the result, for whoever joins it with something else or can send pieces. */
+export function frameReply(id: JsonText, result: JsonText): Framed {
   return { head: `${REPLY_HEAD}${id.toString('latin1')}${RESULT_HEAD}`, body: oneLine(result), tail: '}' }
 }
 

@@ -49,7 +49,7 @@ export class LineSplitter {
       }
       from = end + 1
     }
-    this.#hold(bytes.subarray(from))
+    if (from < bytes.length) this.#hold(bytes.subarray(from))
   }
 
   /** Ends the stream: what follows the last LF counts as a line. */

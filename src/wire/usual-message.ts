@@ -10,9 +10,15 @@ import { usualProgress } from './usual-progress.js'
 /** Up to this size `JSON.parse`, of which nothing is kept, costs less than a search of ours. */
 const SHORT_BYTES = 1024
 
+const STRING = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"`
+const SCALAR = String.raw`(?:${STRING}|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)`
+/** Objects of nothing but scalars, and lists of such objects in one: most arguments and results. What else there is must be parsed. */
+const FLAT = String.raw`\{(?:${STRING}:${SCALAR}(?:,${STRING}:${SCALAR})*)?\}`
+const LIST = String.raw`\{${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:${SCALAR})*\}`
+
 const ID = String.raw`"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}|"[ !#-[\]-~]*")`
-const PARAMS = String.raw`\{"name":"([ !#-[\]-~]*)"(?:,"arguments":(\{.*\}))?\}`
-const SAID = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result":(\{.*\}))`
+const PARAMS = String.raw`\{"name":"([ !#-[\]-~]*)"(?:,"arguments":(?:${FLAT}|(\{.*\})))?\}`
+const SAID = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result":(${LIST}|(\{.*\})))`
 
 const ID_FIRST = new RegExp(String.raw`^\{${ID},${SAID}\}$`, 's')
 const ID_LAST = new RegExp(String.raw`^\{${SAID},${ID}\}$`, 's')
@@ -43,7 +49,7 @@ export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefin
 
 function idFirst(bytes: Buffer, text: string): Message | undefined {
   const found = ID_FIRST.exec(text)
-  if (found === null || !isJson(found[5] ?? found[6])) return undefined
+  if (found === null || !isJson(found[5] ?? found[7])) return undefined
   const id = cut(trust(bytes), ID_AT, ID_AT + lengthOf(found[1]))
   const end = bytes.length - 1
   const method = found[2]
@@ -55,9 +61,9 @@ function idFirst(bytes: Buffer, text: string): Message | undefined {
 
 function idLast(bytes: Buffer, text: string): Message | undefined {
   const found = ID_LAST.exec(text)
-  if (found === null || !isJson(found[4] ?? found[5])) return undefined
+  if (found === null || !isJson(found[4] ?? found[6])) return undefined
   const end = bytes.length - 1
-  const id = cut(trust(bytes), end - lengthOf(found[6]), end)
+  const id = cut(trust(bytes), end - lengthOf(found[7]), end)
   const method = found[1]
   if (method === undefined) {
     return { kind: 'reply', id, result: cut(trust(bytes), RESULT_AT, RESULT_AT + lengthOf(found[5])) }

@@ -8,6 +8,7 @@ import { failed, resulted } from '../../../src/model/outcome.js'
 import { Progress } from '../../../src/model/progress.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { classify } from '../../../src/wire/classify.js'
+import { whole } from '../../../src/wire/framed.js'
 import { type Heard, rpc } from '../../support/channel-pair.js'
 import { settled } from '../../support/fake-clock.js'
 import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
@@ -52,7 +53,7 @@ const start = () => {
       end: frame => {
         ends += 1
         if (ends > 1) heard.push('ENDED TWICE')
-        heard.push(frame === undefined ? 'nothing' : frame.toString())
+        heard.push(frame === undefined ? 'nothing' : whole(frame).toString())
       },
     })
   }

@@ -6,6 +6,7 @@ import type { Ending } from '../../../src/eras/modern/replies.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
+import { whole } from '../../../src/wire/framed.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { ENVELOPE } from '../../support/modern-message.js'
 import { progressOf } from '../../support/progress.js'
@@ -42,7 +43,7 @@ const start = (
     replies: {
       send: frame => said.push(frame.toString()),
       end: (frame, ending) => {
-        said.push(frame?.toString() ?? 'the end')
+        said.push(frame === undefined ? 'the end' : whole(frame).toString())
         endings.push(ending)
       },
     },

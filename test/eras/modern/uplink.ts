@@ -7,6 +7,7 @@ import type { Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { classify } from '../../../src/wire/classify.js'
+import { whole } from '../../../src/wire/framed.js'
 import type { HttpHeaders } from '../../../src/wire/http.js'
 import { boundsOf } from '../../support/bounds.js'
 import { type Heard, rpc } from '../../support/channel-pair.js'
@@ -44,7 +45,7 @@ const start = (limits: Partial<Limits> = {}, way: WayIn = 'face') => {
       replies: {
         send: frame => heard.frames.push(JSON.parse(frame.toString()) as Heard),
         end: (frame, ending) => {
-          if (frame !== undefined) heard.frames.push(JSON.parse(frame.toString()) as Heard)
+          if (frame !== undefined) heard.frames.push(JSON.parse(whole(frame).toString()) as Heard)
           heard.ending = ending
         },
       },
