@@ -30,6 +30,8 @@ export interface FaultMore {
  * log only and never leaves the process.
  */
 export class Fault extends Error {
+  /** As the log tells it, where the build gives the class itself another name (bin/bundle.js). */
+  static override readonly name = 'Fault'
   readonly code: FaultCode
   readonly data: FaultData | undefined
   /**

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
+import { cpSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import t from 'tap'
 import { resolveListen } from '../../src/cli/listening.js'
 import { DEFAULTS } from '../../src/config/defaults.js'
-import { BIN, configFile, INITIALIZE, runHere, socketFile, startBin, tiny } from '../support/cli.js'
+import { BIN, configFile, INITIALIZE, runHere, socketFile, startBin, TINY, tiny } from '../support/cli.js'
 import { isRunning, until } from '../support/processes.js'
 
 const post = (url: string, message: object, session?: string | null) =>
@@ -58,6 +59,28 @@ t.test('serve says where it listens, serves, and ends its servers with itself', 
   t.match(proxy.err, JSON.stringify(process.execPath), 'the path of node is absolute')
   t.match(proxy.err, JSON.stringify(BIN), 'and that of the script')
   t.notMatch(proxy.err, 'npx')
+})
+
+t.test('a proxy that was updated while it runs serves on, and says so where it cannot', async t => {
+  const root = resolve(BIN, '../..')
+  const installed = t.testdir({ node_modules: t.fixture('symlink', resolve(root, 'node_modules')) })
+  for (const part of ['bin', 'config', 'dist', 'package.json']) {
+    cpSync(join(root, part), join(installed, part), { recursive: true })
+  }
+  const bin = join(installed, 'bin/mcp-proxy.js')
+  const proxy = startBin(t, ['bridge', '--port', '0', '--', process.execPath, TINY], { bin })
+  const url = (await proxy.line(/\/mcp$/)).split(' ').at(-1) ?? ''
+  const session = (await post(url, INITIALIZE)).headers.get('mcp-session-id')
+  rmSync(join(installed, 'dist'), { recursive: true })
+  const listed = await post(url, { id: 2, method: 'tools/list' }, session)
+  t.match(await listed.text(), '"name":"facts"')
+  const health = await fetch(new URL('/healthz', url))
+  t.equal(health.status, 503)
+  t.match(await health.text(), /was updated or removed since it was started, start it again/)
+  // The build may name classes otherwise than their source does.
+  await until(() => proxy.err.includes('"type":"Fault"'), 'the line in the log')
+  proxy.child.kill('SIGTERM')
+  t.equal(await proxy.exited, 0)
 })
 
 t.test('serve ends with 4 when the port is taken', async t => {

@@ -90,9 +90,13 @@ export interface Running {
 export const startBin = (
   t: Test,
   argv: readonly string[],
-  { nodeArgs = [], env = {} }: { nodeArgs?: string[]; env?: Record<string, string> } = {},
+  {
+    nodeArgs = [],
+    env = {},
+    bin = BIN,
+  }: { nodeArgs?: string[]; env?: Record<string, string>; bin?: string } = {},
 ): Running => {
-  const child = spawn(process.execPath, [...nodeArgs, BIN, ...argv], { env: { ...process.env, ...env } })
+  const child = spawn(process.execPath, [...nodeArgs, bin, ...argv], { env: { ...process.env, ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   const running: Running = {
     child,
