@@ -7,7 +7,7 @@ import { isPeer, TARGETS } from './targets.js'
 
 const CROWD = 1000
 /** Some peers start processes for each session. */
-const PEER_CROWD = 20
+const PEER_CROWD = 100
 const OPEN_LIMIT_MS = 30_000
 const FLAT_CALLS = 40_000
 const FLAT_LIMIT_MS = 60_000
@@ -93,7 +93,7 @@ async function measureStartOf(name, figures, { load }) {
 }
 
 const AFTER_LOAD = 'memory after 5000 calls'
-const SESSION = `memory of a session, of ${CROWD}`
+const SESSION = `memory of a session, of ${CROWD} (peers: of ${PEER_CROWD})`
 
 /** What calls and sessions leave in memory. Several times: heaps grow in steps. */
 export async function measureMemory(context) {
