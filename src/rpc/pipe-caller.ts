@@ -6,7 +6,8 @@ import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../wire/jsonrpc.js'
+import { lengthOf } from '../wire/framed.js'
+import { encodeNotice, encodeRefusal, encodeReply, frameRequest } from '../wire/jsonrpc.js'
 import type { Conversation, ConversationListener } from './conversation.js'
 import { Inbox } from './inbox.js'
 import type { OwnId } from './pending.js'
@@ -74,8 +75,8 @@ export class PipeCaller implements Conversation, ChannelListener {
       return
     }
     this.#inbox.pending.add(id, sink)
-    const frame = encodeRequest(id, method, params)
-    this.#sentBytes += frame.length
+    const frame = frameRequest(id, method, params)
+    this.#sentBytes += lengthOf(frame)
     this.#channel.send(frame)
   }
 

@@ -2,7 +2,7 @@ import type { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { Channel } from '../wire/channel.js'
-import { type OutgoingFrame, whole } from '../wire/framed.js'
+import type { OutgoingFrame } from '../wire/framed.js'
 import type { Outlet, ReplyStream } from './host.js'
 
 /** So long a client needs to read what was said to it, for each notification more, and at most. */
@@ -12,7 +12,7 @@ const SETTLE_MOST_MS = 100
 
 /** An answer that waits, and what follows it. */
 interface Due {
-  readonly frames: readonly Buffer[]
+  readonly frames: readonly OutgoingFrame[]
   readonly timer: Timer
 }
 
@@ -56,7 +56,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     frame: OutgoingFrame | undefined,
     { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
   ): void {
-    const frames = [frame && whole(frame), behind].filter(one => one !== undefined)
+    const frames = [frame, behind].filter(one => one !== undefined)
     if (frames.length === 0) return
     const waitMs = this.readsLate ? this.#settledAtMs - this.#clock.nowMs() : 0
     if (waitMs <= 0) {
@@ -68,7 +68,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.#due.add(due)
   }
 
-  tell(frame: Buffer, method?: string): void {
+  tell(frame: OutgoingFrame, method?: string): void {
     if (method === 'notifications/message' && this.#isBehind()) return
     if (this.#bounds.isOver('clientQueue', this.#channel.queuedBytes)) this.#cutOff()
     // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say

@@ -6,6 +6,7 @@ import { Fault } from '../kernel/faults.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
+import type { OutgoingFrame } from '../wire/framed.js'
 import { LineSplitter } from '../wire/ndjson.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
 import { LineWriter } from './line-writer.js'
@@ -101,7 +102,7 @@ export class LineChannel implements Channel {
     if (!this.#isPaused) this.#stream.resume()
   }
 
-  send(message: Buffer): boolean {
+  send(message: OutgoingFrame): boolean {
     if (this.#isEnding || !this.#stream.writable) return false
     if (!this.#backlog.hasRoom) {
       this.#options.bounds?.hit('clientQueue')

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import type { OutgoingFrame } from '../wire/framed.js'
 
 const NEWLINE = Buffer.from('\n')
 /** Up to this size a message and its newline are written as one piece: copying them costs less than a second piece. */
@@ -24,7 +25,7 @@ export class LineWriter {
   }
 
   /** False: the peer is behind, or cannot be written to any more. */
-  send(message: Buffer): boolean {
+  send(message: OutgoingFrame): boolean {
     const stream = this.#stream
     if (!stream.writable) return false
     if (!this.#corked) {
@@ -32,14 +33,21 @@ export class LineWriter {
       stream.cork()
       setImmediate(this.#flush)
     }
-    let isFine: boolean
-    if (message.length <= JOINED_BYTES) isFine = stream.write(Buffer.concat([message, NEWLINE]))
-    else {
-      stream.write(message)
-      isFine = stream.write(NEWLINE)
-    }
+    const isFine = this.#put(message)
     if (stream.writableLength >= FLUSH_BYTES) this.#flush()
     return isFine
+  }
+
+  #put(message: OutgoingFrame): boolean {
+    const stream = this.#stream
+    if (!Buffer.isBuffer(message)) {
+      stream.write(message.head, 'latin1')
+      stream.write(message.body)
+      return stream.write(`${message.tail}\n`, 'latin1')
+    }
+    if (message.length <= JOINED_BYTES) return stream.write(Buffer.concat([message, NEWLINE]))
+    stream.write(message)
+    return stream.write(NEWLINE)
   }
 
   readonly #flush = (): void => {

@@ -5,6 +5,7 @@ import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
+import type { OutgoingFrame } from '../wire/framed.js'
 import { Backlog } from './backlog.js'
 import { type ChildExit, exitWords, startFault } from './child-exit.js'
 import { ChildOutput } from './child-output.js'
@@ -140,7 +141,7 @@ class StdioChild implements ChildChannel {
     this.#settleWhenDrained()
   }
 
-  send(message: Buffer): boolean {
+  send(message: OutgoingFrame): boolean {
     if (this.#over !== undefined || this.#closing !== undefined) return false
     if (!this.#backlog.hasRoom) {
       this.#bounds.hit('serverQueue')

@@ -5,6 +5,7 @@ import { Fault } from '../kernel/faults.js'
 import { DEFAULT_LIMITS } from '../kernel/limits.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
+import type { OutgoingFrame } from '../wire/framed.js'
 import { LineSplitter } from '../wire/ndjson.js'
 import { LineWriter } from './line-writer.js'
 
@@ -65,7 +66,7 @@ class StdioSelf implements Channel {
     this.#input.on('data', this.#onData)
   }
 
-  send(message: Buffer): boolean {
+  send(message: OutgoingFrame): boolean {
     return !this.#over && this.#closing === undefined && this.#writer.send(message)
   }
 

@@ -7,6 +7,7 @@ import { Fault } from '../kernel/faults.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
+import { type OutgoingFrame, whole } from '../wire/framed.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
 
 /** Bounds on one WebSocket. */
@@ -127,7 +128,7 @@ export class WsChannel implements Channel {
     } else if (!this.#isPaused) this.#ws.resume()
   }
 
-  send(message: Buffer): boolean {
+  send(message: OutgoingFrame): boolean {
     if (this.#isEnding || this.#ws.readyState !== WebSocket.OPEN) return false
     if (!this.#backlog.hasRoom) {
       this.#options.bounds?.hit('clientQueue')
@@ -140,7 +141,7 @@ export class WsChannel implements Channel {
       this.#options.socket.cork()
       setImmediate(this.#uncork)
     }
-    this.#ws.send(message, { binary: false }, this.#onWritten)
+    this.#ws.send(whole(message), { binary: false }, this.#onWritten)
     return this.#backlog.grew()
   }
 

@@ -28,6 +28,17 @@ export function encodeRequest(id: number | string, method: string, params: JsonT
   return encodeAsk(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)}`, params)
 }
 
+/** The same of large params without copying them, for whoever can send pieces. */
+export function frameRequest(
+  id: number | string,
+  method: string,
+  params: JsonText | undefined,
+): OutgoingFrame {
+  if (params === undefined || params.length < COPIED_BYTES) return encodeRequest(id, method, params)
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)},"params":`
+  return { head: Buffer.from(head).toString('latin1'), body: oneLine(params), tail: '}' }
+}
+
 /** Writes a notification, on one line without its newline. */
 export function encodeNotice(method: string, params: JsonText | undefined): Buffer {
   return encodeAsk(`{"jsonrpc":"2.0","method":${quoted(method)}`, params)

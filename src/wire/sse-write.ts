@@ -1,4 +1,4 @@
-import type { Framed } from './framed.js'
+import type { Framed, OutgoingFrame } from './framed.js'
 
 /** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
 export const SSE_HEADERS = {
@@ -39,11 +39,12 @@ export function sseEvent({ id, event, data, retryMs }: SseEventToWrite): Framed 
 }
 
 /** The event of one message, which is on one line; `id` is one that we made, of digits and points. */
-export const messageEvent = (message: Buffer, id?: string): Framed => ({
-  head: id === undefined ? MESSAGE : `id: ${id}\n${MESSAGE}`,
-  body: message,
-  tail: END,
-})
+export function messageEvent(message: OutgoingFrame, id?: string): Framed {
+  const start = id === undefined ? MESSAGE : `id: ${id}\n${MESSAGE}`
+  return Buffer.isBuffer(message)
+    ? { head: start, body: message, tail: END }
+    : { head: start + message.head, body: message.body, tail: message.tail + END }
+}
 
 const oneField = (text: string): string => text.replaceAll(/[\r\n\0]/g, '')
 

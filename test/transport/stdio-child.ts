@@ -57,8 +57,12 @@ t.test('messages go to the child and come back, one line each, whatever is in th
   child.listen(listener)
   const texts = ['{"a":"ä世界👩‍🚀"}', '[1,2]', ` {"big":"${'€'.repeat(100_000)}"}`, '{}']
   for (const text of texts) send(child, text)
-  await listener.hasMessages(texts.length)
-  t.same(listener.messages, texts)
+  const body = Buffer.from('ü'.repeat(100_000))
+  child.send({ head: '{"\xc3\xa4":"', body, tail: '"}' })
+  send(child, '{"a":1}')
+  const all = [...texts, `{"ä":"${body.toString()}"}`, '{"a":1}']
+  await listener.hasMessages(all.length)
+  t.same(listener.messages, all)
   t.same(watched, [child.pid])
   await child.close()
   t.same(listener.ends, [undefined])

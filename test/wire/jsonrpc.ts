@@ -7,6 +7,7 @@ import {
   encodeReply,
   encodeRequest,
   frameReply,
+  frameRequest,
   idKey,
   isId,
 } from '../../src/wire/jsonrpc.js'
@@ -117,4 +118,19 @@ t.test('a large answer is the same message in pieces, and its result is not copi
   const frame = frameReply(id, flat)
   t.ok(!Buffer.isBuffer(frame) && frame.body === flat)
   t.end()
+})
+
+t.test('a large request is the same message in pieces, and its params are not copied', async t => {
+  const large = readJson(Buffer.from(`{"text":"${'x'.repeat(100_000)}"}`))
+  const odd = readJson(Buffer.from(`{"text":"${'ü'.repeat(100_000)}",\r"more": 1.0}`))
+  for (const id of [7, 'ü"1']) {
+    for (const method of ['tools/call', 'ü"/漢']) {
+      for (const params of [undefined, textOf({}), large, odd]) {
+        const frame = frameRequest(id, method, params)
+        t.equal(whole(frame).toString(), encodeRequest(id, method, params).toString())
+      }
+    }
+  }
+  const frame = frameRequest(7, 'tools/call', large)
+  t.ok(!Buffer.isBuffer(frame) && frame.body === large)
 })

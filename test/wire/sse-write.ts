@@ -28,6 +28,8 @@ t.test('the event of a message is what any event of that name is', async t => {
   for (const id of [undefined, '3.14']) {
     const event = { event: 'message', data, ...(id !== undefined && { id }) }
     t.equal(textOfChunk(messageEvent(data, id)), textOfChunk(sseEvent(event)))
+    const pieces = { head: '{', body: data.subarray(1, -1), tail: '}' }
+    t.equal(textOfChunk(messageEvent(pieces, id)), textOfChunk(sseEvent(event)))
   }
 })
 

@@ -8,6 +8,7 @@ import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
 import { type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { classify } from '../../wire/classify.js'
+import { type OutgoingFrame, whole } from '../../wire/framed.js'
 import type { BodyReader, HttpClient, OutboundRequest } from '../../wire/http.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../wire/sse-read.js'
@@ -142,8 +143,9 @@ class SseChannel implements Channel, BodyReader, SseHandlers {
     return this.#queuedBytes
   }
 
-  send(message: Buffer): boolean {
+  send(frame: OutgoingFrame): boolean {
     if (this.#isOver) return false
+    const message = whole(frame)
     if (this.#posts >= POSTS_MAX) {
       this.#settle(new Fault('disconnected', 'The server leaves our messages unanswered'))
       return false

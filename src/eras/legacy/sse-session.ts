@@ -6,6 +6,7 @@ import type { LimitName } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Principal } from '../../model/peer.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
+import type { OutgoingFrame } from '../../wire/framed.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
 
@@ -71,7 +72,7 @@ export class SseSession implements Channel {
     return this.#out.queuedBytes
   }
 
-  send(message: Buffer): boolean {
+  send(message: OutgoingFrame): boolean {
     if (this.#isOver) return false
     this.#look()
     // Everything of a session is on one stream, so a notice may come right after a large answer, before a client that reads
