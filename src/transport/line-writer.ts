@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { OutgoingFrame } from '../wire/framed.js'
+import { type OutgoingFrame, whole } from '../wire/framed.js'
 
 const NEWLINE = Buffer.from('\n')
 /** Up to this size a message and its newline are written as one piece: copying them costs less than a second piece. */
@@ -40,14 +40,17 @@ export class LineWriter {
 
   #put(message: OutgoingFrame): boolean {
     const stream = this.#stream
-    if (!Buffer.isBuffer(message)) {
-      stream.write(message.head, 'latin1')
-      stream.write(message.body)
-      return stream.write(`${message.tail}\n`, 'latin1')
+    if (Buffer.isBuffer(message)) {
+      if (message.length <= JOINED_BYTES) return stream.write(Buffer.concat([message, NEWLINE]))
+      stream.write(message)
+      return stream.write(NEWLINE)
     }
-    if (message.length <= JOINED_BYTES) return stream.write(Buffer.concat([message, NEWLINE]))
-    stream.write(message)
-    return stream.write(NEWLINE)
+    const { head, body } = message
+    const tail = `${message.tail}\n`
+    if (body.length <= JOINED_BYTES) return stream.write(whole({ head, body, tail }))
+    stream.write(head, 'latin1')
+    stream.write(body)
+    return stream.write(tail, 'latin1')
   }
 
   readonly #flush = (): void => {

@@ -1,5 +1,5 @@
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json-text.js'
-import type { Framed } from './framed.js'
+import type { Framed, OutgoingFrame } from './framed.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
@@ -28,15 +28,15 @@ export function encodeRequest(id: number | string, method: string, params: JsonT
   return encodeAsk(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)}`, params)
 }
 
-/** The same of large params without copying them, for whoever can send pieces. */
+/** The same without copying the params, for whoever joins it with something else or can send pieces. */
 export function frameRequest(
   id: number | string,
   method: string,
   params: JsonText | undefined,
 ): OutgoingFrame {
-  if (params === undefined || params.length < COPIED_BYTES) return encodeRequest(id, method, params)
+  if (params === undefined) return encodeRequest(id, method, params)
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)},"params":`
-  return { head: Buffer.from(head).toString('latin1'), body: oneLine(params), tail: '}' }
+  return { head: asLatin1(head), body: oneLine(params), tail: '}' }
 }
 
 /** Writes a notification, on one line without its newline. */
@@ -64,6 +64,10 @@ export function encodeRefusal(id: JsonText | undefined, error: JsonText): Buffer
 /** Nearly all methods are such that they need no escapes. */
 const quoted = (method: string): string =>
   /^[a-z/_]+$/i.test(method) ? `"${method}"` : JSON.stringify(method)
+
+/** A text whose characters are the bytes of this one. */
+const asLatin1 = (text: string): string =>
+  /^[ -~]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 
 function encodeAsk(head: string, params: JsonText | undefined): Buffer {
   if (params === undefined) return Buffer.from(`${head}}`)
