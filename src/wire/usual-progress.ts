@@ -5,7 +5,7 @@ const METHOD = 'notifications/progress'
 
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 const STRING = String.raw`"[ !#-[\]-~\x80-\xff]*(?:\\["\\/bfnrt][ !#-[\]-~\x80-\xff]*)*"`
-const MEMBER = String.raw`"(?:progress(?:Token":${STRING}|(?:Token)?":${NUMBER})|total":${NUMBER}|message":${STRING})`
+const MEMBER = `"(?:progress(?:Token":${STRING}|(?:Token)?":${NUMBER})|total":${NUMBER}|message":${STRING})`
 // The token is what it is sent on by: it must be there once.
 const PARAMS = String.raw`\{(?!.*"progressToken":.*"progressToken":)${MEMBER}(?:,${MEMBER}){0,3}\}`
 
