@@ -1,4 +1,5 @@
 import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../kernel/json-text.js'
+import { remembered } from '../kernel/remembered.js'
 import { errorText } from '../model/fault-table.js'
 import type { Classified, Malformed } from '../wire/classify.js'
 import type { HttpHeaders } from '../wire/http.js'
@@ -93,15 +94,29 @@ interface Around {
 const eraOfMessage = (message: Message, around: Around): InboundVerdict => {
   const isBare = message.kind === 'request' && message.named !== undefined
   const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
-  if (envelope !== undefined && repeatedKey(envelope, ENVELOPE_KEYS) !== undefined) {
-    return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
-  }
-  const claim = stringOf(envelope && memberOf(envelope, VERSION_KEY))
+  const { isRepeated, claim } = envelope === undefined ? NO_CLAIM : readClaim(envelope)
+  if (isRepeated) return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
   if (claim !== undefined && (message.kind === 'request' || message.kind === 'notice')) {
     return eraOfClaim(message, claim, around)
   }
   return around.meansModern ? eraOfUnclaimed(message, envelope, around.speaks) : eraWithoutClaim(message)
 }
+
+/** What `_meta` says of the version of its message. */
+interface Claim {
+  readonly isRepeated: boolean
+  readonly claim: string | undefined
+}
+
+const NO_CLAIM: Claim = { isRepeated: false, claim: undefined }
+
+const readClaim = remembered(
+  (meta): Claim => ({
+    isRepeated: repeatedKey(meta, ENVELOPE_KEYS) !== undefined,
+    claim: stringOf(memberOf(meta, VERSION_KEY)),
+  }),
+  (_claim, meta) => memberOf(meta, 'progressToken') === undefined,
+)
 
 const eraWithoutClaim = (message: Message): InboundVerdict =>
   message.kind === 'request' && message.method === 'initialize'

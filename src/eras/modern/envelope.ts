@@ -13,6 +13,7 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json-text.js'
+import { remembered } from '../../kernel/remembered.js'
 import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 import { decodeClientCapabilities } from '../../rpc/capabilities.js'
@@ -54,8 +55,10 @@ export const claimedVersion = (params: JsonText | undefined): string | undefined
  * Reads the envelope of a request that claims to be in this version. The fault is `invalid-params` and names the
  * keys at fault.
  */
-export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
-  const meta = (params && memberOf(params, '_meta')) ?? EMPTY_OBJECT
+export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck =>
+  readMeta((params && memberOf(params, '_meta')) ?? EMPTY_OBJECT)
+
+const checkMeta = (meta: JsonText): EnvelopeCheck => {
   const problem = problemOf(meta)
   if (problem !== undefined) return { is: 'malformed', fault: new Fault('invalid-params', problem) }
   const declared = memberOf(meta, META.clientCapabilities) ?? EMPTY_OBJECT
@@ -70,6 +73,12 @@ export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck => {
     },
   }
 }
+
+/** A client says the same about itself in each request; a token of progress is another each time. */
+const readMeta = remembered(
+  checkMeta,
+  (check, meta) => check.is === 'fine' && memberOf(meta, 'progressToken') === undefined,
+)
 
 /** Nobody tells of changed roots in this revision (client/roots); servers of it read `elicitation: {}` as the client means it. */
 const capabilitiesOf = (declared: JsonText): ClientCapabilities => {

@@ -1,0 +1,29 @@
+import { type JsonText, trust } from './json-cursor.js'
+
+/** So many texts are remembered, of so many bytes: shorter ones are read as fast as they are found. */
+const TEXTS = 16
+const LEAST_BYTES = 64
+const MOST_BYTES = 2048
+
+/**
+ * The same function, which is pure, for texts that come again and again: it remembers what came of the last few of which `isKept`
+ * holds. `read` gets a copy of those, so that what it cuts out of one does not keep the message that it came in.
+ */
+export function remembered<T>(
+  read: (text: JsonText) => T,
+  isKept: (result: T, text: JsonText) => boolean,
+): (text: JsonText) => T {
+  const known: { readonly text: JsonText; readonly result: T }[] = []
+  let next = 0
+  return text => {
+    if (text.length < LEAST_BYTES || text.length > MOST_BYTES) return read(text)
+    for (const one of known) if (one.text.length === text.length && one.text.equals(text)) return one.result
+    const own = trust(Buffer.from(text))
+    const result = read(own)
+    if (isKept(result, own)) {
+      known[next] = { text: own, result }
+      next = (next + 1) % TEXTS
+    }
+    return result
+  }
+}
