@@ -256,13 +256,15 @@ void holds(
 /** What a message says, its JSON as text; line breaks between tokens do not survive being passed on. */
 const plain = (value: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(value, (_, part) =>
-      part?.type === 'Buffer'
+    JSON.stringify(value, (key, part) => {
+      // Known only of a request that is written as usual.
+      if (key === 'named') return undefined
+      return part?.type === 'Buffer'
         ? Buffer.from(part.data)
             .toString()
             .replace(/[\r\n]/g, ' ')
-        : part,
-    ),
+        : part
+    }),
   )
 
 void holds(

@@ -12,6 +12,7 @@ import { type JsonText, kindOf, rawText, readJson } from '../../src/kernel/json-
 import { resulted } from '../../src/model/outcome.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 import { decodeClientCapabilities } from '../../src/rpc/capabilities.js'
+import { whole as joined } from '../../src/wire/framed.js'
 import { holds, soon } from '../support/fuzz.js'
 import { values } from '../support/json-documents.js'
 
@@ -144,7 +145,7 @@ void holds(
   fc.property(methods, results, (method, text) => {
     const asked = { id: rawText('1'), method, params: undefined, declared: rawText('{}') }
     const { frame } = encodeOutcome(resulted(read(text)), asked, rawText('{"name":"p","version":"1"}'))
-    whole(frame as JsonText)
+    readJson(joined(frame))
   }),
 )
 
