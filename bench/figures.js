@@ -63,6 +63,8 @@ class Figures {
 const START = 'start to the first tools/list'
 const AGAIN = 'the same, started again'
 const IDLE = 'memory when idle'
+const FEW_SESSIONS = 100
+const FEW = `memory of a session, of ${FEW_SESSIONS} in an idle proxy`
 
 /** From the start of the process to the first list of tools, and what it takes in memory when nothing happens. */
 export async function measureStart(context) {
@@ -73,6 +75,7 @@ export async function measureStart(context) {
   figures.tell(START, 'ms')
   figures.tell(AGAIN, 'ms')
   figures.tell(IDLE, 'MiB')
+  figures.tell(FEW, 'KiB')
 }
 
 /** The second start of ours knows its server, which nothing else remembers. */
@@ -84,12 +87,22 @@ async function measureStartOf(name, figures, { load }) {
       await open(load, name, target, 1)
       figures.add(figureName, name, performance.now() - from)
       await pause(SETTLE_MS)
-      if (figureName === START) figures.add(IDLE, name, residentKiB(target.pid) / 1024)
+      if (figureName === START) await idleMemoryOf(name, target, figures, load)
       await load.tell('close', { name })
     }
     await figures.with(name, act, stateFolder)
     if (isPeer(name)) return
   }
+}
+
+async function idleMemoryOf(name, target, figures, load) {
+  const idleKiB = residentKiB(target.pid)
+  figures.add(IDLE, name, idleKiB / 1024)
+  if (isPeer(name)) return
+  await open(load, `${name} few`, target, FEW_SESSIONS)
+  await pause(SETTLE_MS)
+  figures.add(FEW, name, (residentKiB(target.pid) - idleKiB) / FEW_SESSIONS)
+  await load.tell('close', { name: `${name} few` })
 }
 
 const AFTER_LOAD = 'memory after 5000 calls'
