@@ -155,6 +155,9 @@ t.test('a program in a crash loop is given up with its last words, and mended by
   t.match(state(), { state: 'ready', failures: 0 })
 })
 
+/** What is asked of each new session of a server. */
+const LISTS = ['tools/list', 'resources/list', 'resources/templates/list']
+
 /** A server over Streamable HTTP that can forget its sessions, as one that was deployed anew does. */
 const forgetful = async (t: Test) => {
   const got: string[] = []
@@ -209,6 +212,8 @@ t.test('a session that a server has forgotten is begun again, and no client noti
   const count = (method: string): number => server.got.filter(one => one === method).length
   for (let time = 1; time <= 3; time += 1) {
     t.match(await client.call(time, 'far__x'), { last: { message: { result: {} } } })
+    // What else is on its way when the session is lost may have been processed: that ends with an error.
+    await until(() => LISTS.every(method => count(method) > 0), 'its lists')
     server.forget()
     t.match(await client.call(`after ${time}`, 'far__x'), { last: { message: { result: {} } } })
     const isTold = () => count('resources/subscribe') > 0 && count('logging/setLevel') > 0
