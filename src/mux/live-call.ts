@@ -61,8 +61,6 @@ export class LiveCall implements CallSink {
   #isOver = false
   #wasResent = false
   #idleAtMs: number
-  /** Whether there was progress since the last look at the time: there may be hundreds of notifications between two. */
-  #wasHeard = false
   #totalAtMs: number
 
   constructor(call: Call, connection: Connection, errand: Errand, context: LiveCallContext) {
@@ -137,8 +135,6 @@ export class LiveCall implements CallSink {
 
   /** Ends the call if it took too long; told now and then. */
   checkTime(nowMs: number): void {
-    if (this.#wasHeard) this.#idleAtMs = nowMs + this.connection.server.timeouts.callMs
-    this.#wasHeard = false
     const isWaiting = this.#asks !== undefined && this.#asks.size > 0
     const isIdle = nowMs >= this.#idleAtMs && !isWaiting
     const isTooLong = nowMs >= this.#totalAtMs && !(isWaiting && this.#isPatient)
@@ -154,7 +150,7 @@ export class LiveCall implements CallSink {
 
   progress(progress: Progress): void {
     if (this.#isOver) return
-    this.#wasHeard = true
+    this.stillAlive()
     // The value must increase (utilities/progress); what does not is dropped here, whatever the server does.
     const { value } = progress
     if (value === undefined || value <= this.#progress) return
