@@ -1,5 +1,5 @@
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json-text.js'
-import type { Framed, OutgoingFrame } from './framed.js'
+import { type Framed, type OutgoingFrame, whole } from './framed.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
@@ -15,44 +15,36 @@ export type Message =
   | { readonly kind: 'reply'; readonly id: JsonText; readonly result: JsonText }
   | { readonly kind: 'refusal'; readonly id: JsonText | undefined; readonly error: JsonText }
 
-const REPLY_HEAD = '{"jsonrpc":"2.0","id":'
-const RESULT_HEAD = ',"result":'
-const WITH_ID = Buffer.from(REPLY_HEAD)
+const HEAD_WITH_ID = '{"jsonrpc":"2.0","id":'
+const WITH_ID = Buffer.from(HEAD_WITH_ID)
 const WITHOUT_ID = Buffer.from('{"jsonrpc":"2.0"')
-const RESULT = Buffer.from(RESULT_HEAD)
 const ERROR = Buffer.from(',"error":')
 const CLOSE = Buffer.from('}')
 
 /** Writes a request under an id that we minted, on one line without its newline. */
-export function encodeRequest(id: number | string, method: string, params: JsonText | undefined): Buffer {
-  return encodeAsk(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)}`, params)
-}
+export const encodeRequest = (id: number | string, method: string, params: JsonText | undefined): Buffer =>
+  whole(frameRequest(id, method, params))
 
 /** The same without copying the params, for whoever joins it with something else or can send pieces. */
-export function frameRequest(
+export const frameRequest = (
   id: number | string,
   method: string,
   params: JsonText | undefined,
-): OutgoingFrame {
-  if (params === undefined) return encodeRequest(id, method, params)
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${quoted(method)},"params":`
-  return { head: asLatin1(head), body: oneLine(params), tail: '}' }
-}
+): OutgoingFrame => frameAsk(`${HEAD_WITH_ID}${JSON.stringify(id)},"method":${quoted(method)}`, params)
 
 /** Writes a notification, on one line without its newline. */
-export function encodeNotice(method: string, params: JsonText | undefined): Buffer {
-  return encodeAsk(`{"jsonrpc":"2.0","method":${quoted(method)}`, params)
-}
+export const encodeNotice = (method: string, params: JsonText | undefined): Buffer =>
+  whole(frameAsk(`{"jsonrpc":"2.0","method":${quoted(method)}`, params))
 
 /** Writes the answer to the request that came with `id`, on one line without its newline. */
-export function encodeReply(id: JsonText, result: JsonText): Buffer {
-  return Buffer.concat([WITH_ID, id, RESULT, oneLine(result), CLOSE])
-}
+export const encodeReply = (id: JsonText, result: JsonText): Buffer => whole(frameReply(id, result))
 
 /** The same without copying the result, for whoever joins it with something else or can send pieces. */
-export function frameReply(id: JsonText, result: JsonText): Framed {
-  return { head: `${REPLY_HEAD}${id.toString('latin1')}${RESULT_HEAD}`, body: oneLine(result), tail: '}' }
-}
+export const frameReply = (id: JsonText, result: JsonText): Framed => ({
+  head: `${HEAD_WITH_ID}${id.toString('latin1')},"result":`,
+  body: oneLine(result),
+  tail: '}',
+})
 
 /** Writes an error, on one line without its newline; without an id if the request was too broken for one. */
 export function encodeRefusal(id: JsonText | undefined, error: JsonText): Buffer {
@@ -69,16 +61,10 @@ const quoted = (method: string): string =>
 const asLatin1 = (text: string): string =>
   /^[ -~]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 
-function encodeAsk(head: string, params: JsonText | undefined): Buffer {
-  if (params === undefined) return Buffer.from(`${head}}`)
-  const start = `${head},"params":`
-  const line = oneLine(params)
-  const most = start.length * 3 + line.length + 1
-  const frame = Buffer.allocUnsafe(most)
-  const from = frame.write(start)
-  frame.set(line, from)
-  frame[from + line.length] = 0x7d
-  return frame.subarray(0, from + line.length + 1)
+function frameAsk(head: string, params: JsonText | undefined): OutgoingFrame {
+  return params === undefined
+    ? Buffer.from(`${head}}`)
+    : { head: asLatin1(`${head},"params":`), body: oneLine(params), tail: '}' }
 }
 
 /** Whether a text may be the id of a request: a string, or a number that is an integer in any spelling. */
