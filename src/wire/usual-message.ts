@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, trust } from '../kernel/json-cursor.js'
+import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json-patterns.js'
 import type { Message } from './jsonrpc.js'
 import { usualProgress } from './usual-progress.js'
 
@@ -10,8 +11,7 @@ import { usualProgress } from './usual-progress.js'
 /** Up to this size `JSON.parse`, of which nothing is kept, costs less than a search of ours. */
 const SHORT_BYTES = 1024
 
-const STRING = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"`
-const SCALAR = String.raw`(?:${STRING}|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)`
+const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
 /** Objects of nothing but scalars, and lists of such objects in one: most arguments and results. What else there is must be parsed. */
 const FLAT = String.raw`\{(?:${STRING}:${SCALAR}(?:,${STRING}:${SCALAR})*)?\}`
 const LIST = String.raw`\{${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:${SCALAR})*\}`

@@ -1,20 +1,15 @@
 import { cut, trust } from '../kernel/json-cursor.js'
+import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json-patterns.js'
 import type { Message } from './jsonrpc.js'
 
 const METHOD = 'notifications/progress'
 
-const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
-const STRING = String.raw`"[ !#-[\]-~\x80-\xff]*(?:\\["\\/bfnrt][ !#-[\]-~\x80-\xff]*)*"`
 const MEMBER = `"(?:progress(?:Token":${STRING}|(?:Token)?":${NUMBER})|total":${NUMBER}|message":${STRING})`
 // The token is what it is sent on by: it must be there once.
 const PARAMS = String.raw`\{(?!.*"progressToken":.*"progressToken":)${MEMBER}(?:,${MEMBER}){0,3}\}`
 
-const VERSION_FIRST = new RegExp(
-  String.raw`^\{"jsonrpc":"2\.0","method":"notifications/progress","params":${PARAMS}\}$`,
-)
-const VERSION_LAST = new RegExp(
-  String.raw`^\{"method":"notifications/progress","params":${PARAMS},"jsonrpc":"2\.0"\}$`,
-)
+const VERSION_FIRST = new RegExp(String.raw`^\{"jsonrpc":"2\.0","method":"${METHOD}","params":${PARAMS}\}$`)
+const VERSION_LAST = new RegExp(String.raw`^\{"method":"${METHOD}","params":${PARAMS},"jsonrpc":"2\.0"\}$`)
 
 const PARAMS_AT = `{"jsonrpc":"2.0","method":"${METHOD}","params":`.length
 const PARAMS_AT_FIRST = `{"method":"${METHOD}","params":`.length

@@ -23,6 +23,12 @@ const looked = (text: string) => {
   return classified.is === 'message' ? shown(classified.message) : undefined
 }
 
+/** A notification of progress in both orders. */
+const inBothOrders = (params: string): string[] => [
+  `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`,
+  `{"method":"notifications/progress","params":${params},"jsonrpc":"2.0"}`,
+]
+
 const call = { kind: 'request', id: '7', method: 'tools/call', named: 'a' }
 
 t.test('short messages are recognized in both orders, and taken apart like all others', async t => {
@@ -69,10 +75,7 @@ t.test('progress is recognized in both orders, whatever the order of what it is 
   ]
   for (const params of rows) {
     const message = { kind: 'notice', method: 'notifications/progress', params }
-    for (const text of [
-      `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`,
-      `{"method":"notifications/progress","params":${params},"jsonrpc":"2.0"}`,
-    ]) {
+    for (const text of inBothOrders(params)) {
       t.strictSame(usual(text), message, text)
       t.strictSame(looked(text), message, text)
     }
@@ -153,10 +156,7 @@ t.test('what is not said in the usual way, or is not right, gets a closer look',
     '{"progressToken":1,"message":"\u0001"}',
     '{"progressToken":1,}',
     '{}',
-  ].flatMap(params => [
-    `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`,
-    `{"method":"notifications/progress","params":${params},"jsonrpc":"2.0"}`,
-  ])
+  ].flatMap(inBothOrders)
   for (const text of [...requests, ...progress, ...others]) t.equal(usual(text), undefined, text)
 })
 
