@@ -35,6 +35,12 @@ export interface ReloaderOptions {
   /** What the proxy was started with. */
   readonly loaded: Loaded
   readonly env: Environment
+  /** Checks what was read; by default with the parser that is loaded late. */
+  readonly check?: (read: {
+    readonly text: string
+    readonly file: string
+    readonly env: Environment
+  }) => Promise<Loaded>
   /** Makes a good configuration that of the proxy. Throws a Fault if it cannot be, and nothing has happened then. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
   /** Told when it was said in the log what a configuration changes: it may change what is logged. */
@@ -133,8 +139,8 @@ export class Reloader {
   }
 
   async #adopt(read: ConfigText, isFirst: boolean): Promise<void> {
-    const { env, file } = this.#options
-    const loaded = 'text' in read ? await readConfig({ text: read.text, file, env }, parser) : read.unusable
+    const { env, file, check = checkText } = this.#options
+    const loaded = 'text' in read ? await check({ text: read.text, file, env }) : read.unusable
     if (!this.#isClosed) this.#take(loaded, isFirst)
   }
 
@@ -188,6 +194,8 @@ export class Reloader {
 }
 
 const parser = lateModule(() => import('../config/parse.js'))
+
+const checkText: NonNullable<ReloaderOptions['check']> = read => readConfig(read, parser)
 
 const CHANGED = 'the configuration was reloaded'
 const UNCHANGED = 'the configuration was read again, and nothing has changed'

@@ -206,20 +206,12 @@ t.test(
   async t => {
     const bench = await Bench.on(t, ONE)
     let isGone = true
-    const { Reloader: Mocked } = await t.mockImport<typeof import('../../src/app/reload.js')>(
-      '../../src/app/reload.js',
-      {
-        '../../src/config/load.js': {
-          readConfigText,
-          readConfig: () =>
-            isGone ? Promise.reject(new Fault('unavailable', 'start it again')) : loadConfig(bench.file, {}),
-        },
-      },
-    )
     const applied: ProxyConfig[] = []
     const logged: unknown[] = []
-    const reloader = new Mocked({
+    const reloader = new Reloader({
       file: bench.file,
+      check: () =>
+        isGone ? Promise.reject(new Fault('unavailable', 'start it again')) : loadConfig(bench.file, {}),
       loaded: await loadConfig(bench.file, {}),
       env: {},
       apply: next => {
