@@ -87,9 +87,15 @@ export const residentBytes = (): number | undefined => looked(() => process.memo
  */
 export const watchMemory = (options: OverloadOptions): Overload => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
+  const look = (): MemorySample | undefined => {
+    const seen = looked(() => sample(bounds.max.memory))
+    if (seen !== undefined) bounds.memoryBytes = seen.limitBytes
+    return seen
+  }
+  look()
   const timer = clock.every(LOOK_MS, () => {
     const before = bounds.pressure
-    const seen = looked(() => sample(bounds.max.memory))
+    const seen = look()
     if (seen === undefined) return
     const now = pressureOf(seen, before)
     if (now !== before) {

@@ -21,6 +21,8 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   sessionsPerPrincipal: 'How many of them one user or address may have.',
   sessionIdle: 'How long a session lives that nobody uses and that has no stream open.',
   streamsPerSession: 'How many event streams of one session may be open.',
+  inbound:
+    'How much all peers together may have sent that is not complete yet, or not dealt with; above it the largest are cut off.',
   clients: 'How many clients without session (2026-07-28) are known at an endpoint.',
   calls: 'How many requests may be under way altogether.',
   callsPerClient: 'How many requests one session or channel may have under way.',
@@ -33,7 +35,7 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   softQueue:
     'With more than this waiting for it, a client gets the latest progress only and no log messages, and is not read from.',
   unread:
-    'How much may wait altogether over HTTP for clients that do not read; above it the longest answers are cut off.',
+    'How much may wait altogether for clients that do not read; above it those with most in front of them are cut off.',
   serverQueue: 'How much may wait for a server that does not read.',
   stall: 'How long a client or server that is behind may take nothing at all.',
   replayEvents: 'How many events a session keeps for a client that lost its connection.',

@@ -1,3 +1,4 @@
+import { ByteAccount } from './byte-account.js'
 import { type Clock, systemClock } from './clock.js'
 import { Fault } from './faults.js'
 import { DEFAULT_LIMITS, type LimitName, type Limits, shownLimit } from './limits.js'
@@ -26,6 +27,10 @@ interface Tally {
 interface Shared {
   limits: Limits
   pressure: Pressure
+  /** How much memory there is, in bytes. */
+  memoryBytes: number
+  readonly inbound: ByteAccount
+  readonly unread: ByteAccount
   readonly tallies: Map<LimitName, Tally>
   readonly clock: Clock
   readonly log: Logger
@@ -36,6 +41,8 @@ const LOG_EVERY_MS = 10_000
 const RETRY_AFTER_MS = 1000
 /** The same for whoever was refused for want of memory. */
 const MEMORY_RETRY_MS = 5000
+/** The part of the memory that one account may take, whatever its limit is. */
+const ACCOUNT_PART = 1 / 4
 
 /**
  * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set anew holds from then
@@ -60,7 +67,16 @@ export class Bounds {
       this.#facts = from.facts
     } else {
       const { limits = DEFAULT_LIMITS, clock = systemClock, log = silentLogger } = from
-      this.#shared = { limits, pressure: 0, tallies: new Map(), clock, log }
+      this.#shared = {
+        limits,
+        pressure: 0,
+        memoryBytes: limits.memory,
+        inbound: this.#account('inbound'),
+        unread: this.#account('unread'),
+        tallies: new Map(),
+        clock,
+        log,
+      }
     }
     this.#base = this.#shared.limits
     this.#max = { ...this.#base, ...this.#own }
@@ -93,6 +109,21 @@ export class Bounds {
   setOwn(own: Partial<Limits>): void {
     this.#own = own
     this.#max = { ...this.#base, ...own }
+  }
+
+  /** What peers sent that is not complete, or that we keep until it is dealt with. */
+  get inbound(): ByteAccount {
+    return this.#shared.inbound
+  }
+
+  /** What waits for clients that do not read, or do not come for it. */
+  get unread(): ByteAccount {
+    return this.#shared.unread
+  }
+
+  /** How much memory there is, which may be less than the limit. */
+  set memoryBytes(bytes: number) {
+    this.#shared.memoryBytes = bytes
   }
 
   get pressure(): Pressure {
@@ -165,5 +196,10 @@ export class Bounds {
         { hits, agoMs: Math.round(nowMs - lastMs) },
       ]),
     )
+  }
+
+  #account(name: 'inbound' | 'unread'): ByteAccount {
+    const max = (): number => Math.min(this.max[name], this.#shared.memoryBytes * ACCOUNT_PART)
+    return new ByteAccount(max, () => this.hit(name))
   }
 }

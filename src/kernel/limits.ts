@@ -54,6 +54,7 @@ export const LIMIT_TABLE = {
   sessionIdle: time(30 * MINUTE, SECOND),
   streamsPerSession: count(256),
   clients: count(1000),
+  inbound: bytes(256 * MIB, MIB),
   // ── requests under way ──
   calls: count(16_384),
   callsPerClient: count(1024),

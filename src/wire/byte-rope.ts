@@ -1,3 +1,5 @@
+import type { Holding } from '../kernel/byte-account.js'
+
 /** Shorter pieces are copied together: a peer that sends byte by byte must not cost us a Buffer per byte. */
 const COPIED_BELOW_BYTES = 4096
 const SLAB_BYTES = 4 * COPIED_BELOW_BYTES
@@ -12,6 +14,15 @@ export class ByteRope {
   /** Memory of ours that small pieces are copied into; its first `#used` bytes follow `#pieces`. */
   #slab: Buffer | undefined
   #used = 0
+  readonly #holding: Holding | undefined
+  /** The memory that is kept for all of it: a piece keeps the whole chunk that it was cut from. */
+  #keptBytes = 0
+  #lastChunk: ArrayBufferLike | undefined
+
+  /** What is collected is told to `holding`; when that is cut, `clear` is up to its owner. */
+  constructor(holding?: Holding) {
+    this.#holding = holding
+  }
 
   /** Number of bytes held. */
   get size(): number {
@@ -25,10 +36,13 @@ export class ByteRope {
     if (this.#size === 0 || bytes.length >= COPIED_BELOW_BYTES) {
       this.#closeSlab()
       this.#pieces.push(bytes)
+      if (bytes.buffer !== this.#lastChunk) this.#keptBytes += bytes.buffer.byteLength
+      this.#lastChunk = bytes.buffer
     } else {
       this.#copy(bytes)
     }
     this.#size += bytes.length
+    this.#holding?.set(this.#keptBytes)
   }
 
   /** All bytes as one Buffer, not copied if they came as one; the rope is empty afterwards. */
@@ -61,12 +75,16 @@ export class ByteRope {
     this.#size = 0
     this.#slab = undefined
     this.#used = 0
+    this.#keptBytes = 0
+    this.#lastChunk = undefined
+    this.#holding?.set(0)
   }
 
   #copy(bytes: Buffer): void {
     if (this.#slab === undefined || this.#slab.length - this.#used < bytes.length) {
       this.#closeSlab()
       this.#slab = Buffer.allocUnsafe(SLAB_BYTES)
+      this.#keptBytes += SLAB_BYTES
     }
     this.#slab.set(bytes, this.#used)
     this.#used += bytes.length

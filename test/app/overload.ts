@@ -66,6 +66,7 @@ t.test('the bounds learn of it while it lasts, and the log when it changes', asy
   t.same(levels, [0, 1, 4, 4, 3, 0])
   t.equal(relieved, 3)
   t.equal(asked[0], 12_345)
+  t.equal(bounds.inbound.maxBytes, 250, 'what all bytes may be together follows')
   t.equal(lines.length, 4)
   t.equal(bounds.hits.memory?.hits, 2)
   overload.close()

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { ByteAccount } from '../../src/kernel/byte-account.js'
 import { ByteRope } from '../../src/wire/byte-rope.js'
 
 t.test('what goes in comes out, however it was cut', async _t => {
@@ -45,3 +46,28 @@ t.test('nothing is left after clearing', async t => {
   rope.add(Buffer.from('c'))
   t.equal(rope.take().toString(), 'c')
 })
+
+t.test(
+  'an account knows how much memory is kept, which is more than the bytes that are collected',
+  async t => {
+    const account = new ByteAccount(
+      () => 2 ** 20,
+      () => undefined,
+    )
+    const rope = new ByteRope(account.open(() => rope.clear()))
+    const chunk = Buffer.allocUnsafeSlow(65_536)
+    rope.add(chunk.subarray(65_000))
+    t.equal(account.bytes, 65_536, 'a piece keeps the chunk that it was cut from')
+    rope.add(chunk.subarray(0, 5000))
+    t.equal(account.bytes, 65_536, 'once')
+    for (let byte = 0; byte < 1000; byte += 1) rope.add(Buffer.from('a'))
+    t.equal(account.bytes, 65_536 + 16_384, 'short pieces are copied together')
+    rope.take()
+    t.equal(account.bytes, 0)
+    rope.add(Buffer.allocUnsafeSlow(2 ** 20))
+    t.equal(rope.size, 2 ** 20)
+    rope.add(Buffer.allocUnsafeSlow(8192))
+    t.equal(rope.size, 0, 'cut')
+    t.equal(account.bytes, 0)
+  },
+)
