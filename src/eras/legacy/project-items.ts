@@ -10,7 +10,7 @@ import {
 import type { ListName } from '../../model/listing.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import { projectAnnotations, projectInnerMeta } from './project-meta.js'
-import { describesObject, withObjectProperties, wrapSchema } from './project-schemas.js'
+import { projectOutputSchema, withObjectProperties } from './project-schemas.js'
 
 type Strips = Readonly<Record<LegacyRevision, readonly string[]>>
 
@@ -50,7 +50,7 @@ const projectTool = (revision: LegacyRevision, tool: JsonText): JsonText => {
   const titled = revision === '2025-03-26' ? withTitleHint(tool) : tool
   const known = withoutMember(titled, ...TOOL_STRIPS[revision])
   const input = editMember(known, 'inputSchema', withObjectProperties)
-  return editMember(input, 'outputSchema', schema => projectOutput(schema))
+  return editMember(input, 'outputSchema', projectOutputSchema)
 }
 
 /** 2025-03-26 has the display name among the annotations only. */
@@ -59,16 +59,4 @@ const withTitleHint = (tool: JsonText): JsonText => {
   const annotations = memberOf(tool, 'annotations')
   const isThere = annotations !== undefined && memberOf(annotations, 'title') !== undefined
   return title === undefined || isThere ? tool : withAt(tool, ['annotations', 'title'], title)
-}
-
-const projectOutput = (schema: JsonText): JsonText | undefined => {
-  const kind = kindOf(schema)
-  if (kind !== 'object' && kind !== 'boolean') return undefined
-  return withObjectProperties(describesObject(schema) ? schema : wrapSchema(schema))
-}
-
-/** Whether `projectItem` wraps what this tool returns; then `projectResult` has to be told to do the same. */
-export const wrapsOutput = (tool: JsonText): boolean => {
-  const schema = memberOf(tool, 'outputSchema')
-  return schema !== undefined && !describesObject(schema)
 }

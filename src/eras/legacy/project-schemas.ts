@@ -71,9 +71,6 @@ export const withObjectProperties = (schema: JsonText): JsonText =>
     ),
   )
 
-/** Whether a schema describes an object at its root: all that clients before 2026-07-28 take as `outputSchema`. */
-export const describesObject = (schema: JsonText): boolean => stringOf(memberOf(schema, 'type')) === 'object'
-
 const WRAPPED_ROOT = '#/properties/result'
 const REFERENCES = ['$ref', '$dynamicRef']
 
@@ -89,8 +86,8 @@ const isDocument = (schema: JsonText): boolean => {
   return id !== undefined && id !== '' && !id.startsWith('#')
 }
 
-/** The schema of `{"result": <what the schema describes>}`, for clients that want an object. */
-export const wrapSchema = (schema: JsonText): JsonText => {
+/** The schema of `{"result": <what the schema describes>}`. */
+const wrapSchema = (schema: JsonText): JsonText => {
   const dialect = memberOf(schema, '$schema')
   const inner = editSchemas(withoutMember(schema, '$schema'), one =>
     isDocument(one) ? undefined : REFERENCES.reduce((text, key) => editMember(text, key, moved), one),
@@ -101,4 +98,15 @@ export const wrapSchema = (schema: JsonText): JsonText => {
     ['properties', objectText([['result', inner]])],
     ['required', rawText('["result"]')],
   ])
+}
+
+/**
+ * An `outputSchema` as clients before 2026-07-28 take it, with an object at its root. One of anything else is wrapped, as
+ * `projectResult` wraps what is no object; one that does not say at its root what it describes is left out, for the
+ * output may be in either form.
+ */
+export const projectOutputSchema = (schema: JsonText): JsonText | undefined => {
+  const type = kindOf(schema) === 'object' ? stringOf(memberOf(schema, 'type')) : undefined
+  if (type === undefined) return undefined
+  return withObjectProperties(type === 'object' ? schema : wrapSchema(schema))
 }

@@ -45,16 +45,8 @@ export const projectListResult = (revision: LegacyRevision, method: string, resu
   return projectEach(known, member, item => projectItem(revision, list, item))
 }
 
-/**
- * A result for a client of `revision`; the same reference if it knows all that is in it. `wrapped` says that
- * the tool's `outputSchema` is listed in the wrapped form (`wrapsOutput`), so that its output must match.
- */
-export const projectResult = (
-  revision: LegacyRevision,
-  method: string,
-  result: JsonText,
-  wrapped = false,
-): JsonText => {
+/** A result for a client of `revision`; the same reference if it knows all that is in it. */
+export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   if (isListMethod(method)) return projectListResult(revision, method, result)
   const known = projectFrame(revision, result)
   if (EMPTY_RESULTS.has(method)) return withoutKeys(known, key => key !== '_meta')
@@ -63,7 +55,6 @@ export const projectResult = (
       return projectStructure(
         revision,
         projectEach(known, 'content', block => projectBlock(revision, block)),
-        wrapped,
       )
     case 'prompts/get':
       return projectEach(known, 'messages', message => projectMessage(revision, message))
@@ -77,13 +68,16 @@ export const projectResult = (
 const projectEach = (result: JsonText, key: string, project: (element: JsonText) => JsonText): JsonText =>
   editMember(result, key, list => mapElements(list, project))
 
-/** Structured output exists since 2025-06-18, as an object; before, it is only the text that mirrors it. */
-const projectStructure = (revision: LegacyRevision, result: JsonText, wrapped: boolean): JsonText => {
+/**
+ * Structured output exists since 2025-06-18, as an object: anything else is put into one, as `projectOutputSchema` says.
+ * Before, it is only the text that mirrors it.
+ */
+const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')
   if (structure === undefined) return result
   const readable = withReadableContent(result)
   if (revision < '2025-06-18') return withoutMember(readable, 'structuredContent')
-  if (kindOf(structure) === 'object' && !wrapped) return readable
+  if (kindOf(structure) === 'object') return readable
   return withMember(readable, 'structuredContent', objectText([['result', structure]]))
 }
 

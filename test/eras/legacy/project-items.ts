@@ -1,5 +1,5 @@
 import t from 'tap'
-import { projectItem, wrapsOutput } from '../../../src/eras/legacy/project-items.js'
+import { projectItem } from '../../../src/eras/legacy/project-items.js'
 import { type JsonText, membersOf, readJson, valueOf } from '../../../src/kernel/json-text.js'
 import type { ListName } from '../../../src/model/listing.js'
 import { LEGACY_REVISIONS, type LegacyRevision } from '../../../src/model/revision.js'
@@ -109,10 +109,6 @@ t.test('a tool that returns no object is listed with a wrapped schema where outp
     const wrapped = { type: 'object', properties: { result: { type: 'string' } }, required: ['result'] }
     t.same(outputSchema, revision >= R3 ? wrapped : undefined)
   }
-  t.equal(wrapsOutput(tool), true)
-  t.equal(wrapsOutput(json('{"outputSchema":{"anyOf":[{"type":"object"}]}}')), true)
-  t.equal(wrapsOutput(json('{"outputSchema":{"type":"object"}}')), false)
-  t.equal(wrapsOutput(json('{}')), false)
 })
 
 t.test('an output schema that is none is not listed', async t => {

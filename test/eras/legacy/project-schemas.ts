@@ -1,12 +1,13 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import {
-  describesObject,
-  withObjectProperties,
-  wrapSchema,
-} from '../../../src/eras/legacy/project-schemas.js'
-import { type JsonText, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { projectItem } from '../../../src/eras/legacy/project-items.js'
+import { projectOutputSchema, withObjectProperties } from '../../../src/eras/legacy/project-schemas.js'
+import { projectResult } from '../../../src/eras/legacy/project.js'
+import { type JsonText, memberOf, readJson, valueOf } from '../../../src/kernel/json-text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
+
+const outputSchema = (text: string): string | undefined => projectOutputSchema(json(text))?.toString()
 
 t.test('a property that is described by true or false is described by an object', async t => {
   const cases: [string, string][] = [
@@ -42,49 +43,37 @@ t.test('booleans that are no property’s schema stay', async t => {
   }
 })
 
-t.test('an object at the root is told by its type', async t => {
-  t.equal(describesObject(json('{"type":"object"}')), true)
-  for (const text of ['{}', '{"type":["object"]}', '{"type":"array"}', '{"properties":{}}', 'true']) {
-    t.equal(describesObject(json(text)), false, text)
-  }
-})
-
 t.test('a wrapped schema points to where its parts are now', async t => {
   const cases: [string, string][] = [
-    ['{"type":"string"}', '{"type":"string"}'],
-    ['true', 'true'],
-    ['{"items":{"$ref":"#"}}', '{"items":{"$ref":"#/properties/result"}}'],
-    ['{"$ref":"#/$defs/a","$defs":{"a":{}}}', '{"$ref":"#/properties/result/$defs/a","$defs":{"a":{}}}'],
-    ['{"anyOf":[{"$dynamicRef":"#/$defs/a"}]}', '{"anyOf":[{"$dynamicRef":"#/properties/result/$defs/a"}]}'],
-    ['{"$ref":"#anchor"}', '{"$ref":"#anchor"}'],
-    ['{"$ref":"https://evil/x#/a"}', '{"$ref":"https://evil/x#/a"}'],
-    ['{"properties":{"$ref":{"type":"string"}}}', '{"properties":{"$ref":{"type":"string"}}}'],
+    ['', ''],
+    ['"items":{"$ref":"#"}', '"items":{"$ref":"#/properties/result"}'],
+    ['"$ref":"#/$defs/a","$defs":{"a":{}}', '"$ref":"#/properties/result/$defs/a","$defs":{"a":{}}'],
+    ['"anyOf":[{"$dynamicRef":"#/$defs/a"}]', '"anyOf":[{"$dynamicRef":"#/properties/result/$defs/a"}]'],
+    ['"$ref":"#anchor"', '"$ref":"#anchor"'],
+    ['"$ref":"https://evil/x#/a"', '"$ref":"https://evil/x#/a"'],
+    ['"properties":{"$ref":{"type":"string"}}', '"properties":{"$ref":{"type":"string"}}'],
+    ['"properties":{"default":{"$ref":"#/x"}}', '"properties":{"default":{"$ref":"#/properties/result/x"}}'],
+    ['"const":{"$ref":"#/x"},"enum":[{"$ref":"#"}]', '"const":{"$ref":"#/x"},"enum":[{"$ref":"#"}]'],
     [
-      '{"properties":{"default":{"$ref":"#/x"}}}',
-      '{"properties":{"default":{"$ref":"#/properties/result/x"}}}',
+      '"items":{"$id":"https://e/s","$ref":"#/a"},"not":{"$ref":"#/b"}',
+      '"items":{"$id":"https://e/s","$ref":"#/a"},"not":{"$ref":"#/properties/result/b"}',
     ],
-    ['{"const":{"$ref":"#/x"},"enum":[{"$ref":"#"}]}', '{"const":{"$ref":"#/x"},"enum":[{"$ref":"#"}]}'],
-    [
-      '{"items":{"$id":"https://e/s","$ref":"#/a"},"not":{"$ref":"#/b"}}',
-      '{"items":{"$id":"https://e/s","$ref":"#/a"},"not":{"$ref":"#/properties/result/b"}}',
-    ],
-    ['{"$id":"https://e/root","$ref":"#/a"}', '{"$id":"https://e/root","$ref":"#/a"}'],
-    ['{"$id":"#old-anchor","$ref":"#/a"}', '{"$id":"#old-anchor","$ref":"#/properties/result/a"}'],
-    ['{"maximum":9223372036854775807,"x-vendor":1.0}', '{"maximum":9223372036854775807,"x-vendor":1.0}'],
+    ['"$id":"https://e/root","$ref":"#/a"', '"$id":"https://e/root","$ref":"#/a"'],
+    ['"$id":"#old-anchor","$ref":"#/a"', '"$id":"#old-anchor","$ref":"#/properties/result/a"'],
+    ['"maximum":9223372036854775807,"x-vendor":1.0', '"maximum":9223372036854775807,"x-vendor":1.0'],
   ]
-  for (const [schema, inner] of cases) {
+  for (const [before, after] of cases) {
+    const [schema, inner] = [before, after].map(rest => `{"type":"array"${rest && `,${rest}`}}`)
     t.equal(
-      wrapSchema(json(schema)).toString(),
+      outputSchema(schema ?? ''),
       `{"type":"object","properties":{"result":${inner}},"required":["result"]}`,
     )
   }
 })
 
 t.test('the dialect of a wrapped schema stands at its root', async t => {
-  const wrapped = wrapSchema(
-    json('{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"array"}'),
-  )
-  t.same(valueOf(wrapped), {
+  const wrapped = outputSchema('{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"array"}')
+  t.same(JSON.parse(wrapped ?? ''), {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
     properties: { result: { type: 'array' } },
@@ -96,5 +85,42 @@ t.test('a schema as deep as a message may be is neither walked to its end nor fa
   const deep = `${'{"not":'.repeat(500)}{"properties":{"a":true},"$ref":"#"}${'}'.repeat(500)}`
   const schema = json(deep)
   t.equal(withObjectProperties(schema), schema)
-  t.match(wrapSchema(schema).toString(), deep)
+  t.match(outputSchema(`{"type":"array","not":${deep}}`), deep)
+})
+
+t.test('what a tool returns is what its list promises, or nothing is promised', async t => {
+  const cases: [schema: string, promised: boolean, ...values: string[]][] = [
+    ['{"type":"object","required":["a"]}', true, '{"a":1}'],
+    ['{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"required":["a"]}}}', true, '{"a":1}'],
+    ['{"type":"array","items":{"$ref":"#/$defs/a"},"$defs":{"a":{"type":"number"}}}', true, '[1]', '[]'],
+    ['{"type":"string"}', true, '"x"'],
+    ['{"type":"null"}', true, 'null'],
+    ['{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}', false, '{"a":1}'],
+    ['{"oneOf":[{"type":"object"},{"type":"string"}]}', false, '{"a":1}', '"x"'],
+    ['{"properties":{"a":{"type":"number"}}}', false, '{"a":1}', '7'],
+    ['{"type":["object","null"]}', false, '{"a":1}', 'null'],
+    ['{}', false, '{"a":1}', '[]'],
+    ['true', false, '{"a":1}'],
+  ]
+  for (const [schema, isPromised, ...values] of cases) {
+    const tool = projectItem(
+      '2025-11-25',
+      'tools',
+      json(`{"name":"x","inputSchema":{},"outputSchema":${schema}}`),
+    )
+    const promised = memberOf(tool, 'outputSchema')
+    t.equal(promised !== undefined, isPromised, schema)
+    for (const value of values) {
+      const result = projectResult(
+        '2025-11-25',
+        'tools/call',
+        json(`{"content":[1],"structuredContent":${value}}`),
+      )
+      const { structuredContent } = valueOf(result) as { structuredContent: object }
+      t.type(structuredContent, 'object', `${schema}: clients refuse anything else`)
+      if (promised === undefined) continue
+      const validate = new Ajv2020({ strict: false }).compile(valueOf(promised) as object)
+      t.ok(validate(structuredContent), `${schema}: ${value}`)
+    }
+  }
 })

@@ -173,11 +173,9 @@ t.test('structured output is given to those who know it, in the form that their 
       '{"content":[{"type":"text","text":"x"}]}',
     )
   }
-  const wrapped = text.replace('{"n":12345678901234567890}', '{"result":{"n":12345678901234567890}}')
   for (const revision of [R3, R4] as const) {
     const result = json(text)
     t.equal(projectResult(revision, 'tools/call', result), result)
-    t.equal(projectResult(revision, 'tools/call', result, true).toString(), wrapped)
     for (const value of ['null', '"s"', '1.0', 'false', '[]']) {
       const other = projectResult(
         revision,
