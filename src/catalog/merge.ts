@@ -25,14 +25,17 @@ export const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) 
 
 /**
  * Puts parts together. Two servers can only meet in one name where an operator took the prefixes away: the later one is
- * then shown under its prefixed name, and the operator is told.
+ * then shown under its prefixed name, and the operator is told. Names under the prefix of another server are that server's,
+ * whether it has them or not: whose a name is does not depend on what others list.
  */
 export const mergeParts = (list: ListName, parts: readonly Part[], log: Logger): Merged => {
   const byExposed = new Map<string, Item>()
+  const aliases = new Set(parts.map(({ alias }) => alias))
   const merged = parts.map(part => ({
     ...part,
     items: part.items.flatMap(item => {
-      const unique = byExposed.has(item.exposed) ? movedAside(list, item) : item
+      const isTaken = byExposed.has(item.exposed) || isOfAnother(item, part.alias, aliases)
+      const unique = isTaken ? movedAside(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
         // The same URI on several servers that keep theirs: each is listed, and the owner is found on use.
         if (list === 'resources' || list === 'templates') return [item]
@@ -58,4 +61,10 @@ const movedAside = (list: ListName, item: Item): Item | undefined => {
   if (list !== 'tools' && list !== 'prompts') return undefined
   const exposed = exposedName(item.server.options.alias, item.exposed)
   return { ...item, exposed, text: rewriteItem(list, item.text, { name: exposed }) }
+}
+
+/** No alias holds `__`, so that the first one ends it. */
+const isOfAnother = ({ exposed }: Item, alias: string, aliases: ReadonlySet<string>): boolean => {
+  const prefix = exposed.slice(0, Math.max(0, exposed.indexOf('__')))
+  return prefix !== alias && aliases.has(prefix)
 }

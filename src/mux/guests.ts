@@ -35,8 +35,8 @@ class Guest implements Audience {
 }
 
 /**
- * The clients that are there. A session may use for ever what it was told when it came; a client whose requests stand for
- * themselves may use what there is at the moment, whatever it asked before (2026-07-28, basic, "Statelessness").
+ * The clients that are there. All may use what there is at the moment, whatever they asked before (2026-07-28, basic,
+ * "Statelessness"), and a session for ever what it was told when it came.
  */
 export class Guests {
   readonly #current: () => Welcome
@@ -66,14 +66,13 @@ export class Guests {
   /** Whether a client has this method. One whose requests stand for themselves is a guest from its first one on. */
   mayUse(client: Client, { needs, asking }: Route): boolean {
     if (asking !== undefined && asking !== client.asking) return false
-    if (client.asking === 'pushed') {
-      const announced = this.#byClient.get(client)?.announced
-      return needs === undefined ? announced !== undefined : Boolean(announced?.[needs])
-    }
-    this.came(client)
+    if (client.asking === 'returned') this.came(client)
+    const announced = this.#byClient.get(client)?.announced
+    if (client.asking === 'pushed' && announced === undefined) return false
+    if (needs === undefined || announced?.[needs]) return true
     const { capabilities, isComplete } = this.#current()
-    // A server that was not reached yet may be the one that has it, and is asked.
-    return needs === undefined || !isComplete || Boolean(capabilities[needs])
+    // A server that was not reached yet may be the one that has it, and is asked; sessions were told so when they came.
+    return (!isComplete && client.asking === 'returned') || Boolean(capabilities[needs])
   }
 
   /** A client was given the first page of this version of a list. */

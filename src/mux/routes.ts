@@ -22,12 +22,15 @@ type Way =
 /** A request that is routed, and whose it can be. */
 export type Route = Way & Terms
 
-/** Every request that is routed; what is absent does not exist and is answered with -32601. */
+/**
+ * Every request that is routed; what is absent does not exist and is answered with -32601. Lists are there in any case: clients ask
+ * without looking, and what is empty may be filled.
+ */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ['tools/list', { way: 'catalog', needs: 'tools', list: 'tools' }],
-  ['prompts/list', { way: 'catalog', needs: 'prompts', list: 'prompts' }],
-  ['resources/list', { way: 'catalog', needs: 'resources', list: 'resources' }],
-  ['resources/templates/list', { way: 'catalog', needs: 'resources', list: 'templates' }],
+  ['tools/list', { way: 'catalog', list: 'tools' }],
+  ['prompts/list', { way: 'catalog', list: 'prompts' }],
+  ['resources/list', { way: 'catalog', list: 'resources' }],
+  ['resources/templates/list', { way: 'catalog', list: 'templates' }],
   ['tools/call', { way: 'owner', needs: 'tools', by: 'tool' }],
   ['prompts/get', { way: 'owner', needs: 'prompts', by: 'prompt' }],
   ['resources/read', { way: 'owner', needs: 'resources', by: 'uri' }],

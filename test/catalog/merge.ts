@@ -69,6 +69,29 @@ t.test('a tool that was renamed is moved aside under its new name', async t => {
   t.same(shown(merged.parts), ['x', 'b__x'])
 })
 
+t.test('a name under the prefix of another server is that server’s, whether it has it or not', async t => {
+  for (const theirs of [[], [['pay', 'bank__pay']]] as const) {
+    for (const isFirst of [true, false]) {
+      const { log, lines } = recordedLog()
+      const unprefixed = part(isFirst ? 0 : 2, 'x', [
+        ['bank__pay', 'bank__pay'],
+        ['bank__', 'bank__'],
+        ['x__own', 'x__own'],
+        ['banks__pay', 'banks__pay'],
+        ['__pay', '__pay'],
+      ])
+      const bank = part(1, 'bank', theirs)
+      const { byExposed } = mergeParts('tools', isFirst ? [unprefixed, bank] : [bank, unprefixed], log)
+      t.equal(byExposed.get('bank__pay')?.server.name, theirs.length > 0 ? 'bank' : undefined)
+      t.same(
+        [...byExposed.values()].filter(({ server }) => server.name === 'x').map(({ exposed }) => exposed),
+        ['x__bank__pay', 'x__bank__', 'x__own', 'banks__pay', '__pay'],
+      )
+      t.equal(lines.length, 2)
+    }
+  }
+})
+
 t.test('one URI of several servers is listed by each', async t => {
   const { log, lines } = recordedLog()
   const merged = mergeParts(

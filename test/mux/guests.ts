@@ -8,7 +8,7 @@ t.test('a client whose requests stand for themselves is served without an introd
   const world = new World({ a: { tools: [tool('x')] } })
   const client = world.modern()
   t.same(await names(client), ['a__x'])
-  t.match(await client.get('prompts/list'), { code: -32601 })
+  t.match(await client.get('prompts/get', { name: 'p' }), { code: -32601 })
   const call = client.call('tools/call', { name: 'a__x' })
   await settled()
   world.server('a').last('tools/call').answer({ content: [] })
@@ -17,18 +17,19 @@ t.test('a client whose requests stand for themselves is served without an introd
   t.match(world.router.load, { clients: 0 })
 })
 
-t.test('what such a client may use is what is there now; what a session may use stays as it was', async t => {
+t.test('what clients may use is what is there now, whether they were told of it or not', async t => {
   const world = new World({ a: { tools: [] }, b: { tools: [] } })
   const session = await world.client()
   const client = world.modern()
-  t.match(await client.get('prompts/list'), { code: -32601 })
+  const get = (who: FakeClient): Promise<unknown> => who.get('prompts/get', { name: 'p' })
+  t.match(await get(client), { code: -32601 })
   Object.assign(world.server('b').script, { prompts: [] })
   world.server('b').link.drop()
   await world.pass(1)
-  t.match(await client.get('prompts/list'), { result: { prompts: [] } })
+  t.match(await get(client), { code: -32602, message: 'Unknown prompt: p' })
   t.match((await world.router.welcome(client)).capabilities, { prompts: true })
-  t.match(await session.get('prompts/list'), { code: -32601 })
-  t.match(await world.newcomer().get('prompts/list'), { code: -32601 }, 'nor is there a session unasked')
+  t.match(await get(session), { code: -32602, message: 'Unknown prompt: p' })
+  t.match(await get(world.newcomer()), { code: -32601 }, 'nor is there a session unasked')
 })
 
 t.test('what it sees does not depend on what it asked before, nor on what it can be asked', async t => {

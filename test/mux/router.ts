@@ -89,11 +89,11 @@ t.test('when all servers are there, or known to be away, a newcomer waits for no
   t.same(second.welcome?.capabilities.tools, true, 'what an unknown server might bring is announced')
 })
 
-t.test('what was not announced does not exist, and stays so when a server brings it later', async t => {
+t.test('what no server can do does not exist', async t => {
   const world = new World({ a: { tools: [] } })
   const client = await world.client()
   for (const method of [
-    'prompts/list',
+    'prompts/get',
     'resources/read',
     'logging/setLevel',
     'completion/complete',
@@ -109,6 +109,25 @@ t.test('what was not announced does not exist, and stays so when a server brings
   t.same(
     world.server('a').links.flatMap(link => link.requests),
     [],
+  )
+})
+
+t.test('a list of a kind that no server has is empty, whoever asks', async t => {
+  const lists = {
+    'prompts/list': 'prompts',
+    'resources/list': 'resources',
+    'resources/templates/list': 'resourceTemplates',
+    'tools/list': 'tools',
+  }
+  const world = new World({ a: { capabilities: { completions: true } } })
+  for (const client of [await world.client(), world.modern()]) {
+    for (const [method, member] of Object.entries(lists))
+      t.same(await client.get(method), { result: { [member]: [] } }, method)
+  }
+  t.same(
+    world.server('a').links.flatMap(link => link.requests),
+    [],
+    'no server is asked for what it does not have',
   )
 })
 
@@ -205,7 +224,7 @@ t.test('clients are told of changes of what was announced to them, and of nothin
   lone.server('a').link.drop()
   await lone.pass(500, 10)
   t.same(client.told, [])
-  t.match(await client.get('resources/list'), { code: -32601 })
+  t.same(await client.list('resources/list', 'uri'), ['a+x:1'], 'whoever looks all the same sees them')
   const newcomer = await lone.client()
   t.same(await newcomer.list('resources/list', 'uri'), ['a+x:1'])
 })

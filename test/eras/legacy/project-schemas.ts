@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
+import { projectResult } from '../../../src/eras/legacy/project.js'
 import { projectItem } from '../../../src/eras/legacy/project-items.js'
 import { projectOutputSchema, withObjectProperties } from '../../../src/eras/legacy/project-schemas.js'
-import { projectResult } from '../../../src/eras/legacy/project.js'
 import { type JsonText, memberOf, readJson, valueOf } from '../../../src/kernel/json-text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
