@@ -2,6 +2,7 @@ import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { RecordedChild } from '../transport/strays.js'
+import { isPrivate } from './private-file.js'
 
 /** What a running proxy writes down about itself, one file each, for `status` and for whoever comes after it. */
 export interface InstanceRecord {
@@ -34,7 +35,6 @@ const MARK = /^[A-Za-z0-9_-]{22}$/
 /** More records than this are surely not ours to read one by one. */
 const MAX_RECORDS = 1000
 const MAX_BYTES = 1024 * 1024
-const OTHERS_MAY_WRITE = 0o022
 
 /** All records in the folder that are fit to be trusted; a folder that cannot be read holds none. */
 export const readRecords = async (folder: string): Promise<InstanceRecord[]> => {
@@ -47,10 +47,8 @@ export const readRecords = async (folder: string): Promise<InstanceRecord[]> => 
 
 const readRecord = async (file: string, mark: string): Promise<InstanceRecord | undefined> => {
   try {
-    const { size, mode, uid } = await lstat(file)
-    const isPrivate =
-      process.platform === 'win32' || (uid === process.getuid?.() && !(mode & OTHERS_MAY_WRITE))
-    if (!isPrivate || size > MAX_BYTES) return undefined
+    const found = await lstat(file)
+    if (!isPrivate(found) || found.size > MAX_BYTES) return undefined
     const record = parseRecord(await readFile(file, 'utf8'))
     return record?.mark === mark ? record : undefined
   } catch {

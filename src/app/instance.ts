@@ -1,10 +1,10 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../transport/process-table.js'
 import type { Children } from './children.js'
 import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
+import { removePrivate, writePrivate } from './private-file.js'
 import { stateDir } from './state-key.js'
 import { sweep } from './sweep.js'
 
@@ -67,7 +67,7 @@ export class Instance {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#writing
-    await rm(this.#file, { force: true }).catch(() => undefined)
+    await removePrivate(this.#file).catch(() => undefined)
   }
 
   #changed(): void {
@@ -80,7 +80,7 @@ export class Instance {
     try {
       while (this.#isDirty && !this.#isClosed) {
         this.#isDirty = false
-        await this.#write(await this.#record())
+        await writePrivate(this.#file, JSON.stringify(await this.#record()))
       }
     } catch (thrown) {
       this.#options.log.debug({ err: thrown }, 'the record of this proxy could not be written')
@@ -109,13 +109,5 @@ export class Instance {
       ...facts,
       children: pids.map(pid => ({ pid, born: this.#born.get(pid) })),
     }
-  }
-
-  async #write(record: InstanceRecord): Promise<void> {
-    const folder = recordFolder(this.#options.folder)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    // Whoever reads it sees the old one or the new one, never a half.
-    await writeFile(`${this.#file}~`, JSON.stringify(record), { mode: 0o600 })
-    await rename(`${this.#file}~`, this.#file)
   }
 }

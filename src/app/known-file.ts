@@ -1,9 +1,8 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
-import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Known } from '../catalog/known.js'
 import { LIST_NAMES } from '../catalog/walk.js'
-import { unguessableId } from '../kernel/ids.js'
 import {
   arrayText,
   elementsOf,
@@ -19,6 +18,7 @@ import {
 import type { ListName } from '../model/listing.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 import { isRevision } from '../model/revision.js'
+import { isPrivate, writePrivate } from './private-file.js'
 
 /** What a file must say that it is; anything else was written by another version of this program, and is of no use. */
 const FORMAT = 1
@@ -26,7 +26,6 @@ const FORMAT = 1
 export const KNOWN_BYTES = 8 * 1024 * 1024
 /** So many servers are known; those that were met longest ago are forgotten. */
 const FILES_MAX = 500
-const OTHERS_MAY_WRITE = 0o022
 
 /** What is known of a server as it stands in a file: what the server sent is in it byte for byte. */
 export const encodeKnown = ({ facts, lists }: Known): JsonText => {
@@ -114,10 +113,10 @@ export const knownFolder = (stateDir: string): string => join(stateDir, 'known')
 export const readKnown = (folder: string, print: string): Buffer | undefined => {
   let file: number | undefined
   try {
-    if (!isOurs(lstatSync(folder))) return undefined
+    if (!isPrivate(lstatSync(folder))) return undefined
     file = openSync(join(folder, `${print}.json`), READ)
     const found = fstatSync(file)
-    if (!found.isFile() || !isOurs(found) || found.size > KNOWN_BYTES) return undefined
+    if (!found.isFile() || !isPrivate(found) || found.size > KNOWN_BYTES) return undefined
     const bytes = Buffer.allocUnsafe(found.size)
     return readSync(file, bytes, 0, found.size, 0) === found.size ? bytes : undefined
   } catch {
@@ -127,20 +126,9 @@ export const readKnown = (folder: string, print: string): Buffer | undefined => 
   }
 }
 
-const isOurs = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
-  process.platform === 'win32' || (uid === process.getuid?.() && !(mode & OTHERS_MAY_WRITE))
-
-/** Puts a file there whole or not at all, for nobody else to read. Rejects with what the file system throws. */
+/** Keeps what is known of a server. Rejects with what the file system throws. */
 export const writeKnown = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const draft = join(folder, `${print}.${unguessableId()}`)
-  try {
-    await writeFile(draft, bytes, { mode: 0o600, flag: 'wx' })
-    await rename(draft, join(folder, `${print}.json`))
-  } catch (thrown) {
-    await rm(draft, { force: true })
-    throw thrown
-  }
+  await writePrivate(join(folder, `${print}.json`), bytes)
   await forgetOldest(folder)
 }
 

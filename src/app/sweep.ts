@@ -1,4 +1,4 @@
-import { rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
@@ -6,6 +6,7 @@ import type { ProcessRow, ProcessTable } from '../transport/process-table.js'
 import { processTree } from '../transport/process-tree.js'
 import { endStrays, MARK_VARIABLE } from '../transport/strays.js'
 import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
+import { removePrivate } from './private-file.js'
 
 /** Where to look, and with what. */
 export interface SweepOptions {
@@ -41,7 +42,7 @@ export const sweep = async ({ folder, table, clock, log }: SweepOptions): Promis
         else if (!isAlive(record, rows) && !isOurForebear(record)) {
           const groups = await endStrays(record, { table, clock, tree: processTree({ log }) })
           if (groups.length > 0) log.warn({ groups, of: record.pid }, 'ended what a killed proxy had left')
-          await rm(file, { force: true })
+          await removePrivate(file)
         }
       }),
     )
@@ -55,5 +56,5 @@ const isOurForebear = ({ mark }: InstanceRecord): boolean => process.env[MARK_VA
 
 const removeIfStale = async (file: string): Promise<void> => {
   const { mtimeMs } = await stat(file)
-  if (Date.now() - mtimeMs > STALE_MS) await rm(file, { force: true })
+  if (Date.now() - mtimeMs > STALE_MS) await removePrivate(file)
 }
