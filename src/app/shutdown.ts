@@ -2,8 +2,8 @@ import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 
-/** Signals that end us, with the code that shells give to a program that died of them. */
-export const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+/** Signals that end us, with the code that shells give to a program that died of them. SIGBREAK is Ctrl-Break, on Windows only. */
+export const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143, SIGBREAK: 149 } as const
 
 type Signal = keyof typeof SIGNAL_CODES
 
@@ -14,6 +14,9 @@ const CRASHED = 1
 
 /** How long closing may take; the death guard ends what is left of the servers. Below the 5 s that hosts give us. */
 const CLOSE_LIMIT_MS = 4500
+
+/** One Ctrl-C comes twice where somebody passes it on who started us, such as `npm` and `timeout`. Nobody presses it again so soon. */
+const ECHO_MS = 250
 
 /** What is ended, and how. */
 export interface ShutdownOptions {
@@ -29,6 +32,7 @@ export interface ShutdownOptions {
   readonly limitMs?: number
   /** Ends the process at once. */
   readonly exit?: (code: number) => void
+  readonly nowMs?: () => number
 }
 
 /** The end of a program, prepared from its beginning. */
@@ -40,14 +44,15 @@ export interface Shutdown {
 }
 
 /**
- * Ends the program in order on SIGINT, SIGTERM and, unless it means something else, SIGHUP, after errors that nobody caught, and on `end`. Keeps the
+ * Ends the program in order on SIGINT, SIGTERM, SIGBREAK and, unless it means something else, SIGHUP, after errors that nobody caught, and on `end`. Keeps the
  * process alive until then: our timers do not, and a server that is being restarted has nothing else that would.
  */
 export const createShutdown = (options: ShutdownOptions): Shutdown => {
-  const { log, exit = (code: number) => process.exit(code) } = options
+  const { log, exit = (code: number) => process.exit(code), nowMs = () => performance.now() } = options
   const ended = new Deferred<number>()
   const hold = setInterval(() => undefined, 2 ** 30)
   let code: number | undefined
+  let heard: { readonly signal: Signal; readonly atMs: number } | undefined
   const end = (wanted: number): void => {
     if (code !== undefined) return
     code = wanted
@@ -57,8 +62,10 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
     })
   }
   const onSignal = (signal: Signal): void => {
+    const isEcho = heard?.signal === signal && nowMs() - heard.atMs < ECHO_MS
+    heard = { signal, atMs: nowMs() }
     if (code !== undefined) {
-      exit(SIGNAL_CODES[signal])
+      if (!isEcho) exit(SIGNAL_CODES[signal])
       return
     }
     if (signal === 'SIGHUP' && options.hungUp?.() === true) return

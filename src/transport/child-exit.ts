@@ -28,6 +28,7 @@ const codeOf = (error: unknown): string =>
 
 /** Why a child could not be started; the operator reads it, so it names what to change, and no value. */
 export function startFault(error: unknown, cwd: string | undefined): Fault {
+  if (error instanceof Fault) return error
   const code = codeOf(error)
   // The operating system has one code for a program that is missing and for a directory that is.
   const noDirectory = cwd !== undefined && (code === 'ENOENT' || code === 'ENOTDIR') && !existsSync(cwd)

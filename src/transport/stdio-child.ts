@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process'
-import spawn from 'cross-spawn'
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
@@ -13,6 +12,7 @@ import type { DeathGuard } from './death-guard.js'
 import { endGroup, LADDER_TIMES, type LadderTimes } from './kill-ladder.js'
 import { LineWriter } from './line-writer.js'
 import { type ProcessTree, processTree } from './process-tree.js'
+import { startProgram } from './start-program.js'
 import { lastLines, StderrLines } from './stderr-lines.js'
 
 /** Bounds on one child. */
@@ -203,9 +203,7 @@ class StdioChild implements ChildChannel {
   }
 
   #onError(error: Error): void {
-    // Windows: cross-spawn tells that a command was not found after `cmd` had been started for it.
-    const neverRan = this.#child.pid === undefined || ('code' in error && error.code === 'ENOENT')
-    if (neverRan) this.#settle(startFault(error, this.#options.cwd))
+    if (this.#child.pid === undefined) this.#settle(startFault(error, this.#options.cwd))
     else this.#options.log.debug({ err: error }, 'a signal or message did not reach the server')
   }
 
@@ -306,7 +304,7 @@ const deadChannel = (fault: Fault): ChildChannel => ({
 export function spawnChild(options: ChildOptions): ChildChannel {
   const { tree = processTree({ log: options.log }) } = options
   try {
-    const child = spawn(options.command, [...options.args], {
+    const child = startProgram(options.command, options.args, {
       cwd: options.cwd,
       env: { ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],

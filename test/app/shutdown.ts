@@ -39,11 +39,43 @@ t.test('what is under way is waited for before anything is closed, unless a seco
   const exit = (code: number) => void done.push(`left with ${code}`)
   const shutdown = createShutdown({ drain, close, log: silentLogger, codeOf, exit })
   process.emit('SIGTERM', 'SIGTERM')
-  process.emit('SIGTERM', 'SIGTERM')
-  t.same(done, ['left with 143'])
+  process.emit('SIGINT', 'SIGINT')
+  t.same(done, ['left with 130'])
   drained.resolve()
   t.equal(await shutdown.ended, 0)
-  t.same(done, ['left with 143', 'drained', 'closed'])
+  t.same(done, ['left with 130', 'drained', 'closed'])
+})
+
+t.test('one Ctrl-C that comes twice, as those who started us pass it on, is one', async t => {
+  const drained = new Deferred<void>()
+  const exits: number[] = []
+  let nowMs = 0
+  const shutdown = createShutdown({
+    drain: () => drained.promise,
+    close: () => Promise.resolve(),
+    log: silentLogger,
+    codeOf,
+    exit: code => exits.push(code),
+    nowMs: () => nowMs,
+  })
+  process.emit('SIGINT', 'SIGINT')
+  nowMs = 30
+  process.emit('SIGINT', 'SIGINT')
+  t.same(exits, [])
+  nowMs = 400
+  process.emit('SIGINT', 'SIGINT')
+  t.same(exits, [130], 'who presses it again does not want to wait')
+  drained.resolve()
+  t.equal(await shutdown.ended, 0)
+})
+
+t.test('Ctrl-Break on Windows ends in order', async t => {
+  let closes = 0
+  const close = async () => void (closes += 1)
+  const shutdown = createShutdown({ close, log: silentLogger, codeOf })
+  process.emit('SIGBREAK', 'SIGBREAK')
+  t.equal(await shutdown.ended, 0)
+  t.equal(closes, 1)
 })
 
 t.test('a hang-up may mean something else than the end, but not twice the end', async t => {
@@ -55,13 +87,16 @@ t.test('a hang-up may mean something else than the end, but not twice the end', 
   }
   const close = async () => void heard.push('closed')
   const exit = (code: number) => void heard.push(`left with ${code}`)
-  const shutdown = createShutdown({ close, hungUp, log: silentLogger, codeOf, exit })
+  let nowMs = 0
+  const options = { close, hungUp, log: silentLogger, codeOf, exit, nowMs: () => nowMs }
+  const shutdown = createShutdown(options)
   process.emit('SIGHUP', 'SIGHUP')
   t.same(heard, ['hung up'])
   isTaken = false
   process.emit('SIGHUP', 'SIGHUP')
   t.same(heard, ['hung up', 'hung up', 'closed'])
   isTaken = true
+  nowMs += 1000
   process.emit('SIGHUP', 'SIGHUP')
   t.same(heard.slice(3), ['left with 129'], 'who has to end does not begin anew')
   t.equal(await shutdown.ended, 0)
