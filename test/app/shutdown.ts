@@ -71,7 +71,9 @@ t.test('one Ctrl-C that comes twice, as those who started us pass it on, is one'
 
 t.test('Ctrl-Break on Windows ends in order', async t => {
   let closes = 0
-  const close = async () => void (closes += 1)
+  const close = async () => {
+    closes += 1
+  }
   const shutdown = createShutdown({ close, log: silentLogger, codeOf })
   process.emit('SIGBREAK', 'SIGBREAK')
   t.equal(await shutdown.ended, 0)

@@ -97,7 +97,7 @@ t.test('words reach the program behind a shim of npm as they are, and nothing of
   for (const word of words) t.same(throughShim([word]), [word])
 })
 
-t.test('any words do', async t => {
+t.test('any words do', async () => {
   const word = fc.string({ unit: fc.constantFrom(...'"%&^|<>()\\ \tA!=,;*?ö:~cd') })
   fc.assert(
     fc.property(fc.array(word, { maxLength: 4 }), words => {
