@@ -156,18 +156,25 @@ const framed = (chunk: OutgoingFrame | string): Framed => {
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
 
-/** Which connections may have a part of an answer out already: more words there would land in the middle of it. */
+/** What was asked on each connection and is not answered in full. Answers keep the order of requests, so the last one tells. */
 export class Answering {
   readonly #last = new WeakMap<Duplex, ServerResponse>()
 
-  /** An answer begins that is not complete at once. */
+  /** A request came, to which this will be the answer. */
   began(response: ServerResponse): void {
     this.#last.set(response.req.socket, response)
   }
 
-  on(socket: Duplex): boolean {
-    const response = this.#last.get(socket)
-    return response?.headersSent === true && !response.writableFinished
+  /** Whether an answer is due, or not complete. */
+  isDue(socket: Duplex): boolean {
+    return this.#last.get(socket)?.writableFinished === false
+  }
+
+  /** Whether more words on this connection would land in the middle of an answer, or in front of it. */
+  isUnderWay(socket: Duplex): boolean {
+    const last = this.#last.get(socket)
+    // Node gives the connection to an answer when its turn has come.
+    return last?.writableFinished === false && (last.headersSent || last.socket === null)
   }
 }
 
@@ -175,7 +182,6 @@ export class Answering {
 export interface ResponderContext {
   readonly log: Logger
   readonly unread: Unread
-  readonly answering: Answering
 }
 
 class NodeResponder implements HttpResponder {
@@ -190,22 +196,20 @@ class NodeResponder implements HttpResponder {
   send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingFrame | string = ''): void {
     if (this.#isTaken()) return
     const response = this.#response
-    const { log, unread, answering } = this.#context
+    const { log, unread } = this.#context
     try {
       plainAnswer(response, status, headers, body)
     } catch (error) {
       log.error({ err: error }, 'headers that are not valid were left out')
       plainAnswer(response, status, this.#valid(headers), body)
     }
-    if (response.writableLength > 0) answering.began(response)
     unread.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
   }
 
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {
-    const { unread, answering } = this.#context
+    const { unread } = this.#context
     const stream = new ResponseStream(this.#response, unread, onTaken)
     if (this.#isTaken()) return stream
-    answering.began(this.#response)
     this.#response.writeHead(status, this.#valid(headers))
     stream.open()
     return stream

@@ -107,14 +107,15 @@ export class HttpFront {
   readonly #origins: ReadonlySet<string>
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
-  readonly #answering = new Answering()
+  /** What was asked and is not answered yet. */
+  readonly answering = new Answering()
   readonly #responding: ResponderContext
 
   constructor(options: FrontOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new Bounds()
     this.unread = new Unread(this.#bounds, options.clock, options.log)
-    this.#responding = { log: options.log, unread: this.unread, answering: this.#answering }
+    this.#responding = { log: options.log, unread: this.unread }
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
@@ -128,17 +129,13 @@ export class HttpFront {
     const { log } = this.#options
     // Requests have no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
     response.on('error', nothing)
+    this.answering.began(response)
     try {
       this.#dispatch(request, response)
     } catch (error) {
       log.error({ err: error }, 'a request could not be handled')
       answerError(response, 500, 'Internal error in the proxy')
     }
-  }
-
-  /** Whether more words on this connection would land in the middle of an answer. */
-  isAnswering(socket: Duplex): boolean {
-    return this.#answering.on(socket)
   }
 
   /** A client that asks before it sends its body is spared sending one that is too large. */
@@ -149,14 +146,14 @@ export class HttpFront {
 
   readonly onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', nothing)
-    const refusal = this.#refusal(request)
-    if (refusal === undefined) void this.#takeOver(request, socket, head)
-    else refuseUpgrade(socket, `${refusal.status} Forbidden`)
+    void this.#takeOver(request, socket, head)
   }
 
   async #takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
-      await this.#options.upgrade?.(request, socket, head)
+      const refusal = this.#refusal(request)
+      if (refusal !== undefined) refuseUpgrade(socket, `${refusal.status} Forbidden`)
+      else await this.#options.upgrade?.(request, socket, head)
     } catch (error) {
       this.#options.log.error({ err: error }, 'a request could not be handled')
       if (error instanceof Fault && error.code === 'unavailable') {
@@ -207,7 +204,6 @@ export class HttpFront {
   }
 
   async #passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#answering.began(response)
     try {
       this.#other ??= this.#options.other()
       const handler = await this.#other
@@ -236,7 +232,6 @@ export class HttpFront {
 
   /** Refuses a request whose body is not worth reading. */
   #cut(response: ServerResponse, { status, message }: Refusal): void {
-    this.#answering.began(response)
     answerAndCut(response, status, message, this.#options.clock)
   }
 

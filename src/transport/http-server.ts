@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import type { LimitName, Limits } from '../kernel/limits.js'
+import type { Answering } from './http-answer.js'
 import { type FrontOptions, HttpFront } from './http-front.js'
 import { connectionsThatFit } from './open-files.js'
 
@@ -96,21 +97,28 @@ function opened(server: Server, options: HttpServerOptions): Promise<AddressInfo
 }
 
 /**
- * A request that offers another protocol, as `curl --http2` does with h2c, is served as if it had not (RFC 9110 §7.8): put back
- * in front of the parser without the offer. Node has no other way once there is a listener for upgrades.
+ * Requests of which Node thinks that they are to be upgraded only if they can be: to a WebSocket, on a connection where nothing
+ * is left to be answered. All others are served as if they had not offered it (RFC 9110 §7.8), as `curl --http2` and Java do
+ * with h2c. Node alone takes every offer once there is a listener for upgrades, whatever is under way on its connection.
  */
-function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const lines = [`${request.method ?? ''} ${request.url ?? ''} HTTP/${request.httpVersion}`]
-  const { rawHeaders } = request
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? ''
-    if (/^(upgrade|connection|http2-settings)$/i.test(name)) continue
-    lines.push(`${name}: ${rawHeaders[at + 1] ?? ''}`)
+const upgradable = (answering: Answering): typeof IncomingMessage =>
+  class extends IncomingMessage {
+    #isUpgrade: boolean | undefined
+
+    /** Asked by Node as soon as it has read the head (lib/_http_server.js, parserOnIncoming). */
+    get upgrade(): boolean {
+      this.#isUpgrade ??=
+        this.method === 'CONNECT' || (wantsWebSocket(this.headers) && !answering.isDue(this.socket))
+      return this.#isUpgrade
+    }
+
+    set upgrade(_: unknown) {
+      // What Node thinks of it counts no more.
+    }
   }
-  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close')
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
-  server.emit('connection', socket)
-}
+
+const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =>
+  upgrade?.toLowerCase() === 'websocket' && /\bupgrade\b/i.test(connection ?? '')
 
 function createNodeServer(
   options: HttpServerOptions,
@@ -126,21 +134,17 @@ function createNodeServer(
     // Node's own 30 s would let a slow head live three times as long as it may.
     connectionsCheckingInterval: Math.max(50, Math.min(times.headersMs, 1000)),
     noDelay: true,
+    ...(options.upgrade !== undefined && { IncomingMessage: upgradable(front.answering) }),
   })
   const maxConnections = Math.min(bounds.max.connections, connectionsThatFit())
   server.maxConnections = maxConnections
   server.on('request', front.onRequest)
   server.on('checkContinue', front.onExpect)
   server.on('clientError', (error, socket) =>
-    front.isAnswering(socket) ? socket.destroy() : refuseGarbage(error, socket, bounds),
+    front.answering.isUnderWay(socket) ? socket.destroy() : refuseGarbage(error, socket, bounds),
   )
   server.on('drop', () => bounds.hit('connections', { open: maxConnections }))
-  if (options.upgrade !== undefined) {
-    server.on('upgrade', (request, socket, head) => {
-      if (request.headers.upgrade?.toLowerCase() === 'websocket') front.onUpgrade(request, socket, head)
-      else serveWithoutUpgrade(server, request, socket, head)
-    })
-  }
+  if (options.upgrade !== undefined) server.on('upgrade', front.onUpgrade)
   return server
 }
 

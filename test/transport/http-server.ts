@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import { Answering, createResponder } from '../../src/transport/http-answer.js'
+import { createResponder } from '../../src/transport/http-answer.js'
 import { type HttpServerOptions, listenHttp } from '../../src/transport/http-server.js'
 import { Unread } from '../../src/transport/unread.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../src/wire/http.js'
@@ -401,7 +401,6 @@ t.test(
           stream = createResponder(response, {
             log: silentLogger,
             unread: new Unread(boundsOf(), systemClock, silentLogger),
-            answering: new Answering(),
           }).stream(200, {})
         }),
     })
