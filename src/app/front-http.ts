@@ -33,6 +33,8 @@ const MCP_PATH = '/mcp'
 const SSE_PATH = '/sse'
 const MESSAGES_PATH = '/messages'
 const WS_PATH = '/ws'
+/** What they answer is no secret. */
+const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
 /** What every face reports to. */
 export interface FaceContext {
@@ -58,6 +60,7 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
   const ws = listen.ws ? createWsFace({ path: WS_PATH, principalOf, around }) : undefined
   const listener = await listenHttp({
     ...listen,
+    open: HEALTH_PATHS,
     endpoints: new Map([
       [MCP_PATH, forKnown(http.handle, around)],
       ...(sse === undefined

@@ -25,6 +25,11 @@ export interface ShutdownOptions {
   /** Ends everything in order; never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
+  /**
+   * Whether it goes on after an error that nobody caught. One of those that serve many does: the error came up in one event of one
+   * connection, process or timer, and nobody else is to lose anything by it.
+   */
+  readonly isService?: boolean
   /** Takes a SIGHUP for something else than the end, and says whether it did. */
   readonly hungUp?: () => boolean
   /** The exit code after a first signal; a second signal ends the process at once with a code of its own. */
@@ -44,8 +49,9 @@ export interface Shutdown {
 }
 
 /**
- * Ends the program in order on SIGINT, SIGTERM, SIGBREAK and, unless it means something else, SIGHUP, after errors that nobody caught, and on `end`. Keeps the
- * process alive until then: our timers do not, and a server that is being restarted has nothing else that would.
+ * Ends the program in order on SIGINT, SIGTERM, SIGBREAK and, unless it means something else, SIGHUP, after errors that nobody caught
+ * unless it is a service, and on `end`. Keeps the process alive until then: our timers do not, and a server that is being restarted
+ * has nothing else that would.
  */
 export const createShutdown = (options: ShutdownOptions): Shutdown => {
   const { log, exit = (code: number) => process.exit(code), nowMs = () => performance.now() } = options
@@ -73,10 +79,12 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
     end(options.codeOf(signal))
   }
   const onError = (thrown: unknown): void => {
-    log.error(
-      { err: thrown instanceof Error ? thrown : Fault.from(thrown) },
-      'an error that nobody foresaw; closing',
-    )
+    const err = thrown instanceof Error ? thrown : Fault.from(thrown)
+    if (options.isService === true) {
+      log.error({ err }, 'an error that nobody foresaw; going on')
+      return
+    }
+    log.error({ err }, 'an error that nobody foresaw; closing')
     end(CRASHED)
     code = CRASHED
   }

@@ -126,5 +126,6 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
     reloader.reload()
     return true
   }
-  return { proxy, settle, shutdown: createShutdown({ drain, close, hungUp, log, codeOf: () => EXIT.ok }) }
+  const shutdown = createShutdown({ drain, close, isService: true, hungUp, log, codeOf: () => EXIT.ok })
+  return { proxy, settle, shutdown }
 }

@@ -8,6 +8,7 @@ import type { HostOptions } from '../rpc/host.js'
 import { PipeWriter } from '../rpc/pipe-writer.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { type Classified, classifyWithin } from '../wire/classify.js'
+import { guarded } from '../wire/guarded.js'
 import { encodeRefusal, type Message } from '../wire/jsonrpc.js'
 import { isOfSdk } from '../wire/sdk-client.js'
 import { eraOf, type Speaks } from './detect-inbound.js'
@@ -42,7 +43,15 @@ export class PipeHost implements ChannelListener {
     this.#writer = new PipeWriter(channel, options.clock, cutOff, this.#bounds)
     this.#legacy = new LegacyPipeHost(principal, this.#writer, options)
     this.#modern = new ModernPipeHost(principal, this.#writer, options)
-    channel.listen(this)
+    channel.listen(
+      guarded(this, thrown => {
+        this.#log.error(
+          { err: thrown },
+          'a message of a client could not be handled; its connection is closed',
+        )
+        void this.close('an internal error')
+      }),
+    )
   }
 
   /** Resolves when the client is gone and nothing of it is left. */
@@ -103,8 +112,8 @@ export class PipeHost implements ChannelListener {
   }
 
   closed(): void {
-    this.#end('the client closed the connection')
     this.#gone.resolve()
+    this.#end('the client closed the connection')
   }
 
   /** A notification needs no claim in either era: what it cancels tells which one it is of. */

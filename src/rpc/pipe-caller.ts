@@ -7,6 +7,7 @@ import type { CallSink } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { lengthOf } from '../wire/framed.js'
+import { guarded } from '../wire/guarded.js'
 import { encodeNotice, encodeRefusal, encodeReply, frameRequest } from '../wire/jsonrpc.js'
 import type { Conversation, ConversationListener } from './conversation.js'
 import { Inbox } from './inbox.js'
@@ -52,7 +53,15 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#log = around.log
     this.#clock = around.clock
     this.lastHeardMs = around.clock.nowMs()
-    channel.listen(this)
+    channel.listen(
+      guarded(this, thrown => {
+        this.#log.error(
+          { err: thrown },
+          'a message of a server could not be handled; its connection is closed',
+        )
+        this.#leave(Fault.from(thrown))
+      }),
+    )
   }
 
   get isBusy(): boolean {
@@ -145,10 +154,9 @@ export class PipeCaller implements Conversation, ChannelListener {
     const nowMs = this.#clock.nowMs()
     this.#overlongMs = [...this.#overlongMs, nowMs].filter(atMs => nowMs - atMs < OVERLONG.withinMs)
     if (this.#overlongMs.length < OVERLONG.max || this.#isClosed) return
-    this.closed(
+    this.#leave(
       new Fault('too-large', `It sent ${OVERLONG.max} messages in a minute that are longer than the limit`),
     )
-    void this.#channel.close()
   }
 
   drained(): void {
@@ -159,5 +167,10 @@ export class PipeCaller implements Conversation, ChannelListener {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#inbox.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
+  }
+
+  #leave(why: Fault): void {
+    this.closed(why)
+    void this.#channel.close()
   }
 }

@@ -30,6 +30,8 @@ export interface FrontOptions {
   readonly allowedHosts: readonly string[]
   /** Beside web pages of this machine. */
   readonly allowedOrigins: readonly string[]
+  /** Exact paths that are for everybody, by whatever name they reach us: probes call a container by its address. */
+  readonly open?: ReadonlySet<string>
   /** By exact path. */
   readonly endpoints: ReadonlyMap<string, HttpHandler>
   /** Loaded with the first request to another path. */
@@ -151,7 +153,7 @@ export class HttpFront {
 
   async #takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
-      const refusal = this.#refusal(request)
+      const refusal = this.#refusal(request, '')
       if (refusal !== undefined) refuseUpgrade(socket, `${refusal.status} Forbidden`)
       else await this.#options.upgrade?.(request, socket, head)
     } catch (error) {
@@ -162,10 +164,11 @@ export class HttpFront {
     }
   }
 
-  #refusal(request: IncomingMessage): Refusal | undefined {
+  #refusal(request: IncomingMessage, path: string): Refusal | undefined {
     const { headers, rawHeaders } = request
     // Node reads the first of two `Host` headers, a proxy in front of us perhaps the second.
-    if (comesTwice(rawHeaders, 'host') || !hostAllowed(headers.host, this.#hosts)) {
+    const isNamed = !comesTwice(rawHeaders, 'host') && hostAllowed(headers.host, this.#hosts)
+    if (!isNamed && this.#options.open?.has(path) !== true) {
       return { status: 403, message: 'Host not allowed: add it to "allowedHosts"' }
     }
     const { origin } = headers
@@ -183,7 +186,10 @@ export class HttpFront {
   }
 
   #dispatch(request: IncomingMessage, response: ServerResponse): void {
-    const refusal = this.#refusal(request)
+    const target = request.url ?? '/'
+    const mark = target.indexOf('?')
+    const path = mark < 0 ? target : target.slice(0, mark)
+    const refusal = this.#refusal(request, path)
     if (refusal !== undefined) {
       if (hasLongBody(request)) this.#cut(response, refusal)
       else answerError(response, refusal.status, refusal.message)
@@ -191,9 +197,6 @@ export class HttpFront {
     }
     const { origin } = request.headers
     if (origin !== undefined) shareWith(origin, response)
-    const target = request.url ?? '/'
-    const mark = target.indexOf('?')
-    const path = mark < 0 ? target : target.slice(0, mark)
     const handler = this.#options.endpoints.get(path)
     if (handler === undefined) void this.#passOn(request, response)
     else if (isPreflight(request)) answerPreflight(request, response)

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createShutdown } from '../../src/app/shutdown.js'
 import { Deferred } from '../../src/kernel/deferred.js'
 import { silentLogger } from '../../src/kernel/logger.js'
+import { recordedLog } from '../support/recorded-channel.js'
 
 const codeOf = () => 0
 
@@ -113,6 +114,27 @@ t.test('an error that nobody caught closes all the same and ends with 1', async 
   ;(own as ((thrown: unknown) => void) | undefined)?.('again')
   t.equal(await shutdown.ended, 1)
   t.match(logged, [{ err: { message: 'oops' } }, { err: { code: 'internal', cause: 'again' } }])
+})
+
+t.test('a service goes on after an error that nobody caught', async t => {
+  const { log, lines } = recordedLog()
+  let isClosed = false
+  const close = async () => {
+    isClosed = true
+  }
+  const shutdown = createShutdown({ close, log, codeOf, isService: true })
+  const [thrown, rejected] = (['uncaughtException', 'unhandledRejection'] as const).map(
+    event => process.listeners(event as 'uncaughtException').at(-1) as (thrown: unknown) => void,
+  )
+  thrown?.(new Error('oops'))
+  rejected?.('again')
+  t.match(lines, [
+    ['error', { err: { message: 'oops' } }],
+    ['error', { err: { code: 'internal', cause: 'again' } }],
+  ])
+  t.notOk(isClosed)
+  shutdown.end(0)
+  t.equal(await shutdown.ended, 0)
 })
 
 t.test('a host that gives 5 s before it kills need not kill', async t => {

@@ -185,3 +185,16 @@ t.test('both ways end with the channel', async t => {
   t.equal(reception.cancels.length, 2)
   t.equal(new Set(reception.gone).size, 2)
 })
+
+t.test(
+  'a message whose handling fails costs its client the connection, and nobody else anything',
+  async t => {
+    const { client, host, lines, reception } = start()
+    reception.onCall = () => {
+      throw new Error('oops')
+    }
+    client.say(modern(1, 'tools/list'))
+    await host.gone
+    t.match(lines, [['error', { err: { message: 'oops' } }]])
+  },
+)

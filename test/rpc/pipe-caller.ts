@@ -271,3 +271,20 @@ t.test('a server that reads may have much in front of it for a moment', async t 
   more()
   t.equal(heard.length, 2, 'that is too much for anybody')
 })
+
+t.test(
+  'a message whose handling fails costs its server the connection, and what is under way there an answer',
+  async t => {
+    const { server, heard, lines, talk, request } = start()
+    request()
+    talk.request(talk.nextId(), 'tools/call', undefined, {
+      progress: () => undefined,
+      ended: ({ kind }) => {
+        if (kind === 'result') throw new Error('oops')
+      },
+    })
+    server.say({ id: 2, result: {} })
+    t.match(lines, [['error', { err: { message: 'oops' } }]])
+    t.match(heard, [/^ended 1 .*internal/, 'closed internal'])
+  },
+)

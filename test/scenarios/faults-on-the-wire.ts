@@ -105,6 +105,17 @@ const HEADS: Readonly<Record<string, Attack>> = {
     )
     t.ok([400, 403].includes(status))
   },
+  'is a probe that knows the address only': async (target, t) => {
+    const status = async (path: string) => {
+      const text = lastHead(target, [], { target: path, method: 'GET' })
+      return statusesOf(await say(target, text.replace(/Host: .*/, 'Host: 10.1.2.3:8080')))[0]
+    }
+    t.equal(await status('/healthz'), 200)
+    t.equal(await status('/readyz?verbose'), 200)
+    for (const path of ['/status', '/mcp', '/sse', '/healthz/../status', '//healthz']) {
+      t.equal(await status(path), 403, `${path} is not for everybody`)
+    }
+  },
   'names no host': async (target, t) => {
     const [status = 0] = statusesOf(await say(target, 'POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n'))
     t.ok([400, 403].includes(status))
@@ -426,6 +437,27 @@ const FRAMES: Readonly<Record<string, Attack>> = {
       const lines = [...JSON_LINES, LENGTH, `Upgrade: ${to}`, 'Connection: Upgrade, close']
       const heard = await say(target, head(target, lines), PING)
       t.notMatch(heard, /^HTTP\/1\.1 (101|5)/, to.slice(0, 10))
+    }
+  },
+  'offers other protocols behind requests that are not answered': async (target, t) => {
+    const key = ['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13']
+    const get = (path: string, lines: readonly string[] = []) =>
+      head(target, lines, { target: path, method: 'GET' })
+    const offers = ['h2c', 'websocket'].flatMap(to =>
+      ['/readyz', '/ws', '/mcp'].map(path => get(path, ['Connection: Upgrade', `Upgrade: ${to}`, ...key])),
+    )
+    const parts = [get('/readyz'), get('/status'), head(target, [...JSON_LINES, LENGTH]) + PING, ...offers]
+    const last = lastHead(target, [], { target: '/readyz', method: 'GET' })
+    for (const text of parts.flatMap(one => parts.map(other => one + other))) {
+      const socket = await dial(target)
+      let heard = ''
+      socket.on('data', chunk => {
+        if (heard === '') socket.write(last)
+        heard += String(chunk)
+      })
+      socket.write(text)
+      await once(socket, 'close')
+      t.notMatch(heard, /HTTP[^]*HTTP\/1\.1 101/, 'nothing is granted behind an answer')
     }
   },
   'sends nonsense over HTTP+SSE': async ({ daemon }, t) => {

@@ -559,6 +559,42 @@ t.test('a request that offers HTTP/2 on the way is served as if it had not', asy
   t.match(seen.text, /^HTTP\/1\.1 200 /)
 })
 
+/** A request that offers another protocol. */
+const offer = (port: number, to: string, path = '/mcp'): string =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: Upgrade\r\nUpgrade: ${to}\r\n\r\n`
+
+t.test('a connection on which an answer is due is not upgraded, and answers in order', async t => {
+  const waiting: HttpResponder[] = []
+  let granted = 0
+  const { listener, lines } = await listening(t, (_request, responder) => void waiting.push(responder), {
+    upgrade: (_request, socket) => {
+      granted += 1
+      socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+    },
+  })
+  const { port } = listener
+  const first = `GET /mcp HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`
+  for (const to of ['websocket', 'h2c', 'x']) {
+    for (const before of [first, offer(port, 'h2c')]) {
+      const { seen } = raw(t, port, before + offer(port, to))
+      // What follows an offer in the same packet is lost to Node; what begins the packet is not.
+      await until(() => waiting.length > 0, 'a request')
+      if (before === first) await until(() => waiting.length === 2, `the request that offers ${to}`)
+      const [one, other] = waiting.splice(0)
+      other?.send(200, {}, 'second')
+      one?.send(200, {}, 'first')
+      await until(() => seen.text.endsWith(other === undefined ? 'first' : 'second'), 'the answers')
+      t.match(seen.text, other === undefined ? /first$/ : /first[^]*second$/)
+      t.equal(seen.text.match(/HTTP\/1\.1 200/g)?.length, other === undefined ? 1 : 2)
+    }
+  }
+  t.equal(granted, 0)
+  t.same(lines, [])
+  const { seen } = raw(t, port, offer(port, 'websocket'))
+  await until(() => seen.closed, 'the end')
+  t.match(seen.text, /^HTTP\/1\.1 101 /, 'one on which nothing is due still is')
+})
+
 t.test('who offers another protocol and wants no further request has the connection closed', async t => {
   const { listener } = await listening(t, echo, { upgrade: (_request, socket) => void socket.destroy() })
   const { seen } = raw(
