@@ -1,6 +1,6 @@
-import { type DestinationStream, type LoggerOptions, type Logger as Pino, pino, stdSerializers } from 'pino'
+import { type LoggerOptions, type Logger as Pino, pino, stdSerializers } from 'pino'
 import type { Logger } from '../kernel/logger.js'
-import { createStderrSink } from './stderr-sink.js'
+import { createStderrSink, type LineSink } from './stderr-sink.js'
 
 /** How much is logged. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -30,7 +30,7 @@ export const createLogger = async (options: {
   readonly level: LogLevel
   readonly isTerminal: boolean
 }): Promise<AdjustableLogger> => {
-  const { stream } = options.isTerminal ? await prettyStream() : plainStream()
+  const sink = options.isTerminal ? await sinkForPeople() : createStderrSink()
   const settings: LoggerOptions = {
     // What is below the level is dropped before it gets there: a child of pino keeps the level that it was made with.
     level: 'debug',
@@ -38,7 +38,7 @@ export const createLogger = async (options: {
     redact: { paths: SECRET_FACTS, censor: '[redacted]' },
     serializers: { err: stdSerializers.err },
   }
-  return new Leveled(pino(settings, stream), { level: options.level, rank: RANKS[options.level] })
+  return new Leveled(pino(settings, sink), { level: options.level, rank: RANKS[options.level] })
 }
 
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const satisfies Record<LogLevel, number>
@@ -88,18 +88,9 @@ class Leveled implements AdjustableLogger {
   }
 }
 
-const nothing = (): void => undefined
-
-/** A stream in a box: some have a `then` that would make a promise of them wait for ever. */
-interface Boxed {
-  readonly stream: DestinationStream
-}
-
-const plainStream = (): Boxed => ({ stream: createStderrSink() })
-
-const prettyStream = async (): Promise<Boxed> => {
-  const { default: pretty } = await import('pino-pretty')
-  const stream = pretty({ destination: 2, sync: true, translateTime: 'SYS:HH:MM:ss' })
-  stream.on('error', nothing)
-  return { stream }
+const sinkForPeople = async (): Promise<LineSink> => {
+  const { prettyFactory } = await import('pino-pretty')
+  const sink = createStderrSink()
+  const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss' })
+  return { write: line => sink.write(pretty(line)) }
 }

@@ -1,6 +1,6 @@
-import { fstatSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pino } from 'pino'
+import { unblock } from './unblock.js'
 
 /** Takes whole lines, each with its end, for whoever reads our stderr. */
 export interface LineSink {
@@ -15,26 +15,21 @@ const STDERR = 2
  * Our stderr, as a sink that never blocks and never grows: many hosts start us with a pipe that they do not read, and a write that
  * waits for them would stop every call. Never throws.
  */
-export const createStderrSink = (stderr: Writable = process.stderr, isPipe = isStderrPipe()): LineSink => {
-  if (isPipe) return new PipeSink(stderr)
-  const file = pino.destination({ dest: STDERR, sync: true, maxLength: QUEUE_BYTES })
+export const createStderrSink = (
+  stderr: Writable = process.stderr,
+  isUnblocked = unblock(stderr),
+): LineSink => {
+  if (isUnblocked) return new QueueSink(stderr)
+  // A file, which has no reader to wait for; or the console of Windows, which makes everybody wait while somebody selects text in it.
+  const file = pino.destination({ dest: STDERR, sync: !process.stderr.isTTY, maxLength: QUEUE_BYTES })
   file.on('error', nothing)
   return file
 }
 
 const nothing = (): void => undefined
 
-const isStderrPipe = (): boolean => {
-  try {
-    const found = fstatSync(STDERR)
-    return found.isFIFO() || found.isSocket()
-  } catch {
-    return false
-  }
-}
-
-/** A pipe is written to by Node, which keeps what does not fit into it. */
-class PipeSink implements LineSink {
+/** Written to by Node, which keeps what the reader does not take yet. */
+class QueueSink implements LineSink {
   readonly #stderr: Writable
   #dropped = 0
 

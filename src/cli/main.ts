@@ -2,13 +2,13 @@ import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
 import { EXIT } from './exit-codes.js'
 import { keepHeapRoom } from './heap-room.js'
-import { flush, say, tolerateClosedPipes } from './output.js'
+import { flush, say, tolerateReaders } from './output.js'
 import { plainArguments } from './plain-words.js'
 import { type Chosen, CliError, type Verb } from './verb.js'
 
 /** Runs a command line, without node and script, to its end. Resolves with the exit code; never rejects. */
 export const main = async (argv: readonly string[]): Promise<number> => {
-  tolerateClosedPipes()
+  tolerateReaders()
   const done = await run(argv).catch((thrown: unknown) => ({ code: explain(thrown, argv), isService: false }))
   await flush(done.isService ? FLUSH_MS : undefined)
   return done.code

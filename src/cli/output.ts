@@ -1,3 +1,4 @@
+import { unblock } from '../app/unblock.js'
 import { systemClock } from '../kernel/clock.js'
 import { withLimit } from '../kernel/with-limit.js'
 
@@ -12,9 +13,12 @@ export const say = (words: string): void => {
   process.stderr.write(`${words}\n`)
 }
 
-/** Whoever reads our output may leave early, such as `head`: no reason to crash, and the rest goes nowhere. */
-export const tolerateClosedPipes = (): void => {
-  for (const stream of [process.stdout, process.stderr]) stream.off('error', ignore).on('error', ignore)
+/** Whoever should read our output may leave early, such as `head`, or not read at all: no reason to crash, or to stop for it. */
+export const tolerateReaders = (): void => {
+  for (const stream of [process.stdout, process.stderr]) {
+    unblock(stream)
+    stream.off('error', ignore).on('error', ignore)
+  }
 }
 
 const ignore = (): void => undefined

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -53,6 +53,8 @@ const echoed = async (client: RawClient, id: number): Promise<string> =>
 const status = async (url: string): Promise<ProxyStatus> =>
   (await (await fetch(new URL('/status', url))).json()) as ProxyStatus
 
+const hasScript = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0
+
 /** Writes to stderr as fast as it is read, and serves beside that. */
 const noisy = {
   command: process.execPath,
@@ -82,6 +84,37 @@ t.test('a stderr that nobody reads stops neither calls nor the end', async t => 
   proxy.child.kill('SIGTERM')
   t.equal(await proxy.exited, 0)
 })
+
+t.test(
+  'a terminal that somebody has stopped with Ctrl-S stops nobody else',
+  { skip: hasScript ? false : 'needs `script` of Linux, which makes terminals' },
+  async t => {
+    const file = configFile(t, { a: rawServer(), n1: noisy, n2: noisy }, { log: { level: 'debug' } })
+    const command = [process.execPath, BIN, 'serve', '--config', file, '--port', '0']
+    const terminal = spawn('script', ['-qfec', command.map(word => `'${word}'`).join(' '), '/dev/null'])
+    t.teardown(() => terminal.kill('SIGKILL'))
+    let shown = ''
+    terminal.stdout.on('data', chunk => {
+      shown += String(chunk)
+    })
+    const address = /listening on (http\S+\/mcp)/
+    await until(() => address.test(shown), 'the proxy')
+    const client = await introduced(address.exec(shown)?.[1] ?? '')
+    terminal.stdin.write('\x13')
+    // What still arrives when it has stopped was on its way.
+    let seen = -1
+    await until(async () => {
+      const isStill = seen === shown.length
+      seen = shown.length
+      await new Promise(resolve => setTimeout(resolve, 300))
+      return isStill
+    }, 'the stop')
+    for (let id = 1; id <= 200; id += 1)
+      t.equal(await echoed(client, id), `{"n":${id}}`) || t.bailout('stuck')
+    terminal.stdin.write('\x03')
+    t.equal((await once(terminal, 'exit'))[0], 0)
+  },
+)
 
 t.test(
   'a stderr that is closed, or a disk that is full, costs lines and nothing else',
