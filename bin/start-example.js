@@ -29,7 +29,9 @@ const startRemote = port => {
   const child = spawn(process.execPath, ['--import', END_WITH_PARENT, server, 'streamableHttp'], {
     env: { ...process.env, PORT: String(port) },
     stdio: ['pipe', 'ignore', 'pipe'],
-    detached: true,
+    // Out of reach of Ctrl-C: in a session of its own, on Windows in a console that nobody sees.
+    detached: process.platform !== 'win32',
+    windowsHide: true,
   })
   child.stdin.on('error', () => undefined)
   const ready = new Promise(resolve => {

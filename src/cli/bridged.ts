@@ -75,8 +75,8 @@ const FALLBACK = 'server'
 
 /** Names of files that say nothing, because every program has one. */
 const COMMON_FILES = /^(?:index|main|__main__|mod|cli|app|start|run)$/i
-/** Folders that say as little. */
-const COMMON_FOLDERS = /^(?:dist|build|out|lib|src|bin|esm|cjs|target|release|debug|node_modules)$/i
+/** Folders that say as little, and drives of Windows. */
+const COMMON_FOLDERS = /^(?:[a-z]:|dist|build|out|lib|src|bin|esm|cjs|target|release|debug|node_modules)$/i
 
 /** A name for logs, errors and snippets, after what is started or reached. */
 export const bridgedName = (transport: ServerTransport): string => {
@@ -87,8 +87,8 @@ export const bridgedName = (transport: ServerTransport): string => {
     (word, index) =>
       !RUNNERS.test(stemOf(word)) &&
       !RUNNER_WORDS.has(word) &&
-      // A flag, or the value of one that may be a secret, as in `docker run -e TOKEN=…`.
-      !(index > 0 && /^-|=/.test(word)),
+      // A flag, also one of `cmd /c`, or the value of one that may be a secret, as in `docker run -e TOKEN=…`.
+      !(index > 0 && /^-|=|^\/[a-z]$/i.test(word)),
   )
   return plain(meant === undefined ? FALLBACK : wordName(meant, transport.cwd ?? ''))
 }

@@ -141,12 +141,15 @@ t.test('a bridge is named after what it bridges', async t => {
     [['npx', '@scope/some-server@1.0.0', 'stdio'], 'some-server'],
     [['node', '/x/node_modules/@modelcontextprotocol/server-everything/dist/index.js'], 'server-everything'],
     [['node', 'C:\\\\tools\\\\weather\\\\build\\\\index.mjs'], 'weather'],
+    [['cmd', '/c', 'npx', '-y', 'some-server'], 'some-server'],
     [['uv', 'run', '/opt/notes/src/main.py'], 'notes'],
     [['node', '/index.js'], 'server'],
     [['uvx', 'main'], 'main'],
     [['docker', 'run', '-i', '-e', 'TOKEN=secret', 'ghcr.io/github/github-mcp-server'], 'github-mcp-server'],
   ]
   for (const [words, name] of NAMES) t.equal(bridgedName(commandTransport(words)), name, words.join(' '))
+  const onDrive = { ...commandTransport(['node', 'C:\\index.js']), cwd: '/' }
+  t.equal(bridgedName(onDrive), 'server', 'a drive is no name')
   t.equal(bridgedName(urlTransport('https://api.example.com:8443/mcp')), 'api-example-com')
   t.equal(bridgedName(urlTransport('unix:///run/user/1000/notes.sock')), 'notes')
   t.equal(bridgedName(urlTransport('pipe:///notes')), 'notes')
