@@ -1,4 +1,3 @@
-import { redactWords } from '../config/redact.js'
 import type { ServerConfig, StdioTransport } from '../config/types.js'
 import {
   EraMemory,
@@ -126,7 +125,7 @@ const open = async (server: ServerConfig, shared: Shared, options: DialOptions):
   const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
   switch (transport.kind) {
     case 'stdio':
-      return openChild(server, transport, shared, options)
+      return openChild(transport, shared, options)
     case 'http':
       return openServerHttp(await shared.http(), transport, { ...options, hasSse: false })
     case 'sse':
@@ -146,7 +145,6 @@ const open = async (server: ServerConfig, shared: Shared, options: DialOptions):
 
 /** Starts a program when it is its turn. */
 const openChild = async (
-  server: ServerConfig,
   { command, args, cwd, env, unsetEnv }: StdioTransport,
   { children, starting }: Shared,
   options: DialOptions,
@@ -154,7 +152,6 @@ const openChild = async (
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
   )
-  const redact = (line: string): string => redactWords(line, server)
   const { bounds, log, clock } = options
   let child: ChildChannel | undefined
   const start = (): Promise<Channel> => {
@@ -163,14 +160,14 @@ const openChild = async (
       throw bounds.overloaded('children', `${running} processes of servers run already`)
     const guard = children.guardOf(options.owner)
     const whole = { ...childEnv(inherited, env), ...children.env }
-    child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, redact, bounds })
+    child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, bounds })
     return Promise.resolve(child)
   }
   try {
     // Its time to start begins with its turn.
     return await starting.pass(options.signal, () => openServerPipe(start, options))
   } catch (thrown) {
-    throw withLastWords(Fault.from(thrown), lastLines((child?.lastStderr() ?? []).map(redact)))
+    throw withLastWords(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
   }
 }
 

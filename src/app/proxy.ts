@@ -14,6 +14,8 @@ import { Fleet } from './fleet.js'
 import type { HttpFace } from './front-http.js'
 import type { SocketFace } from './front-socket.js'
 import { type StdioFace, serveStdio } from './front-stdio.js'
+import { guardLogger } from './guarded-logger.js'
+import { KeptSecrets } from './kept-secrets.js'
 import { KnownFiles } from './known-servers.js'
 import { watchMemory } from './overload.js'
 import type { ConfigStatus } from './reload.js'
@@ -76,7 +78,10 @@ const SHED_PART = 16
  * added with `listen` and `serveStdio`. Throws a Fault `unavailable` if the audit file cannot be written to.
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
-  const { log = silentLogger, clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
+  const { clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
+  const log = guardLogger(options.log ?? silentLogger, clock)
+  const secrets = new KeptSecrets()
+  secrets.keep(config)
   const fleet = new Fleet(config.servers)
   let current = config
   let isClosing = false
@@ -151,6 +156,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
         throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
       }
       const diff = diffConfigs(current, next)
+      secrets.keep(next)
       fleet.reload(next.servers, diff)
       const { listen, audit: auditing, stateKeys } = current
       // What needs a restart is compared with what holds, as long as it does.
@@ -176,6 +182,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       await known?.close()
       await dialer.close()
       await audit.close()
+      secrets.close()
     },
   }
 }

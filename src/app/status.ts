@@ -1,9 +1,7 @@
 import type { Catalog } from '../catalog/catalog.js'
-import { redactWords } from '../config/redact.js'
 import type { ServerConfig } from '../config/types.js'
 import type { Bounds, Hits, Pressure } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
-import type { Fault } from '../kernel/faults.js'
 import type { LimitName } from '../kernel/limits.js'
 import type { ListName } from '../model/listing.js'
 import type { Gate } from '../mux/gate.js'
@@ -69,7 +67,6 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
   const best = ORDER.map(at => connections.find(({ state }) => state.at === at)).find(
     one => one !== undefined,
   )
-  const words = ({ message }: Fault): string => redactWords(message, config)
   const loss = lastLoss(connections)
   return {
     name: server.name,
@@ -82,9 +79,9 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
     items: server.facts === undefined ? undefined : countItems(server, context.router.catalog),
     truncated: context.router.catalog.truncated(server),
-    ...absence(best, nowMs, words),
+    ...absence(best, nowMs),
     stderr: loss?.why.lastWords,
-    lastError: loss && { message: words(loss.why), agoMs: Math.round(nowMs - loss.atMs) },
+    lastError: loss && { message: loss.why.message, agoMs: Math.round(nowMs - loss.atMs) },
   }
 }
 
@@ -99,10 +96,10 @@ const stateOf = (best: Connection | undefined, nowMs: number) => {
 }
 
 /** Why it is away, and until when at least. */
-const absence = (best: Connection | undefined, nowMs: number, words: (why: Fault) => string) => {
+const absence = (best: Connection | undefined, nowMs: number) => {
   const state = best?.state
   if (state?.at !== 'backoff' && state?.at !== 'failed') return { why: undefined, retryMs: undefined }
-  return { why: words(state.why), retryMs: Math.max(0, Math.round(state.untilMs - nowMs)) }
+  return { why: state.why.message, retryMs: Math.max(0, Math.round(state.untilMs - nowMs)) }
 }
 
 const lastLoss = (connections: readonly Connection[]) =>

@@ -302,7 +302,7 @@ export class Catalog {
       slice.failingSinceMs ??= clock.nowMs()
       const isLong = clock.nowMs() - slice.failingSinceMs >= AWAY_MS
       if (slice.known !== undefined && isLong) this.#drop(server, list)
-      throw namedFault(server, Fault.from(thrown))
+      throw Fault.from(thrown).about(server.name)
     }
   }
 
@@ -373,12 +373,3 @@ export class Catalog {
     return facts !== undefined && offers(facts, list)
   }
 }
-
-/** Whoever reads why a list cannot be had must learn which server it is about. */
-const namedFault = (server: Server, fault: Fault): Fault =>
-  fault.data?.['server'] !== undefined
-    ? fault
-    : new Fault(fault.code, `Server ${server.name}: ${fault.message}`, {
-        data: { ...fault.data, server: server.name },
-        cause: fault,
-      })

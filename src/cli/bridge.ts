@@ -107,6 +107,7 @@ export const bridge: Verb<Flags> = {
       limits: DEFAULTS.limits,
       audit: undefined,
       logLevel: DEFAULTS.logLevel,
+      variables: [],
       stateKeys: [],
     }
     const served = {

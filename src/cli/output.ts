@@ -1,5 +1,6 @@
 import { unblock } from '../app/unblock.js'
 import { systemClock } from '../kernel/clock.js'
+import { plainText } from '../kernel/plain-text.js'
 import { withLimit } from '../kernel/with-limit.js'
 
 /** Writes data to stdout; for programs as well as for people. */
@@ -34,13 +35,5 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
     else stream.write('', () => resolve())
   })
 
-// Escape sequences (ECMA-48), and the format characters that reorder what a reader sees (Unicode UAX #9, table 4).
-const ESCAPE = String.raw`\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])`
-const REORDERING = String.raw`[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]`
-const NOT_LINES = new RegExp(String.raw`${ESCAPE}|(?![\n\t])\p{Cc}|${REORDERING}`, 'gu')
-
-/** Text of a server as a terminal may show it: lines and tabs stay, nothing can move the cursor or hide words. */
-export const harmless = (text: string): string => text.replace(NOT_LINES, '')
-
 /** Text of a server as one line. */
-export const oneLine = (text: string): string => harmless(text).replace(/\s+/g, ' ').trim()
+export const oneLine = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()

@@ -1,5 +1,6 @@
 import { elementsOf, type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
-import { harmless, oneLine, print, say } from './output.js'
+import { plainText } from '../kernel/plain-text.js'
+import { oneLine, print, say } from './output.js'
 
 /** Whether a tool said that it failed. */
 export const isError = (result: JsonText): boolean =>
@@ -21,7 +22,7 @@ export const showResult = (result: JsonText): void => {
     }
     texts += 1
     // A file gets the bytes as they are; a terminal must not be steered by a server.
-    print((process.stdout.isTTY ? harmless(text) : text).replace(/\n$/, ''))
+    print((process.stdout.isTTY ? plainText(text) : text).replace(/\n$/, ''))
   }
   const structure = memberOf(result, 'structuredContent')
   if (texts === 0 && structure !== undefined) print(structure)

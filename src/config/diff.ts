@@ -51,7 +51,7 @@ const SETTINGS = {
   stateKeys: { key: 'requestState.keys', isLive: false },
   knownServers: { key: 'knownServers', isLive: false },
 } as const satisfies Record<
-  Exclude<keyof ProxyConfig, 'servers'>,
+  Exclude<keyof ProxyConfig, 'servers' | 'variables'>,
   { readonly key: string; readonly isLive: boolean }
 >
 

@@ -2,7 +2,7 @@ import type { Checker, Keys, Misfit, ServerValues } from './checker.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from './keys.js'
 import type { Report, Words } from './problem.js'
 import { type Item, itemAt, kindOf, members, valueOf } from './tree.js'
-import type { Environment } from './types.js'
+import type { Environment, Variable } from './types.js'
 
 /** What one needs beside an entry to make sense of it. */
 export interface Around {
@@ -13,6 +13,8 @@ export interface Around {
   readonly env: Environment
   readonly checker: Checker
   readonly report: Report
+  /** Takes what came out of variables. */
+  readonly variables: Variable[]
 }
 
 /** The members of a server's entry, with those of `x-mcp-proxy` and the other spellings of `url` folded in. */

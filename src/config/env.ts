@@ -1,4 +1,4 @@
-import type { Environment } from './types.js'
+import type { Environment, Variable } from './types.js'
 
 /** Why a text could not be expanded; holds names of variables, never values. */
 export type ExpansionFault =
@@ -10,6 +10,8 @@ export type ExpansionFault =
 export interface Expansion {
   readonly text: string
   readonly faults: readonly ExpansionFault[]
+  /** What came in. */
+  readonly variables: readonly Variable[]
 }
 
 const PLACE = /\$\$\{|\$\{([^}]*)\}|\$\{/g
@@ -24,6 +26,7 @@ const lookUp = (name: string, env: Environment): string | undefined =>
  */
 export function expand(text: string, env: Environment): Expansion {
   const faults: ExpansionFault[] = []
+  const variables: Variable[] = []
   const replace = (all: string, inner: string | undefined): string => {
     if (all === '$${') return '${'
     const [, name, fallback] = FORM.exec(inner ?? '') ?? []
@@ -31,12 +34,13 @@ export function expand(text: string, env: Environment): Expansion {
       faults.push({ is: 'unknown-form' })
       return all
     }
-    const value = lookUp(name, env)
-    if (value !== undefined && (value !== '' || fallback === undefined)) return value
-    if (fallback === undefined) faults.push({ is: 'unset', name })
-    return fallback ?? all
+    const found = lookUp(name, env)
+    const value = found === '' ? (fallback ?? found) : (found ?? fallback)
+    if (value === undefined) faults.push({ is: 'unset', name })
+    else variables.push({ name, value })
+    return value ?? all
   }
-  return { text: text.replace(PLACE, replace), faults }
+  return { text: text.replace(PLACE, replace), faults, variables }
 }
 
 /** Puts the home folder in place of a `~` at the start of a path; undefined when there is none to put. */

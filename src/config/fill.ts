@@ -4,8 +4,9 @@ import type { Words } from './problem.js'
 import type { Item } from './tree.js'
 
 /** A text with its variables in place; what cannot be put in place is reported at `item`. */
-export const filled = (raw: string, item: Item, { env, report }: Around): string => {
-  const { text, faults } = expand(raw, env)
+export const filled = (raw: string, item: Item, { env, report, variables }: Around): string => {
+  const { text, faults, variables: found } = expand(raw, env)
+  variables.push(...found)
   for (const fault of faults) report.error(item, wordsFor(fault))
   if (text.includes('\0')) {
     report.error(item, {

@@ -30,12 +30,13 @@ export function resolveConfig({ text, file, env }: ConfigSource, checker: Checke
   const report = createReport(file, createLocator(body))
   const root = readTree(body, report)
   if (root !== undefined) warnRepeated(root, report)
-  const around: Around = { text: body, folder: dirname(resolve(file)), env, checker, report }
+  const around: Around = { text: body, folder: dirname(resolve(file)), env, checker, report, variables: [] }
   const contents = root === undefined ? undefined : findServers(root, around)
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
   const settings = readSettings(contents.settings, around)
   const { servers, disabled } = readServers(contents.servers, around)
-  return { config: { servers, ...settings }, problems: report.problems, disabled }
+  const { variables } = around
+  return { config: { servers, ...settings, variables }, problems: report.problems, disabled }
 }
 
 const warnRepeated = (root: Item, report: Report): void => {
@@ -79,7 +80,10 @@ const readServers = (
 
 // ── what stands beside the servers ───────────────────────────────────────────────────────────────────────
 
-const readSettings = (items: ReadonlyMap<string, Item>, around: Around): Omit<ProxyConfig, 'servers'> => {
+const readSettings = (
+  items: ReadonlyMap<string, Item>,
+  around: Around,
+): Omit<ProxyConfig, 'servers' | 'variables'> => {
   const { checker, report } = around
   for (const key of ['listen', 'log', 'limits', 'requestState'] as const) {
     const item = items.get(key)

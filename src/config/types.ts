@@ -172,6 +172,12 @@ export interface AuditConfig {
   readonly withArguments: boolean
 }
 
+/** A variable of a configuration file, and what was put in its place. */
+export interface Variable {
+  readonly name: string
+  readonly value: string
+}
+
 /** A whole file, resolved. */
 export interface ProxyConfig {
   /** Those that are enabled and valid, in the order of the file. */
@@ -190,6 +196,8 @@ export interface ProxyConfig {
   readonly logLevel: LogLevel
   /** Whether what servers said about themselves is kept on disk, so that they are known before they run. */
   readonly knownServers: boolean
+  /** What came out of the variables that stand in the file, wherever that is; secret unless it is known to be none. */
+  readonly variables: readonly Variable[]
   /** Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none to make one. */
   readonly stateKeys: readonly string[]
 }

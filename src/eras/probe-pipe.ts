@@ -3,6 +3,7 @@ import { Fault } from '../kernel/faults.js'
 import { unguessableId } from '../kernel/ids.js'
 import { type JsonText, rawText, textOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
+import { said } from '../kernel/mask.js'
 import { errorText, RPC_CODES } from '../model/fault-table.js'
 import type { CallSink } from '../model/links.js'
 import type { Outcome } from '../model/outcome.js'
@@ -106,13 +107,12 @@ export class UnknownPipe implements ConversationListener {
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#listener !== undefined) this.#listener.asked(id, method, params, about)
     else if (method === 'ping') this.talk.reply(id, EMPTY)
-    else this.talk.refuse(id, errorText(RPC_CODES['unknown-method'], `Method not found: ${method}`))
+    else this.talk.refuse(id, errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`))
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#listener !== undefined) this.#listener.noticed(method, params, about)
-    else
-      this.#log.debug({ method: method.slice(0, 64) }, 'the server says something before it was introduced')
+    else this.#log.debug({ method }, 'the server says something before it was introduced')
   }
 
   closed(fault: Fault): void {

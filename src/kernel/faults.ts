@@ -1,3 +1,5 @@
+import { said } from './mask.js'
+
 /** Why something of ours could not be done; closed, so that every place that answers a peer handles each. */
 export type FaultCode =
   | 'parse-error'
@@ -23,11 +25,13 @@ export interface FaultMore {
   readonly data?: FaultData
   readonly cause?: unknown
   readonly lastWords?: readonly string[] | undefined
+  /** Lines that follow the message, each held to the same. */
+  readonly lines?: readonly string[]
 }
 
 /**
- * The one error class of the proxy. `message` is written for the peer that will read it; `cause` is for our
- * log only and never leaves the process.
+ * The one error class of the proxy. `message` is written for the peer that will read it: words of another peer may stand in it, as it
+ * is made one line of plain text, without secrets, of 1 KiB at most. `cause` is for our log only and never leaves the process.
  */
 export class Fault extends Error {
   /** As the log tells it, where the build gives the class itself another name (bin/bundle.js). */
@@ -41,11 +45,23 @@ export class Fault extends Error {
   readonly lastWords: readonly string[] | undefined
 
   constructor(code: FaultCode, message: string, more: FaultMore = {}) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+    super(
+      [message, ...(more.lines ?? [])].map(words => said(words)).join('\n'),
+      more.cause === undefined ? undefined : { cause: more.cause },
+    )
     this.name = 'Fault'
     this.code = code
     this.data = more.data
     this.lastWords = more.lastWords
+  }
+
+  /** The same as a fault of this server, which its words name from then on, unless they name one already. */
+  about(server: string, data: FaultData = {}): Fault {
+    if (this.data?.['server'] !== undefined) return this
+    return new Fault(this.code, `Server ${server}: ${this.message}`, {
+      data: { ...this.data, server, ...data },
+      cause: this,
+    })
   }
 
   /** Anything that was thrown, as a Fault; what we did not foresee becomes `internal` and keeps its cause. */

@@ -292,10 +292,7 @@ const request = async (
     link === undefined
       ? failed(new Fault('unavailable', 'it is not connected'))
       : await askServer(link, method, textOf({ uri }), { clock, timeoutMs: server.timeouts.callMs })
-  if (outcome.kind !== 'fault' || outcome.fault.data?.['server'] !== undefined) return outcome
-  const { fault } = outcome
-  const data = { ...fault.data, server: server.name }
-  return failed(new Fault(fault.code, `Server ${server.name}: ${fault.message}`, { data, cause: fault }))
+  return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
 }
 
 const tellUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>

@@ -9,6 +9,7 @@ import {
   withMember,
   withoutMember,
 } from '../kernel/json-text.js'
+import { said } from '../kernel/mask.js'
 import type { Answer } from '../model/outcome.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import { canBeAsked } from './abilities.js'
@@ -151,7 +152,7 @@ const malformed = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
 const wordsOf = (outcome: Answer | undefined): string => {
   switch (outcome?.kind) {
     case 'error':
-      return stringOf(memberOf(outcome.error, 'message')) ?? 'an error'
+      return said(stringOf(memberOf(outcome.error, 'message')) ?? 'an error')
     case 'fault':
       return outcome.fault.message
     case 'result':

@@ -233,11 +233,7 @@ export class LiveCall implements CallSink {
   /** Our own words about a server always say which one, and when it can be asked again if it was lost. */
   #named(fault: Fault): Fault {
     const { server, retryAfterLossMs } = this.connection
-    if (fault.data?.['server'] !== undefined) return fault
     const retryAfterMs = fault.code === 'disconnected' ? retryAfterLossMs : undefined
-    return new Fault(fault.code, `Server ${server.name}: ${fault.message}`, {
-      data: { ...fault.data, server: server.name, ...(retryAfterMs !== undefined && { retryAfterMs }) },
-      cause: fault,
-    })
+    return fault.about(server.name, retryAfterMs === undefined ? {} : { retryAfterMs })
   }
 }

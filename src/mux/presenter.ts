@@ -14,6 +14,7 @@ import {
   textOf,
   withAt,
 } from '../kernel/json-text.js'
+import { errorText, RPC_CODES } from '../model/fault-table.js'
 import type { Call } from '../model/links.js'
 import { answerOf, type Outcome, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
@@ -127,8 +128,12 @@ export class Presenter {
       }))
       return { kind: 'input', result: inputRequired(questions, state) }
     }
-    if (!canVisit || client.revision !== '2025-11-25')
-      return noInput(method, urlWords(server.name, outcome.error, elicitations), server.name)
+    if (!canVisit || client.revision !== '2025-11-25') {
+      const words = urlWords(server.name, outcome.error, elicitations)
+      if (method === 'tools/call') return noInput(method, words, server.name)
+      // The server's words, not ours: of an address nothing may be masked or cut.
+      return { ...outcome, error: errorText(RPC_CODES.internal, words, { server: server.name }) }
+    }
     for (const id of ids) this.#context.visits.shown(connection, client, id)
     return outcome
   }

@@ -27,20 +27,20 @@ export const unreachable = (
   why: Fault,
 ): Fault => {
   // What it wrote while it served may be about others.
-  const lastWords = failuresOf(state) > 0 ? why.lastWords : undefined
+  const lastWords = failuresOf(state) > 0 ? (why.lastWords ?? []) : []
   const retryAfterMs = wasThere || state.at !== 'backoff' ? retryAfter(state, nowMs) : undefined
   return new Fault(
     codeOf(why),
     `Server ${name} is not reachable: ${why.message}${circumstances(state, restart)}${spoken(lastWords)}`,
     {
       cause: why,
-      lastWords,
+      lines: lastWords.slice(-SHOWN_LINES),
       data: {
         ...why.data,
         ...reasonOf(state),
         server: name,
         ...(retryAfterMs !== undefined && { retryAfterMs }),
-        ...(lastWords !== undefined && lastWords.length > 0 && { stderr: lastWords }),
+        ...(lastWords.length > 0 && { stderr: lastWords }),
       },
     },
   )
@@ -62,8 +62,7 @@ const circumstances = (state: ServerState, { failures, windowMs }: ServerOptions
   return ` (given up after ${times}; it is tried again now and then, and when it is called)`
 }
 
-const spoken = (lines: readonly string[] = []): string =>
-  lines.length === 0 ? '' : `; it last wrote to stderr:\n${lines.slice(-SHOWN_LINES).join('\n')}`
+const spoken = (lines: readonly string[]): string => (lines.length === 0 ? '' : '; it last wrote to stderr:')
 
 /** In how many milliseconds the server may be asked again; undefined if it will not be asked again. */
 export const retryAfter = (state: ServerState, nowMs: number): number | undefined => {

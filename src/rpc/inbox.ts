@@ -12,9 +12,6 @@ import { answeredIn, looksAnswering } from '../wire/wreck.js'
 import type { ConversationListener } from './conversation.js'
 import { Pending } from './pending.js'
 
-/** Some servers log JSON to their stdout, line by line; more lines than this would only fill our log with the same. */
-const LOGGED_MAX = 10
-
 /**
  * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener. The same for
  * pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
@@ -24,7 +21,6 @@ export class Inbox {
   readonly #listener: ConversationListener
   readonly #log: Logger
   readonly #bounds: Bounds
-  #malformed = 0
 
   constructor(listener: ConversationListener, log: Logger, bounds: Bounds) {
     this.#bounds = bounds
@@ -87,11 +83,7 @@ export class Inbox {
   }
 
   #dropped(why: string): void {
-    this.#malformed += 1
-    if (this.#malformed > LOGGED_MAX) return
-    const isLast = this.#malformed === LOGGED_MAX
-    const facts = { why, ...(isLast && { more: 'will not be logged' }) }
-    this.#log.warn(facts, 'dropped a malformed message of the server')
+    this.#log.warn({ why }, 'dropped a malformed message of the server')
   }
 
   #route(message: Message, about: CallSink | undefined): void {

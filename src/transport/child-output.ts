@@ -1,10 +1,10 @@
 import type { Logger } from '../kernel/logger.js'
+import { said } from '../kernel/mask.js'
 import type { ChannelListener } from '../wire/channel.js'
 import { LineSplitter } from '../wire/ndjson.js'
-import { plainText } from './plain-text.js'
 
-const NOISE_SHOWN_CHARS = 200
-const MAX_UTF8_BYTES = 4
+const NOISE_READ_BYTES = 4096
+const NOISE_SHOWN_BYTES = 256
 
 /** A JSON-RPC message or batch begins with a bracket; what package runners and banners print rarely does. */
 function mayBeMessage(line: Buffer): boolean {
@@ -52,8 +52,7 @@ export class ChildOutput {
     }
     this.#noiseLines += 1
     if (this.#noiseLines > 1) return
-    const start = plainText(line.subarray(0, MAX_UTF8_BYTES * NOISE_SHOWN_CHARS).toString())
-    const shown = start.slice(0, NOISE_SHOWN_CHARS)
+    const shown = said(line.subarray(0, NOISE_READ_BYTES).toString(), NOISE_SHOWN_BYTES)
     this.#log.warn({ line: shown }, 'server writes to stdout what is no message; such lines are skipped')
   }
 }

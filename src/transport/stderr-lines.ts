@@ -1,19 +1,21 @@
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import { plainText } from './plain-text.js'
+import { LineMask } from '../kernel/mask.js'
+import { cutText, drawnLine } from '../kernel/plain-text.js'
 
 /** Bounds on what a child's stderr may cost us; all of it is read, in any case. */
 const STDERR_LIMITS = {
   /** The rest of a longer line is thrown away. */
   lineBytes: 8 * 1024,
+  /** Read of it: the end of a line that is not whole may be half a secret, and is left out. */
+  readBytes: 9 * 1024,
   /** What is kept for error reports: the last lines, by number and by size. */
   keptLines: 20,
   keptBytes: 64 * 1024,
 } as const
 
 const NEWLINE = 0x0a
-const CUT = ' [cut]'
 const SECOND_MS = 1000
 
 /** What an error may hold of it; what it was cut from is in the log. */
@@ -24,7 +26,7 @@ export const lastLines = (lines: readonly string[]): string[] => {
   const told: string[] = []
   let bytes = 0
   for (const line of lines.slice(-TOLD.lines).reverse()) {
-    const short = cutLine(line)
+    const short = cutText(line, TOLD.lineBytes)
     bytes += Buffer.byteLength(short)
     if (bytes > TOLD.bytes) break
     told.unshift(short)
@@ -32,26 +34,14 @@ export const lastLines = (lines: readonly string[]): string[] => {
   return told
 }
 
-const cutLine = (line: string): string => {
-  const bytes = Buffer.from(line)
-  if (bytes.length <= TOLD.lineBytes) return line
-  // The cut may fall into the middle of a character.
-  return (
-    bytes
-      .subarray(0, TOLD.lineBytes - CUT.length)
-      .toString()
-      .replace(/\ufffd$/, '') + CUT
-  )
-}
-
-/** Turns what a child writes to stderr into log lines, and keeps the last of them. */
+/** Turns what a child writes to stderr into log lines, and keeps the last of them; secrets are masked before that. */
 export class StderrLines {
   readonly #log: Logger
   readonly #clock: Clock
   readonly #bounds: Bounds
+  readonly #mask = new LineMask()
   #partial: Buffer[] = []
   #partialBytes = 0
-  #cut = false
   #kept: { text: string; bytes: number }[] = []
   #keptBytes = 0
   #secondStartedMs = -Infinity
@@ -85,14 +75,13 @@ export class StderrLines {
 
   /** The last lines, oldest first, with the one that is being written; for error reports. */
   last(): string[] {
-    const unfinished = this.#partialText()
+    const unfinished = this.#partialText(this.#mask.copy())
     return [...this.#kept.map(line => line.text), ...(unfinished === '' ? [] : [unfinished])]
   }
 
   #keepPartial(piece: Buffer): void {
     if (piece.length === 0) return
-    const room = STDERR_LIMITS.lineBytes - this.#partialBytes
-    if (piece.length > room) this.#cut = true
+    const room = STDERR_LIMITS.readBytes - this.#partialBytes
     if (room <= 0) return
     // A copy: a view of a few bytes would hold the whole chunk until the line ends.
     const taken = Buffer.from(piece.subarray(0, room))
@@ -100,17 +89,16 @@ export class StderrLines {
     this.#partialBytes += taken.length
   }
 
-  #partialText(): string {
-    const whole = plainText(Buffer.concat(this.#partial).toString())
-    // The cut may fall into the middle of a character.
-    return this.#cut ? whole.replace(/\ufffd$/, '') + CUT : whole
+  #partialText(mask: LineMask): string {
+    const read = Buffer.concat(this.#partial).toString()
+    const isWhole = this.#partialBytes < STDERR_LIMITS.readBytes
+    return cutText(mask.line(drawnLine(read), isWhole), STDERR_LIMITS.lineBytes, isWhole)
   }
 
   #endLine(): void {
-    const text = this.#partialText()
+    const text = this.#partialText(this.#mask)
     this.#partial = []
     this.#partialBytes = 0
-    this.#cut = false
     if (text.trim() === '') return
     this.#keep(text)
     this.#write(text)

@@ -36,8 +36,6 @@ export interface ChildOptions {
   readonly guard: DeathGuard
   /** How it is ended with all that it started; as on this system if absent. */
   readonly tree?: ProcessTree
-  /** Takes secrets out of what it wrote to stderr, where that is told with the reason of its end. */
-  readonly redact?: (line: string) => string
   readonly limits?: Partial<ChildLimits>
   /** Those of the server; the defaults if absent. */
   readonly bounds?: Bounds | undefined
@@ -52,7 +50,7 @@ export interface ChildChannel extends Channel {
   readonly pid: number | undefined
   /** Undefined as long as the child runs. */
   readonly exit: ChildExit | undefined
-  /** The last lines of stderr, oldest first. */
+  /** The last lines of stderr, oldest first, without secrets. */
   lastStderr(): string[]
 }
 
@@ -62,7 +60,6 @@ const CHILD_LIMITS = { ...LADDER_TIMES, exitWaitMs: 1000 }
 const HARD = 16
 
 const nothing = (): void => undefined
-const same = (line: string): string => line
 
 class StdioChild implements ChildChannel {
   readonly #child: ChildProcess
@@ -242,11 +239,10 @@ class StdioChild implements ChildChannel {
 
   #onGone(exit: ChildExit | undefined, words = 'ended'): void {
     if (this.#over !== undefined || this.#closing !== undefined) return
-    const { redact = same } = this.#options
     this.#settle(
       new Fault('disconnected', exit === undefined ? words : exitWords(exit), {
         data: { reason: 'server_exited' },
-        lastWords: lastLines(this.lastStderr().map(redact)),
+        lastWords: lastLines(this.lastStderr()),
       }),
     )
     void this.#endGroup()

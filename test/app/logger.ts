@@ -35,7 +35,7 @@ t.test('a level that is changed holds for those who have a logger already', asyn
     return words(lines)
   }
   t.same(say(), ['warn', 'error', 'warn', 'error'])
-  t.match(JSON.parse(lines[2] ?? ''), { server: 'a', token: '[redacted]' })
+  t.match(JSON.parse(lines[2] ?? ''), { server: 'a', token: '***' })
   log.level = 'debug'
   t.equal(log.level, 'debug')
   t.same(say(), ['debug', 'info', 'warn', 'error', 'debug', 'info', 'warn', 'error'])

@@ -26,8 +26,7 @@ t.test('each form of a variable becomes what it stands for', async t => {
     '${D}': '$&$1',
     '${toString:-own names only}': 'own names only',
   }
-  for (const [from, to] of Object.entries(table))
-    t.strictSame(expand(from, ENV), { text: to, faults: [] }, from)
+  for (const [from, to] of Object.entries(table)) t.match(expand(from, ENV), { text: to, faults: [] }, from)
 })
 
 t.test('what cannot be expanded stays as it is and is named', async t => {
@@ -48,7 +47,17 @@ t.test('what cannot be expanded stays as it is and is named', async t => {
     ['${A#x}', [unknown]],
     ['${A:-${B}}', [unknown]],
   ]
-  for (const [text, faults] of table) t.strictSame(expand(text, ENV), { text, faults }, text)
+  for (const [text, faults] of table) t.strictSame(expand(text, ENV), { text, faults, variables: [] }, text)
+})
+
+t.test('what came out of variables is known by their names', async t => {
+  const { variables } = expand('${A}-${env:E:-d}-$${A}-${NOPE:-x}-${E}', ENV)
+  t.same(variables, [
+    { name: 'A', value: 'alpha' },
+    { name: 'E', value: 'd' },
+    { name: 'NOPE', value: 'x' },
+    { name: 'E', value: '' },
+  ])
 })
 
 t.test('any text can be written, and any value can be in a variable', async t => {

@@ -96,6 +96,7 @@ t.test('a server that says only what it must gets every default', async t => {
       audit: undefined,
       logLevel: 'info',
       knownServers: true,
+      variables: [],
       stateKeys: [],
     },
     problems: [],
@@ -197,6 +198,7 @@ t.test('everything that can be said arrives', async t => {
     audit: { to: { file: '/etc/proxy/log/audit.jsonl' }, withArguments: true },
     logLevel: 'silent',
     knownServers: false,
+    variables: [{ name: 'HOME', value: '/home/ann' }],
     stateKeys: [KEY],
   })
 })
@@ -783,6 +785,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
     audit: undefined,
     logLevel: 'info',
     knownServers: true,
+    variables: [],
     stateKeys: [],
   })
 })

@@ -7,11 +7,13 @@ import { cursorKey, decodeCursor, encodeCursor } from '../../src/catalog/cursor.
 import { aliasOf, exposedName } from '../../src/catalog/names.js'
 import { matchTemplate } from '../../src/catalog/template-match.js'
 import { exposedUri, schemeAliases, splitUri } from '../../src/catalog/uris.js'
-import { harmless, oneLine } from '../../src/cli/output.js'
-import { redactUrl } from '../../src/config/redact.js'
+import { oneLine } from '../../src/cli/output.js'
 import { decodeHeaderValue, encodeHeaderValue } from '../../src/eras/modern/header-values.js'
 import { checkHeaders, mirrorHeaders } from '../../src/eras/modern/mirror-headers.js'
 import { at, readJson, stringOf, textOf } from '../../src/kernel/json-text.js'
+import { maskAddress } from '../../src/kernel/key-shapes.js'
+import { mask } from '../../src/kernel/mask.js'
+import { plainText } from '../../src/kernel/plain-text.js'
 import { socketPathOf } from '../../src/kernel/socket-path.js'
 import { createSealer, type SealedState } from '../../src/mux/sealed-state.js'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from '../../src/transport/http-guards.js'
@@ -276,14 +278,15 @@ void holds(
   'what a terminal is shown cannot steer it, and addresses are shown without secrets',
   fc.property(anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (text, url) => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-    assert.ok(!/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(harmless(text)))
+    assert.ok(!/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(plainText(text)))
     assert.ok(!/[\n\t]/.test(oneLine(text)))
-    soon(() => redactUrl(text))
+    soon(() => maskAddress(text))
+    soon(() => mask(text))
     const secret = new URL(url)
     secret.username = 'ann'
     secret.password = 'hunter2hunter2'
     secret.searchParams.set('key', 'hunter2hunter2')
-    assert.ok(!redactUrl(secret.href).includes('hunter2'))
+    assert.ok(!maskAddress(secret.href).includes('hunter2'))
     socketPathOf(text)
   }),
 )

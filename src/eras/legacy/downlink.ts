@@ -10,6 +10,7 @@ import {
   withMember,
 } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
+import { said } from '../../kernel/mask.js'
 import { isPlain } from '../../model/content.js'
 import { errorText, RPC_CODES } from '../../model/fault-table.js'
 import type {
@@ -169,7 +170,10 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       return
     }
     if (!SERVER_ASKS.has(method)) {
-      this.#conversation.refuse(id, errorText(RPC_CODES['unknown-method'], `Method not found: ${method}`))
+      this.#conversation.refuse(
+        id,
+        errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`),
+      )
       return
     }
     const key = idKey(id)

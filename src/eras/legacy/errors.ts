@@ -8,6 +8,7 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json-text.js'
+import { said } from '../../kernel/mask.js'
 import { faultText, RPC_CODES } from '../../model/fault-table.js'
 import { asInternalError, errorCodeOf, withErrorCode } from '../../rpc/error-text.js'
 
@@ -41,7 +42,7 @@ export const projectError = (
   if (code === MISSING_CAPABILITY) {
     const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
     const what = names === '' ? 'a client capability' : `client capability ${names}`
-    const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${what}`
+    const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${said(what)}`
     return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
   }
   return code === HEADER_MISMATCH || code === UNSUPPORTED_VERSION ? asInternalError(error, code) : error

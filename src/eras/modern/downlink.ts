@@ -20,10 +20,6 @@ import { readResultType } from './result-type.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
 const EMPTY = rawText('{}')
-/** Of a server's word in an error or in the log. */
-const SHOWN_LENGTH = 64
-/** A server that asks although it must not is named in the log so often. */
-const LOGGED_MAX = 10
 /** On whose behalf we listen: nobody who could be asked. */
 const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
 
@@ -57,7 +53,6 @@ export class ModernDownlink implements Downlink, ConversationListener {
   readonly #schemas: ToolSchemas | undefined
   readonly #options: ModernLinkOptions
   #working: Working | undefined
-  #asked = 0
 
   /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
@@ -146,10 +141,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   /** A server must not ask, and is not answered (2026-07-28, basic/transports). */
   asked(_id: JsonText, method: string): void {
-    this.#asked += 1
-    if (this.#asked > LOGGED_MAX) return
-    const more = this.#asked === LOGGED_MAX ? { more: 'will not be logged' } : {}
-    this.#options.log.warn({ method: shown(method), ...more }, 'dropped a request of the server')
+    this.#options.log.warn({ method }, 'dropped a request of the server')
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
@@ -157,7 +149,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     const { listener, log } = this.#options
     if (REQUEST_NOTICES.has(method)) {
       listener.noticed(method, params, about instanceof OutboundCall ? about : undefined)
-    } else log.debug({ method: shown(method) }, 'dropped a notification that belongs to no stream of ours')
+    } else log.debug({ method }, 'dropped a notification that belongs to no stream of ours')
   }
 
   closed(fault: Fault): void {
@@ -214,8 +206,6 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 }
 
-const shown = (text: string): string => text.slice(0, SHOWN_LENGTH)
-
 const uriOf = ({ params }: Request): string => (params && textMember(params, 'uri')) ?? ''
 
 const badAnswer = (server: string, words: string): Outcome =>
@@ -224,6 +214,6 @@ const badAnswer = (server: string, words: string): Outcome =>
 /** Not to be taken for any other kind (basic, "ResultType"). */
 const strangeType = (server: string, result: JsonText): Outcome => {
   const type = memberOf(result, 'resultType')
-  const word = shown(stringOf(type) ?? type?.toString() ?? '')
+  const word = (stringOf(type) ?? type?.toString() ?? '').slice(0, 64)
   return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
 }

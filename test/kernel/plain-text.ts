@@ -1,5 +1,5 @@
 import t from 'tap'
-import { plainText } from '../../src/transport/plain-text.js'
+import { drawnLine } from '../../src/kernel/plain-text.js'
 
 t.test('a line of a foreign program stands in the log without what steers a terminal', async t => {
   const rows = [
@@ -15,13 +15,13 @@ t.test('a line of a foreign program stands in the log without what steers a term
     ['cut escape \u001b[3', 'cut escape 3'],
   ]
   // The title of an assertion is a line of TAP, which some of these characters would end.
-  for (const [i, [line = '', shown]] of rows.entries()) t.equal(plainText(line), shown, `row ${i}`)
+  for (const [i, [line = '', shown]] of rows.entries()) t.equal(drawnLine(line), shown, `row ${i}`)
 })
 
 t.test('a line made of unfinished escapes costs no more than its length', async t => {
   // Of a size that only linear work comes to the end of: anything else meets the time limit of the test.
   const count = 1_000_000
-  t.equal(plainText('\u001b]'.repeat(count)), '')
+  t.equal(drawnLine('\u001b]'.repeat(count)), '')
   const rest = '0;'.repeat(count)
-  t.ok(plainText('\u001b['.repeat(count) + rest) === rest)
+  t.ok(drawnLine('\u001b['.repeat(count) + rest) === rest)
 })
