@@ -9,6 +9,7 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   message: 'Longest message of a server: a line, an event, or the body of an answer.',
   body: 'Longest message of a client: the body of a POST, a line, or a WebSocket message.',
   depth: 'How many arrays and objects may be inside each other in a message.',
+  members: 'How many members and elements all objects and arrays of a message may have together.',
   batch: 'How many messages a batch may hold (2025-03-26 only).',
   headers: 'Longest head of an HTTP request.',
   headerLines: 'How many headers an HTTP request may have.',
@@ -62,6 +63,7 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
 /** Bounds that may be set for one server. */
 const SERVER_LIMITS = [
   'message',
+  'members',
   'callsPerServer',
   'serverQueue',
   'stall',

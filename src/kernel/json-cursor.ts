@@ -1,5 +1,5 @@
-import { BACKSLASH, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './json-scan.js'
-import { LONG_BYTES, rememberedEnd, rememberString } from './long-strings.js'
+import { BACKSLASH, COMMA, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './json-scan.js'
+import { type Ends, endsIn, LONG_BYTES, rememberEnd } from './long-values.js'
 
 declare const brand: unique symbol
 
@@ -22,6 +22,7 @@ export const cut = (text: JsonText, start: number, end: number): JsonText => tru
 export class JsonCursor {
   readonly #text: JsonText
   readonly #open: number
+  readonly #ends: Ends
   #isFirst = true
   /** The comma before the current item; meaningless for the first. */
   comma = 0
@@ -40,6 +41,7 @@ export class JsonCursor {
   constructor(text: JsonText, open: typeof OPEN_OBJECT | typeof OPEN_ARRAY, from = 0) {
     this.#text = text
     this.#open = open
+    this.#ends = text.length < LONG_BYTES ? undefined : endsIn(text)
     this.stop = text[from] === open ? from : text.length
   }
 
@@ -48,8 +50,9 @@ export class JsonCursor {
     const text = this.#text
     const before = this.stop
     const open = this.#open
+    const ends = this.#ends
     if (!this.#isFirst && text[before] !== COMMA) return false
-    const start = skipSpace(text, before + 1)
+    const start = skipGap(text, before + 1, ends)
     // Nothing follows a bracket that opens but the one that closes, two later in ASCII: an empty container.
     if (this.#isFirst && text[start] === open + 2) return false
     if (start >= text.length) return false
@@ -57,14 +60,14 @@ export class JsonCursor {
     this.comma = before
     this.start = start
     if (open === OPEN_OBJECT) {
-      this.keyEnd = skipString(text, start)
-      this.valueStart = skipSpace(text, skipSpace(text, this.keyEnd) + 1)
+      this.keyEnd = skipString(text, start, ends)
+      this.valueStart = skipGap(text, skipGap(text, this.keyEnd, ends) + 1, ends)
     } else {
       this.keyEnd = start
       this.valueStart = start
     }
-    this.end = skipValue(text, this.valueStart)
-    this.stop = skipSpace(text, this.end)
+    this.end = skipValue(text, this.valueStart, ends)
+    this.stop = skipGap(text, this.end, ends)
     return true
   }
 
@@ -83,7 +86,7 @@ export class JsonCursor {
     return keyAt(this.#text, this.start, this.keyEnd)
   }
 
-  /** Whether the decoded key is this one; decodes only when the bytes leave it open. */
+  /** Whether the decoded key is this one. */
   keyIs(key: string): boolean {
     return keyIs(this.#text, this.start, this.keyEnd, key)
   }
@@ -104,68 +107,122 @@ function keyAt(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('utf8', start + 1, end - 1)
 }
 
-/** Whether that key is this one; decodes only when the bytes leave it open. */
+/** Whether that key is this one. */
 export function keyIs(bytes: Buffer, start: number, end: number, key: string): boolean {
   const first = start + 1
   const length = end - 1 - first
   for (let i = 0; i < length; i++) {
     const byte = bytes[first + i] ?? 0
-    // Up to here both are the same plain ASCII; from here on bytes and UTF-16 units are different things.
-    if (byte === BACKSLASH || byte >= 0x80) return keyAt(bytes, start, end) === key
+    // From here on bytes and UTF-16 units may be different things.
+    if (byte === BACKSLASH || byte >= 0x80) return isSpelt(bytes, start, end, key)
     if (byte !== key.charCodeAt(i)) return false
   }
   return length === key.length
 }
 
+/** The same for any spelling. Nothing is made to find out, unless both are the same up to a letter that is no ASCII. */
+function isSpelt(bytes: Buffer, start: number, end: number, key: string): boolean {
+  let i = start + 1
+  for (let at = 0; at < key.length; at++) {
+    const byte = bytes[i] ?? 0
+    const unit = key.charCodeAt(at)
+    if (byte >= 0x80) return unit >= 0x80 && keyAt(bytes, start, end) === key
+    if (i >= end - 1 || (byte === BACKSLASH ? escapedUnit(bytes, i) : byte) !== unit) return false
+    i += byte !== BACKSLASH ? 1 : bytes[i + 1] === LETTER_U ? 6 : 2
+  }
+  return i === end - 1
+}
+
+/** What the letters of short escapes stand for (RFC 8259, section 7); the others for themselves. */
+const SHORT_ESCAPES: Readonly<Record<number, number>> = { 0x62: 8, 0x66: 12, 0x6e: 10, 0x72: 13, 0x74: 9 }
+
+/** The UTF-16 unit that the escape which begins at `i` stands for. */
+function escapedUnit(bytes: Buffer, i: number): number {
+  const letter = bytes[i + 1] ?? 0
+  if (letter !== LETTER_U) return SHORT_ESCAPES[letter] ?? letter
+  let unit = 0
+  for (let digit = i + 2; digit < i + 6; digit++) {
+    const byte = bytes[digit] ?? 0
+    // Digits are 0x30 to 0x39, and letters of either case have their number in their lower bits.
+    unit = unit * 16 + (byte & 0xf) + (byte > 0x39 ? 9 : 0)
+  }
+  return unit
+}
+
 /** The meaning of a JSON string with escapes in it. */
 export const decodeString = (text: Buffer): string => String(JSON.parse(text.toString()))
 
-/** Strings up to this length are looked through byte by byte. */
+const SPACE = 0x20
+/** What ends so soon is looked through byte by byte, and not looked up. */
 const SHORT_BYTES = 32
 
-/** Behind the closing quote of the string that starts at `i`. */
-function skipString(text: Buffer, i: number): number {
+/** Where the long value that starts at `start` ends, if it was passed before. */
+function known(text: Buffer, start: number, ends: Ends): number | undefined {
+  const end = ends?.get(text.byteOffset + start)
+  return end === undefined || end > text.byteOffset + text.length ? undefined : end - text.byteOffset
+}
+
+/** The end of a value, which is remembered if it is long. */
+function noted(text: Buffer, start: number, end: number): number {
+  if (end - start >= LONG_BYTES) rememberEnd(text, start, end)
+  return end
+}
+
+/** The first byte from `start` on that is no white space. */
+function skipGap(text: Buffer, start: number, ends: Ends): number {
+  if ((text[start] ?? 0) > SPACE) return start
+  const isShort = (text[start + SHORT_BYTES] ?? QUOTE) > SPACE
+  if (isShort) return skipSpace(text, start)
+  return known(text, start, ends) ?? noted(text, start, skipSpace(text, start))
+}
+
+/** Behind the closing quote of the string that starts at `start`. */
+function skipString(text: Buffer, start: number, ends: Ends): number {
   // Most keys and names end soon: a loop of ours finds that before a native search has begun.
-  const start = i
-  for (const end = Math.min(i + SHORT_BYTES, text.length); ++i < end; ) {
+  for (let i = start, stop = Math.min(i + SHORT_BYTES, text.length); ++i < stop; ) {
     const byte = text[i]
     if (byte === QUOTE) return i + 1
     if (byte === BACKSLASH) break
   }
-  if (text.length - start < LONG_BYTES) return searchString(text, start)
-  const known = rememberedEnd(text, start)
-  if (known !== undefined) return known
-  const end = searchString(text, start)
-  if (end - start >= LONG_BYTES) rememberString(text, start, end)
-  return end
+  return known(text, start, ends) ?? noted(text, start, searchString(text, start))
 }
 
-/** The same by a native search: a hundred times faster for long strings. */
-function searchString(text: Buffer, i: number): number {
-  for (;;) {
-    const quote = text.indexOf(QUOTE, i + 1)
+/** The same, where a native search is a hundred times faster unless many quotes are escaped. */
+function searchString(text: Buffer, start: number): number {
+  for (let i = start + 1; ; ) {
+    const quote = text.indexOf(QUOTE, i)
     if (quote < 0) return text.length
-    if (text[quote - 1] !== BACKSLASH) return quote + 1
-    let run = quote - 1
-    while (text[run - 1] === BACKSLASH) run--
-    if ((quote - run) % 2 === 0) return quote + 1
-    i = quote
+    let run = quote
+    while (run > i && text[run - 1] === BACKSLASH) run--
+    i = quote + 1
+    if ((quote - run) % 2 === 0) return i
+    // Where one quote is escaped others follow soon, and each search would cost as much as some of these steps.
+    for (const stop = Math.min(i + SHORT_BYTES, text.length); i < stop; i++) {
+      const byte = text[i]
+      if (byte === QUOTE) return i + 1
+      if (byte === BACKSLASH) i++
+    }
   }
 }
 
 /** Behind the last byte of the value that starts at `i`. */
-function skipValue(text: Buffer, i: number): number {
+function skipValue(text: Buffer, i: number, ends: Ends): number {
   const first = text[i]
-  if (first === QUOTE) return skipString(text, i)
-  return first === OPEN_OBJECT || first === OPEN_ARRAY ? skipContainer(text, i) : skipScalar(text, i)
+  if (first === QUOTE) return skipString(text, i, ends)
+  return first === OPEN_OBJECT || first === OPEN_ARRAY
+    ? skipContainer(text, i, ends)
+    : skipScalar(text, i, ends)
 }
 
-function skipContainer(text: Buffer, i: number): number {
+function skipContainer(text: Buffer, start: number, ends: Ends): number {
+  const end = known(text, start, ends)
+  if (end !== undefined) return end
   let depth = 0
+  let i = start
   while (i < text.length) {
     const byte = text[i] ?? 0
     if (byte === QUOTE) {
-      i = skipString(text, i)
+      i = skipString(text, i, ends)
       continue
     }
     i++
@@ -174,15 +231,20 @@ function skipContainer(text: Buffer, i: number): number {
     if (bracket === OPEN_OBJECT) depth++
     else if (bracket === OPEN_OBJECT + 2 && --depth === 0) break
   }
-  return i
+  return noted(text, start, i)
 }
 
 /** Numbers, true, false and null end where anything else begins. */
-function skipScalar(text: Buffer, i: number): number {
-  while (i < text.length) {
-    const byte = text[i] ?? 0
-    if (byte === COMMA || byte <= 0x20 || (byte | 0x20) === OPEN_OBJECT + 2) break
-    i++
+function skipScalar(text: Buffer, start: number, ends: Ends): number {
+  let i = start
+  for (let stop = start + SHORT_BYTES; ; stop = text.length) {
+    while (i < stop) {
+      const byte = text[i] ?? COMMA
+      if (byte === COMMA || byte <= SPACE || (byte | 0x20) === OPEN_OBJECT + 2) return noted(text, start, i)
+      i++
+    }
+    if (stop >= text.length) return text.length
+    const end = known(text, start, ends)
+    if (end !== undefined) return end
   }
-  return i
 }

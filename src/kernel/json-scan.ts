@@ -1,5 +1,5 @@
 import { createFindSpecial, type FindSpecial } from './json-long.js'
-import { LONG_BYTES, rememberString } from './long-strings.js'
+import { LONG_BYTES, rememberEnd } from './long-values.js'
 
 /** Bytes that are not one JSON value. The message says what and where, and never repeats what was sent. */
 export class JsonTextError extends Error {
@@ -13,8 +13,32 @@ export class JsonTextError extends Error {
   }
 }
 
-/** More arrays and objects are inside each other than may be. */
-export class TooDeepError extends JsonTextError {}
+/** Bounds on what a text may hold: arrays and objects inside each other, and their members and elements altogether. */
+export interface JsonLimits {
+  readonly depth: number
+  readonly members: number
+}
+
+/** A text is beyond one of the bounds. */
+export class JsonLimitError extends JsonTextError {
+  readonly limit: keyof JsonLimits
+
+  constructor(limit: keyof JsonLimits, what: string, at: number) {
+    super(what, at)
+    this.limit = limit
+  }
+}
+
+/** What a text may still hold, for all who read parts of it. */
+export class JsonBudget {
+  readonly limits: JsonLimits
+  membersLeft: number
+
+  constructor(limits: JsonLimits) {
+    this.limits = limits
+    this.membersLeft = limits.members
+  }
+}
 
 /** The bytes that JSON is made of, RFC 8259 section 2. */
 export const QUOTE = 0x22
@@ -24,12 +48,13 @@ export const OPEN_OBJECT = 0x7b
 export const OPEN_ARRAY = 0x5b
 export const COLON = 0x3a
 export const CLOSE_OBJECT = 0x7d
+const CLOSE_ARRAY = 0x5d
 const MINUS = 0x2d
 const PLUS = 0x2b
 const POINT = 0x2e
 const ZERO = 0x30
 const LETTER_E = 0x65
-const LETTER_U = 0x75
+export const LETTER_U = 0x75
 
 /** What a byte may be, as bits: one table look-up answers each question of the scanner. */
 const PLAIN = 1
@@ -67,26 +92,36 @@ export function skipSpace(bytes: Buffer, i: number): number {
 }
 
 /** Throws if an array or object that opens at `i` inside of `depth` others is too deep. */
-export function checkDepth(depth: number, maxDepth: number, i: number): void {
-  if (depth >= maxDepth) throw new TooDeepError(`nested deeper than ${maxDepth} levels`, i)
+export function checkDepth(depth: number, { limits }: JsonBudget, i: number): void {
+  if (depth >= limits.depth) {
+    throw new JsonLimitError('depth', `nested deeper than ${limits.depth} levels`, i)
+  }
+}
+
+/** Throws because of a member or element more than is left, before `i`. */
+export const refuseMember = ({ limits }: JsonBudget, i: number): never => {
+  throw new JsonLimitError('members', `more than ${limits.members} members and elements`, i)
 }
 
 /**
  * Where the value that starts at `i` ends, inside of `depth` arrays and objects. Checks all of the grammar but not UTF-8. Throws
- * JsonTextError, also when more than `maxDepth` arrays and objects are inside each other.
+ * JsonTextError, also when it holds more than is left of the budget, from which it is taken.
  */
-export function scanValue(bytes: Buffer, i: number, maxDepth: number, depth = 0): number {
-  // The stack holds the closing bracket that each open container waits for; 0 is the outside.
-  const closers: number[] = []
-  let closer = 0
+export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 0): number {
+  // The stack holds where each open container begins, and as its lowest bit whether that is in an object.
+  const opened: number[] = []
+  const maxDepth = budget.limits.depth - depth
+  let closer = 0 // that of the innermost container; 0 is the outside
+  let { membersLeft } = budget
   for (;;) {
     const first = bytes[i]
     if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
-      checkDepth(depth + closers.length, maxDepth, i)
-      closers.push(closer)
+      if (opened.length >= maxDepth) checkDepth(depth + opened.length, budget, i)
+      opened.push((i << 1) | ((closer >> 5) & 1))
       closer = first + 2 // in ASCII, each closing bracket comes two after its opening one
       i = skipSpace(bytes, i + 1)
       if (bytes[i] !== closer) {
+        if (membersLeft-- === 0) refuseMember(budget, i)
         i = toValue(bytes, i, closer)
         continue
       }
@@ -96,12 +131,20 @@ export function scanValue(bytes: Buffer, i: number, maxDepth: number, depth = 0)
     while (closer !== 0) {
       i = skipSpace(bytes, i)
       if (bytes[i] !== closer) break
-      closer = closers.pop() ?? 0
+      const outer = opened.pop() ?? 0
+      const start = outer >>> 1
       i++
+      if (i - start >= LONG_BYTES) rememberEnd(bytes, start, i)
+      closer = opened.length === 0 ? 0 : (outer & 1) === 1 ? CLOSE_OBJECT : CLOSE_ARRAY
     }
-    if (closer === 0) return i
+    if (closer === 0) {
+      budget.membersLeft = membersLeft
+      return i
+    }
     if (bytes[i] !== COMMA) refuse(bytes, i, closer === CLOSE_OBJECT ? 'a comma or }' : 'a comma or ]')
-    i = toValue(bytes, skipSpace(bytes, i + 1), closer)
+    i = skipSpace(bytes, i + 1)
+    if (membersLeft-- === 0) refuseMember(budget, i)
+    i = toValue(bytes, i, closer)
   }
 }
 
@@ -137,7 +180,7 @@ export function scanString(bytes: Buffer, i: number): number {
     if (i > last && bytes.length - i > SHORT_BYTES) i = findSpecial(bytes, i)
     while ((classAt(bytes, i) & PLAIN) !== 0) i++
     if (bytes[i] === QUOTE) {
-      if (i - start >= LONG_BYTES) rememberString(bytes, start, i + 1)
+      if (i - start >= LONG_BYTES) rememberEnd(bytes, start, i + 1)
       return i + 1
     }
     if (bytes[i] !== BACKSLASH) refuse(bytes, i, 'no control character in a string')

@@ -3,6 +3,8 @@ import { cut, decodeString, JsonCursor, type JsonText, trust } from './json-curs
 import {
   BACKSLASH,
   invalidUtf8At,
+  JsonBudget,
+  type JsonLimits,
   JsonTextError,
   OPEN_ARRAY,
   OPEN_OBJECT,
@@ -10,14 +12,14 @@ import {
   scanValue,
   skipSpace,
 } from './json-scan.js'
-import { LONG_BYTES, outsideLongStrings } from './long-strings.js'
+import { LONG_BYTES, outsideLongStrings } from './long-values.js'
 
 // JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of 1e400
 // and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by `readJson`;
 // everything else trusts it, cuts slices out of it and splices new bytes in.
 
 export type { JsonText } from './json-cursor.js'
-export { JsonTextError, TooDeepError } from './json-scan.js'
+export { JsonBudget, JsonLimitError, JsonTextError } from './json-scan.js'
 export {
   arrayText,
   mapElements,
@@ -30,15 +32,17 @@ export {
 
 /** How many arrays and objects may be inside each other; keeps parsers with a recursion of their own safe. */
 export const MAX_DEPTH = 512
+/** For texts that are our own. */
+const OWN: JsonLimits = { depth: MAX_DEPTH, members: Number.POSITIVE_INFINITY }
 
 /**
  * Validates a message and returns its one value, without byte order mark and surrounding white space. Throws
- * JsonTextError for anything but the grammar of RFC 8259 in valid UTF-8, and for more than `maxDepth` levels.
+ * JsonTextError for anything but the grammar of RFC 8259 in valid UTF-8, and for what is beyond the limits.
  * Numbers of any size and lone surrogates in `\u` notation are legal.
  */
-export function readJson(bytes: Buffer, maxDepth = MAX_DEPTH): JsonText {
+export function readJson(bytes: Buffer, limits = OWN): JsonText {
   const start = startOf(bytes)
-  const end = scanValue(bytes, start, maxDepth)
+  const end = scanValue(bytes, start, new JsonBudget(limits))
   checkEnd(bytes, end)
   return start === 0 && end === bytes.length ? trust(bytes) : cut(trust(bytes), start, end)
 }

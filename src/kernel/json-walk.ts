@@ -4,13 +4,16 @@ import {
   COLON,
   COMMA,
   checkDepth,
+  type JsonBudget,
   OPEN_OBJECT,
   QUOTE,
   refuse,
+  refuseMember,
   scanString,
   scanValue,
   skipSpace,
 } from './json-scan.js'
+import { LONG_BYTES, rememberEnd } from './long-values.js'
 import type { Words } from './words.js'
 
 /**
@@ -20,7 +23,7 @@ import type { Words } from './words.js'
 export class JsonWalk {
   readonly #bytes: Buffer
   readonly #depth: number
-  readonly #maxDepth: number
+  readonly #budget: JsonBudget
   #isFirst = true
   /** The first byte of the current key, and behind its closing quote. */
   #start = 0
@@ -29,11 +32,11 @@ export class JsonWalk {
   #end: number
 
   /** Begins at the bracket that opens an object, which is inside of `depth` arrays and objects. */
-  constructor(bytes: Buffer, from: number, maxDepth: number, depth = 0) {
-    checkDepth(depth, maxDepth, from)
+  constructor(bytes: Buffer, from: number, budget: JsonBudget, depth = 0) {
+    checkDepth(depth, budget, from)
     this.#bytes = bytes
     this.#depth = depth + 1
-    this.#maxDepth = maxDepth
+    this.#budget = budget
     this.#end = from + 1
   }
 
@@ -50,6 +53,7 @@ export class JsonWalk {
       i = skipSpace(bytes, i + 1)
     }
     this.#isFirst = false
+    if (this.#budget.membersLeft-- === 0) refuseMember(this.#budget, i)
     if (bytes[i] !== QUOTE) refuse(bytes, i, 'a member name in quotes')
     this.#start = i
     this.#keyEnd = scanString(bytes, i)
@@ -75,16 +79,17 @@ export class JsonWalk {
 
   /** Passes the value, whatever it is. */
   skip(): void {
-    this.#end = scanValue(this.#bytes, this.#valueStart, this.#maxDepth, this.#depth)
+    this.#end = scanValue(this.#bytes, this.#valueStart, this.#budget, this.#depth)
   }
 
   /** A walk over the value, which is an object; to be taken to its end and given to `leave`. */
   enter(): JsonWalk {
-    return new JsonWalk(this.#bytes, this.#valueStart, this.#maxDepth, this.#depth)
+    return new JsonWalk(this.#bytes, this.#valueStart, this.#budget, this.#depth)
   }
 
   leave(inner: JsonWalk): void {
     this.#end = inner.#end
+    if (this.#end - this.#valueStart >= LONG_BYTES) rememberEnd(this.#bytes, this.#valueStart, this.#end)
   }
 
   /** The value that was passed. */

@@ -41,6 +41,7 @@ export const LIMIT_TABLE = {
   message: message(64 * MIB),
   body: message(16 * MIB),
   depth: { kind: 'count', fallback: 512, least: 16, most: 10_000 },
+  members: { kind: 'count', fallback: 1_000_000, least: 1000, most: 100_000_000 },
   batch: count(50),
   headers: bytes(16 * KIB, KIB, MIB),
   headerLines: count(100, 16),

@@ -8,7 +8,7 @@ import { failed, resulted } from '../model/outcome.js'
 import { Progress } from '../model/progress.js'
 import { type Classified, classifyWithin, type Malformed } from '../wire/classify.js'
 import type { Message } from '../wire/jsonrpc.js'
-import { answeredIn, looksAnswering } from '../wire/wreck.js'
+import { wreckOf } from '../wire/wreck.js'
 import type { ConversationListener } from './conversation.js'
 import { Pending } from './pending.js'
 
@@ -43,9 +43,10 @@ export class Inbox {
     const why = failed(
       new Fault('too-large', `The server's answer of ${bytes} bytes is longer than the limit`),
     )
-    const id = answeredIn(ends)
+    const { id, answers } = wreckOf(ends)
+    if (!answers) return
     if (id !== undefined) this.pending.take(id)?.ended(why)
-    else if (looksAnswering(ends)) for (const sink of this.pending.drain()) sink.ended(why)
+    else for (const sink of this.pending.drain()) sink.ended(why)
   }
 
   /** The conversation is over: every open request ends with `why`. */
@@ -55,14 +56,15 @@ export class Inbox {
   }
 
   /** Bytes that are no UTF-8 are read as most programs read them; what is no message may still say which request it ends. */
-  #unreadable(bytes: Buffer, about: CallSink | undefined, { why }: Malformed): void {
+  #unreadable(bytes: Buffer, about: CallSink | undefined, malformed: Malformed): void {
     if (!isUtf8(bytes)) {
       this.#log.debug({}, 'the server sent bytes that are no UTF-8')
       this.take(Buffer.from(bytes.toString('utf8')), about)
       return
     }
-    this.#dropped(why)
-    this.pending.take(answeredIn(bytes))?.ended(failed(malformedFault(why)))
+    this.#dropped(malformed.why)
+    const { id, answers } = wreckOf(bytes)
+    if (answers) this.pending.take(id)?.ended(failed(malformedFault(malformed)))
   }
 
   #sort(classified: Classified, about: CallSink | undefined): void {
@@ -77,7 +79,7 @@ export class Inbox {
       case 'malformed': {
         this.#dropped(classified.why)
         const sink = classified.asks ? undefined : this.pending.take(classified.id)
-        sink?.ended(failed(malformedFault(classified.why)))
+        sink?.ended(failed(malformedFault(classified)))
       }
     }
   }
@@ -117,5 +119,7 @@ export class Inbox {
   }
 }
 
-const malformedFault = (why: string): Fault =>
-  new Fault('internal', `The server's answer is malformed: ${why}`)
+const malformedFault = ({ why, limit }: Malformed): Fault =>
+  limit === undefined
+    ? new Fault('internal', `The server's answer is malformed: ${why}`)
+    : new Fault('too-large', `The server's answer holds too much: ${why}`, { data: { limit } })

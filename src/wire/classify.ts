@@ -1,11 +1,20 @@
 import type { Bounds } from '../kernel/bounds.js'
 import { JsonCursor } from '../kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
-import { checkEnd, type JsonText, kindOf, readJson, startOf, TooDeepError } from '../kernel/json-text.js'
+import {
+  checkEnd,
+  JsonBudget,
+  JsonLimitError,
+  type JsonText,
+  kindOf,
+  readJson,
+  startOf,
+} from '../kernel/json-text.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import { Frame } from './frame.js'
 import type { Message } from './jsonrpc.js'
 import { usualMessage } from './usual-message.js'
+import { wreckOf } from './wreck.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =
@@ -27,11 +36,11 @@ export interface Malformed {
   /** It has no `method` but a result or an error, so it was meant as an answer; whoever answers an answer may do so for ever. */
   readonly answers: boolean
   /** The bound that it is beyond, if that is what is wrong. */
-  readonly limit?: 'depth' | 'batch'
+  readonly limit?: keyof MessageLimits
 }
 
 /** Bounds on what a message is made of. */
-type MessageLimits = Pick<Limits, 'depth' | 'batch'>
+type MessageLimits = Pick<Limits, 'depth' | 'members' | 'batch'>
 
 /**
  * Finds out what a peer sent; never throws, whatever the bytes are. A member that we route by and that comes
@@ -45,24 +54,26 @@ export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS):
 function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
   try {
     const start = startOf(bytes)
-    if (bytes[start] !== OPEN_OBJECT) return classifyOther(readJson(bytes, limits.depth), limits)
+    if (bytes[start] !== OPEN_OBJECT) return classifyOther(readJson(bytes, limits), limits)
     // Most of them by far: taken apart in the same pass that checks them.
-    const frame = new Frame(bytes, start, limits.depth)
+    const frame = new Frame(bytes, start, new JsonBudget(limits))
     checkEnd(bytes, frame.end)
     return classifyFrame(frame)
   } catch (thrown) {
+    if (thrown instanceof JsonLimitError) return beyond(bytes, thrown)
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
-    return {
-      is: 'malformed',
-      code: -32700,
-      why: `Not JSON: ${why}`,
-      id: undefined,
-      asks: false,
-      answers: false,
-      ...(thrown instanceof TooDeepError && { limit: 'depth' }),
-    }
+    return { ...invalid(`Not JSON: ${why}`), code: -32700 }
   }
 }
+
+/** What holds too much has not been read; its ends tell who waits for an answer. */
+const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed => ({
+  is: 'malformed',
+  code: -32700,
+  why: `Not JSON: ${message} (limits.${limit})`,
+  ...wreckOf(bytes),
+  limit,
+})
 
 /** The same, by bounds that count what is beyond them. */
 export function classifyWithin(bytes: Buffer, bounds: Bounds): Classified {
@@ -75,14 +86,15 @@ const classifyOther = (text: JsonText, limits: MessageLimits): Classified =>
   kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
 
 /** Counts before it keeps anything: an array of a million numbers must not become a million objects of ours. */
-function classifyArray(text: JsonText, { batch, depth }: MessageLimits): Classified {
+function classifyArray(text: JsonText, limits: MessageLimits): Classified {
+  const { batch } = limits
   const items: Classified[] = []
   const at = new JsonCursor(text, OPEN_ARRAY)
   while (at.next()) {
     if (items.length === batch)
       return { ...invalid(`A batch may hold ${batch} messages (limits.batch)`), limit: 'batch' }
     const isObject = text[at.valueStart] === OPEN_OBJECT
-    items.push(isObject ? classifyFrame(new Frame(text, at.valueStart, depth)) : noObject())
+    items.push(isObject ? classifyFrame(new Frame(text, at.valueStart, new JsonBudget(limits))) : noObject())
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }

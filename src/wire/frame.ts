@@ -1,4 +1,4 @@
-import { type JsonText, stringOf } from '../kernel/json-text.js'
+import { type JsonBudget, type JsonText, stringOf } from '../kernel/json-text.js'
 import { JsonWalk } from '../kernel/json-walk.js'
 import { Words } from '../kernel/words.js'
 import { isId } from './jsonrpc.js'
@@ -6,9 +6,12 @@ import { isId } from './jsonrpc.js'
 /** The members that we read; the others of a message are dropped. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
 /** The members of `params` that something is routed or correlated by. */
-const ROUTED = ['_meta', 'name', 'progressToken', 'uri', 'cursor', 'requestId'] as const
-/** The first of them as a bit. */
-const META = 1
+const ROUTED = ['_meta', 'ref', 'name', 'progressToken', 'uri', 'cursor', 'requestId'] as const
+/** The same of those of them that are objects. */
+const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
+  _meta: ['progressToken'],
+  ref: ['type', 'name', 'uri'],
+}
 /** Few methods are named again and again. */
 const METHODS = new Words()
 
@@ -31,31 +34,26 @@ export class Frame {
   error: JsonText | undefined
   /** The first member that comes twice. */
   repeated: string | undefined
+  /** The first member of `params` that comes twice, and that something is routed by. */
+  repeatedParam: string | undefined
   /** The id if there is exactly one and it is usable. */
   readonly id: JsonText | undefined
   /** Behind its last byte. */
   readonly end: number
   #hasVersion = false
   #isIdRepeated = false
-  #repeatedParam: string | undefined
-  #repeatedMeta: string | undefined
 
   /** Reads and checks the object that opens at `from`. Throws what `readJson` throws, except that UTF-8 is not checked. */
-  constructor(bytes: Buffer, from: number, maxDepth: number) {
-    const at = new JsonWalk(bytes, from, maxDepth)
+  constructor(bytes: Buffer, from: number, budget: JsonBudget) {
+    const at = new JsonWalk(bytes, from, budget)
     while (at.next()) {
       const key = ENVELOPE[which(ENVELOPE, at)]
-      if (key === 'params' && this.params === undefined && at.isObject) this.#walkParams(at)
+      if (key === 'params' && this.params === undefined && at.isObject) this.#walkRouted(at, ROUTED)
       else at.skip()
       if (key !== undefined && !this.#take(key, at)) this.repeated ??= key
     }
     this.end = at.end
     this.id = this.rawId !== undefined && !this.#isIdRepeated && isId(this.rawId) ? this.rawId : undefined
-  }
-
-  /** The first member of `params` that comes twice, and that something is routed by. */
-  get repeatedParam(): string | undefined {
-    return this.#repeatedParam ?? this.#repeatedMeta
   }
 
   /** Keeps a member; false if there is one already. */
@@ -90,28 +88,19 @@ export class Frame {
     }
   }
 
-  #walkParams(outer: JsonWalk): void {
+  /** Passes an object, and takes note of the first of these members that comes twice in it, or in one of them. */
+  #walkRouted(outer: JsonWalk, keys: readonly string[], path = ''): void {
     const at = outer.enter()
     let seen = 0
     while (at.next()) {
-      const n = which(ROUTED, at)
+      const n = which(keys, at)
+      const key = keys[n] ?? ''
       const bit = n === -1 ? 0 : 1 << n
-      if (bit === META && (seen & META) === 0 && at.isObject) this.#walkMeta(at)
+      const inside = (seen & bit) === 0 && path === '' ? ROUTED_INSIDE[key] : undefined
+      if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, `${key}.`)
       else at.skip()
-      if ((seen & bit) !== 0) this.#repeatedParam ??= ROUTED[n]
+      if ((seen & bit) !== 0) this.repeatedParam ??= path + key
       seen |= bit
-    }
-    outer.leave(at)
-  }
-
-  #walkMeta(outer: JsonWalk): void {
-    const at = outer.enter()
-    let hasToken = false
-    while (at.next()) {
-      at.skip()
-      if (!at.keyIs('progressToken')) continue
-      if (hasToken) this.#repeatedMeta = '_meta.progressToken'
-      hasToken = true
     }
     outer.leave(at)
   }

@@ -91,3 +91,35 @@ t.test('a walk over the other kind of container, or over none, finds nothing', a
   t.notOk(new JsonCursor(rawText('{"a":1}'), OPEN_ARRAY).next())
   for (const text of ['', '1', '"[1]"']) t.notOk(new JsonCursor(rawText(text), OPEN_ARRAY).next(), text)
 })
+
+t.test('a key is the one that it means, however it is written', async t => {
+  const letters = fc.constantFrom('a', 'é', '高', '😀', '\ud800', '"', '\\', '/', '\n', '\u0000', 'A', '')
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const spellings = fc.array(fc.tuple(letters, fc.nat(2)), { maxLength: 6 }).map(parts => ({
+    meant: parts.map(([letter]) => letter).join(''),
+    written: parts
+      .map(([letter, way]) => {
+        const units = letter.split('')
+        if (way === 0) return JSON.stringify(letter).slice(1, -1)
+        return units.map(way === 1 ? escaped : unit => escaped(unit).toUpperCase().replace('U', 'u')).join('')
+      })
+      .join(''),
+  }))
+  const property = fc.property(spellings, spellings, (one, other) => {
+    const at = new JsonCursor(readJson(Buffer.from(`{"${one.written}":1}`)), OPEN_OBJECT)
+    if (!at.next() || at.key !== JSON.parse(`"${one.written}"`)) return false
+    return [one.meant, other.meant, `${one.meant}x`, one.meant.slice(1), other.meant + one.meant].every(
+      key => at.keyIs(key) === (key === at.key),
+    )
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+})
+
+t.test('no key is decoded to see that it is another', async t => {
+  const keys = ['\\u0061', '\\u006eam\\u0065_', '\\u006eame\\u0041', '\\n', 'n\\u0061m', 'n\\u00e9']
+  const text = readJson(Buffer.from(`{${keys.map(key => `"${key}":1`).join()}}`))
+  const parsed = t.capture(JSON, 'parse', JSON.parse)
+  const at = new JsonCursor(text, OPEN_OBJECT)
+  while (at.next()) t.notOk(at.keyIs('name'))
+  t.equal(parsed().length, 0)
+})

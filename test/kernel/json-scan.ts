@@ -27,9 +27,9 @@ const depthOf = (text: string): number => {
   return deepest
 }
 
-const verdict = (bytes: Buffer, maxDepth?: number): 'fine' | 'refused' => {
+const verdict = (bytes: Buffer, depth = 512, members = Number.POSITIVE_INFINITY): 'fine' | 'refused' => {
   try {
-    readJson(bytes, maxDepth)
+    readJson(bytes, { depth, members })
     return 'fine'
   } catch (thrown) {
     if (!(thrown instanceof JsonTextError)) throw thrown
@@ -208,6 +208,21 @@ t.test('512 levels pass, one more is refused at its bracket', async t => {
   t.equal(verdict(Buffer.from('[]'), 0), 'refused')
   t.throws(() => readJson(Buffer.from(nested(513))), { message: 'nested deeper than 512 levels at byte 512' })
 })
+
+t.test(
+  'a text holds so many members and elements as it may, wherever they are, and not one more',
+  async t => {
+    const full = Buffer.from('{"a":[1,[],{"b":{}},""],"c":"[,,]"}')
+    t.equal(verdict(full, 512, 7), 'fine')
+    t.equal(verdict(full, 512, 6), 'refused')
+    t.equal(verdict(Buffer.from('[[],{},"",1]'), 512, 4), 'fine')
+    for (const empty of ['[]', '{}', '1', '""']) t.equal(verdict(Buffer.from(empty), 512, 0), 'fine')
+    t.throws(() => readJson(Buffer.from('[1,2]'), { depth: 512, members: 1 }), {
+      limit: 'members',
+      message: 'more than 1 members and elements at byte 3',
+    })
+  },
+)
 
 t.test('a million brackets neither overflow the stack nor take long', async t => {
   t.equal(refusedAt('['.repeat(1_000_000)), 512)

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonTextError, memberOf, membersOf, readJson } from '../../src/kernel/json-text.js'
+import { JsonBudget, JsonTextError, memberOf, membersOf, readJson } from '../../src/kernel/json-text.js'
 import { JsonWalk } from '../../src/kernel/json-walk.js'
 import { mutated, objects, written } from '../support/json-documents.js'
 
+const LIMITS = { depth: 512, members: Number.POSITIVE_INFINITY }
+
 /** What a walk comes by; objects at the top are walked over, too, if `isDeep`. */
-function walked(bytes: Buffer, isDeep: boolean, maxDepth = 512): { members: string[]; end: number } {
+function walked(bytes: Buffer, isDeep: boolean, limits = LIMITS): { members: string[]; end: number } {
   const members: string[] = []
   const pass = (at: JsonWalk): void => {
     while (at.next()) {
@@ -19,7 +21,7 @@ function walked(bytes: Buffer, isDeep: boolean, maxDepth = 512): { members: stri
       members.push(at.value.toString('latin1'))
     }
   }
-  const at = new JsonWalk(bytes, 0, maxDepth)
+  const at = new JsonWalk(bytes, 0, new JsonBudget(limits))
   pass(at)
   return { members, end: at.end }
 }
@@ -51,12 +53,12 @@ t.test('what is no JSON is refused in the words of whoever only reads it, howeve
   const property = fc.property(
     mutated(documents).filter(bytes => bytes[0] === 0x7b),
     fc.boolean(),
-    fc.integer({ min: 1, max: 5 }),
-    (bytes, isDeep, maxDepth) => {
+    fc.record({ depth: fc.integer({ min: 1, max: 5 }), members: fc.integer({ min: 0, max: 50 }) }),
+    (bytes, isDeep, limits) => {
       // What stands for itself here is checked by whoever begins a walk: UTF-8, and that nothing follows.
       const text = Buffer.from(bytes.toString('latin1').replaceAll(/[\x80-\xff]/g, 'x'))
-      const read = outcome(() => readJson(text, maxDepth).length)
-      const end = outcome(() => walked(text, isDeep, maxDepth).end)
+      const read = outcome(() => readJson(text, limits).length)
+      const end = outcome(() => walked(text, isDeep, limits).end)
       const isSame = read === end || (typeof read === 'string' && read.startsWith('expected nothing'))
       return typeof read === 'number' ? typeof end === 'number' : isSame
     },
@@ -66,7 +68,7 @@ t.test('what is no JSON is refused in the words of whoever only reads it, howeve
 
 t.test('keys and values are known in any spelling', async t => {
   const source = '{"a" : 1 , "\\u0062":"2.0","é": {} }'
-  const at = new JsonWalk(Buffer.from(source), 0, 512)
+  const at = new JsonWalk(Buffer.from(source), 0, new JsonBudget(LIMITS))
   const seen: unknown[] = []
   while (at.next()) {
     at.skip()

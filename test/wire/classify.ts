@@ -213,6 +213,33 @@ t.test('the members of a batch stand for themselves', async t => {
   t.equal((batch as { items: unknown[] }).items.length, 6)
 })
 
+t.test(
+  'a message with more than its limits allow is refused by its id, which is read at its ends',
+  async t => {
+    const limits = { depth: 10, members: 20, batch: 2 }
+    const wide = `[${'0,'.repeat(20)}0]`
+    const deep = `${'['.repeat(20)}${']'.repeat(20)}`
+    for (const [limit, value] of [
+      ['members', wide],
+      ['depth', deep],
+    ] as const) {
+      const rows: [string, object][] = [
+        [`{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":${value}}}`, { id: '7', asks: true }],
+        [`{"method":"m","params":{"a":${value}},"jsonrpc":"2.0","id":"a"}`, { id: '"a"', asks: true }],
+        [`{"jsonrpc":"2.0","id":7,"result":{"a":${value}}}`, { id: '7', answers: true }],
+        [`{"result":{"a":${value}},"jsonrpc":"2.0","id":7}`, { id: '7', answers: true }],
+        [`{"jsonrpc":"2.0","method":"m","params":{"a":${value}}}`, { asks: true }],
+        [value, {}],
+      ]
+      for (const [text, told] of rows) {
+        const { why, ...rest } = plain(classify(Buffer.from(text), limits)) as { why: string }
+        t.same(rest, { is: 'malformed', code: -32700, asks: false, answers: false, limit, ...told }, text)
+        t.match(why, new RegExp(`\\(limits\\.${limit}\\)$`))
+      }
+    }
+  },
+)
+
 t.test('a document of any depth is refused, not recursed into', async t => {
   const depth = 100_000
   const texts = [

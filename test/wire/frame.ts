@@ -1,7 +1,9 @@
 import t from 'tap'
+import { JsonBudget } from '../../src/kernel/json-text.js'
 import { Frame } from '../../src/wire/frame.js'
 
-const frameOf = (text: string) => new Frame(Buffer.from(text), 0, 512)
+const frameOf = (text: string) =>
+  new Frame(Buffer.from(text), 0, new JsonBudget({ depth: 512, members: 1000 }))
 const textsOf = ({ rawId, id, method, params, result, error }: Frame) =>
   [rawId, id, method, params, result, error].map(text => text?.toString())
 
@@ -25,11 +27,19 @@ t.test('what comes twice is named, and an id that comes twice is nobody’s', as
     ['{"error":1,"error":{}}', 'error', undefined],
     ['{"x":1,"x":1,"params":{"x":1,"x":1}}', undefined, undefined],
     ['{"params":{"uri":1,"ur\\u0069":2}}', undefined, 'uri'],
-    ['{"params":{"_meta":{"progressToken":1,"progressToken":1},"name":1,"name":1}}', undefined, 'name'],
+    [
+      '{"params":{"_meta":{"progressToken":1,"progressToken":1},"name":1,"name":1}}',
+      undefined,
+      '_meta.progressToken',
+    ],
     ['{"params":{"_meta":{"progressToken":1,"x":1,"progressToken":1}}}', undefined, '_meta.progressToken'],
     ['{"params":{"_meta":{},"_meta":{"progressToken":1,"progressToken":1}}}', undefined, '_meta'],
     ['{"params":{"_meta":1,"_meta":{"progressToken":1,"progressToken":1}}}', undefined, '_meta'],
     ['{"params":{"_meta":{"name":1,"name":1}}}', undefined, undefined],
+    ['{"params":{"ref":{"type":"ref/prompt","name":"a","n\\u0061me":"b"}}}', undefined, 'ref.name'],
+    ['{"params":{"ref":{"uri":"a","uri":"b"},"name":1}}', undefined, 'ref.uri'],
+    ['{"params":{"ref":{"type":"a"},"r\\u0065f":{"type":"b"}}}', undefined, 'ref'],
+    ['{"params":{"ref":{"ref":{"name":1,"name":1},"x":1,"x":1}}}', undefined, undefined],
   ]
   for (const [text, repeated, param] of rows) {
     const frame = frameOf(text)
