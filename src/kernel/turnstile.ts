@@ -32,11 +32,12 @@ export class Turnstile {
   }
 
   /**
-   * Does the work when it is its turn, and lets the next one in when it is over. Rejects as the work does, or with a Fault
+   * Does the work when it is its turn, at once if that is now, and lets the next one in when it is over. Rejects as the work does, or with a Fault
    * `cancelled` if `signal` is aborted before.
    */
   async pass<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    await this.#enter(signal)
+    const turn = this.#enter(signal)
+    if (turn !== undefined) await turn
     let isGone = false
     const leave = (): void => {
       if (isGone) return
@@ -52,11 +53,12 @@ export class Turnstile {
     }
   }
 
-  #enter(signal: AbortSignal): Promise<void> {
+  /** The time until it is one's turn; undefined if that is now. */
+  #enter(signal: AbortSignal): Promise<void> | undefined {
     if (signal.aborted) return Promise.reject(calledOff())
     if (this.#inside < this.#options.places()) {
       this.#inside += 1
-      return Promise.resolve()
+      return undefined
     }
     this.#options.onWait?.()
     return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { JsonText } from '../../kernel/json-text.js'
+import { type JsonText, memberOf } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
@@ -18,8 +18,11 @@ import { mediaTypeOf } from '../../wire/media-type.js'
 import type { SseReader } from '../../wire/sse-read.js'
 import { HttpRemote } from './http-remote.js'
 import { movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-resume.js'
+import { Posts } from './posts.js'
 
 const RESUME_TRIES = 5
+/** Connections of requests that were called off and may be used again. */
+const LINGERING_MAX = 64
 /** The first try comes soon: a break on the way is over by then, and whether the server itself is gone is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
@@ -36,6 +39,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   readonly log: Logger
   readonly #exchanges = new Map<OwnId, HttpExchange>()
   readonly #all = new AbortController()
+  readonly #posts: Posts
   #isOver = false
   hearsAmbient = false
 
@@ -45,6 +49,13 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     this.log = around.log
     this.clock = around.clock
     this.inbox = new Inbox(listener, this.log, this.bounds)
+    this.#posts = new Posts({
+      post: frame => this.#post(frame),
+      onDeaf: () => this.#over(new Fault('disconnected', 'The server leaves our messages unanswered')),
+      bounds: this.bounds,
+      clock: around.clock,
+      signal: this.#all.signal,
+    })
   }
 
   get lastHeardMs(): number {
@@ -72,7 +83,10 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 
   forget(id: OwnId): void {
     this.inbox.pending.drop(id)
-    this.#exchanges.get(id)?.endSoon()
+    const exchange = this.#exchanges.get(id)
+    const lingering = this.#exchanges.size - this.inbox.pending.size
+    if (lingering > LINGERING_MAX) exchange?.stop()
+    else exchange?.endSoon()
   }
 
   keep(id: OwnId, sink: CallSink): void {
@@ -80,18 +94,20 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   async notice(method: string, params: JsonText | undefined): Promise<void> {
-    await this.#post(encodeNotice(method, params))
+    const frame = encodeNotice(method, params)
+    const about = supersedes(method, params)
+    await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
     // The standalone stream exists only in an initialized session (transports, "Listening for Messages from the Server").
     // Nobody waits for it: some servers send its headers only with their first event.
     if (method === 'notifications/initialized' && !this.#isOver) void this.#listen()
   }
 
   reply(id: JsonText, result: JsonText): void {
-    void this.#post(encodeReply(id, result))
+    void this.#posts.send(encodeReply(id, result))
   }
 
   refuse(id: JsonText, error: JsonText): void {
-    void this.#post(encodeRefusal(id, error))
+    void this.#posts.send(encodeRefusal(id, error))
   }
 
   agreed(revision: string): void {
@@ -252,12 +268,20 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   #over(why: Fault): void {
+    if (this.#isOver) return
     this.#isOver = true
     this.hearsAmbient = false
     this.inbox.close(why)
     this.#all.abort()
     for (const exchange of this.#exchanges.values()) exchange.stop()
   }
+}
+
+/** What a notification is about, if the latest one says all; undefined if each counts. */
+const supersedes = (method: string, params: JsonText | undefined): string | undefined => {
+  if (method === 'notifications/roots/list_changed') return method
+  const token = method === 'notifications/progress' ? params && memberOf(params, 'progressToken') : undefined
+  return token && `${method} ${token.toString()}`
 }
 
 /** Whether a status says "never" rather than "not now"; 0 is no status at all. */

@@ -4,6 +4,7 @@ import { Deferred } from '../../kernel/deferred.js'
 import { Fault } from '../../kernel/faults.js'
 import { DEFAULT_LIMITS } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Turnstile } from '../../kernel/turnstile.js'
 import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
 import { type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
@@ -12,6 +13,7 @@ import { type OutgoingFrame, whole } from '../../wire/framed.js'
 import type { BodyReader, HttpClient, OutboundRequest } from '../../wire/http.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../wire/sse-read.js'
+import { createPostTurns } from './posts.js'
 
 /** How long the next message of the handshake waits for the answer to the POST before it. */
 const TURN_MS = 10_000
@@ -83,6 +85,8 @@ const checkStream = (reply: RemoteReply): void => {
   throw new Fault('unavailable', 'The server answered with something that is no event stream')
 }
 
+const nothing = (): void => undefined
+
 /** What the channel works with. */
 interface SseLink {
   readonly maxBytes: number
@@ -116,8 +120,10 @@ class SseChannel implements Channel, BodyReader, SseHandlers {
   /** What a message has to wait for: while the session is being initialized, the POST before it. */
   #turn: Promise<void> = Promise.resolve()
   #isInitialized = false
+  readonly #turns: Turnstile
 
   constructor(link: SseLink) {
+    this.#turns = createPostTurns(link.clock, link.stop.signal)
     this.#reader = new SseReader({ maxBytes: link.maxBytes })
     this.#link = link
   }
@@ -151,7 +157,8 @@ class SseChannel implements Channel, BodyReader, SseHandlers {
       return false
     }
     this.#queue(message, 1)
-    const turn = this.#turn.then(() => this.#post(message))
+    const { signal } = this.#link.stop
+    const turn = this.#turn.then(() => this.#turns.pass(signal, () => this.#post(message))).catch(nothing)
     if (!this.#isInitialized) {
       this.#turn = this.#atMost(turn)
       this.#isInitialized = isInitialized(message)

@@ -450,6 +450,67 @@ t.test('an answer that is over leaves no timer behind', async t => {
   t.equal(clock.pending, 0)
 })
 
+t.test(
+  'of notifications that make earlier ones pointless, the last one is posted when one was taken',
+  async t => {
+    const { link, http } = await connected()
+    const CHANGED = 'notifications/roots/list_changed'
+    for (let n = 0; n < 1000; n += 1) {
+      link.tell(CHANGED, undefined)
+      for (const token of ['a', 'b']) {
+        link.tell('notifications/progress', textOf({ progressToken: token, progress: n }))
+      }
+    }
+    await settled()
+    t.equal(http.waiting, 3, 'one connection for each')
+    const first = [http.next(), http.next(), http.next()]
+    for (const exchange of first) exchange.reply(202)
+    await settled()
+    const second = [http.next(), http.next(), http.next()]
+    t.same(second.map(({ message }) => message.params ?? message.method).sort(), [
+      { progressToken: 'a', progress: 999 },
+      { progressToken: 'b', progress: 999 },
+      CHANGED,
+    ])
+    for (const exchange of second) exchange.reply(202)
+    await settled()
+    t.equal(http.waiting, 0)
+    link.tell(CHANGED, undefined)
+    t.equal(http.waiting, 1, 'and the next one is posted at once')
+  },
+)
+
+t.test(
+  'what must be told is posted a few at a time, and a server that takes nothing is given up',
+  async t => {
+    const { call, http, heard, clock } = await connected()
+    const { exchange } = call()
+    exchange.sse()
+    for (let id = 0; id < 100; id += 1) exchange.event({ id: `p${id}`, method: 'ping' })
+    await settled()
+    t.equal(http.waiting, 64)
+    http.next().reply(202)
+    await settled()
+    t.equal(http.waiting, 64, 'who was taken makes room')
+    // Some servers answer a POST only when they have dealt with it.
+    await pass(clock, 10_000)
+    t.equal(http.waiting, 99)
+    for (let id = 100; id < 2100; id += 1) exchange.event({ id: `p${id}`, method: 'ping' })
+    await settled()
+    t.ok(http.waiting < 300)
+    t.same(heard, ['closed disconnected'])
+  },
+)
+
+t.test('requests that are called off at once keep no connection each', async t => {
+  const { call, http } = await connected()
+  for (let n = 0; n < 200; n += 1) call().down.cancel('user')
+  await settled()
+  const calls = http.all.filter(({ message }) => message.method === 'tools/call')
+  t.equal(calls.length, 200)
+  t.equal(calls.filter(({ isAborted }) => !isAborted).length, 64)
+})
+
 // ── the session ──
 
 t.test('404 loses the session: its request may be sent again, the others may not', async t => {
