@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import type { InstanceRecord } from '../app/instance-record.js'
 import type { ProxyStatus, ServerStatus } from '../app/status.js'
+import { isSamePath } from '../config/same-path.js'
 import { EXIT } from './exit-codes.js'
 import { print } from './output.js'
 import { stdoutLook, tableText } from './table.js'
@@ -44,16 +45,19 @@ const findUrl = async (config: string | undefined): Promise<URL> => {
   const { runningProxies } = await import('../app/running.js')
   const all = await runningProxies()
   const file = config ?? process.env['MCP_PROXY_CONFIG']
-  const meant = all.filter(one => config === undefined || one.config === resolve(config))
+  const meant = all.filter(one => config === undefined || runsWith(one, config))
   const reachable = meant.filter(({ url }) => url !== undefined)
   // The variable says which is meant among several, and is no reason not to show the only one.
-  const preferred = reachable.filter(one => file !== undefined && one.config === resolve(file))
+  const preferred = reachable.filter(one => file !== undefined && runsWith(one, file))
   const [one, another] = preferred.length === 1 ? preferred : reachable
   if (one?.url === undefined) throw new CliError(EXIT.failure, noneWords(meant))
   if (another === undefined) return statusUrl(one.url)
   const list = reachable.map(each => `  ${nameOf(each)}`).join('\n')
   throw new CliError(EXIT.usage, `several proxies run; choose one with --url or --config:\n${list}`)
 }
+
+const runsWith = (one: InstanceRecord, file: string): boolean =>
+  one.config !== undefined && isSamePath(one.config, resolve(file))
 
 const noneWords = (found: readonly InstanceRecord[]): string =>
   found.length === 0

@@ -2,6 +2,7 @@ import { type FSWatcher, watch } from 'node:fs'
 import { lstat, readlink, stat } from 'node:fs/promises'
 import { basename, join, parse, resolve, sep } from 'node:path'
 import type { Clock, Timer } from '../kernel/clock.js'
+import { isSamePath } from './same-path.js'
 
 /** What watching needs, and what it reports to. */
 export interface FileWatchOptions {
@@ -96,8 +97,8 @@ class Watching implements FileWatch {
       const folder: Folder = { watcher, inode, names }
       this.#folders.set(path, folder)
       watcher.on('change', (_kind, name) => {
-        const isOther = typeof name === 'string' && !folder.names.has(name) && name !== basename(path)
-        if (!isOther) this.#stir()
+        const names = [...folder.names, basename(path)]
+        if (typeof name !== 'string' || names.some(each => isSamePath(each, name))) this.#stir()
       })
       watcher.on('error', thrown => {
         watcher.close()
