@@ -12,9 +12,9 @@ const TERM_MS = 500
 export class Children {
   /** Stands in the environment of each of them, and of what they start; nobody else can have it by chance. */
   readonly mark = unguessableId()
-  /** Told whenever one came or went. */
+  /** Told whenever one came, answered or went. */
   onChange: (() => void) | undefined
-  readonly #ownerOf = new Map<number, object>()
+  readonly #running = new Map<number, { readonly owner: object; readonly sinceMs: number }>()
   #gone: Deferred<void> | undefined
   /** Made when first needed: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
@@ -25,12 +25,17 @@ export class Children {
   }
 
   get pids(): readonly number[] {
-    return [...this.#ownerOf.keys()]
+    return [...this.#running.keys()]
+  }
+
+  /** Each with the wall clock at its start. */
+  get starts(): readonly (readonly [pid: number, sinceMs: number])[] {
+    return [...this.#running].map(([pid, { sinceMs }]) => [pid, sinceMs])
   }
 
   /** The processes of one server, whatever stands for it, without what they started themselves. */
   of(owner: object): readonly number[] {
-    return this.pids.filter(pid => this.#ownerOf.get(pid) === owner)
+    return this.pids.filter(pid => this.#running.get(pid)?.owner === owner)
   }
 
   /** Watches over the processes of one server. */
@@ -52,19 +57,24 @@ export class Children {
   }
 
   added(pid: number, owner: object): void {
-    this.#ownerOf.set(pid, owner)
+    this.#running.set(pid, { owner, sinceMs: Date.now() })
     this.onChange?.()
   }
 
   removed(pid: number): void {
-    this.#ownerOf.delete(pid)
+    this.#running.delete(pid)
     this.onChange?.()
-    if (this.#ownerOf.size === 0) this.#gone?.resolve()
+    if (this.#running.size === 0) this.#gone?.resolve()
+  }
+
+  /** One has answered: whatever stands between it and us, such as a shim, has started it by now, and still runs. */
+  answered(): void {
+    this.onChange?.()
   }
 
   /** Resolves when none is left; those that were called off while they started end by themselves, after the others. */
   async gone(): Promise<void> {
-    if (this.#ownerOf.size === 0) return
+    if (this.#running.size === 0) return
     this.#gone ??= new Deferred()
     await this.#gone.promise
   }

@@ -165,7 +165,9 @@ const openChild = async (
   }
   try {
     // Its time to start begins with its turn.
-    return await starting.pass(options.signal, () => openServerPipe(start, options))
+    const link = await starting.pass(options.signal, () => openServerPipe(start, options))
+    children.answered()
+    return link
   } catch (thrown) {
     throw withLastWords(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
   }

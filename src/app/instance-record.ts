@@ -16,6 +16,8 @@ export interface InstanceRecord {
   readonly born: string | undefined
   /** As ISO 8601 has it. */
   readonly startedAt: string
+  /** When all its children still were what the record says, also as ISO 8601 has it. */
+  readonly writtenAt: string
   /** The word on its command line. */
   readonly verb: string
   /** Where it can be asked how it is; undefined if it listens on no port. */
@@ -83,11 +85,16 @@ export const parseRecord = (text: string): InstanceRecord | undefined => {
     pid,
     born: textAt(value, 'born'),
     startedAt,
+    writtenAt: textAt(value, 'writtenAt') ?? startedAt,
     verb,
     url: textAt(value, 'url'),
     config: textAt(value, 'config'),
-    children: children.flatMap((child: unknown) =>
-      isObject(child) && isPid(child['pid']) ? [{ pid: child['pid'], born: textAt(child, 'born') }] : [],
-    ),
+    children: children.flatMap(parseChild),
   }
+}
+
+const parseChild = (child: unknown): readonly RecordedChild[] => {
+  if (!isObject(child) || !isPid(child['pid'])) return []
+  const { pid, sinceMs } = child
+  return [{ pid, sinceMs: typeof sinceMs === 'number' ? sinceMs : Number.NaN, born: textAt(child, 'born') }]
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { systemClock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import { type ProcessRow, type ProcessTable, processTable } from '../transport/process-table.js'
+import { type ProcessTable, processTable } from '../transport/process-table.js'
 import type { Children } from './children.js'
 import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
 import { removePrivate, writePrivate } from './private-file.js'
@@ -90,14 +90,14 @@ export class Instance {
 
   async #record(): Promise<InstanceRecord> {
     const { children, facts, table } = this.#options
-    const { pids } = children
-    for (const pid of this.#born.keys()) {
-      if (pid !== process.pid && !pids.includes(pid)) this.#born.delete(pid)
-    }
-    const unknown = [process.pid, ...pids].filter(pid => !this.#born.has(pid))
+    const { starts } = children
+    const writtenAt = new Date().toISOString()
+    const pids = [process.pid, ...starts.map(([pid]) => pid)]
+    for (const pid of this.#born.keys()) if (!pids.includes(pid)) this.#born.delete(pid)
+    const unknown = pids.filter(pid => !this.#born.has(pid))
     if (unknown.length > 0) {
-      const rows = new Map<number, ProcessRow>((await table.rows(unknown)).map(row => [row.pid, row]))
-      for (const pid of unknown) this.#born.set(pid, rows.get(pid)?.born)
+      const births = await table.births(unknown)
+      for (const pid of unknown) this.#born.set(pid, births.get(pid))
     }
     return {
       version: 1,
@@ -106,8 +106,9 @@ export class Instance {
       pid: process.pid,
       born: this.#born.get(process.pid),
       startedAt: this.#startedAt,
+      writtenAt,
       ...facts,
-      children: pids.map(pid => ({ pid, born: this.#born.get(pid) })),
+      children: starts.map(([pid, sinceMs]) => ({ pid, sinceMs, born: this.#born.get(pid) })),
     }
   }
 }

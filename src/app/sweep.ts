@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ProcessRow, ProcessTable } from '../transport/process-table.js'
-import { processTree } from '../transport/process-tree.js'
-import { endStrays, MARK_VARIABLE } from '../transport/strays.js'
+import { isUsed, processTree } from '../transport/process-tree.js'
+import { endStrays, hasRunSince, MARK_VARIABLE } from '../transport/strays.js'
 import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
 import { removePrivate } from './private-file.js'
 
@@ -20,28 +20,44 @@ export interface SweepOptions {
 /** A record of another machine or container that has not changed for so long is of no use to anybody. */
 const STALE_MS = 30 * 24 * 3_600_000
 
-/** Whether the proxy that wrote a record still runs; `rows` are the processes of this place. */
-export const isAlive = ({ pid, born }: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
-  rows.some(row => row.pid === pid && (born === undefined || row.born === born))
+/**
+ * Whether the proxy that wrote a record still runs; `rows` are the processes of this place. Who cannot see them (Windows lets
+ * PowerShell alone do that, and administrators may not) takes the word of the number.
+ */
+export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
+  isBlind(rows) ? isUsed(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
+
+const isBlind = (rows: readonly ProcessRow[]): boolean => !rows.some(row => row.pid === process.pid)
+
+/** Whether a process with the number of a proxy is that proxy. */
+const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean => {
+  if (row.bornMs !== undefined) return hasRunSince(row, Date.parse(startedAt))
+  return born === undefined || row.born === born
+}
 
 /**
  * Ends the children of earlier proxies that were killed before they, or their death guard, could do it. Records of proxies
  * that still run, or that ran on another machine, are left alone. Never rejects.
  */
-export const sweep = async ({ folder, table, clock, log }: SweepOptions): Promise<void> => {
+export const sweep = async (options: SweepOptions): Promise<void> => {
+  const { folder, table, log } = options
   try {
     const [records, place] = await Promise.all([readRecords(recordFolder(folder)), thisPlace()])
     if (records.length === 0) return
     const rows = await table.rows()
-    // Without a look at the processes nobody can be said to be gone.
-    if (!rows.some(row => row.pid === process.pid)) return
     await Promise.all(
       records.map(async record => {
         const file = join(recordFolder(folder), `${record.mark}.json`)
         if (record.place !== place) await removeIfStale(file)
-        else if (!isAlive(record, rows) && !isOurForebear(record)) {
-          const groups = await endStrays(record, { table, clock, tree: processTree({ log }) })
-          if (groups.length > 0) log.warn({ groups, of: record.pid }, 'ended what a killed proxy had left')
+        else if (isAlive(record, rows) || isOurForebear(record)) return
+        else if (isBlind(rows)) {
+          log.warn(
+            { of: record.pid },
+            'what runs here cannot be seen: what a killed proxy may have left stays',
+          )
+          await removeIfStale(file)
+        } else {
+          await endLeftBy(record, options)
           await removePrivate(file)
         }
       }),
@@ -49,6 +65,12 @@ export const sweep = async ({ folder, table, clock, log }: SweepOptions): Promis
   } catch (thrown) {
     log.debug({ err: thrown }, 'could not look for what earlier proxies left')
   }
+}
+
+const endLeftBy = async (record: InstanceRecord, { table, clock, log }: SweepOptions): Promise<void> => {
+  const brood = { ...record, untilMs: Date.parse(record.writtenAt) }
+  const pids = await endStrays(brood, { table, clock, tree: processTree({ log }) })
+  if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended what a killed proxy had left')
 }
 
 /** Whether we run among the children of that proxy ourselves, as the server of a client that it had. */

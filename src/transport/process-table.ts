@@ -9,16 +9,19 @@ export interface ProcessRow {
   readonly pid: number
   /** Its process group; on Windows, which has none, its own id. */
   readonly group: number
-  /** Who started it, told on Windows only, where nothing else says what belongs together. It may be long gone, and its id another's. */
-  readonly parent?: number
   /** When it began, in whatever form: with the id it names one process and no later one with the same id. */
   readonly born: string
+  /** Who started it, told on Windows only, where nothing else says what belongs together. It may be long gone, and its id another's. */
+  readonly parent?: number
+  /** When it began, by the wall clock; told on Windows only. */
+  readonly bornMs?: number
 }
 
 /** PORT. What runs on this machine, as far as we may see it. Nothing of it rejects: what cannot be seen is not there. */
 export interface ProcessTable {
-  /** All of them, or those with these ids: there may be thousands of others. */
-  rows(pids?: readonly number[]): Promise<readonly ProcessRow[]>
+  rows(): Promise<readonly ProcessRow[]>
+  /** When these began, for those of which that can be told at once: on Windows none, whose births the wall clock tells well enough. */
+  births(pids: readonly number[]): Promise<ReadonlyMap<number, string>>
   /** Whether a process was started with this variable in its environment; false where that cannot be seen. */
   carries(pid: number, variable: string, value: string): Promise<boolean>
   /** All processes that `carries` would tell so of, but not ourselves. */
@@ -41,20 +44,25 @@ const outputOf = (program: string, args: readonly string[]): Promise<string> =>
     execFile(program, args, options, (_error, stdout) => resolve(stdout)).on('error', () => resolve(''))
   })
 
+const birthsIn = (rows: readonly ProcessRow[]): ReadonlyMap<number, string> =>
+  new Map(rows.map(({ pid, born }) => [pid, born]))
+
+const linuxRows = async (names: readonly string[]): Promise<ProcessRow[]> => {
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
+  const rows = await Promise.all(
+    names
+      .filter(name => /^\d+$/.test(name))
+      .map(async name => {
+        const stat = readStat(await readFile(`/proc/${name}/stat`, 'utf8').catch(() => ''))
+        return stat && { pid: Number(name), group: stat.group, born: `${boot.trim()} ${stat.ticks}` }
+      }),
+  )
+  return rows.filter(row => row !== undefined)
+}
+
 const linux: ProcessTable = {
-  async rows(pids) {
-    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
-    const names = pids?.map(String) ?? (await readdir('/proc').catch(() => []))
-    const rows = await Promise.all(
-      names
-        .filter(name => /^\d+$/.test(name))
-        .map(async name => {
-          const stat = readStat(await readFile(`/proc/${name}/stat`, 'utf8').catch(() => ''))
-          return stat && { pid: Number(name), group: stat.group, born: `${boot.trim()} ${stat.ticks}` }
-        }),
-    )
-    return rows.filter(row => row !== undefined)
-  },
+  rows: async () => linuxRows(await readdir('/proc').catch(() => [])),
+  births: async pids => birthsIn(await linuxRows(pids.map(String))),
   async carries(pid, variable, value) {
     const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
     return environment.split('\0').includes(`${variable}=${value}`)
@@ -78,11 +86,12 @@ export const rowsOfPs = (text: string): ProcessRow[] =>
 
 const PS = '/bin/ps'
 
+const psRows = async (...which: readonly string[]): Promise<ProcessRow[]> =>
+  rowsOfPs(await outputOf(PS, [...which, '-o', 'pid=,pgid=,state=,lstart=']))
+
 const posix: ProcessTable = {
-  rows: async pids => {
-    const which = pids === undefined ? ['-ax'] : ['-p', pids.join(',')]
-    return rowsOfPs(await outputOf(PS, [...which, '-o', 'pid=,pgid=,state=,lstart=']))
-  },
+  rows: () => psRows('-ax'),
+  births: async pids => birthsIn(await psRows('-p', pids.join(','))),
   // `-E` adds the environment to the command; macOS hides that of its own programs.
   carries: async (pid, variable, value) =>
     (await outputOf(PS, ['-E', '-ww', '-o', 'command=', '-p', String(pid)]))
@@ -100,21 +109,27 @@ const POWERSHELL_ROWS =
   'Get-CimInstance Win32_Process | Where-Object CreationDate | ' +
   'ForEach-Object { "$($_.ProcessId) $($_.ParentProcessId) $($_.CreationDate.ToFileTimeUtc())" }'
 
+/** A FILETIME counts 100 ns from 1601 ([MS-DTYP] 2.3.3). */
+const TICKS_PER_MS = 10_000
+const EPOCH_MS = 11_644_473_600_000
+
 /** Lines of an id, that of the parent, and a time of creation. */
 export const rowsOfWindows = (text: string): ProcessRow[] =>
   text.split('\n').flatMap(line => {
-    const [, pid, parent, born] = /^\s*(\d+) (\d+) (\d+)\s*$/.exec(line) ?? []
-    return born === undefined ? [] : [{ pid: Number(pid), group: Number(pid), parent: Number(parent), born }]
+    const [, id, parent, born] = /^\s*(\d+) (\d+) (\d+)\s*$/.exec(line) ?? []
+    if (born === undefined) return []
+    const pid = Number(id)
+    return [{ pid, group: pid, born, parent: Number(parent), bornMs: Number(born) / TICKS_PER_MS - EPOCH_MS }]
   })
 
 const windows: ProcessTable = {
-  rows: async pids => {
+  rows: async () => {
     const program = join(systemRoot(), 'System32', 'WindowsPowerShell', 'v1.0', 'powershell.exe')
-    const rows = rowsOfWindows(
+    return rowsOfWindows(
       await outputOf(program, ['-NoProfile', '-NonInteractive', '-Command', POWERSHELL_ROWS]),
     )
-    return pids === undefined ? rows : rows.filter(({ pid }) => pids.includes(pid))
   },
+  births: () => Promise.resolve(new Map()),
   carries: () => Promise.resolve(false),
   carriers: () => Promise.resolve([]),
 }

@@ -43,6 +43,16 @@ export const systemRoot = (): string => process.env['SystemRoot'] ?? 'C:\\Window
 
 const isProcess = (pid: number): boolean => Number.isSafeInteger(pid) && pid > 1
 
+/** Whether a process has this number, whichever it is and whosever. */
+export const isUsed = (pid: number): boolean => {
+  try {
+    return isProcess(pid) && process.kill(pid, 0)
+  } catch (thrown) {
+    // Anything but ESRCH means that it is there, and not ours to signal.
+    return thrown instanceof Error && 'code' in thrown && thrown.code !== 'ESRCH'
+  }
+}
+
 const posixTree = (platform: NodeJS.Platform): ProcessTree => ({
   hasGroups: true,
   end: pid => {
@@ -77,12 +87,7 @@ class WindowsTree implements ProcessTree {
   }
 
   isRunning(pid: number): Promise<boolean> {
-    try {
-      return Promise.resolve(isProcess(pid) && process.kill(pid, 0))
-    } catch (thrown) {
-      // Anything but ESRCH means that it is there, and not ours to signal.
-      return Promise.resolve(thrown instanceof Error && 'code' in thrown && thrown.code !== 'ESRCH')
-    }
+    return Promise.resolve(isUsed(pid))
   }
 
   async #taskkill(...args: readonly string[]): Promise<boolean> {

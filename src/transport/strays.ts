@@ -8,6 +8,8 @@ export const MARK_VARIABLE = 'MCP_PROXY_CHILD_OF'
 /** A child as it was written down when it was started. */
 export interface RecordedChild {
   readonly pid: number
+  /** The wall clock at its start. */
+  readonly sinceMs: number
   /** See `ProcessRow`; undefined if it could not be found out. */
   readonly born: string | undefined
 }
@@ -16,6 +18,8 @@ export interface RecordedChild {
 export interface Brood {
   /** The value of the variable in the environment of all its children. */
   readonly mark: string
+  /** Until when, at least, all of them had their numbers, by the wall clock. */
+  readonly untilMs: number
   readonly children: readonly RecordedChild[]
 }
 
@@ -32,6 +36,33 @@ export interface StrayOptions {
 /** Their stdin has ended long ago, so they are late already. */
 const TERM_MS = 2000
 const POLL_MS = 50
+
+/** Between a birth and our being told of it, and how far two clocks of one machine may be apart. */
+const SLACK_MS = 2000
+
+/** Whether a process had its number at a moment already; false where its birth is not told by the wall clock. */
+export const hasRunSince = ({ bornMs = Number.NaN }: ProcessRow, sinceMs: number): boolean =>
+  bornMs <= sinceMs + SLACK_MS
+
+/**
+ * Which processes of Windows belong to recorded ones, each with its start: those themselves, and what they started. The number of a
+ * recorded one was nobody else's from then on until `untilMs`, so that whoever was born meanwhile under that number as its parent is
+ * a child of it, also when it is gone. Node has Windows end the direct children of a process that dies (libuv, `uv_spawn`: the
+ * global job), and for a `.cmd` that is `cmd.exe`, whose own child is the server.
+ */
+export const ownedBy = (
+  recorded: ReadonlyMap<number, number>,
+  rows: readonly ProcessRow[],
+  untilMs: number,
+): number[] =>
+  rows
+    .filter(row => {
+      const { pid, parent = 0, bornMs = Number.NaN } = row
+      const parentSinceMs = recorded.get(parent) ?? Number.NaN
+      const isChild = bornMs >= parentSinceMs - SLACK_MS && hasRunSince(row, untilMs)
+      return isChild || hasRunSince(row, recorded.get(pid) ?? Number.NaN)
+    })
+    .map(({ pid }) => pid)
 
 /**
  * Whether the group of a recorded child is still that child's: the child itself runs, born at the recorded moment, or it is
@@ -103,11 +134,22 @@ export const endMarked = async (
 export const endStrays = async (brood: Brood, options: StrayOptions): Promise<number[]> => {
   const { table, clock, tree = processTree(), termMs = TERM_MS } = options
   const rows = await table.rows()
-  const isMarked = (pid: number) => table.carries(pid, MARK_VARIABLE, brood.mark)
-  const found = await Promise.all(
-    brood.children.map(async child => ((await isOurs(child, rows, isMarked)) ? [child.pid] : [])),
-  )
-  const groups = found.flat()
-  await Promise.all(groups.map(group => endOne(group, tree, clock, termMs)))
-  return [...groups, ...(await endMarked(brood.mark, options))]
+  const found = tree.hasGroups ? await groupsOf(brood, rows, table) : treesOf(brood, rows)
+  await Promise.all(found.map(pid => endOne(pid, tree, clock, termMs)))
+  return [...new Set([...found, ...(await endMarked(brood.mark, options))])]
 }
+
+const groupsOf = async (
+  { mark, children }: Brood,
+  rows: readonly ProcessRow[],
+  table: ProcessTable,
+): Promise<number[]> => {
+  const isMarked = (pid: number) => table.carries(pid, MARK_VARIABLE, mark)
+  const found = await Promise.all(
+    children.map(async child => ((await isOurs(child, rows, isMarked)) ? [child.pid] : [])),
+  )
+  return found.flat()
+}
+
+const treesOf = ({ children, untilMs }: Brood, rows: readonly ProcessRow[]): number[] =>
+  ownedBy(new Map(children.map(({ pid, sinceMs }) => [pid, sinceMs])), rows, untilMs)

@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import type { ProcessRow, ProcessTable } from './process-table.js'
+import type { ProcessTable } from './process-table.js'
 import type { ProcessTree } from './process-tree.js'
+import { ownedBy } from './strays.js'
 
 /** What the helper works with, and how long it waits. */
 export interface WindowsGuardOptions {
@@ -15,35 +16,6 @@ export interface WindowsGuardOptions {
   /** From there until they are ended. */
   readonly killMs: number
 }
-
-/** Between a birth and our being told of it, and how far two clocks of one machine may be apart. */
-const SLACK_MS = 2000
-
-/** A FILETIME counts 100 ns from 1601 ([MS-DTYP] 2.3.3). */
-const TICKS_PER_MS = 10_000
-const EPOCH_MS = 11_644_473_600_000
-
-const bornMs = ({ born }: ProcessRow): number => Number(born) / TICKS_PER_MS - EPOCH_MS
-
-/**
- * Which processes belong to the watched ones, each with when we heard of it: those themselves, and what they started. The number of a
- * watched one was nobody else's from then on until `overMs`, so that whoever was born meanwhile under that number as its parent is
- * a child of it, also when it is gone. Node has Windows end the direct children of a process that dies (libuv, `uv_spawn`: the
- * global job), and for a `.cmd` that is `cmd.exe`, whose own child is the server.
- */
-export const ownedBy = (
-  watched: ReadonlyMap<number, number>,
-  rows: readonly ProcessRow[],
-  overMs: number,
-): number[] =>
-  rows
-    .filter(row => {
-      const ownSinceMs = watched.get(row.pid)
-      if (ownSinceMs !== undefined && bornMs(row) <= ownSinceMs + SLACK_MS) return true
-      const sinceMs = row.parent === undefined ? undefined : watched.get(row.parent)
-      return sinceMs !== undefined && bornMs(row) >= sinceMs - SLACK_MS && bornMs(row) <= overMs + SLACK_MS
-    })
-    .map(({ pid }) => pid)
 
 const readWatched = async (input: Readable): Promise<Map<number, number>> => {
   const watched = new Map<number, number>()
@@ -69,9 +41,8 @@ export const guardTrees = async (input: Readable, options: WindowsGuardOptions):
   if (watched.size === 0) return
   const overMs = wallMs()
   await wait(endMs)
-  const rows = await table.rows()
-  // Where nobody may look at the processes, the numbers are all there is.
-  const pids = rows.length > 0 ? ownedBy(watched, rows, overMs) : [...watched.keys()]
+  // Where nobody may look at the processes, there is nobody to end: a number alone may be somebody else's by now.
+  const pids = ownedBy(watched, await table.rows(), overMs)
   const asked = await Promise.all(pids.map(pid => tree.end(pid)))
   if (asked.includes(true)) await wait(killMs)
   await Promise.all(

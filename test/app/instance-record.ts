@@ -11,10 +11,11 @@ const RECORD = {
   pid: 4711,
   born: 'then',
   startedAt: '2026-08-01T00:00:00.000Z',
+  writtenAt: '2026-08-02T00:00:00.000Z',
   verb: 'serve',
   url: 'http://127.0.0.1:1/mcp',
   config: '/etc/mcp.json',
-  children: [{ pid: 4712, born: 'later' }],
+  children: [{ pid: 4712, sinceMs: 1_800_000_000_000, born: 'later' }],
 }
 
 t.test('a record comes back as it was written', async t => {
@@ -40,8 +41,10 @@ t.test('what is no record of ours is none', async t => {
     { ...RECORD, children: {} },
   ]
   for (const value of bad) t.equal(parseRecord(JSON.stringify(value)), undefined)
-  const children = [{ pid: 1 }, { pid: -5 }, null, 'x', { pid: 7, born: 3 }]
-  t.same(parseRecord(JSON.stringify({ ...RECORD, children }))?.children, [{ pid: 7, born: undefined }])
+  const children = [{ pid: 1 }, { pid: -5 }, null, 'x', { pid: 7, born: 3, sinceMs: '1' }]
+  t.same(parseRecord(JSON.stringify({ ...RECORD, children }))?.children, [
+    { pid: 7, born: undefined, sinceMs: Number.NaN },
+  ])
 })
 
 t.test(

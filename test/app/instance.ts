@@ -7,12 +7,15 @@ import { silentLogger } from '../../src/kernel/logger.js'
 import type { ProcessTable } from '../../src/transport/process-table.js'
 
 const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json' }
-const rows = [
-  { pid: process.pid, group: 1, born: 'first' },
-  { pid: 4711, group: 4711, born: 'second' },
-]
 const table: ProcessTable = {
-  rows: () => Promise.resolve(rows),
+  rows: () => Promise.reject(new Error('takes a second on Windows')),
+  births: () =>
+    Promise.resolve(
+      new Map([
+        [process.pid, 'first'],
+        [4711, 'second'],
+      ]),
+    ),
   carries: () => Promise.resolve(false),
   carriers: () => Promise.resolve([]),
 }
@@ -39,14 +42,32 @@ t.test('a proxy writes down that it runs and what runs for it, and takes it back
   children.added(4711, {})
   children.added(4712, {})
   await instance.written
-  t.same(read(file).children, [{ pid: 4711, born: 'second' }, { pid: 4712 }])
+  const [first, second] = read(file).children
+  t.match(first, { pid: 4711, born: 'second', sinceMs: Number })
+  t.match(second, { pid: 4712, born: undefined, sinceMs: Number })
+  t.ok(Math.abs(Date.now() - second.sinceMs) < 60_000)
+  t.ok(Date.parse(read(file).writtenAt) >= second.sinceMs)
   children.removed(4711)
   await instance.written
-  t.same(read(file).children, [{ pid: 4712 }])
+  t.same(read(file).children, [second])
   await instance.close()
   children.added(4713, {})
   await instance.written
   t.same(readdirSync(join(folder, 'instances')), [], 'nothing is left, not even a half-written file')
+})
+
+t.test('until when its children are known to be its own is written when one has answered', async t => {
+  const folder = t.testdir()
+  const children = new Children()
+  children.added(4711, {})
+  const instance = new Instance({ facts, children, folder, table, log: silentLogger })
+  await instance.written
+  const file = join(folder, 'instances', `${children.mark}.json`)
+  const before = read(file).writtenAt
+  while (new Date().toISOString() === before) await new Promise(resolve => setImmediate(resolve))
+  children.answered()
+  await instance.written
+  t.ok(read(file).writtenAt > before)
 })
 
 t.test('a folder that cannot be written to costs nothing but the record', async t => {

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { thisPlace } from '../../src/app/instance-record.js'
-import { sweep } from '../../src/app/sweep.js'
+import { type InstanceRecord, thisPlace } from '../../src/app/instance-record.js'
+import { isAlive, sweep } from '../../src/app/sweep.js'
 import { systemClock } from '../../src/kernel/clock.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import { processTable } from '../../src/transport/process-table.js'
+import { type ProcessTable, processTable } from '../../src/transport/process-table.js'
 import { MARK_VARIABLE } from '../../src/transport/strays.js'
 import { isRunning, until } from '../support/processes.js'
 
@@ -35,7 +35,7 @@ const setUp = async (t: Test) => {
       t.teardown(() => child.kill('SIGKILL'))
       await once(child.stdout, 'data')
       const pid = child.pid ?? 0
-      return { pid, born: await bornAt(pid) }
+      return { pid, sinceMs: Date.now(), born: await bornAt(pid) }
     },
     write(mark: string, record: object): string {
       const file = join(records, `${mark}.json`)
@@ -97,16 +97,50 @@ t.test('records of other machines go when they are a month old', async t => {
   t.same(around.left(), [`${young}.json`])
 })
 
-t.test('who cannot see the processes says of nobody that it is gone', async t => {
+const blind: ProcessTable = {
+  rows: () => Promise.resolve([]),
+  births: () => Promise.resolve(new Map()),
+  carries: () => Promise.resolve(false),
+  carriers: () => Promise.resolve([]),
+}
+
+t.test('who cannot see the processes ends nobody, and says what may be left', async t => {
   const around = await setUp(t)
-  const [mark = ''] = marks
-  const folder = join(around.write(mark, { pid: 4711, born: 'then', children: [] }), '..', '..')
-  const blind = {
-    rows: () => Promise.resolve([]),
-    carries: () => Promise.resolve(false),
-    carriers: () => Promise.resolve([]),
-  }
-  await sweep({ folder, table: blind, clock: systemClock, log: silentLogger })
-  t.same(around.left(), [`${mark}.json`])
-  await sweep({ folder: join(folder, 'nowhere'), table: blind, clock: systemClock, log: silentLogger })
+  const [gone = '', runs = ''] = marks
+  const folder = join(around.write(gone, { pid: 2 ** 22 + 1, born: 'then', children: [] }), '..', '..')
+  around.write(runs, { pid: process.pid, born: 'then', children: [] })
+  const warned: object[] = []
+  const log = { ...silentLogger, warn: (facts: object) => void warned.push(facts) }
+  await sweep({ folder, table: blind, clock: systemClock, log })
+  t.same(around.left(), [`${gone}.json`, `${runs}.json`])
+  t.same(warned, [{ of: 2 ** 22 + 1 }])
+  await sweep({ folder: join(folder, 'nowhere'), table: blind, clock: systemClock, log })
+  t.equal(warned.length, 1)
 })
+
+const record: InstanceRecord = {
+  version: 1,
+  mark: 'a'.repeat(22),
+  place: 'here',
+  pid: process.pid,
+  born: undefined,
+  startedAt: '2026-08-01T00:00:00.000Z',
+  writtenAt: '2026-08-01T00:00:00.000Z',
+  verb: 'serve',
+  url: undefined,
+  config: undefined,
+  children: [],
+}
+const STARTED_MS = Date.parse(record.startedAt)
+
+for (const [title, pid, rows, expected] of [
+  ['its number is used, where processes cannot be seen', process.pid, [], true],
+  ['nobody has its number, where processes cannot be seen', 2 ** 22 + 1, [], false],
+  ['on Windows its process began before it wrote so', process.pid, [STARTED_MS - 500], true],
+  ['on Windows a later process has its number', process.pid, [STARTED_MS + 60_000], false],
+] as const) {
+  t.test(`a proxy is ${expected ? 'alive' : 'gone'}: ${title}`, async t => {
+    const seen = rows.map(bornMs => ({ pid: process.pid, group: process.pid, born: '', parent: 1, bornMs }))
+    t.equal(isAlive({ ...record, pid }, seen), expected)
+  })
+}

@@ -20,7 +20,8 @@ t.test('a process is known by its number, its group and the moment of its birth'
   const row = await find()
   t.equal(row?.group, pid)
   t.same(await find(), row, 'the same whenever one looks')
-  t.same(await table.rows([2 ** 22 + 1, pid]), [row], 'the same when one asks for it alone')
+  const births = await table.births([2 ** 22 + 1, pid])
+  t.same([...births], [[pid, row?.born]], 'the same when one asks for it alone')
   const self = (await table.rows()).find(one => one.pid === process.pid)
   t.ok(self)
   t.equal(await table.carries(pid, 'SOME_MARK', 'abc'), true)
@@ -29,7 +30,7 @@ t.test('a process is known by its number, its group and the moment of its birth'
   child.kill('SIGKILL')
   await once(child, 'exit')
   t.equal(await find(), undefined)
-  t.same(await table.rows([pid]), [])
+  t.equal((await table.births([pid])).size, 0)
 })
 
 t.test('what ps of macOS prints is read, and zombies are left out', async t => {
@@ -47,8 +48,8 @@ t.test('what ps of macOS prints is read, and zombies are left out', async t => {
 })
 
 t.test('what PowerShell prints is read', async t => {
-  t.same(rowsOfWindows('4 0 133000000000000000\r\n\r\nGet-Cim : no\r\n812 4 133000000000000001\r\n'), [
-    { pid: 4, group: 4, parent: 0, born: '133000000000000000' },
-    { pid: 812, group: 812, parent: 4, born: '133000000000000001' },
+  t.same(rowsOfWindows('4 0 133000000000000000\r\n\r\nGet-Cim : no\r\n812 4 116444736000010000\r\n'), [
+    { pid: 4, group: 4, parent: 0, born: '133000000000000000', bornMs: Date.UTC(2022, 5, 18, 4, 26, 40) },
+    { pid: 812, group: 812, parent: 4, born: '116444736000010000', bornMs: 1 },
   ])
 })

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
-import { processTable } from '../../src/transport/process-table.js'
-import { processTree } from '../../src/transport/process-tree.js'
-import { endStrays, MARK_VARIABLE, type RecordedChild } from '../../src/transport/strays.js'
+import { type ProcessRow, type ProcessTable, processTable } from '../../src/transport/process-table.js'
+import { type ProcessTree, processTree } from '../../src/transport/process-tree.js'
+import { endStrays, MARK_VARIABLE, ownedBy, type RecordedChild } from '../../src/transport/strays.js'
 import { isRunning, until } from '../support/processes.js'
 
 const skip = process.platform === 'win32' ? 'POSIX only' : false
@@ -29,9 +29,13 @@ const bornAt = async (pid: number): Promise<string | undefined> =>
   (await table.rows()).find(row => row.pid === pid)?.born
 
 /** The timers of the clock keep no process alive; a proxy that serves lives anyway. */
-const end = async (children: readonly RecordedChild[]): Promise<number[]> => {
+const end = async (recorded: readonly Omit<RecordedChild, 'sinceMs'>[]): Promise<number[]> => {
   const hold = setInterval(() => undefined, 2 ** 30)
-  const groups = await endStrays({ mark: MARK, children }, { table, clock: systemClock, termMs: 100 })
+  const children = recorded.map(child => ({ ...child, sinceMs: Date.now() }))
+  const groups = await endStrays(
+    { mark: MARK, untilMs: Date.now(), children },
+    { table, clock: systemClock, termMs: 100 },
+  )
   clearInterval(hold)
   return groups
 }
@@ -91,34 +95,64 @@ t.test('a process that only has the number of a recorded child is left alone', {
   t.ok(pids.every(isRunning))
 })
 
-t.test('on Windows a recorded child is ended with taskkill, if it is that very child', { skip }, async t => {
-  const [child, other] = await Promise.all([start(t, STAYS), start(t, STAYS)])
-  const [pid = 0, second = 0] = [child.pid, other.pid]
+// ── Windows ──
+
+const SINCE_MS = 1_790_000_000_000
+const UNTIL_MS = SINCE_MS + 3_600_000
+const row = (pid: number, parent: number, bornMs: number): ProcessRow => ({
+  pid,
+  group: pid,
+  born: String(bornMs),
+  parent,
+  bornMs,
+})
+
+for (const [title, one, isOwned] of [
+  ['a recorded process that still runs is owned', row(40, 1, SINCE_MS - 20), true],
+  ['its number in the hands of a later process is not', row(40, 1, UNTIL_MS), false],
+  ['what it started is owned, whether it runs itself or not', row(50, 40, SINCE_MS + 60_000), true],
+  ['what it started in its first moment is owned', row(50, 40, SINCE_MS - 10), true],
+  ['what an earlier process of its number started is not', row(50, 40, SINCE_MS - 60_000), false],
+  ['what a later process of its number started is not', row(50, 40, UNTIL_MS + 60_000), false],
+  ['what others started is not', row(50, 41, SINCE_MS + 1), false],
+  ['what tells no birth is not', { pid: 40, group: 40, born: 'then' }, false],
+] as const) {
+  t.test(`${title} when the proxy was killed`, async t => {
+    t.same(ownedBy(new Map([[40, SINCE_MS]]), [one], UNTIL_MS), isOwned ? [one.pid] : [])
+  })
+}
+
+t.test('what a recorded shim left on Windows is ended with taskkill, not who has its number now', async t => {
   const flags: string[] = []
-  const tree = processTree({
+  let running = [40, 50]
+  const taskkill = processTree({
     platform: 'win32',
     run: (_file, args) => {
       flags.push(args.slice(1).join(' '))
       if (!args.includes('/F')) return Promise.reject(new Error('can only be terminated forcefully'))
-      process.kill(Number(args[1]), 'SIGKILL')
+      running = running.filter(pid => pid !== Number(args[1]))
       return Promise.resolve()
     },
   })
-  const children = [
-    { pid, born: '133000000000000000' },
-    { pid: second, born: '133000000000000000' },
-  ]
-  const seen = {
-    rows: () =>
-      Promise.resolve([
-        { pid, group: pid, born: '133000000000000000' },
-        { pid: second, group: second, born: '133000000000000001' },
-      ]),
+  const windows: ProcessTree = {
+    hasGroups: false,
+    end: pid => taskkill.end(pid),
+    kill: pid => taskkill.kill(pid),
+    isRunning: pid => Promise.resolve(running.includes(pid)),
+  }
+  const seen: ProcessTable = {
+    // The shim is gone, and 40 is somebody else's; its server runs on.
+    rows: () => Promise.resolve([row(40, 1, UNTIL_MS + 60_000), row(50, 40, SINCE_MS + 300)]),
+    births: () => Promise.resolve(new Map()),
     carries: () => Promise.resolve(false),
     carriers: () => Promise.resolve([]),
   }
-  t.same(await endStrays({ mark: MARK, children }, { table: seen, clock: systemClock, tree }), [pid])
-  t.same(flags, [`${pid} /T`, `${pid} /T /F`])
-  await until(() => !isRunning(pid), 'its end')
-  t.ok(isRunning(second))
+  const brood = {
+    mark: MARK,
+    untilMs: UNTIL_MS,
+    children: [{ pid: 40, sinceMs: SINCE_MS, born: undefined }],
+  }
+  t.same(await endStrays(brood, { table: seen, clock: systemClock, tree: windows }), [50])
+  t.same(flags, ['50 /T', '50 /T /F'])
+  t.same(running, [40])
 })
