@@ -17,6 +17,8 @@ const EMPTY = rawText('{}')
 interface Feed {
   readonly connection: Connection
   readonly own: string
+  /** The same in the one spelling that all of its spellings come to. */
+  readonly normal: string
   readonly subscribers: Set<Subscription>
   /** The server's answer to the subscription; all who come later wait for the same one. */
   accepted: Promise<Outcome>
@@ -145,24 +147,21 @@ export class Feeds {
 
   /**
    * Tells those who subscribed to the URI; else those who subscribed to one above it (server/resources: it may be a
-   * sub-resource). A server that writes its URIs in another way than it was subscribed to is told of as it says, to all.
+   * sub-resource). Whoever subscribed to something else hears of none, unless all that this server tells is for one session.
    */
   updated(connection: Connection, params: JsonText | undefined): void {
     const uri = params && stringOf(memberOf(params, 'uri'))
     const feeds = this.#feeds.get(connection)
     if (params === undefined || uri === undefined || feeds === undefined) return
-    const feed = feeds.get(uri) ?? feeds.get(longestAbove(uri, feeds.keys()) ?? uri)
+    const feed = feeds.get(uri) ?? respelled(uri, feeds) ?? feeds.get(longestAbove(uri, feeds.keys()) ?? uri)
+    const { onlyClient } = connection
     if (feed !== undefined) {
-      for (const { subscriber, exposed } of feed.subscribers)
-        tellUpdated(subscriber, params, exposed + uri.slice(feed.own.length))
-      return
+      const below = uri.startsWith(feed.own) ? uri.slice(feed.own.length) : ''
+      for (const { subscriber, exposed } of feed.subscribers) tellUpdated(subscriber, params, exposed + below)
+    } else if (onlyClient?.asking === 'pushed') {
+      const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
+      tellUpdated(onlyClient, params, exposed)
     }
-    // Connections that principals share are kept out: the URI of one is none of the other's business.
-    if (connection.server.sharing === 'all') return
-    const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
-    const everyone = [...feeds.values()].flatMap(({ subscribers }) => [...subscribers])
-    for (const subscriber of new Set(everyone.map(one => one.subscriber)))
-      tellUpdated(subscriber, params, exposed)
   }
 
   /** The server was lost and is back: subscriptions are renewed, and what may have been missed is reported. */
@@ -234,7 +233,8 @@ export class Feeds {
     let feed = feeds.get(own)
     if (feed === undefined) {
       const accepted = Promise.resolve(resulted(EMPTY))
-      feed = { connection, own, subscribers: new Set(), accepted, isRefused: true }
+      const normal = normalUri(own)
+      feed = { connection, own, normal, subscribers: new Set(), accepted, isRefused: true }
       feeds.set(own, feed)
     }
     if (feed.isRefused) this.#subscribe(feed)
@@ -297,6 +297,15 @@ const request = async (
 
 const tellUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
   subscriber.tell('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
+
+/** What was subscribed under another spelling of the same URI, in which servers may repeat it (RFC 3986 §6.2.2). */
+const respelled = (uri: string, feeds: ReadonlyMap<string, Feed>): Feed | undefined => {
+  const normal = normalUri(uri)
+  for (const feed of feeds.values()) if (feed.normal === normal) return feed
+  return undefined
+}
+
+const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
 
 /** The longest subscribed URI that `uri` lies below. */
 const longestAbove = (uri: string, subscribed: Iterable<string>): string | undefined => {

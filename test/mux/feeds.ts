@@ -45,7 +45,7 @@ t.test('a server is subscribed once for all clients, and unsubscribed with the l
 })
 
 t.test(
-  'an update of something below goes to the nearest subscription above it; of something else, to all',
+  'an update of something below goes to the nearest subscription above it; of something else, to nobody',
   async t => {
     const { server, clients } = await withResource({}, 2)
     const [near, far] = clients
@@ -56,7 +56,7 @@ t.test(
       ['file:///dir/y', [], ['a+file:///dir/y']],
       ['file:///dir?q', [], ['a+file:///dir?q']],
       ['file:///dir', [], ['a+file:///dir']],
-      ['file:///dirty', ['a+file:///dirty'], ['a+file:///dirty']],
+      ['file:///dirty', [], []],
     ] as const
     for (const [uri, nears, fars] of rows) {
       near.told.length = 0
@@ -73,11 +73,44 @@ t.test(
   },
 )
 
-t.test('where principals share a connection, nobody hears of a URI that it did not name', async t => {
-  const { server, clients } = await withResource({ options: { sharing: 'all' } })
+t.test('nobody hears of a URI that somebody else may have subscribed to', async t => {
+  for (const script of [{}, { options: { sharing: 'all' } }, { revision: '2026-07-28' }] as const) {
+    const { world, server, clients } = await withResource(script, 2)
+    const stranger = await world.client({ principal: 'other' })
+    const everyone = [...clients, stranger]
+    const uris = ['file:///a', 'file:///B', 'file:///c']
+    for (const [n, client] of everyone.entries())
+      t.same(await client.get('resources/subscribe', { uri: `a+${uris[n]}` }), { result: {} })
+    server.links[0]?.notice(UPDATED, { uri: 'file:///b' })
+    t.same(
+      everyone.map(client => client.heard(UPDATED)),
+      [[], [], []],
+      JSON.stringify(script),
+    )
+  }
+})
+
+t.test('a server may write the URI in another spelling: its subscribers are told in their own', async t => {
+  for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+    const { server, clients } = await withResource({ revision, resources: [resource('db://a/x y')] }, 2)
+    await clients[0].get('resources/subscribe', { uri: 'a+db://a/x y' })
+    await clients[1].get('resources/subscribe', { uri: 'a+db://b' })
+    for (const uri of ['DB://a/x%20y', 'db://a/z/../x y']) server.link.notice(UPDATED, { uri })
+    t.same(
+      clients.map(client => client.heard(UPDATED)),
+      [Array(2).fill({ uri: 'a+db://a/x y' }), []],
+    )
+  }
+})
+
+t.test('the only session that ever used a server hears of whatever it says was updated', async t => {
+  const { world, server, clients } = await withResource()
   await clients[0].get('resources/subscribe', A)
   server.link.notice(UPDATED, { uri: 'file:///other' })
-  t.same(clients[0].heard(UPDATED), [])
+  t.same(clients[0].heard(UPDATED), [{ uri: 'a+file:///other' }])
+  await (await world.client()).get('resources/subscribe', { uri: 'a+file:///b' })
+  server.link.notice(UPDATED, { uri: 'file:///other' })
+  t.equal(clients[0].heard(UPDATED).length, 1)
 })
 
 t.test('a client is told in the words in which it subscribed, each of them', async t => {
