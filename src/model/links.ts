@@ -20,7 +20,7 @@ export type Asking = 'pushed' | 'returned'
 
 /**
  * One client behind one uplink. With `pushed` questions it is a session; with `returned` ones it is whoever says the same about
- * itself on the same way in, for such requests stand for themselves. Implemented in `eras/`.
+ * itself on the same way in, for such requests stand for themselves: perhaps several people. Implemented in `eras/`.
  */
 export interface Client {
   /** Unique in this process; for logs and tables, never on a wire. */

@@ -7,7 +7,7 @@ import type { Logger } from '../kernel/logger.js'
 import type { Ask, Client, Downlink, Request } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
-import { abilityFor, hasAbility, incapable } from './abilities.js'
+import { type Ability, abilityFor, hasAbility, incapable } from './abilities.js'
 import type { CallTable } from './call-table.js'
 import { mayNeedInput } from './digests.js'
 import { callFollowing } from './following-tasks.js'
@@ -23,6 +23,8 @@ import { ROUND_LIMITS, RoundDriver, type Undertaker } from './round-driver.js'
 import type { TaskOptions } from './task-driver.js'
 import { relatedTask, withoutTask } from './task-state.js'
 import type { UrlVisits } from './url-visits.js'
+
+const NOBODY = 'No client request is associated with this request'
 
 /** What asking needs of the router. */
 export interface AsksContext {
@@ -68,37 +70,44 @@ export class Asks {
       return
     }
     const evidence = this.#evidence(connection, ask)
-    const origin = originOf(evidence, ability)
+    const origin = originOf(evidence)
     switch (origin.is) {
       case 'call':
-        if (origin.call.call.client.asking === 'returned') this.#park(connection, ask, origin.call)
-        else this.#push(connection, ask, origin.call.call.client, origin.call)
+        this.#askIn(origin.call, ask, ability)
         return
       case 'client':
-        this.#push(connection, ask, origin.client, undefined)
-        return
-      case 'incapable':
-        ask.answer(failed(incapable(ask)))
+        if (hasAbility(origin.client.capabilities, ability))
+          this.#push(connection, ask, origin.client, undefined)
+        else ask.answer(failed(incapable(ask)))
         return
       case 'ambiguous':
         this.#refuse(connection, ask, 'No single client request is associated with this request')
         return
       case 'none':
-        if (evidence.about !== 'another' && this.#context.heldRoots.hold(connection, ask)) return
-        this.#refuse(connection, ask, 'No client request is associated with this request')
+        if (evidence.about === undefined && this.#context.heldRoots.hold(connection, ask)) return
+        this.#refuse(connection, ask, NOBODY)
     }
+  }
+
+  /** A question in the course of a call; a client that is asked in answers can be so only in those to a few requests. */
+  #askIn(live: LiveCall, ask: Ask, ability: Ability): void {
+    const { connection, call } = live
+    const isReturned = call.client.asking === 'returned'
+    if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, ask, NOBODY)
+    else if (!hasAbility(call.client.capabilities, ability)) ask.answer(failed(incapable(ask)))
+    else if (isReturned) this.#park(connection, ask, live)
+    else this.#push(connection, ask, call.client, live)
   }
 
   /** What is known about where a question comes from; the task that it names counts where its stream says nothing. */
   #evidence(connection: Connection, ask: Ask): Evidence<Client, LiveCall> {
     const { calls } = this.#context
-    const told = calls.about(connection, ask.about)
-    const isTold = told !== undefined && told !== 'another'
-    return {
-      about: isTold ? told : (calls.ofTask(connection, relatedTask(ask.params)) ?? told),
-      running: [...calls.on(connection)].filter(call => call.isRunning),
-      onlyClient: connection.onlyClient,
-    }
+    const evidence = calls.evidence(connection, ask.about)
+    const { about } = evidence
+    const isTold = about !== undefined && about !== 'another'
+    return isTold
+      ? evidence
+      : { ...evidence, about: calls.ofTask(connection, relatedTask(ask.params)) ?? about }
   }
 
   // ── questions that servers return ──

@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../kernel/clock.js'
 import { LinkedList } from '../kernel/linked-list.js'
-import type { DownCall } from '../model/links.js'
+import type { Client, DownCall } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { LiveCall } from './live-call.js'
+import type { Evidence } from './origin.js'
 
 /** How exactly timeouts are kept: one timer looks after all calls, instead of one for each. */
 const TICK_MS = 250
@@ -55,8 +56,16 @@ export class CallTable {
     return this.#byConnection.get(connection) ?? NONE
   }
 
+  /** What tells whose something is that a server says; `about` is what the transport knows. */
+  evidence(connection: Connection, about: DownCall | undefined): Evidence<Client, LiveCall> {
+    const known = this.#about(connection, about)
+    // Where the transport knows, nobody need be looked for.
+    const running = known === undefined ? [...this.on(connection)].filter(call => call.isRunning) : []
+    return { about: known, running, onlyClient: connection.onlyClient }
+  }
+
   /** The call that a transport's evidence names; `another` if it names one that is over, or one of our own. */
-  about(connection: Connection, down: DownCall | undefined): LiveCall | 'another' | undefined {
+  #about(connection: Connection, down: DownCall | undefined): LiveCall | 'another' | undefined {
     if (down === undefined) return undefined
     for (const call of this.on(connection)) if (call.isAbout(down)) return call
     return 'another'

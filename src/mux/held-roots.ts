@@ -8,6 +8,7 @@ import type { Connection } from '../peers/connection.js'
 import { hasAbility } from './abilities.js'
 import { bareAnswer, isAnswer } from './input-answers.js'
 import { inputRequired } from './input-requests.js'
+import type { LiveCall } from './live-call.js'
 import type { RequestStates } from './request-states.js'
 
 /** How long a server waits for somebody whom it can be answered by; then as long again for the answer. */
@@ -29,8 +30,9 @@ interface Held {
 
 /**
  * Servers of the legacy era like to ask for the roots as soon as they are initialized. Clients that are asked only in answers
- * to their requests cannot be asked then: the next of their requests that goes to the server is answered with the question,
- * and sent on when it comes back with the roots.
+ * to their requests cannot be asked then: the first of their requests that goes to the server is answered with the question,
+ * and sent on when it comes back with the roots. Once a request was sent the question may be about that one, and once two clients
+ * use the connection it may be either's: then nothing is held.
  */
 export class HeldRoots {
   readonly #clock: Clock
@@ -47,13 +49,11 @@ export class HeldRoots {
     return [...this.#held.values()].reduce((sum, { asks }) => sum + asks.size, 0)
   }
 
-  /** Keeps a question about roots that belongs to no call; false if none of the clients could answer it. */
+  /** Keeps a question about roots that can be no call's; false unless there is one client whose alone it is, and who can answer it. */
   hold(connection: Connection, ask: Ask): boolean {
-    const { clients } = connection
-    if (ask.method !== ROOTS || clients.size === 0) return false
-    for (const { asking, capabilities } of clients) {
-      if (asking !== 'returned' || !hasAbility(capabilities, 'roots')) return false
-    }
+    const { onlyClient, hasCarried } = connection
+    if (ask.method !== ROOTS || onlyClient?.asking !== 'returned' || hasCarried) return false
+    if (!hasAbility(onlyClient.capabilities, 'roots')) return false
     const held = this.#held.get(connection) ?? this.#begin(connection)
     if (held.asks.size >= HELD_MAX) return false
     held.asks.add(ask)
@@ -67,13 +67,28 @@ export class HeldRoots {
   /** What a call that goes to a server must be answered with first; undefined if nothing waits for its client. */
   question(connection: Connection, call: Call): Outcome | undefined {
     const held = this.#held.get(connection)
-    if (held === undefined || held.isAsked || !hasAbility(call.client.capabilities, 'roots')) return undefined
+    if (held === undefined || held.isAsked || connection.onlyClient !== call.client) return undefined
     const facts = { kind: 'pre', parkId: held.id, replica: this.#states.replica } as const
     const state = this.#states.seal(call, connection.server.alias, facts, STATE_MS)
     held.isAsked = true
     held.timer.cancel()
     held.timer = this.#clock.after(HOLD_MS, () => this.#giveUp(connection))
     return { kind: 'input', result: inputRequired([{ key: KEY, method: ROOTS, params: undefined }], state) }
+  }
+
+  /**
+   * A call was sent over a connection that had carried none: what waits there and was put to nobody yet. It is the call's if that is
+   * of the client that was there alone.
+   */
+  firstCalled({ connection, call }: LiveCall): readonly Ask[] {
+    const held = this.#held.get(connection)
+    if (held === undefined || held.isAsked) return []
+    if (connection.onlyClient !== call.client) {
+      this.#giveUp(connection)
+      return []
+    }
+    this.#end(connection)
+    return [...held.asks]
   }
 
   /** A client came back with its answers. Throws a Fault if the one that counts is no answer; then nothing has changed. */

@@ -1,6 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Link } from '../kernel/linked-list.js'
+import { newClientId } from '../model/client-ids.js'
 import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../model/links.js'
 import { failed, type Outcome } from '../model/outcome.js'
 import type { Progress } from '../model/progress.js'
@@ -37,6 +38,8 @@ export interface LiveCallContext {
   prepare(call: LiveCall): Promise<unknown> | undefined
   /** Makes the request at its server; may throw what the link throws. */
   run(call: LiveCall, link: Downlink): Undertaking
+  /** It is the first one over its link. */
+  firstCalled(call: LiveCall): void
   /** The call is over and must be forgotten. */
   forget(call: LiveCall): void
   /** Writes a server's own outcome for clients. */
@@ -48,6 +51,11 @@ export class LiveCall implements CallSink {
   readonly call: Call
   readonly connection: Connection
   readonly errand: Errand
+  /**
+   * Whose it is: a session has all of its calls. A client whose requests stand for themselves may be several people who say the same
+   * about themselves, so that each of its calls is somebody's of its own.
+   */
+  readonly party: number
   /** Where it stands among the calls of its connection. */
   place: Link<LiveCall> | undefined
   readonly #context: LiveCallContext
@@ -68,6 +76,7 @@ export class LiveCall implements CallSink {
     this.connection = connection
     this.errand = errand
     this.#context = context
+    this.party = call.client.asking === 'pushed' ? call.client.id : newClientId()
     const nowMs = context.nowMs()
     this.#idleAtMs = nowMs + connection.server.timeouts.callMs
     this.#totalAtMs = nowMs + connection.server.timeouts.totalMs
@@ -95,11 +104,6 @@ export class LiveCall implements CallSink {
   /** What stands in for a client that is asked by answers to its requests. */
   get park(): Park | undefined {
     return this.call instanceof Park ? this.call : undefined
-  }
-
-  /** Whether its client has been asked something, and has no request open meanwhile. */
-  get isParked(): boolean {
-    return this.park?.at === 'parked'
   }
 
   /** Sends the request, at once if the server is there, else when it is. */
@@ -180,8 +184,10 @@ export class LiveCall implements CallSink {
     if (this.#isOver) return
     this.stillAlive()
     try {
+      const isFirst = this.connection.carry()
       this.#isDriven = link.asking === 'returned'
       this.#down = this.#context.run(this, link)
+      if (isFirst) this.#context.firstCalled(this)
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }

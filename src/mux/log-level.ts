@@ -8,6 +8,7 @@ import { failed, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import type { CallTable } from './call-table.js'
 import type { LiveCall } from './live-call.js'
+import { type Origin, originOf } from './origin.js'
 import { ServerLevels } from './server-levels.js'
 
 const EMPTY = rawText('{}')
@@ -67,9 +68,7 @@ export class LogLevels {
   /** Passes a log message on to the one client that it is for; without evidence of whose it is, to nobody. */
   relay(connection: Connection, params: JsonText | undefined, about: DownCall | undefined): void {
     if (params === undefined) return
-    const evidence = this.#calls.about(connection, about) ?? this.#likely(connection)
-    const live = evidence === 'another' ? undefined : evidence
-    const hearer = live === undefined ? this.#onlySession(connection) : this.#hearerOf(live.call)
+    const hearer = this.#hearerOf(connection, originOf(this.#calls.evidence(connection, about)))
     if (hearer !== undefined && severityOf(params) >= hearer.threshold)
       hearer.who.tell('notifications/message', this.#named(connection, params))
   }
@@ -94,40 +93,21 @@ export class LogLevels {
   }
 
   /**
-   * The call that a message must be about if its transport cannot tell: the latest if all are one session's, else the only
-   * one that asked for messages, as long as whatever it hears is of its own principal.
+   * A session hears at its level, outside calls only of servers that may log there; of other clients each call says what it wants, or
+   * that it wants nothing.
    */
-  #likely(connection: Connection): LiveCall | undefined {
-    const calls = [...this.#calls.on(connection)]
-    const latest = calls.at(-1)
-    if (latest === undefined) return undefined
-    const { client } = latest.call
-    if (client.asking === 'pushed' && calls.every(({ call }) => call.client === client)) return latest
-    const asking = calls.filter(({ call }) => this.#asksFor(connection, call))
-    const isOnesOwn = calls.every(({ call }) => call.client.principal === client.principal)
-    return asking.length === 1 && isOnesOwn ? asking[0] : undefined
-  }
-
-  /** Whether a server has a reason to log for a call: a session that never set a level leaves it to servers that have sessions too. */
-  #asksFor(connection: Connection, { client, logLevel }: Call): boolean {
-    if (client.asking === 'returned') return logLevel !== undefined
-    return this.#wanted.has(client) || connection.link?.asking === 'pushed'
-  }
-
-  /** A session hears of a call what it hears at all; of others each call says what it wants, or that it wants nothing. */
-  #hearerOf(call: Call): Hearer | undefined {
-    const { client, logLevel } = call
-    if (client.asking === 'pushed') return { who: call, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
-    return logLevel === undefined ? undefined : { who: call, threshold: rankOf(logLevel) }
-  }
-
-  /** The only client of a connection to a server that may log outside requests, if it is one that hears such things. */
-  #onlySession({ clients, link }: Connection): Hearer | undefined {
-    const [who] = clients
-    if (who === undefined || clients.size > 1 || who.asking === 'returned' || link?.asking === 'returned') {
-      return undefined
+  #hearerOf({ link }: Connection, origin: Origin<Client, LiveCall>): Hearer | undefined {
+    if (origin.is === 'client') {
+      return link?.asking === 'returned' ? undefined : this.#sessionHearer(origin.client, origin.client)
     }
-    return { who, threshold: this.#wanted.get(who) ?? DEFAULT_RANK }
+    if (origin.is !== 'call') return undefined
+    const { call } = origin.call
+    if (call.client.asking === 'pushed') return this.#sessionHearer(call, call.client)
+    return call.logLevel === undefined ? undefined : { who: call, threshold: rankOf(call.logLevel) }
+  }
+
+  #sessionHearer(who: Hearer['who'], client: Client): Hearer {
+    return { who, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
   }
 
   #named(connection: Connection, params: JsonText): JsonText {

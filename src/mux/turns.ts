@@ -1,4 +1,3 @@
-import type { Client } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { LiveCall } from './live-call.js'
 
@@ -9,27 +8,26 @@ interface Waiting {
 
 interface Line {
   /** Whose turn it is. */
-  holder: Client | undefined
+  holder: number | undefined
   readonly running: Set<LiveCall>
   readonly waiting: Waiting[]
 }
 
 /**
- * Clients that share a connection, one at a time: whatever its server asks meanwhile can only be for the one whose turn it is.
- * A client may have several calls under way, but none that came after somebody else's who waits.
+ * Calls over a shared connection, one party's at a time: whatever its server asks meanwhile can only be for the one whose turn it is.
+ * A session may have several calls under way, but none that came after somebody else's who waits.
  */
 export class Turns {
   readonly #lines = new Map<Connection, Line>()
 
-  /** Resolves when a call may be sent; undefined if that is now. It holds its client's turn until it leaves. */
+  /** Resolves when a call may be sent; undefined if that is now. It holds its party's turn until it leaves. */
   turn(live: LiveCall): Promise<void> | undefined {
-    const { client } = live.call
     const line = this.#lines.get(live.connection) ?? { holder: undefined, running: new Set(), waiting: [] }
     this.#lines.set(live.connection, line)
     // One that is sent again has its turn already.
     if (line.running.has(live)) return undefined
-    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === client)) {
-      line.holder = client
+    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === live.party)) {
+      line.holder = live.party
       line.running.add(live)
       return undefined
     }
@@ -46,13 +44,13 @@ export class Turns {
     if (line.running.size > 0) return
     const [first] = line.waiting
     if (first === undefined) this.#lines.delete(live.connection)
-    else this.#admit(line, first.live.call.client)
+    else this.#admit(line, first.live.party)
   }
 
-  /** Lets those in who stand in front, as long as they are of one client. */
-  #admit(line: Line, client: Client): void {
-    line.holder = client
-    for (let next = line.waiting[0]; next?.live.call.client === client; next = line.waiting[0]) {
+  /** Lets those in who stand in front, as long as they are of one party. */
+  #admit(line: Line, party: number): void {
+    line.holder = party
+    for (let next = line.waiting[0]; next?.live.party === party; next = line.waiting[0]) {
       line.waiting.shift()
       line.running.add(next.live)
       next.admit()

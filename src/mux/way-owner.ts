@@ -56,6 +56,10 @@ export class WayToOwner {
       nowMs: () => context.nowMs(),
       prepare: live => this.#prepare(live),
       run: (live, link) => context.asking.asks.undertake(live, link, this.#requestFor(live.errand, link)),
+      firstCalled: live => {
+        const { heldRoots, asks } = context.asking
+        for (const ask of heldRoots.firstCalled(live)) asks.asked(live.connection, ask)
+      },
       forget: call => {
         context.calls.remove(call)
         this.#turns.leave(call)

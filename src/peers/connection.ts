@@ -73,6 +73,7 @@ export class Connection {
   #everClients = 0
   #firstClient: Client | undefined
   #idleSinceMs: number
+  #hasCarried = false
 
   constructor(server: ServerOptions, share: Share, context: ConnectionContext) {
     this.server = server
@@ -159,6 +160,18 @@ export class Connection {
     return this.#opening ?? this.#start()
   }
 
+  /** Whether a call of a client was ever sent over the link that there is, or was. */
+  get hasCarried(): boolean {
+    return this.#hasCarried
+  }
+
+  /** A call of a client is about to be sent over the link; true for its first one. */
+  carry(): boolean {
+    const isFirst = !this.#hasCarried
+    this.#hasCarried = true
+    return isFirst
+  }
+
   /** A call of a client is to be answered over this connection. */
   callBegan(): void {
     this.#underWay += 1
@@ -210,6 +223,7 @@ export class Connection {
     this.#supervisor.step({ is: 'start' })
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
+    this.#hasCarried = false
     this.#opening = this.#dial(attempt)
     return this.#opening
   }

@@ -11,6 +11,7 @@ import {
   tool,
   World,
 } from '../support/mux.js'
+import { withReturned } from '../support/returned.js'
 
 const SAMPLING = { messages: [], maxTokens: 1 }
 const NOBODY = { code: -32602, message: 'No client request is associated with this request' }
@@ -85,6 +86,34 @@ t.test('of several calls of one client the latest is taken', async t => {
   const latest = call(clients[0])
   server.link.ask('roots/list')
   t.equal(clients[0]?.asked[0]?.during, latest)
+})
+
+t.test('clients that say the same about themselves may be two people: neither gets the question', async t => {
+  for (const method of ['tools/call', 'completion/complete']) {
+    const { server, client } = await withReturned({ capabilities: { completions: true } })
+    const anns = client.call('tools/call', { name: 'a__x' })
+    const bobs = client.call(method, {
+      name: 'a__x',
+      ref: { type: 'ref/prompt', name: 'a__p' },
+      argument: { name: 'a', value: '' },
+    })
+    t.equal(server.got(method).length, method === 'tools/call' ? 2 : 1)
+    t.match(server.link.ask('elicitation/create', { message: 'Pay for ann?' }).answered, AMBIGUOUS, method)
+    await settled()
+    t.same([anns.ends, bobs.ends], [[], []])
+    server.last(method).answer({ content: [], completion: { values: [] } })
+    if (method === 'tools/call') continue
+    const question = server.link.ask('elicitation/create', { message: 'Pay for ann?' })
+    t.same(question.outcomes, [], 'alone it is one person’s')
+  }
+})
+
+t.test('a call that was never sent is none that a server could ask for', async t => {
+  const { server, clients } = await withTool({ options: { serialize: true } }, 2)
+  const first = call(clients[0])
+  call(clients[1]).cancel()
+  server.link.ask('roots/list')
+  t.equal(clients[0]?.asked[0]?.during, first)
 })
 
 t.test('a call that is over, and a request of our own, are no reason to ask somebody else', async t => {

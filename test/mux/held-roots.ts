@@ -133,18 +133,52 @@ t.test('where clients are asked themselves nothing is held for others', async t 
   t.same(legacy.asked, [])
 })
 
-t.test('a request in whose answer nothing can be asked is no occasion to ask', async t => {
-  const { server, client } = await withReturned({ capabilities: { completions: true } })
-  const completion = client.call(BUSY, {
-    ref: { type: 'ref/prompt', name: 'a__p' },
-    argument: { name: 'a', value: '' },
-  })
-  t.match(server.link.ask('sampling/createMessage', { messages: [] }).answered, NOBODY)
+t.test('once a call was sent the roots may be wanted for that one: nobody else is asked for his', async t => {
+  for (const [method, params] of [
+    ['tools/call', REQUESTS[0][1]],
+    [BUSY, { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'a', value: '' } }],
+  ] as const) {
+    const { world, server, client } = await withReturned({ capabilities: { completions: true } })
+    const first = client.call(method, params)
+    if (method === BUSY) t.match(server.link.ask('roots/list').answered, NOBODY, 'while it runs')
+    server.last(method).answer({ content: [], completion: { values: [] } })
+    t.match(first.ended, { result: {} })
+    t.match(server.link.ask('roots/list').answered, NOBODY, method)
+    const next = client.call('tools/call', REQUESTS[0][1])
+    t.same(next.ends, [])
+    server.link.drop()
+    await world.pass(1)
+    t.equal(server.links.length, 2)
+    t.same(server.link.ask('roots/list').outcomes, [], 'a server that begins anew may want them again')
+  }
+})
+
+t.test('roots are asked of the one client that was there, and of no other that comes next', async t => {
+  const { world, server, client } = await withReturned()
   const ask = server.link.ask('roots/list')
-  t.same(ask.outcomes, [], 'the roots wait for another')
-  server.last(BUSY).answer({ completion: { values: [] } })
-  t.match(completion.ended, { result: {} })
-  const call = client.call('tools/call', REQUESTS[0][1])
-  again(call, { '1-1': ROOTS })
+  const other = await world.client({ revision: '2026-07-28' })
+  const call = other.call('tools/call', REQUESTS[0][1])
+  t.same(call.ends, [])
+  t.equal(server.got('tools/call').length, 1)
+  t.same(ask.answered, NOT_GIVEN)
+  server.last('tools/call').answer()
+  t.match(server.link.ask('roots/list').answered, NOBODY)
+  t.same(client.call('tools/call', REQUESTS[0][1]).ends, [])
+})
+
+t.test('a call that was on its way when the roots were asked for is what they are wanted for', async t => {
+  const { world, server, client } = await withReturned({ capabilities: { logging: true } })
+  server.silent.add('logging/setLevel')
+  const call = client.call('tools/call', REQUESTS[0][1], { logLevel: 'debug' })
+  const ask = server.link.ask('roots/list')
+  t.same(server.got('tools/call'), [], 'the server must be told the level first')
+  server.last('logging/setLevel').answer({})
+  await settled()
+  t.equal(server.got('tools/call').length, 1)
+  await world.pass(10)
+  t.same(wishOf(call).inputRequests, { '1-1': { method: 'roots/list' } })
+  const retry = again(call, { '1-1': ROOTS })
   t.same(ask.answered, { result: ROOTS })
+  server.last('tools/call').answer()
+  t.match(retry.ended, { result: {} })
 })

@@ -25,6 +25,8 @@ const running = () => {
   const connection = {
     server: { name: 'a', timeouts },
     link,
+    isOpen: () => true,
+    carry: () => false,
     served: () => undefined,
   } as unknown as Connection
   const live = new LiveCall(
@@ -34,6 +36,7 @@ const running = () => {
     {
       prepare: () => undefined,
       run: (sink, to) => to.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
+      firstCalled: () => undefined,
       nowMs: () => parking.clock.nowMs(),
       forget: () => deeds.push('forgotten'),
       present: (_, outcome) => outcome,

@@ -320,10 +320,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'LG-4': [
-    [
-      'mux/log-level.ts',
-      'a message without evidence is for the only call that asked for any, and else for nobody',
-    ],
+    ['mux/log-level.ts', 'a message without evidence is for the only call under way, and else for nobody'],
   ],
   'LG-6': [
     [

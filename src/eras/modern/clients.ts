@@ -13,7 +13,8 @@ const UNNAMED = rawText('{"name":"unknown","version":"0"}')
 
 /**
  * Whoever says the same about itself on the same way in: there is no session that would tell clients apart, and none is needed,
- * because each request says all about who sends it (basic, "Statelessness").
+ * because each request says all about who sends it (basic, "Statelessness"). Several people may: what is known of a client is good for
+ * what they share, such as connections and limits, and never for telling whose something is.
  */
 export class ModernClient implements Client {
   readonly id = newClientId()
