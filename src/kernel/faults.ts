@@ -15,7 +15,10 @@ export type FaultCode =
   | 'unauthorized'
   | 'cancelled'
   | 'too-large'
+  /** The server did not run the request: it may be sent again. */
   | 'session-lost'
+  /** The same, if the server turns out to have been replaced by one of another kind; else nobody knows whether it ran. */
+  | 'maybe-replaced'
 
 /** What a peer may learn beside the message; never secrets, paths or stack traces. */
 export type FaultData = Readonly<Record<string, unknown>>

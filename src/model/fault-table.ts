@@ -17,6 +17,7 @@ export const RPC_CODES = {
   cancelled: -32603,
   'too-large': -32603,
   'session-lost': -32603,
+  'maybe-replaced': -32603,
 } as const satisfies Record<FaultCode, number>
 
 /** A JSON-RPC error object. */
@@ -41,4 +42,5 @@ const REASONS: Partial<Record<FaultCode, string>> = {
   unauthorized: 'unauthorized',
   'too-large': 'too-large',
   'session-lost': 'disconnected',
+  'maybe-replaced': 'disconnected',
 }

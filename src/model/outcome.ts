@@ -63,3 +63,15 @@ export const answerOf = (outcome: Outcome): Answer => {
       return outcome
   }
 }
+
+/**
+ * How a request ended that is not the first of what it belongs to, such as a task: a server that did not run this one has run
+ * those before it, and must not be made to begin anew.
+ */
+export const midway = (outcome: Outcome): Outcome => {
+  if (outcome.kind !== 'fault') return outcome
+  const { code, message, data = {} } = outcome.fault
+  return code === 'session-lost' || code === 'maybe-replaced'
+    ? failed(new Fault('disconnected', message, { data, cause: outcome.fault }))
+    : outcome
+}

@@ -6,6 +6,7 @@ import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../m
 import { failed, type Outcome } from '../model/outcome.js'
 import type { Progress } from '../model/progress.js'
 import type { Connection } from '../peers/connection.js'
+import { EarlierTry } from './earlier-try.js'
 import { Park } from './park.js'
 
 /** A request at a server, or what makes several of one. */
@@ -67,7 +68,7 @@ export class LiveCall implements CallSink {
   #isDriven = false
   #progress = Number.NEGATIVE_INFINITY
   #isOver = false
-  #wasResent = false
+  #earlier: EarlierTry | undefined
   #idleAtMs: number
   #totalAtMs: number
 
@@ -115,7 +116,10 @@ export class LiveCall implements CallSink {
     }
     this.connection.open().then(
       opened => this.#prepare(opened),
-      (thrown: unknown) => this.#finish(failed(Fault.from(thrown))),
+      (thrown: unknown) => {
+        const why = Fault.from(thrown)
+        this.#finish(failed(this.#earlier?.unsent(why) ?? why))
+      },
     )
   }
 
@@ -164,14 +168,17 @@ export class LiveCall implements CallSink {
 
   ended(outcome: Outcome): void {
     if (this.#isOver) return
-    if (outcome.kind === 'fault' && outcome.fault.code === 'session-lost' && !this.#wasResent) {
-      // The server did not process it (transports, "Session Management"): sending it once more is safe.
-      this.#wasResent = true
-      this.#down = undefined
-      this.start()
+    const asking = this.#isDriven ? 'returned' : 'pushed'
+    // Once is enough: a server that does it again does something else.
+    const tried =
+      this.#earlier === undefined ? EarlierTry.of(outcome, asking, this.errand.isRetry) : undefined
+    if (tried === undefined) {
+      this.#finish(outcome)
       return
     }
-    this.#finish(outcome)
+    this.#earlier = tried
+    this.#down = undefined
+    this.start()
   }
 
   #prepare(link: Downlink): void {
@@ -182,6 +189,11 @@ export class LiveCall implements CallSink {
 
   #send(link: Downlink): void {
     if (this.#isOver) return
+    const refusal = this.#earlier?.refusal(link)
+    if (refusal !== undefined) {
+      this.#finish(failed(refusal))
+      return
+    }
     this.stillAlive()
     try {
       const isFirst = this.connection.carry()

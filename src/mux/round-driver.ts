@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Ask, CallSink, CancelReason, DownCall, Request } from '../model/links.js'
-import { failed, type Outcome } from '../model/outcome.js'
+import { failed, midway, type Outcome } from '../model/outcome.js'
 import { pauseMs, planRound, type RoundContext, type RoundQuestion, retryParams } from './input-rounds.js'
 import type { Undertaking } from './live-call.js'
 import { noInput } from './no-input.js'
@@ -104,7 +104,7 @@ export class RoundDriver implements Undertaking {
 
   #ended(outcome: Outcome): void {
     if (outcome.kind !== 'input') {
-      this.#finish(outcome)
+      this.#finish(this.#rounds > 0 ? midway(outcome) : outcome)
       return
     }
     const { limits, server, clock } = this.#options

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../kernel/json-text.js'
 import type { Ask, CallSink, CancelReason, DownCall, Downlink, Request } from '../model/links.js'
-import { failed, type Outcome, resulted } from '../model/outcome.js'
+import { failed, midway, type Outcome, resulted } from '../model/outcome.js'
 import type { Progress } from '../model/progress.js'
 import type { RoundPlan } from './input-rounds.js'
 import type { Undertaking } from './live-call.js'
@@ -245,7 +245,7 @@ export class TaskDriver implements Undertaking, CallSink {
     const { caller } = this.#request
     try {
       this.#send({ method, params, wantsProgress: false, caller, followsTasks: true }, outcome => {
-        if (!this.#isOver) on(ofTask(outcome))
+        if (!this.#isOver) on(midway(outcome))
       })
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
@@ -316,9 +316,3 @@ export class TaskDriver implements Undertaking, CallSink {
     this.#round = undefined
   }
 }
-
-/** A server that forgot its session has forgotten the task, but not what the tool has done: it must not be called again. */
-const ofTask = (outcome: Outcome): Outcome =>
-  outcome.kind === 'fault' && outcome.fault.code === 'session-lost'
-    ? failed(new Fault('disconnected', outcome.fault.message, { cause: outcome.fault }))
-    : outcome

@@ -31,8 +31,8 @@ export interface ExchangeOwner {
   heard(): void
   /** The head of a reply came. False: it means something else than an answer, and was dealt with. */
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
-  /** Whether the JSON body of a refusal may be the answer. */
-  isAnswer(status: number, body: Buffer): boolean
+  /** What the JSON body of a refusal says about the conversation instead of answering the request, if it does. */
+  refusal(status: number, body: Buffer): Fault | undefined
   /** The event stream of a request ended, or broke, without its answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
 }
@@ -151,8 +151,9 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
       return
     }
     this.over()
-    if (this.#owner.isAnswer(status, body)) this.#owner.inbox.take(body, this.sink)
-    if (this.isOpen) this.fail(statusFault(status))
+    const fault = this.#owner.refusal(status, body)
+    if (fault === undefined) this.#owner.inbox.take(body, this.sink)
+    if (this.isOpen) this.fail(fault ?? statusFault(status))
   }
 
   // ── what its event stream tells ──

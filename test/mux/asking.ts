@@ -259,12 +259,15 @@ t.test('log lines on the way of a call that is driven reach its client, in every
 })
 
 t.test('a connection that breaks after an answer ends the call, which is not begun anew', async t => {
-  const { client, call, server } = await driven({ k: { method: 'roots/list' } })
-  server.last('tools/call')
-  client.asked[0]?.ask.answer(resulted(textOf(ROOTS)))
-  server.last('tools/call').fail(new Fault('disconnected', 'the connection broke'))
-  t.match(call.ended, { code: -32603, data: { server: 'b' } })
-  t.equal(server.got('tools/call').length, 2)
+  for (const code of ['disconnected', 'session-lost', 'maybe-replaced'] as const) {
+    const { world, client, call, server } = await driven({ k: { method: 'roots/list' } })
+    client.asked[0]?.ask.answer(resulted(textOf(ROOTS)))
+    server.last('tools/call').fail(new Fault(code, 'the server is gone, and has done half of it'))
+    server.link.drop()
+    await world.pass(1)
+    t.match(call.ended, { code: -32603, data: { server: 'b' } }, code)
+    t.equal(server.got('tools/call').length, 2, code)
+  }
 })
 
 // ── what a server is told about the client of a request ──

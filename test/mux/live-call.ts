@@ -3,8 +3,10 @@ import { Fault } from '../../src/kernel/faults.js'
 import { rawText } from '../../src/kernel/json-text.js'
 import { faultText } from '../../src/model/fault-table.js'
 import { resulted } from '../../src/model/outcome.js'
+import type { Revision } from '../../src/model/revision.js'
 import { settled } from '../support/fake-clock.js'
 import { type FakeClient, tool, World } from '../support/mux.js'
+import { again } from '../support/returned.js'
 
 const TIMEOUTS = { connectMs: 1000, listMs: 1000, callMs: 10_000, totalMs: 60_000 }
 const GONE = { code: -32603, data: { server: 'a', reason: 'disconnected' } }
@@ -191,6 +193,55 @@ t.test(
     t.equal(server.got('tools/call').length, 5)
   },
 )
+
+t.test('a call that ran unless its server was replaced is sent again only if it was', async t => {
+  const maybe = new Fault('maybe-replaced', 'Server a refused it: whether it ran is not known', {
+    data: { server: 'a' },
+  })
+  for (const [comesBack, ran] of [
+    ['2026-07-28', 1],
+    ['2025-11-25', 2],
+    [undefined, 1],
+  ] as const) {
+    const script: { tools: object[]; revision: Revision } = { tools: [tool('x')], revision: '2026-07-28' }
+    const world = new World({ a: script })
+    const client = await world.client()
+    await client.get('tools/list')
+    const server = world.server('a')
+    const call = client.call('tools/call', { name: 'a__x' })
+    if (comesBack === undefined) server.dialling = 'refuse'
+    else script.revision = comesBack
+    const request = server.last('tools/call')
+    server.link.requests.splice(server.link.requests.indexOf(request), 1)
+    server.link.drop()
+    request.fail(maybe)
+    await world.pass(1)
+    if (ran === 2) {
+      server.last('tools/call').answer()
+      t.match(call.ended, { result: {} })
+    } else t.match(call.ended, { code: -32603, message: maybe.message }, String(comesBack))
+    t.equal(server.got('tools/call').length, ran - 1, String(comesBack))
+  }
+})
+
+t.test('answers to what a server asked are for that server, not for one in its place', async t => {
+  const script: { tools: object[]; revision: Revision } = { tools: [tool('x')], revision: '2026-07-28' }
+  const world = new World({ a: script })
+  const client = await world.client({ revision: '2026-07-28' })
+  await client.get('tools/list')
+  const server = world.server('a')
+  const call = client.call('tools/call', { name: 'a__x' })
+  server.last('tools/call').returns({ k: { method: 'roots/list' } }, 'half done')
+  const retry = again(call, { k: { roots: [] } })
+  script.revision = '2025-11-25'
+  const request = server.last('tools/call')
+  server.link.requests.pop()
+  server.link.drop()
+  request.fail(new Fault('session-lost', 'gone'))
+  await world.pass(1)
+  t.match(retry.ended, { code: -32603, data: { server: 'a', reason: undefined } })
+  t.equal(server.got('tools/call').length, 1)
+})
 
 t.test('a server that cannot be reached is an answer, at once while nobody has tried again', async t => {
   const { world, client } = await withTool()

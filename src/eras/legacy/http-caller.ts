@@ -152,8 +152,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     return false
   }
 
-  isAnswer(): boolean {
-    return true
+  refusal(): undefined {
+    return undefined
   }
 
   streamEnded(exchange: HttpExchange, reader: SseReader): void {

@@ -36,7 +36,7 @@ export class Doubts {
 
   /**
    * Whether an outcome is doubtful. Then `then` is told what the server said: `true` if it speaks this revision no longer, with
-   * the connection closed, and has not run the request.
+   * the connection closed.
    */
   raise(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
     if (!isDoubtful(outcome)) return false

@@ -7,9 +7,9 @@ import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { type ExchangeOwner, HttpExchange } from '../../rpc/http-exchange.js'
-import { POST_HEADERS, type RemoteAddress } from '../../rpc/http-reply.js'
+import { POST_HEADERS, type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
-import type { OwnId } from '../../rpc/pending.js'
+import { type OwnId, ownIdOf } from '../../rpc/pending.js'
 import type { CallerContext } from '../../rpc/pipe-caller.js'
 import { classify } from '../../wire/classify.js'
 import type { HttpClient } from '../../wire/http.js'
@@ -19,7 +19,7 @@ import { mirrorHeaders } from './mirror-headers.js'
 
 const BAD_REQUEST = 400
 /** With that status: a server that wants a session first (measured: SDK servers of the older revisions). */
-const NO_SESSION = '-32000'
+const NO_SESSION = -32000
 
 /** What a conversation over HTTP needs beside the server's address. */
 export interface HttpCallerOptions extends CallerContext {
@@ -147,8 +147,11 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     return true
   }
 
-  isAnswer(status: number, body: Buffer): boolean {
-    return status !== BAD_REQUEST || !wantsSession(body)
+  refusal(status: number, body: Buffer): Fault | undefined {
+    const code = status === BAD_REQUEST ? unreadCode(body) : undefined
+    if (code === undefined) return undefined
+    const { message, data } = statusFault(status)
+    return new Fault('unavailable', message, { data: { ...data, code } })
   }
 
   streamEnded(exchange: HttpExchange): void {
@@ -163,12 +166,15 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 }
 
-/** Whether a refusal comes from a server of the older revisions, which read no further than to the missing session. */
-const wantsSession = (body: Buffer): boolean => {
+/**
+ * The code of a refusal as servers of the older revisions write it, which read no further than to the missing session: most not even
+ * the id.
+ */
+const unreadCode = (body: Buffer): number | undefined => {
   const classified = classify(body)
-  return (
-    classified.is === 'message' &&
-    classified.message.kind === 'refusal' &&
-    memberOf(classified.message.error, 'code')?.toString('latin1') === NO_SESSION
-  )
+  if (classified.is !== 'message' || classified.message.kind !== 'refusal') return undefined
+  const { id, error } = classified.message
+  const code = Number(memberOf(error, 'code')?.toString('latin1'))
+  const isUnread = code === NO_SESSION || typeof ownIdOf(id) !== 'number'
+  return isUnread && Number.isInteger(code) ? code : undefined
 }

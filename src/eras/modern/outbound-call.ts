@@ -46,8 +46,8 @@ export interface OutboundContext {
   /** What is made of the server's outcome. */
   decoded(request: Request, outcome: Outcome): Outcome
   /**
-   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether it does not, and
-   * has not run the request, with the connection closed.
+   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether it does not, with the
+   * connection closed.
    */
   doubts(outcome: Outcome, then: (isEnd: boolean) => void): boolean
   /** What a tool takes is not what it took. */
@@ -114,8 +114,23 @@ export class OutboundCall implements CallSink, DownCall {
 
   /** Whether an outcome has to wait for the server to be asked again; if that is still what it was, `otherwise` tells the outcome. */
   #doubts(outcome: Outcome, otherwise: () => Outcome): boolean {
+    return this.#context.doubts(outcome, isEnd =>
+      this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
+    )
+  }
+
+  /** The server speaks something else now: whether it has run this, if it can be told. */
+  #ofAnother(outcome: Outcome): Fault {
     const { server } = this.#context
-    return this.#context.doubts(outcome, isEnd => this.#finish(isEnd ? failed(notRun(server)) : otherwise()))
+    const words = `Server ${server} no longer speaks ${MODERN_REVISION}`
+    if (outcome.kind !== 'fault' || isRepeatable(this.#request.method))
+      return new Fault('session-lost', words, { data: { server } })
+    const { data = {} } = outcome.fault
+    const status = data['httpStatus']
+    // Older servers have no such address, or want a session before they read on; any other refusal may come from whoever ran it.
+    const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
+    const unknown = `${words}: it refused the request with HTTP status ${status}, and whether it ran it is not known`
+    return new Fault(mayBeUnread ? 'maybe-replaced' : 'disconnected', unknown, { data: { ...data, server } })
   }
 
   /** Over HTTP a break ends this request alone, and nothing can be taken up again (basic/transports/streamable-http). */
@@ -188,9 +203,6 @@ const hasTool = (page: JsonText, tool: string): boolean =>
 
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? Number(memberOf(outcome.error, 'code')?.toString('latin1')) : undefined
-
-const notRun = (server: string): Fault =>
-  new Fault('session-lost', `Server ${server} no longer speaks ${MODERN_REVISION}`, { data: { server } })
 
 /** Nobody but us can have made a mistake in the headers; whoever called must not learn of it as of their own. */
 const misread = (server: string, outcome: Outcome): Fault => {

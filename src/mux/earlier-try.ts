@@ -1,0 +1,42 @@
+import { Fault } from '../kernel/faults.js'
+import type { Asking, Downlink } from '../model/links.js'
+import type { Outcome } from '../model/outcome.js'
+
+/**
+ * A try of a request that its server did not run, or did not if it has been replaced: what it may be sent to once more. Nothing is
+ * done twice for one wish of a client, and its answers to questions are for the server that asked them.
+ */
+export class EarlierTry {
+  readonly #fault: Fault
+  /** How the server asked that it was sent to. */
+  readonly #asking: Asking
+  readonly #hasAnswers: boolean
+
+  private constructor(fault: Fault, asking: Asking, hasAnswers: boolean) {
+    this.#fault = fault
+    this.#asking = asking
+    this.#hasAnswers = hasAnswers
+  }
+
+  /** What a try is whose outcome allows another one; undefined if that is for good. `hasAnswers`: the client was asked before. */
+  static of(outcome: Outcome, asking: Asking, hasAnswers: boolean): EarlierTry | undefined {
+    if (outcome.kind !== 'fault') return undefined
+    const { fault } = outcome
+    const mayBeAgain = fault.code === 'session-lost' || fault.code === 'maybe-replaced'
+    return mayBeAgain ? new EarlierTry(fault, asking, hasAnswers) : undefined
+  }
+
+  /** Why the request must not be sent over a link; undefined if it may. */
+  refusal({ asking }: Pick<Downlink, 'asking'>): Fault | undefined {
+    const isReplaced = asking !== this.#asking
+    if (this.#fault.code === 'maybe-replaced' && !isReplaced) return this.#fault
+    if (!isReplaced || !this.#hasAnswers) return undefined
+    const words = 'it was replaced by one that did not ask for these answers'
+    return new Fault('disconnected', words, { cause: this.#fault })
+  }
+
+  /** What the client is told if there is no link: that the server is gone does not say what it has done. */
+  unsent(why: Fault): Fault {
+    return this.#fault.code === 'maybe-replaced' ? this.#fault : why
+  }
+}
