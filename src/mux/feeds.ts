@@ -153,7 +153,7 @@ export class Feeds {
     const uri = params && stringOf(memberOf(params, 'uri'))
     const feeds = this.#feeds.get(connection)
     if (params === undefined || uri === undefined || feeds === undefined) return
-    const feed = feeds.get(uri) ?? respelled(uri, feeds) ?? feeds.get(longestAbove(uri, feeds.keys()) ?? uri)
+    const feed = feedOf(uri, feeds)
     const { onlyClient } = connection
     if (feed !== undefined) {
       const below = uri.startsWith(feed.own) ? uri.slice(feed.own.length) : ''
@@ -298,11 +298,14 @@ const request = async (
 const tellUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
   subscriber.tell('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
 
-/** What was subscribed under another spelling of the same URI, in which servers may repeat it (RFC 3986 §6.2.2). */
-const respelled = (uri: string, feeds: ReadonlyMap<string, Feed>): Feed | undefined => {
+/** What was subscribed of a URI: itself, in another spelling if need be (RFC 3986 §6.2.2), or one above it. */
+const feedOf = (uri: string, feeds: ReadonlyMap<string, Feed>): Feed | undefined => {
+  const same = feeds.get(uri)
+  if (same !== undefined) return same
   const normal = normalUri(uri)
   for (const feed of feeds.values()) if (feed.normal === normal) return feed
-  return undefined
+  const above = longestAbove(uri, feeds.keys())
+  return above === undefined ? undefined : feeds.get(above)
 }
 
 const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)

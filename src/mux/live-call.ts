@@ -69,7 +69,8 @@ export class LiveCall implements CallSink {
   #progress = Number.NEGATIVE_INFINITY
   #isOver = false
   #earlier: EarlierTry | undefined
-  #idleAtMs: number
+  /** The server is silent only about what it was sent. */
+  #idleAtMs = Number.POSITIVE_INFINITY
   #totalAtMs: number
 
   constructor(call: Call, connection: Connection, errand: Errand, context: LiveCallContext) {
@@ -78,9 +79,7 @@ export class LiveCall implements CallSink {
     this.errand = errand
     this.#context = context
     this.party = call.client.asking === 'pushed' ? call.client.id : newClientId()
-    const nowMs = context.nowMs()
-    this.#idleAtMs = nowMs + connection.server.timeouts.callMs
-    this.#totalAtMs = nowMs + connection.server.timeouts.totalMs
+    this.#totalAtMs = context.nowMs() + connection.server.timeouts.totalMs
     // Not written into the assignment: V8 makes a function that is assigned to a property an old object from the start
     // (src/parsing/parser-base.h, `CheckAssigningFunctionLiteralToProperty`), which keeps all of its call until a full collection.
     const cancelled = (reason: CancelReason): void => this.#cancelled(reason)
@@ -110,17 +109,8 @@ export class LiveCall implements CallSink {
   /** Sends the request, at once if the server is there, else when it is. */
   start(): void {
     const { link } = this.connection
-    if (link !== undefined) {
-      this.#prepare(link)
-      return
-    }
-    this.connection.open().then(
-      opened => this.#prepare(opened),
-      (thrown: unknown) => {
-        const why = Fault.from(thrown)
-        this.#finish(failed(this.#earlier?.unsent(why) ?? why))
-      },
-    )
+    if (link !== undefined) this.#prepare(link)
+    else this.#open(this.connection.open())
   }
 
   /** The server asks something in the course of this call: a person may take long, so silence does not count. */
@@ -178,7 +168,17 @@ export class LiveCall implements CallSink {
     }
     this.#earlier = tried
     this.#down = undefined
-    this.start()
+    this.#again()
+  }
+
+  #open(opening: Promise<Downlink>): void {
+    opening.then(
+      opened => this.#prepare(opened),
+      (thrown: unknown) => {
+        const why = Fault.from(thrown)
+        this.#finish(failed(this.#earlier?.unsent(why) ?? why))
+      },
+    )
   }
 
   #prepare(link: Downlink): void {
@@ -189,6 +189,12 @@ export class LiveCall implements CallSink {
 
   #send(link: Downlink): void {
     if (this.#isOver) return
+    const { connection } = this
+    // A call that was never sent is not lost with the server.
+    if (!connection.isOpen(link)) {
+      this.#again()
+      return
+    }
     const refusal = this.#earlier?.refusal(link)
     if (refusal !== undefined) {
       this.#finish(failed(refusal))
@@ -196,13 +202,24 @@ export class LiveCall implements CallSink {
     }
     this.stillAlive()
     try {
-      const isFirst = this.connection.carry()
+      const isFirst = connection.carry()
       this.#isDriven = link.asking === 'returned'
       this.#down = this.#context.run(this, link)
       if (isFirst) this.#context.firstCalled(this)
     } catch (thrown) {
       this.#finish(failed(Fault.from(thrown)))
     }
+  }
+
+  /** Over a new link: it was never sent, or its server has not run it. */
+  #again(): void {
+    const { connection, errand } = this
+    const { link } = connection
+    this.#idleAtMs = Number.POSITIVE_INFINITY
+    if (!connection.clients.has(errand.request.client))
+      this.#finish(failed(new Fault('unavailable', 'it cannot be shared any more; try again')))
+    else if (link !== undefined) this.#prepare(link)
+    else this.#open(connection.reopen())
   }
 
   /** The time for questions has a limit of its own, where it is not the server that keeps them open. */

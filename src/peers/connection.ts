@@ -70,6 +70,8 @@ export class Connection {
   /** Calls of clients that are to be answered over it. */
   #underWay = 0
   #quiet: Deferred<void> | undefined
+  /** Told when the next attempt begins, or that there will be none. */
+  #due: Deferred<void> | undefined
   #everClients = 0
   #firstClient: Client | undefined
   #idleSinceMs: number
@@ -160,6 +162,20 @@ export class Connection {
     return this.#opening ?? this.#start()
   }
 
+  /** The same for a call that was here when the link was lost: while the next attempt is not due, it waits for that. */
+  async reopen(): Promise<Downlink> {
+    if (this.state.at === 'backoff' && !this.#isRetired) {
+      this.#due ??= new Deferred()
+      await this.#due.promise
+    }
+    return this.open()
+  }
+
+  /** Whether this is the link that there is, though it may take no more calls. */
+  isOpen(link: Downlink): boolean {
+    return this.#link === link
+  }
+
   /** Whether a call of a client was ever sent over the link that there is, or was. */
   get hasCarried(): boolean {
     return this.#hasCarried
@@ -199,6 +215,7 @@ export class Connection {
    */
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
+    this.#isDue()
     this.#supervisor.step({ is: 'retire' })
     if (this.#underWay > 0) {
       this.#quiet = new Deferred()
@@ -213,6 +230,7 @@ export class Connection {
     this.#supervisor.step({ is: 'stop' })
     this.#attempt?.abort.abort()
     this.#attempt = undefined
+    this.#isDue()
     const link = this.#link
     this.#link = undefined
     await this.#opening?.catch(() => undefined)
@@ -225,6 +243,7 @@ export class Connection {
     this.#attempt = attempt
     this.#hasCarried = false
     this.#opening = this.#dial(attempt)
+    this.#isDue()
     return this.#opening
   }
 
@@ -312,6 +331,11 @@ export class Connection {
 
   #lossFacts(why: Fault) {
     return { server: this.server.name, why: why.message, state: this.state.at }
+  }
+
+  #isDue(): void {
+    this.#due?.resolve()
+    this.#due = undefined
   }
 
   #isNeeded(): boolean {

@@ -243,6 +243,39 @@ t.test('answers to what a server asked are for that server, not for one in its p
   t.equal(server.got('tools/call').length, 1)
 })
 
+t.test('a call that waits for something else is not lost with the server either', async t => {
+  const world = new World({ a: { tools: [tool('x')], capabilities: { logging: true } } })
+  const client = world.modern()
+  await client.get('tools/list')
+  const server = world.server('a')
+  server.silent.add('logging/setLevel')
+  const call = client.call('tools/call', { name: 'a__x' }, { logLevel: 'debug' })
+  t.same(server.got('tools/call'), [])
+  server.link.drop()
+  await world.pass(1)
+  for (const request of server.got('logging/setLevel')) request.answer({})
+  await settled()
+  t.equal(server.link.requests.at(-1)?.method, 'tools/call')
+  t.equal(server.got('tools/call').length, 1)
+  server.last('tools/call').answer()
+  t.match(call.ended, { result: {} })
+})
+
+t.test('the time that a server takes to start is not its silence about a call', async t => {
+  const { world, client } = await withTool({ timeouts: { ...TIMEOUTS, connectMs: 30_000 } })
+  const server = world.server('a')
+  server.dialling = 'hang'
+  server.link.drop()
+  await settled()
+  const call = client.call('tools/call', { name: 'a__x' })
+  await world.pass(20_000)
+  t.same(call.ends, [])
+  server.admit()
+  await settled()
+  server.last('tools/call').answer()
+  t.match(call.ended, { result: {} })
+})
+
 t.test('a server that cannot be reached is an answer, at once while nobody has tried again', async t => {
   const { world, client } = await withTool()
   const server = world.server('a')

@@ -91,25 +91,98 @@ t.test('who cannot be asked waits for nobody, and nobody for them', async t => {
   t.equal(returning.server.got('tools/call').length, 2, 'nor where questions stand in the answers')
 })
 
-t.test('whoever waits too long is timed out; whoever gives up leaves the line', async t => {
+t.test('waiting for a turn is not the server’s silence, but does not go on for ever', async t => {
   const timeouts = { connectMs: 1000, listMs: 1000, callMs: 10_000, totalMs: 60_000 }
   const { world, server, clients } = await shared(3, { options: { timeouts } })
   const [first, second, third] = clients.map(call)
   second?.cancel('user')
-  for (let n = 1; n <= 3; n += 1) {
+  for (let n = 1; n <= 4; n += 1) {
     await world.pass(5000)
     server.last('tools/call').progress(n)
   }
-  t.match(third?.ended, { code: -32603, message: /Timed out/ })
-  const fourth = call(clients[1])
+  t.same(third?.ends, [])
   server.last('tools/call').answer()
   await settled()
   t.match(first?.ended, { result: {} })
-  t.equal(server.got('tools/call').length, 2)
+  t.equal(server.got('tools/call').length, 2, 'whoever gave up has left the line')
+  await world.pass(9000)
+  t.same(third?.ends, [], 'its own silence begins when it is sent')
+  await world.pass(2000)
+  t.match(third?.ended, { code: -32603, message: /Timed out/ })
+
+  call(clients[0])
+  await world.pass(5000)
+  const late = call(clients[1])
+  for (let n = 1; n <= 7; n += 1) {
+    server.last('tools/call').progress(n)
+    await world.pass(9000)
+  }
+  t.match(late.ended, { code: -32603, message: /Timed out/ })
   server.last('tools/call').answer()
-  t.match(fourth.ended, { result: {} })
   t.match(world.router.load, { calls: 0 })
 })
+
+t.test('a call that waits for its turn is not lost with the server: it was never sent', async t => {
+  for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+    const { world, server, clients } = await shared(5, {}, { revision })
+    const calls = clients.map(call)
+    server.link.drop()
+    await world.pass(1)
+    t.equal(server.links.length, 2)
+    server.link.drop()
+    await world.pass(1)
+    t.equal(server.links.length, 2, 'which has failed twice, and is left alone for a moment')
+    const refused = call(clients[0])
+    await settled()
+    t.match(refused.ended, { message: /a is not reachable/, data: { retryAfterMs: Number } })
+    clients[2]?.leave()
+    await world.pass(3000)
+    t.equal(server.links.length, 3)
+    for (const n of [3, 4]) {
+      t.match(server.last('tools/call').params, { arguments: { of: clients[n]?.id } })
+      server.last('tools/call').answer()
+      await settled()
+    }
+    t.match(
+      calls.map(one => one.ends[0]?.kind),
+      ['fault', 'fault', undefined, 'result', 'result'],
+    )
+    t.equal(server.got('tools/call').length, 4)
+    t.match(world.router.load, { calls: 0 })
+  }
+})
+
+t.test('nor is it lost with a server that is given up, or goes: it ends with the reason', async t => {
+  const { world, server, clients } = await shared(2)
+  const [, second] = clients.map(call)
+  server.dialling = 'refuse'
+  server.link.drop()
+  await world.pass(1)
+  t.match(second?.ended, { message: /not reachable/ })
+  const other = await shared(2)
+  const [, waiting] = other.clients.map(call)
+  void other.world.router.close()
+  await settled()
+  t.match(waiting?.ended, { code: -32603 })
+})
+
+t.test(
+  'clients that say the same about themselves take turns too: each request may be another one’s',
+  async t => {
+    const { server, clients } = await shared(1, {}, { revision: '2026-07-28' })
+    const [client] = clients
+    const calls = [call(client), call(client)]
+    t.equal(server.got('tools/call').length, 1)
+    server.last('tools/call').answer()
+    await settled()
+    t.equal(server.got('tools/call').length, 2)
+    server.last('tools/call').answer()
+    t.match(
+      calls.map(one => one.ended),
+      [{ result: {} }, { result: {} }],
+    )
+  },
+)
 
 t.test('a call that is sent again keeps its turn', async t => {
   const { server, clients } = await shared(2)

@@ -126,7 +126,7 @@ export class OutboundCall implements CallSink, DownCall {
     if (outcome.kind !== 'fault' || isRepeatable(this.#request.method))
       return new Fault('session-lost', words, { data: { server } })
     const { data = {} } = outcome.fault
-    const status = data['httpStatus']
+    const status = Number(data['httpStatus'])
     // Older servers have no such address, or want a session before they read on; any other refusal may come from whoever ran it.
     const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
     const unknown = `${words}: it refused the request with HTTP status ${status}, and whether it ran it is not known`
