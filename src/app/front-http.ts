@@ -24,8 +24,8 @@ export interface HttpFace {
   readonly port: number
   /** Sessions of all faces together. */
   readonly sessions: number
-  /** Lets go of what is kept for convenience, and cuts off those who read least until no more than this waits for them. */
-  shed(maxBytes: number): void
+  /** Lets go of what is kept for convenience. */
+  shed(): void
   close(): Promise<void>
 }
 
@@ -86,9 +86,9 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
     get sessions() {
       return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
-    shed(maxBytes) {
+    shed() {
       http.shed()
-      listener.shed(maxBytes)
+      listener.shed()
     },
     async close() {
       http.close()

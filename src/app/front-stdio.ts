@@ -21,7 +21,7 @@ export const serveStdio = (around: {
   readonly log: Logger
 }): StdioFace => {
   protectStdout()
-  const host = servePipe(createStdioSelf({ ...around, lineBytes: around.bounds.max.body }), 'local', {
+  const host = servePipe(createStdioSelf(around), 'local', {
     ...around,
     identity: IDENTITY,
   })

@@ -70,7 +70,7 @@ export interface Proxy {
 /** How long lists wait for servers that are still starting. */
 const LIST_WAIT_MS = 2000
 
-/** While memory is short only this part of what may wait for clients that do not read does. */
+/** While memory is short, only this part of what peers may have us keep is kept. */
 const SHED_PART = 16
 
 /**
@@ -111,7 +111,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     startupWaitMs: config.startupWaitMs,
     listWaitMs,
   })
-  const faces: { shed?(maxBytes: number): void; close(): Promise<void> }[] = []
+  const faces: { shed?(): void; close(): Promise<void> }[] = []
   const gate = new Gate(router, clock, bounds)
   const startedMs = clock.nowMs()
   const { configOf } = fleet
@@ -125,7 +125,8 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     clock,
     log,
     relieve() {
-      for (const face of faces) face.shed?.(bounds.max.unread / SHED_PART)
+      for (const face of faces) face.shed?.()
+      for (const account of [bounds.inbound, bounds.unread]) account.shed(account.maxBytes / SHED_PART)
     },
   })
   router.start()

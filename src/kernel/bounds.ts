@@ -168,7 +168,11 @@ export class Bounds {
   /** Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too much of. */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
-    const { server } = facts
+    return this.refusal(name, words, facts)
+  }
+
+  /** The same where it was counted already. */
+  refusal(name: LimitName, words: string, { server }: HitFacts = {}): Fault {
     const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
     return new Fault(
       'overloaded',

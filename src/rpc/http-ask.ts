@@ -1,7 +1,6 @@
 import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import type {
-  BodyReader,
   HttpClient,
   HttpHeaders,
   OutboundExchange,
@@ -9,14 +8,14 @@ import type {
   ReplyListener,
 } from '../wire/http.js'
 import type { SseReader } from '../wire/sse-read.js'
-import { EventBody, type StreamHandlers, WholeBody } from './http-reply.js'
+import { type BodyParts, EventBody, type StreamHandlers, WholeBody } from './http-reply.js'
 
 /** A reply whose body is held back until somebody reads it. */
 export interface RemoteReply extends OutboundExchange {
   readonly status: number
   readonly headers: HttpHeaders
   /** Called once at most, by whoever takes the body. */
-  read(body: BodyReader): void
+  read(body: BodyParts): void
 }
 
 /**
@@ -76,7 +75,7 @@ class Asked implements ReplyListener, RemoteReply {
   readonly #replied: (reply: RemoteReply) => void
   readonly #failed: (fault: Fault) => void
   #exchange: OutboundExchange | undefined
-  #body: BodyReader | undefined
+  #body: BodyParts | undefined
   /** What came although nobody reads yet: a pause takes a moment. */
   #held: Buffer[] = []
   #over: { readonly fault: Fault | undefined } | undefined
@@ -94,7 +93,7 @@ class Asked implements ReplyListener, RemoteReply {
 
   // ── for whoever asked ──
 
-  read(body: BodyReader): void {
+  read(body: BodyParts): void {
     this.#body = body
     for (const chunk of this.#held.splice(0)) body.data(chunk)
     if (this.#over !== undefined) body.ended(this.#over.fault)
@@ -134,11 +133,11 @@ class Asked implements ReplyListener, RemoteReply {
   }
 
   ended(fault: Fault | undefined): void {
-    this.#forget()
     this.#over = { fault }
     // Only one of the two is heard: a promise settles once.
     if (fault !== undefined) this.#failed(fault)
     this.#body?.ended(fault)
+    this.#forget()
   }
 
   readonly #onAbort = (): void => {
@@ -147,6 +146,7 @@ class Asked implements ReplyListener, RemoteReply {
   }
 
   #forget(): void {
+    this.#body?.drop()
     this.#signal.removeEventListener('abort', this.#onAbort)
   }
 }

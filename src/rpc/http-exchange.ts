@@ -5,7 +5,6 @@ import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type {
-  BodyReader,
   HttpClient,
   HttpHeaders,
   OutboundExchange,
@@ -14,7 +13,14 @@ import type {
 } from '../wire/http.js'
 import { mediaTypeOf } from '../wire/media-type.js'
 import type { SseReader } from '../wire/sse-read.js'
-import { EventBody, mayBeAnswer, type StreamHandlers, statusFault, WholeBody } from './http-reply.js'
+import {
+  type BodyParts,
+  EventBody,
+  mayBeAnswer,
+  type StreamHandlers,
+  statusFault,
+  WholeBody,
+} from './http-reply.js'
 import type { Inbox } from './inbox.js'
 import type { OwnId } from './pending.js'
 
@@ -47,7 +53,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
   readonly #owner: ExchangeOwner
   readonly #onOver: (id: OwnId) => void
   #outbound: OutboundExchange | undefined
-  #body: BodyReader | undefined
+  #body: BodyParts | undefined
   #linger: Timer | undefined
   #stop: AbortController | undefined
   #isOver = false
@@ -103,6 +109,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.#isOver = true
     this.#linger?.cancel()
     this.#stop?.abort()
+    this.#body?.drop()
     this.#onOver(this.id)
   }
 

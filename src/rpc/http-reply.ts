@@ -1,5 +1,6 @@
 import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
+import { ByteRope } from '../wire/byte-rope.js'
 import type { BodyReader, HttpHeaders, OutboundExchange } from '../wire/http.js'
 import { mediaTypeOf } from '../wire/media-type.js'
 import { SseReader } from '../wire/sse-read.js'
@@ -16,35 +17,50 @@ export const POST_HEADERS = {
   'content-type': 'application/json',
 } as const
 
+const CROWDED =
+  "The server's answer was given up: too much is being received at the same time (limits.inbound)"
+
+/** Who puts a body together, or messages of it. */
+export interface BodyParts extends BodyReader {
+  /** Nobody wants the rest: lets go of what has come. Maybe after the end. */
+  drop(): void
+}
+
 /** Puts a whole body together; `done` is told it, or the Fault that kept it from us: `too-large` above the limit for messages. */
-export class WholeBody implements BodyReader {
+export class WholeBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #bounds: Bounds
   readonly #done: (body: Buffer | Fault) => void
-  readonly #chunks: Buffer[] = []
-  #bytes = 0
+  readonly #body: ByteRope
 
   constructor(exchange: OutboundExchange, bounds: Bounds, done: (body: Buffer | Fault) => void) {
     this.#exchange = exchange
     this.#bounds = bounds
     this.#done = done
+    this.#body = new ByteRope(bounds.inbound.open(() => this.#giveUp(CROWDED)))
   }
 
   data(chunk: Buffer): void {
-    this.#bytes += chunk.length
+    this.#body.add(chunk)
     const max = this.#bounds.max.message
-    if (this.#bytes > max) {
-      this.#bounds.hit('message')
-      this.#exchange.discard()
-      this.#done(new Fault('too-large', `The server's answer is longer than ${max} bytes`))
-    } else this.#chunks.push(chunk)
+    if (this.#body.size <= max) return
+    this.#bounds.hit('message')
+    this.#giveUp(`The server's answer is longer than ${max} bytes`)
   }
 
   ended(fault: Fault | undefined): void {
-    const [first] = this.#chunks
-    if (fault !== undefined) this.#done(fault)
-    else if (first !== undefined && this.#chunks.length === 1) this.#done(first)
-    else this.#done(Buffer.concat(this.#chunks, this.#bytes))
+    const body = this.#body.take()
+    this.#done(fault ?? body)
+  }
+
+  drop(): void {
+    this.#body.clear()
+  }
+
+  #giveUp(words: string): void {
+    this.#body.clear()
+    this.#exchange.discard()
+    this.#done(new Fault('too-large', words))
   }
 }
 
@@ -82,7 +98,7 @@ export interface StreamHandlers {
 const ENDLESS = 2
 
 /** Reads events until the stream ends or breaks. */
-export class EventBody implements BodyReader {
+export class EventBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #on: StreamHandlers
   readonly #bounds: Bounds
@@ -95,7 +111,7 @@ export class EventBody implements BodyReader {
     this.#exchange = exchange
     this.#on = on
     this.#bounds = bounds
-    this.#reader = new SseReader({ maxBytes: bounds.max.message })
+    this.#reader = new SseReader({ maxBytes: bounds.max.message, account: bounds.inbound })
   }
 
   data(chunk: Buffer): void {
@@ -113,7 +129,12 @@ export class EventBody implements BodyReader {
   }
 
   ended(): void {
+    this.#reader.drop()
     this.#on.streamEnded(this.#reader, this.#heard)
+  }
+
+  drop(): void {
+    this.#reader.drop()
   }
 
   onEvent({ data }: { readonly data: Buffer }): void {

@@ -1,4 +1,5 @@
 import type { Bounds } from '../kernel/bounds.js'
+import type { ByteAccount, Holding } from '../kernel/byte-account.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 
@@ -26,22 +27,28 @@ export const BACKLOG_LIMITS: BacklogLimits = backlogLimits(DEFAULT_LIMITS)
 /** What even a slow connection carries within `stallMs`. */
 const STALL_BYTES = 4 * 1024 * 1024
 
+/** Less than this is on its way to the operating system. */
+const WORTH_COUNTING_BYTES = 16 * 1024
+
 /** Whose backlog it is, and whom to tell. */
 export interface BacklogOptions {
   readonly limits: BacklogLimits
   readonly clock: Clock
   /** Where a peer that was behind for too long is counted. */
   readonly bounds?: Bounds | undefined
+  /** Where what waits is counted with that of others, and cut off when it is most of too much. */
+  readonly account?: ByteAccount | undefined
   /** Bytes that the operating system has not taken yet. */
   readonly queuedBytes: () => number
   readonly onDrained: () => void
-  /** The peer was behind for too long; comes once. */
+  /** The peer was behind for too long, or by too much; comes once. */
   readonly onStalled: () => void
 }
 
 /** Watches what waits for one peer: whether to slow down, when to go on, and when to give up. */
 export class Backlog {
   readonly #options: BacklogOptions
+  readonly #holding: Holding | undefined
   /** Runs as long as the peer is behind. */
   #patience: Timer | undefined
   #behindSinceMs = 0
@@ -49,6 +56,8 @@ export class Backlog {
 
   constructor(options: BacklogOptions) {
     this.#options = options
+    // Not now: whoever sends does not expect the end of the channel in the middle of it.
+    this.#holding = options.account?.open(() => setImmediate(options.onStalled), options.queuedBytes)
   }
 
   get isBehind(): boolean {
@@ -64,6 +73,7 @@ export class Backlog {
   grew(): boolean {
     const { clock, limits, queuedBytes } = this.#options
     const bytes = queuedBytes()
+    this.#holding?.set(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
     if (this.#patience === undefined) {
       if (bytes <= limits.softBytes) return true
       this.#behindSinceMs = clock.nowMs()
@@ -76,6 +86,7 @@ export class Backlog {
 
   /** The operating system took something. */
   shrank(): void {
+    this.#holding?.look()
     if (this.#patience === undefined) return
     if (this.#options.queuedBytes() > this.#options.limits.softBytes) return
     this.end()
@@ -84,6 +95,7 @@ export class Backlog {
 
   /** Nothing will be told any more, unless the peer gets behind again. */
   end(): void {
+    this.#holding?.set(0)
     this.#patience?.cancel()
     this.#patience = undefined
   }

@@ -1,3 +1,4 @@
+import type { ByteAccount } from '../kernel/byte-account.js'
 import type { Logger } from '../kernel/logger.js'
 import { said } from '../kernel/mask.js'
 import type { ChannelListener } from '../wire/channel.js'
@@ -21,8 +22,8 @@ export class ChildOutput {
   readonly #log: Logger
   #noiseLines = 0
 
-  constructor(maxBytes: number, log: Logger) {
-    this.#lines = new LineSplitter({ maxBytes })
+  constructor(maxBytes: number, log: Logger, account: ByteAccount) {
+    this.#lines = new LineSplitter({ maxBytes, account })
     this.#log = log
   }
 
@@ -42,6 +43,7 @@ export class ChildOutput {
         (bytes, ends) => listener.skipped(bytes, ends),
       )
     }
+    this.#lines.drop()
     if (this.#noiseLines > 0) this.#log.debug({ lines: this.#noiseLines }, 'lines of stdout were skipped')
   }
 

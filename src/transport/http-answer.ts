@@ -71,6 +71,7 @@ export function answerAndCut(response: ServerResponse, status: number, message: 
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
+    ...(status === 503 && { 'Retry-After': '5' }),
   })
   response.write(body)
   const cut = () => response.destroy()

@@ -49,6 +49,11 @@ interface Refusal {
   readonly message: string
 }
 
+const bodyRefusal = (limit: 'body' | 'inbound', bounds: Bounds): Refusal =>
+  limit === 'body'
+    ? { status: 413, message: `Request body is larger than ${bounds.max.body} bytes` }
+    : { status: 503, message: bounds.refusal(limit, 'Too much is being sent at the same time').message }
+
 const nothing = (): void => undefined
 const NO_BODY = Buffer.alloc(0)
 
@@ -220,15 +225,14 @@ export class HttpFront {
   }
 
   #serve(handler: HttpHandler, request: EndpointRequest, response: ServerResponse): void {
-    const limitBytes = this.#bounds.max.body
-    readBody(response.req, limitBytes, {
+    readBody(response.req, this.#bounds, {
       whole: body => {
         request.body = body
         this.#handle(handler, request, response)
       },
-      tooLarge: () => {
-        this.#bounds.hit('body', { client: request.remoteAddress })
-        this.#cut(response, { status: 413, message: `Request body is larger than ${limitBytes} bytes` })
+      refused: limit => {
+        if (limit === 'body') this.#bounds.hit('body', { client: request.remoteAddress })
+        this.#cut(response, bodyRefusal(limit, this.#bounds))
       },
     })
   }

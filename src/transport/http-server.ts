@@ -33,9 +33,9 @@ export interface HttpListener {
   readonly port: number
   /** How many connections are open, upgraded ones included. */
   connections(): number
+  /** Closes connections without a request. */
+  shed(): void
   /** Stops listening, closes idle connections at once and the others after a while; never rejects. */
-  /** Closes connections without a request, and cuts off those who read least until no more than this waits for them. */
-  shed(maxBytes: number): void
   close(): Promise<void>
 }
 
@@ -185,10 +185,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpListen
     host: options.host,
     port,
     connections: () => sockets.size,
-    shed(maxBytes) {
-      server.closeIdleConnections()
-      front.unread.shed(maxBytes)
-    },
+    shed: () => server.closeIdleConnections(),
     close: () => (closing ??= close()),
   }
 }

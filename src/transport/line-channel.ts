@@ -66,13 +66,15 @@ export class LineChannel implements Channel {
 
   /** Takes a stream that nobody has read from. */
   constructor(stream: Duplex, options: LineChannelOptions) {
-    const { bounds, clock, limits } = options
+    const { bounds, clock, limits, peer } = options
     this.#stream = stream
     this.#options = options
-    this.#lines = new LineSplitter({ maxBytes: limits.lineBytes })
+    this.#lines = new LineSplitter({ maxBytes: limits.lineBytes, account: bounds?.inbound })
     this.#writer = new LineWriter(stream)
     this.#backlog = new Backlog({
       bounds,
+      // What waits for servers are requests, which are bounded where they come from.
+      account: peer === 'client' ? bounds?.unread : undefined,
       limits,
       clock,
       queuedBytes: () => stream.writableLength,
@@ -195,6 +197,7 @@ export class LineChannel implements Channel {
   #settle(fault = this.#endFault()): void {
     if (this.#over !== undefined) return
     this.#over = { fault }
+    this.#lines.drop()
     this.#backlog.end()
     this.#listener?.closed(fault)
   }

@@ -87,7 +87,7 @@ class StdioChild implements ChildChannel {
     const { bounds = new Bounds(), clock } = options
     this.#limits = { ...CHILD_LIMITS, lineBytes: bounds.max.message, ...options.limits }
     this.#bounds = bounds
-    this.#output = new ChildOutput(this.#limits.lineBytes, options.log)
+    this.#output = new ChildOutput(this.#limits.lineBytes, options.log, bounds.inbound)
     this.#stderr = new StderrLines(options.log, clock, bounds)
     // Without file descriptors Node makes no pipes, whatever its types say.
     this.#writer = child.stdin ? new LineWriter(child.stdin) : undefined

@@ -1,8 +1,8 @@
 import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
+import { Bounds } from '../kernel/bounds.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
-import { DEFAULT_LIMITS } from '../kernel/limits.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import type { OutgoingFrame } from '../wire/framed.js'
@@ -15,8 +15,8 @@ export interface SelfOptions {
   readonly output?: Writable
   readonly clock?: Clock
   readonly log?: Logger
-  /** A longer line is skipped and told as `skipped`. */
-  readonly lineBytes?: number
+  /** A line that is longer than `body` is skipped and told as `skipped`. The defaults if absent. */
+  readonly bounds?: Bounds
 }
 
 /** How long `close` waits for a client that does not read. */
@@ -38,13 +38,13 @@ class StdioSelf implements Channel {
     output = process.stdout,
     clock = systemClock,
     log = silentLogger,
-    lineBytes = DEFAULT_LIMITS.body,
+    bounds = new Bounds(),
   }: SelfOptions) {
     this.#input = input
     this.#output = output
     this.#clock = clock
     this.#log = log
-    this.#lines = new LineSplitter({ maxBytes: lineBytes })
+    this.#lines = new LineSplitter({ maxBytes: bounds.max.body, account: bounds.inbound })
     this.#writer = new LineWriter(output)
     // A client that leaves before we listen, or after, is no reason to crash.
     output.on('error', () => undefined)

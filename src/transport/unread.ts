@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Bounds } from '../kernel/bounds.js'
+import type { Holding } from '../kernel/byte-account.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 
@@ -12,6 +13,7 @@ const WORTH_WATCHING_BYTES = 16 * 1024
 
 /** What we last saw of an answer that waits for its client. */
 interface Seen {
+  readonly holding: Holding
   bytes: number
   tookMs: number
 }
@@ -35,42 +37,29 @@ export class Unread {
     this.#log = log
   }
 
-  /** What waits at the moment, in bytes. */
-  get bytes(): number {
-    let sum = 0
-    for (const response of this.#seen.keys()) sum += response.writableLength
-    return sum
-  }
-
   /** So many bytes were written to an answer; most are taken at once. */
   wrote(response: ServerResponse, bytes: number): void {
     if (bytes < WORTH_WATCHING_BYTES && response.writableLength < WORTH_WATCHING_BYTES) return
     if (response.writableLength === 0 || response.destroyed) return
-    if (!this.#seen.has(response)) {
-      this.#seen.set(response, { bytes: response.writableLength, tookMs: this.#clock.nowMs() })
-      response.once('close', () => this.#seen.delete(response))
-      this.#timer ??= this.#clock.every(LOOK_MS, () => this.#look())
-    }
-    if (bytes >= WORTH_WATCHING_BYTES) this.shed(this.#bounds.max.unread)
-  }
-
-  /** Cuts off those who have the most in front of them, until no more than this waits. */
-  shed(maxBytes: number): void {
-    let sum = this.bytes
-    while (sum > maxBytes) {
-      let longest: ServerResponse | undefined
-      for (const response of this.#seen.keys()) {
-        if (response.writableLength > (longest?.writableLength ?? 0)) longest = response
-      }
-      if (longest === undefined) return
-      sum -= longest.writableLength
-      this.#cutOff(longest, 'unread')
-    }
+    const { holding } = this.#seen.get(response) ?? this.#watch(response)
+    holding.set(response.writableLength)
   }
 
   close(): void {
     this.#timer?.cancel()
     this.#timer = undefined
+  }
+
+  #watch(response: ServerResponse): Seen {
+    const holding = this.#bounds.unread.open(
+      () => this.#cutOff(response),
+      () => response.writableLength,
+    )
+    const seen = { holding, bytes: response.writableLength, tookMs: this.#clock.nowMs() }
+    this.#seen.set(response, seen)
+    response.once('close', () => this.#forget(response))
+    this.#timer ??= this.#clock.every(LOOK_MS, () => this.#look())
+    return seen
   }
 
   #look(): void {
@@ -82,21 +71,26 @@ export class Unread {
     for (const [response, seen] of this.#seen) {
       const { writableLength } = response
       if (writableLength === 0) {
-        this.#seen.delete(response)
+        this.#forget(response)
         continue
       }
       if (writableLength < seen.bytes) seen.tookMs = nowMs
       seen.bytes = writableLength
       const patienceMs = Math.max(this.#bounds.max.stall, writableLength / SLOWEST_BYTES_PER_MS)
-      if (nowMs - seen.tookMs >= patienceMs) this.#cutOff(response, 'stall')
+      if (nowMs - seen.tookMs < patienceMs) continue
+      this.#bounds.hit('stall', { client: response.socket?.remoteAddress })
+      this.#cutOff(response)
     }
   }
 
-  #cutOff(response: ServerResponse, limit: 'stall' | 'unread'): void {
-    const { writableLength: queuedBytes } = response
+  #forget(response: ServerResponse): void {
+    this.#seen.get(response)?.holding.set(0)
     this.#seen.delete(response)
-    this.#bounds.hit(limit, { client: response.socket?.remoteAddress })
-    this.#log.warn({ queuedBytes }, 'cut off a client that does not read an answer')
+  }
+
+  #cutOff(response: ServerResponse): void {
+    this.#log.warn({ queuedBytes: response.writableLength }, 'cut off a client that does not read an answer')
+    this.#forget(response)
     // Without an error of ours Node makes one for each chunk that waits (lib/internal/streams/writable.js, errorBuffer).
     response.destroy(CUT_OFF)
   }

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Bounds } from '../kernel/bounds.js'
+import type { Holding } from '../kernel/byte-account.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import { Fault } from '../kernel/faults.js'
@@ -61,6 +62,11 @@ const TRY_AGAIN_LATER = 1013
 
 const UNANSWERED_PINGS = 2
 
+/** The head of a ping or pong, with its mask. */
+const CONTROL_HEAD_BYTES = 6
+/** What it costs that `ws` keeps a chunk, beside its bytes. */
+const CHUNK_BYTES = 256
+
 /** Codes with which a client says goodbye. */
 const GOODBYES = [NORMAL, GOING_AWAY, NO_STATUS]
 
@@ -84,6 +90,10 @@ export class WsChannel implements Channel {
   readonly #backlog: Backlog
   readonly #heartbeat: Timer
   readonly #gone = new Deferred<void>()
+  /** What came of a message that is not complete; `ws` keeps it and does not say how much. */
+  readonly #incoming: Holding | undefined
+  /** What of the current chunk belongs to no message. */
+  #controlBytes = 0
   #listener: ChannelListener | undefined
   #isPaused = false
   #isCorked = false
@@ -94,11 +104,13 @@ export class WsChannel implements Channel {
   #over: { readonly fault: Fault | undefined } | undefined
 
   constructor(ws: WebSocket, options: WsChannelOptions) {
-    const { bounds, clock, limits, socket } = options
+    const { bounds, clock, limits, peer, socket } = options
     this.#ws = ws
     this.#options = options
     this.#backlog = new Backlog({
       bounds,
+      // What waits for servers are requests, which are bounded where they come from.
+      account: peer === 'client' ? bounds?.unread : undefined,
       limits,
       clock,
       queuedBytes: () => ws.bufferedAmount,
@@ -109,9 +121,19 @@ export class WsChannel implements Channel {
     ws.on('message', (data: Buffer, isBinary) => this.#onMessage(data, isBinary))
     ws.on('error', error => this.#onError(error))
     ws.on('close', code => this.#onClose(code))
-    socket.on('data', () => {
-      this.#wasHeard = true
+    this.#incoming = bounds?.inbound.open(() => {
+      const fault = new Fault('disconnected', 'sent a message for which there is no room at the moment')
+      this.#cutOff(TRY_AGAIN_LATER, 'too much is being sent at the same time', fault)
+      // What has come is given back with the connection only.
+      this.#ws.terminate()
     })
+    const onControl = (payload: Buffer): void => {
+      this.#controlBytes += CONTROL_HEAD_BYTES + payload.length
+    }
+    ws.on('ping', onControl)
+    ws.on('pong', onControl)
+    // After `ws`, which has told by now of all messages that end in this chunk.
+    socket.on('data', (chunk: Buffer) => this.#onChunk(chunk.length))
     ws.pause()
     this.#heartbeat = clock.every(limits.pingMs, () => this.#beat())
   }
@@ -185,7 +207,15 @@ export class WsChannel implements Channel {
     this.#cutOff(TRY_AGAIN_LATER, 'too far behind in reading', fault)
   }
 
+  #onChunk(chunkBytes: number): void {
+    this.#wasHeard = true
+    const bytes = chunkBytes - this.#controlBytes
+    this.#controlBytes = 0
+    if (bytes > 0 && !this.#isEnding) this.#incoming?.set(this.#incoming.bytes + bytes + CHUNK_BYTES)
+  }
+
   #onMessage(data: Buffer, isBinary: boolean): void {
+    this.#incoming?.set(0)
     if (this.#isEnding) return
     if (isBinary) {
       const fault = new Fault('disconnected', 'sent a binary frame')
@@ -248,6 +278,7 @@ export class WsChannel implements Channel {
   #settle(fault: Fault | undefined): void {
     if (this.#over !== undefined) return
     this.#over = { fault: this.#closing === undefined ? fault : undefined }
+    this.#incoming?.set(0)
     this.#backlog.end()
     this.#heartbeat.cancel()
     this.#listener?.closed(this.#over.fault)

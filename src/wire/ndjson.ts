@@ -1,3 +1,4 @@
+import type { ByteAccount } from '../kernel/byte-account.js'
 import { BomFilter } from './bom.js'
 import { ByteRope } from './byte-rope.js'
 import { WRECK_BYTES } from './wreck.js'
@@ -23,15 +24,20 @@ export type OnSkipped = (bytes: number, ends: Buffer) => void
 export class LineSplitter {
   readonly #maxBytes: number
   readonly #bom = new BomFilter()
-  readonly #held = new ByteRope()
+  readonly #held: ByteRope
   /** Bytes of the unfinished line that were already thrown away, because it is too long whatever follows. */
   #thrownBytes = 0
   /** The ends of that line, as far as they are known. */
   #head: Buffer = NOTHING
   #tail: Buffer = NOTHING
 
-  constructor({ maxBytes }: { readonly maxBytes: number }) {
+  /** A line that `account` has no room for is too long, whatever the limit. */
+  constructor({
+    maxBytes,
+    account,
+  }: { readonly maxBytes: number; readonly account?: ByteAccount | undefined }) {
     this.#maxBytes = maxBytes
+    this.#held = new ByteRope(account?.open(() => this.#throwAway()))
   }
 
   /** Takes the next bytes of the stream, which nobody may write to afterwards. */
@@ -58,19 +64,27 @@ export class LineSplitter {
     this.#finish(onLine, onSkipped)
   }
 
+  /** Lets go of what is not complete, when no more will come. */
+  drop(): void {
+    this.#held.clear()
+  }
+
   #hold(bytes: Buffer): void {
-    // One byte more than the limit is kept: it may turn out to be the CR of a line that just fits.
-    if (this.#thrownBytes === 0 && this.#held.size + bytes.length <= this.#maxBytes + 1) {
+    if (this.#thrownBytes > 0) this.#thrownBytes += bytes.length
+    else {
       this.#held.add(bytes)
-    } else {
-      if (this.#thrownBytes === 0) {
-        this.#held.add(bytes)
-        this.#head = this.#held.first(WRECK_BYTES)
-        this.#thrownBytes = this.#held.size
-        this.#held.clear()
-      } else this.#thrownBytes += bytes.length
+      // One byte more than the limit is kept: it may turn out to be the CR of a line that just fits.
+      if (this.#held.size > this.#maxBytes + 1) this.#throwAway()
+    }
+    if (this.#thrownBytes > 0) {
       this.#tail = Buffer.concat([this.#tail, bytes.subarray(-WRECK_BYTES)]).subarray(-WRECK_BYTES)
     }
+  }
+
+  #throwAway(): void {
+    this.#head = this.#held.first(WRECK_BYTES)
+    this.#thrownBytes = this.#held.size
+    this.#held.clear()
   }
 
   #finish(onLine: OnLine, onSkipped: OnSkipped): void {

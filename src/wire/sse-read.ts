@@ -1,3 +1,4 @@
+import type { ByteAccount } from '../kernel/byte-account.js'
 import { BomFilter } from './bom.js'
 import { ByteRope } from './byte-rope.js'
 
@@ -50,11 +51,11 @@ export class SseReader {
   /** The last chunk ended with CR: an LF at the start of the next one belongs to that line end. */
   #afterCr = false
 
-  readonly #line = new ByteRope()
+  readonly #line: ByteRope
   #lineBytes = 0
   #isComment = false
 
-  readonly #data = new ByteRope()
+  readonly #data: ByteRope
   #hasData = false
   #event = ''
   #id: string | undefined
@@ -64,8 +65,11 @@ export class SseReader {
   #lastEventId = ''
   #retryMs: number | undefined
 
-  constructor({ maxBytes }: { readonly maxBytes: number }) {
+  /** An event that `account` has no room for is too long, whatever the limit. */
+  constructor({ maxBytes, account }: { readonly maxBytes: number; readonly account?: ByteAccount }) {
     this.#maxBytes = maxBytes
+    this.#line = new ByteRope(account?.open(() => this.#throwAway()))
+    this.#data = new ByteRope(account?.open(() => this.#throwAway()))
   }
 
   /** What to send as `Last-Event-ID` to resume; undefined when the stream gave no id, or took it back. */
@@ -81,6 +85,12 @@ export class SseReader {
   /** How much of an event has come that is too long and not over yet; 0 if there is none. */
   get overrunBytes(): number {
     return this.#isTooLong ? this.#eventBytes + this.#lineBytes : 0
+  }
+
+  /** Lets go of what is not complete, when no more will come. */
+  drop(): void {
+    this.#line.clear()
+    this.#data.clear()
   }
 
   /** Takes the next bytes of the stream, which nobody may write to afterwards. */

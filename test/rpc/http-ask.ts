@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { askRemote, type RemoteReply } from '../../src/rpc/http-ask.js'
+import { askRemote, collect, type RemoteReply } from '../../src/rpc/http-ask.js'
+import { boundsOf } from '../support/bounds.js'
 import { settled } from '../support/fake-clock.js'
 import { FakeHttp } from '../support/fake-http.js'
 
@@ -18,6 +19,7 @@ const readAll = (reply: RemoteReply): string[] => {
   reply.read({
     data: chunk => told.push(chunk.toString()),
     ended: fault => told.push(fault === undefined ? 'complete' : fault.code),
+    drop: () => undefined,
   })
   return told
 }
@@ -76,4 +78,44 @@ t.test('a reply that was discarded no longer minds being called off', async t =>
   await settled()
   t.ok(exchange.isDiscarded)
   t.notOk(exchange.isAborted)
+})
+
+t.test('what came of a body is counted, and let go of however it ends', async t => {
+  const bounds = boundsOf({ inbound: 300_000, message: 200_000 })
+  const begun = async () => {
+    const { asked, exchange, stop } = start()
+    exchange.sse()
+    const reply = await asked
+    const body = collect(reply, bounds).catch((thrown: unknown) => (thrown as Fault).message)
+    const send = async (bytes: number) => {
+      exchange.raw('x'.repeat(bytes))
+      await settled()
+    }
+    return { body, exchange, reply, send, stop }
+  }
+  const called = await begun()
+  await called.send(50_000)
+  t.ok(bounds.inbound.bytes >= 50_000)
+  called.stop.abort()
+  t.equal(bounds.inbound.bytes, 0)
+  const broken = await begun()
+  await broken.send(50_000)
+  broken.exchange.breakNow(new Fault('disconnected', 'gone'))
+  t.equal(bounds.inbound.bytes, 0)
+  const left = await begun()
+  await left.send(50_000)
+  left.reply.discard()
+  t.equal(bounds.inbound.bytes, 0)
+  const long = await begun()
+  await long.send(200_001)
+  t.match(await long.body, /longer than 200000 bytes/)
+  const all = await Promise.all([begun(), begun()])
+  await all[0].send(140_000)
+  await all[1].send(170_000)
+  t.match(await all[1].body, /too much is being received/)
+  t.ok(all[1].exchange.isDiscarded)
+  all[0].exchange.end()
+  await settled()
+  t.equal((await all[0].body).length, 140_000)
+  t.equal(bounds.inbound.bytes, 0)
 })

@@ -37,6 +37,7 @@ const read = (reply: RemoteReply): Promise<string> =>
     reply.read({
       data: chunk => chunks.push(chunk),
       ended: fault => (fault === undefined ? resolve(Buffer.concat(chunks).toString()) : reject(fault)),
+      drop: () => undefined,
     })
   })
 

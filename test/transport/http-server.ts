@@ -720,3 +720,46 @@ t.test('a head that comes too slowly is refused, and that is counted', async t =
   t.match(seen.text, /^HTTP\/1.1 408 /)
   t.equal(bounds.hits.requestTime?.hits, 1)
 })
+
+t.test('when all bodies on their way are too long together, the longest is refused', async t => {
+  const KIB = 1024
+  const bounds = boundsOf({ body: 1000 * KIB, inbound: 1500 * KIB })
+  const { listener } = await listening(t, echo, { bounds })
+  const half = (kib: number, announced = `Content-Length: ${1000 * KIB}`) =>
+    raw(
+      t,
+      listener.port,
+      `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n${announced}\r\n\r\n`,
+      Buffer.alloc(kib * KIB, 'x'),
+    )
+  const short = half(600)
+  await until(() => bounds.inbound.bytes >= 600 * KIB, 'the first one')
+  const long = half(950)
+  await until(() => long.seen.closed, 'the refusal')
+  t.match(long.seen.text, /^HTTP\/1\.1 503 .*limits\.inbound is 1500KiB\); try again later/s)
+  t.match(long.seen.text, /Retry-After: 5\r\n/)
+  t.equal(bounds.hits.inbound?.hits, 1)
+  short.socket.write(Buffer.alloc(400 * KIB, 'y'))
+  await until(() => short.seen.text.length > 1000 * KIB, 'the answer')
+  t.match(short.seen.text, /^HTTP\/1\.1 200 .*xy+$/s)
+  t.equal(bounds.inbound.bytes, 0)
+  const gone = half(100)
+  await until(() => bounds.inbound.bytes > 0, 'the beginning')
+  gone.socket.destroy()
+  await until(() => bounds.inbound.bytes === 0, 'the end of what was left')
+})
+
+t.test('a body that comes byte by byte costs little more than its bytes', async t => {
+  const bounds = boundsOf({ body: 100_000 })
+  const { listener } = await listening(t, echo, { bounds })
+  const { socket, seen } = raw(
+    t,
+    listener.port,
+    `POST /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+  )
+  socket.write('1\r\nx\r\n'.repeat(50_000))
+  await until(() => bounds.inbound.bytes > 50_000, 'all of it')
+  t.ok(bounds.inbound.bytes < 100_000)
+  socket.write('0\r\n\r\n')
+  await until(() => seen.text.includes('xxx'), 'the answer')
+})

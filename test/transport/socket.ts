@@ -19,6 +19,7 @@ import { connectSocket } from '../../src/transport/socket-client.js'
 import { checkSocketPath, socketPathOf } from '../../src/transport/socket-path.js'
 import { listenSocket, type SocketServerOptions } from '../../src/transport/socket-server.js'
 import type { Channel } from '../../src/wire/channel.js'
+import { boundsOf } from '../support/bounds.js'
 import { cutInto } from '../support/chunks.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { until } from '../support/processes.js'
@@ -456,3 +457,33 @@ t.test('URLs of local sockets name a path', async t => {
   t.throws(() => checkSocketPath('', 'linux'), { code: 'unavailable' })
   t.throws(() => checkSocketPath('\0abstract', 'linux'), { code: 'unavailable' })
 })
+
+t.test(
+  'what waits for all who do not read is counted together, and whoever has most of it goes',
+  { skip },
+  async t => {
+    const MIB = 1024 * 1024
+    const bounds = boundsOf({ unread: 12 * MIB })
+    const { path, accepted } = await listening(t, { bounds })
+    const lazy = async (count: number, mib: number) => {
+      const socket = connect(path)
+      socket.pause()
+      socket.on('error', () => undefined)
+      t.teardown(() => socket.destroy())
+      const channel = await accepted(count)
+      const heard = new Recorder()
+      channel.listen(heard)
+      channel.send(Buffer.alloc(mib * MIB, 'x'))
+      return { socket, heard }
+    }
+    const short = await lazy(1, 4)
+    const long = await lazy(2, 10)
+    t.match(await long.heard.isClosed(), { message: 'does not read what it is sent' })
+    t.same(short.heard.ends, [])
+    t.equal(bounds.hits.unread?.hits, 1)
+    t.ok(bounds.unread.bytes <= 4 * MIB + 1)
+    short.socket.destroy()
+    await short.heard.isClosed()
+    t.equal(bounds.unread.bytes, 0)
+  },
+)

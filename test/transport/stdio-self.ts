@@ -4,6 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
 import { createStdioSelf, protectStdout } from '../../src/transport/stdio-self.js'
+import { boundsOf } from '../support/bounds.js'
 import { until } from '../support/processes.js'
 import { Recorder, recordedLog } from '../support/recorded-channel.js'
 
@@ -11,7 +12,7 @@ import { Recorder, recordedLog } from '../support/recorded-channel.js'
 function pair() {
   const input = new PassThrough()
   const output = new PassThrough()
-  const channel = createStdioSelf({ input, output, lineBytes: 100 })
+  const channel = createStdioSelf({ input, output, bounds: boundsOf({ body: 100 }) })
   return { input, output, channel, listener: new Recorder() }
 }
 

@@ -40,35 +40,35 @@ const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) =
     unread.wrote(response, bytes)
     return { socket, response }
   }
-  return { bounds, clock, unread, lazy }
+  return { bounds, clock, lazy }
 }
 
 t.test('an answer of which nothing is taken for long is cut off, whatever kind it is', async t => {
-  const { bounds, clock, unread, lazy } = await listening(t)
+  const { bounds, clock, lazy } = await listening(t)
   const { response } = await lazy(6 * MIB)
-  const { bytes } = unread
+  const { bytes } = bounds.unread
   t.ok(bytes > MIB, 'what the operating system holds for us does not count')
   clock.advance(29_000)
   t.notOk(response.destroyed)
   clock.advance(2_000)
   t.ok(response.destroyed)
   t.equal(bounds.hits.stall?.hits, 1)
-  await until(() => unread.bytes === 0, 'nothing of it to be kept')
+  await until(() => bounds.unread.bytes === 0, 'nothing of it to be kept')
   clock.advance(1_000)
   t.equal(clock.pending, 0, 'nobody is watched any more')
 })
 
 t.test('a client that reads, however slowly, keeps its connection', async t => {
-  const { bounds, clock, unread, lazy } = await listening(t)
+  const { bounds, clock, lazy } = await listening(t)
   const { socket, response } = await lazy(6 * MIB)
   let read = 0
   socket.on('data', chunk => {
     read += chunk.length
   })
   const readMore = async () => {
-    const [had, left] = [read, unread.bytes]
+    const [had, left] = [read, response.writableLength]
     socket.resume()
-    await until(() => read > had && unread.bytes < left, 'something to be read')
+    await until(() => read > had && response.writableLength < left, 'something to be read')
     socket.pause()
   }
   clock.advance(20_000)
@@ -83,7 +83,7 @@ t.test('a client that reads, however slowly, keeps its connection', async t => {
 })
 
 t.test('when more waits altogether than may, the longest answer goes', async t => {
-  const { bounds, unread, lazy } = await listening(t, { unread: 16 * MIB })
+  const { bounds, lazy } = await listening(t, { unread: 16 * MIB })
   const short = await lazy(6 * MIB)
   const long = await lazy(12 * MIB)
   const another = await lazy(8 * MIB)
@@ -92,7 +92,7 @@ t.test('when more waits altogether than may, the longest answer goes', async t =
     [false, true, false],
   )
   t.equal(bounds.hits.unread?.hits, 1)
-  unread.shed(0)
+  bounds.unread.shed(0)
   t.ok(short.response.destroyed && another.response.destroyed)
 })
 

@@ -615,3 +615,35 @@ t.test("the official client's WebSocket transport speaks with us", async t => {
   t.equal(await atServer.isClosed(), undefined)
   await until(() => closed, 'the end at the client')
 })
+
+t.test('what came of messages that are not complete is counted, and the longest is cut off', async t => {
+  const KIB = 1024
+  const bounds = boundsOf({ inbound: 1500 * KIB })
+  const { url, accepted, lines } = await listening(t, { bounds })
+  const begun = async (count: number, kib: number) => {
+    const { ws, closed } = await peer(t, url)
+    const channel = await accepted(count)
+    const heard = new Recorder()
+    channel.listen(heard)
+    for (let sent = 0; sent < kib; sent += 100) ws.send('x'.repeat(100 * KIB), { fin: false })
+    return { ws, heard, closed }
+  }
+  const short = await begun(1, 600)
+  await until(() => bounds.inbound.bytes >= 600 * KIB, 'the first one')
+  const long = await begun(2, 1000)
+  t.ok([1013, 1006].includes((await long.closed())?.[0] ?? 0))
+  t.match(lines, [['warn', { code: 1013 }]])
+  t.equal((await long.heard.isClosed())?.code, 'disconnected')
+  t.equal(bounds.hits.inbound?.hits, 1)
+  short.ws.send('y')
+  await short.heard.hasMessages(1)
+  t.equal(short.heard.messages[0]?.length, 600 * KIB + 1)
+  t.ok(bounds.inbound.bytes < 100 * KIB, 'only the last chunk may still be counted')
+  const { bytes } = bounds.inbound
+  for (let time = 0; time < 100; time += 1) short.ws.ping('hello')
+  await new Promise(resolve => short.ws.once('pong', resolve))
+  t.equal(bounds.inbound.bytes, bytes, 'pings are no part of a message')
+  short.ws.terminate()
+  await short.heard.isClosed()
+  t.equal(bounds.inbound.bytes, 0)
+})

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
+import { ByteAccount } from '../../src/kernel/byte-account.js'
 import { SseReader } from '../../src/wire/sse-read.js'
 import { cutInto } from '../support/chunks.js'
 
@@ -198,4 +199,26 @@ t.test('a long event in small chunks and many lines arrives whole', async t => {
   reader.push(Buffer.from(`${'data:y\r'.repeat(500_000)}\r`), handlers)
   reader.push(Buffer.from(`${'data:y\r'.repeat(500_000)}\n\n`), handlers)
   t.same(sizes, [16 * 1024 * 1024, 999_999, 999_999])
+})
+
+t.test('an event for which there is no room is skipped like one that is too long', async t => {
+  const account = new ByteAccount(
+    () => 100_000,
+    () => undefined,
+  )
+  const reader = new SseReader({ maxBytes: 1e9, account })
+  const told: (string | number)[] = []
+  const handlers = {
+    onEvent: ({ data }: { data: Buffer }) => void told.push(data.toString()),
+    onSkipped: (bytes: number) => void told.push(bytes),
+  }
+  reader.push(Buffer.from(`data: ${'x'.repeat(60_000)}\n`), handlers)
+  reader.push(Buffer.from(`data: ${'x'.repeat(60_000)}`), handlers)
+  t.ok(reader.overrunBytes > 120_000)
+  t.equal(account.bytes, 0)
+  reader.push(Buffer.from('\n\ndata: y\n\n'), handlers)
+  t.same(told, [120_012, 'y'])
+  reader.push(Buffer.from('data: z'), handlers)
+  reader.drop()
+  t.equal(account.bytes, 0, 'nothing is left of a stream that broke off')
 })

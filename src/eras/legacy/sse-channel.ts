@@ -1,16 +1,15 @@
-import type { Bounds } from '../../kernel/bounds.js'
+import { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Deferred } from '../../kernel/deferred.js'
 import { Fault } from '../../kernel/faults.js'
-import { DEFAULT_LIMITS } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Turnstile } from '../../kernel/turnstile.js'
 import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
-import { type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
+import { type BodyParts, type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { classify } from '../../wire/classify.js'
 import { type OutgoingFrame, whole } from '../../wire/framed.js'
-import type { BodyReader, HttpClient, OutboundRequest } from '../../wire/http.js'
+import type { HttpClient, OutboundRequest } from '../../wire/http.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../wire/sse-read.js'
 import { createPostTurns } from './posts.js'
@@ -60,8 +59,7 @@ export const openSseChannel = async (
     const headers = { ...to.headers, accept: 'text/event-stream' }
     const reply = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
     checkStream(reply)
-    const maxBytes = (bounds?.max ?? DEFAULT_LIMITS).message
-    const channel = new SseChannel({ http, to, clock, log, stop, maxBytes, stream: reply })
+    const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream: reply })
     await channel.connect()
     return channel
   } catch (thrown) {
@@ -89,7 +87,7 @@ const nothing = (): void => undefined
 
 /** What the channel works with. */
 interface SseLink {
-  readonly maxBytes: number
+  readonly bounds: Bounds | undefined
   readonly http: HttpClient
   readonly to: RemoteAddress
   readonly clock: Clock
@@ -99,7 +97,7 @@ interface SseLink {
   readonly stream: RemoteReply
 }
 
-class SseChannel implements Channel, BodyReader, SseHandlers {
+class SseChannel implements Channel, BodyParts, SseHandlers {
   readonly #link: SseLink
   readonly #reader: SseReader
   /** The server has said where to POST. */
@@ -124,7 +122,8 @@ class SseChannel implements Channel, BodyReader, SseHandlers {
 
   constructor(link: SseLink) {
     this.#turns = createPostTurns(link.clock, link.stop.signal)
-    this.#reader = new SseReader({ maxBytes: link.maxBytes })
+    const { bounds = new Bounds() } = link
+    this.#reader = new SseReader({ maxBytes: bounds.max.message, account: bounds.inbound })
     this.#link = link
   }
 
@@ -197,6 +196,10 @@ class SseChannel implements Channel, BodyReader, SseHandlers {
       this.#end = new Fault('disconnected', words, fault && { cause: fault })
       if (this.#isRunning) this.#settle(this.#end)
     }
+  }
+
+  drop(): void {
+    this.#reader.drop()
   }
 
   onEvent({ event, data }: SseEvent): void {
@@ -282,6 +285,7 @@ class SseChannel implements Channel, BodyReader, SseHandlers {
     if (this.#isOver) return
     this.#isOver = true
     this.#link.stop.abort()
+    this.drop()
     this.#listener?.closed(fault)
   }
 }
