@@ -51,6 +51,9 @@ export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startu
 
 /** Changes that come in a burst are one change. */
 const MERGE_MS = 50
+/** A server that changes a list again and again has it read so often. */
+const APART_MS = 1000
+const RESTLESS = 'the server changes a list again and again; it is read, and clients are told, once a second'
 /** How long the last known list of a server that is away, or does not answer, stays. */
 const AWAY_MS = 5 * 60_000
 
@@ -209,12 +212,24 @@ export class Catalog {
     return slice.reading
   }
 
-  /** A server said that a list changed, or came back after an absence: read it soon, once for a burst. */
+  /** A server said that a list changed: read it soon, once for a burst, and once a second while bursts go on. */
   changed(server: Server, list: ListName): void {
     const slice = this.#slice(server, list)
     if (slice === undefined) return
+    const { clock, log } = this.#options
+    const restMs = slice.burstMs + APART_MS - clock.nowMs()
+    if (slice.burst === undefined) {
+      slice.burstMs = clock.nowMs() + Math.max(0, restMs)
+      if (restMs > 0) log.warn({ server: server.name, list }, RESTLESS)
+    }
+    this.#readSoon(server, list, restMs)
+  }
+
+  #readSoon(server: Server, list: ListName, leastMs = 0): void {
+    const slice = this.#slice(server, list)
+    if (slice === undefined) return
     slice.isDue = true
-    slice.burst ??= this.#options.clock.after(MERGE_MS, () => {
+    slice.burst ??= this.#options.clock.after(Math.max(MERGE_MS, leastMs), () => {
       slice.burst = undefined
       void this.#readIfDue(server, list, slice)
     })
@@ -229,7 +244,7 @@ export class Catalog {
       const slice = this.#slice(server, list)
       // A list that it offers no longer is read too, which takes it away.
       const isWanted = this.#offers(server, list) || (slice?.known?.items.length ?? 0) > 0
-      if (isWanted && slice?.reading === undefined) this.changed(server, list)
+      if (isWanted && slice?.reading === undefined) this.#readSoon(server, list)
     }
   }
 

@@ -23,6 +23,8 @@ export interface Slice {
   reading: Promise<void> | undefined
   /** Runs until a burst of changes is over. */
   burst: Timer | undefined
+  /** When the last burst began that the server told of, or will begin. */
+  burstMs: number
 }
 
 /** A list that was never read. */
@@ -32,6 +34,7 @@ export const createSlice = (): Slice => ({
   failingSinceMs: undefined,
   reading: undefined,
   burst: undefined,
+  burstMs: Number.NEGATIVE_INFINITY,
 })
 
 /** A server that does not tell of changes is asked again when a client asks and its list is older than this. */

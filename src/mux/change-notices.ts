@@ -4,6 +4,8 @@ import { CHANGE_NOTICES } from './routes.js'
 
 /** Changes that come together are one notification. */
 const MERGE_MS = 50
+/** And so are those that come after one that was told, for so long. */
+const APART_MS = 1000
 
 /** A change of a merged list. */
 export interface Change {
@@ -27,11 +29,16 @@ interface Due {
   readonly timer: Timer
 }
 
-/** Tells clients that merged lists changed: once for changes that come together, and only those to whom it is news. */
+/**
+ * Tells clients that merged lists changed: once for changes that come together, once a second while they go on, and only those to whom
+ * it is news.
+ */
 export class ChangeNotices {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
+  /** When each notification was told last. */
+  readonly #toldMs = new Map<string, number>()
 
   constructor(clock: Clock, audiences: () => Iterable<Audience>) {
     this.#clock = clock
@@ -47,16 +54,17 @@ export class ChangeNotices {
       return
     }
     const lists = new Map([[list, isFirst]])
-    const timer = this.#clock.after(MERGE_MS, () => {
+    const restMs = (this.#toldMs.get(notice) ?? Number.NEGATIVE_INFINITY) + APART_MS - this.#clock.nowMs()
+    const timer = this.#clock.after(Math.max(MERGE_MS, restMs), () => {
       this.#due.delete(notice)
       const changes = [...lists].map(([one, first]) => ({
         list: one,
         version: versionOf(one),
         isFirst: first,
       }))
-      for (const audience of [...this.#audiences()]) {
-        if (changes.some(change => audience.isNews(change))) audience.tell(notice, undefined)
-      }
+      const told = [...this.#audiences()].filter(audience => changes.some(change => audience.isNews(change)))
+      if (told.length > 0) this.#toldMs.set(notice, this.#clock.nowMs())
+      for (const audience of told) audience.tell(notice, undefined)
     })
     this.#due.set(notice, { lists, timer })
   }

@@ -4,7 +4,8 @@ import type { ListName } from '../../src/model/listing.js'
 import { ChangeNotices } from '../../src/mux/change-notices.js'
 import { Guests } from '../../src/mux/guests.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { tool, World } from '../support/mux.js'
+import { type FakeClient, tool, World } from '../support/mux.js'
+import { recordedLog } from '../support/recorded-channel.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const ALL = {
@@ -29,7 +30,7 @@ t.test(
     world.server('late').admit()
     await settled()
     const bystander = await world.client()
-    await world.pass(500, 10)
+    await world.pass(1000, 10)
     t.same(early.told, [[TOOLS_CHANGED, undefined]])
     t.same(bystander.told, [])
     t.same(await bystander.list('tools/list'), ['a__x', 'late__y'])
@@ -133,4 +134,27 @@ t.test('of changes that come together one that is told to everybody is enough', 
     t.equal(clock.pending, 0)
   }
   t.end()
+})
+
+t.test('one restless server rings each client once a second, and is named in the log', async t => {
+  const { log, lines } = recordedLog()
+  const world = new World({ a: { tools: [tool('x')] }, b: { tools: [] } }, { log })
+  const [client, bystander] = [await world.client(), await world.client()]
+  await client.list('tools/list')
+  await world.pass(2000, 50)
+  const { link, lists } = world.server('a')
+  const before = world.server('a').got('tools/list').length
+  for (let time = 0; time < 100; time += 1) {
+    lists.tools = [tool(`x${time}`)]
+    link.notice(TOOLS_CHANGED)
+    await world.pass(100, 50)
+  }
+  const rung = (one: FakeClient) => one.heard(TOOLS_CHANGED).length
+  t.ok(rung(client) >= 9 && rung(client) <= 11, `told ${rung(client)} times in 10 s`)
+  t.equal(rung(bystander), rung(client))
+  t.ok(world.server('a').got('tools/list').length - before <= 11, 'and read as often')
+  const warned = lines.filter(([level, , words]) => level === 'warn' && words.includes('again and again'))
+  t.match(warned[0]?.[1], { server: 'a', list: 'tools' })
+  await world.pass(1500, 50)
+  t.same(await client.list('tools/list'), ['a__x99'], 'the last change is not lost')
 })

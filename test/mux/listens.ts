@@ -226,7 +226,7 @@ t.test('who listens hears of every change of the lists that it was promised, and
   t.same(changes(nothing), [])
   lists.tools = [tool('z')]
   link.notice(TOOLS_CHANGED)
-  await world.pass(500, 10)
+  await world.pass(1000, 10)
   t.equal(changes(tools).length, 2, 'though it has not read the list in between')
   t.same(client.told, [])
 })
