@@ -79,6 +79,7 @@ export const createDialer = (
         clientInfo: greeting.clientInfo ?? identity,
         identity,
         era: server.era,
+        asking: greeting.asking,
         offer: offerOf(server),
         probeMs: server.timeouts.probeMs,
         memory,

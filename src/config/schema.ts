@@ -155,7 +155,7 @@ const own = {
     .optional()
     .meta({
       description:
-        'What the server speaks: the stateless protocol since 2026-07-28 (modern), the one with initialize before it (legacy), or whatever it turns out to speak.',
+        'What the server speaks: the stateless protocol since 2026-07-28 (modern), the one with initialize before it (legacy), or what each client speaks, as far as the server does (auto).',
       default: DEFAULTS.era,
     }),
   protocolVersion: z

@@ -1,16 +1,10 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, textMember } from '../kernel/json-text.js'
-import type { Downlink } from '../model/links.js'
-import { HeldEnd } from '../rpc/held-end.js'
-import { type RemoteAddress, statusFault } from '../rpc/http-reply.js'
-import type { Channel } from '../wire/channel.js'
-import type { HttpClient } from '../wire/http.js'
-import type { EraMemory, Found, Visit } from './era-memory.js'
-import { type LinkOptions, openLegacyPipe, openLegacySse, tryLegacy, tryLegacyUrl } from './legacy/open.js'
-import { openModernHttp, openModernPipe } from './modern/open.js'
-import { askOverHttp } from './probe-http.js'
-import { UnknownPipe } from './probe-pipe.js'
-import { isModernAfterAll, type ProbeVerdict } from './probe-verdict.js'
+import type { Asking } from '../model/links.js'
+import { statusFault } from '../rpc/http-reply.js'
+import type { EraMemory, ModernServer, Visit } from './era-memory.js'
+import type { LinkOptions } from './legacy/open.js'
+import type { ProbeVerdict } from './probe-verdict.js'
 import { MODERN_REVISIONS } from './versions.js'
 
 /** What a server may be taken for: whatever it turns out to be, or one era for sure. */
@@ -19,6 +13,8 @@ export type Era = 'auto' | 'modern' | 'legacy'
 /** What it takes to open a connection to a server of which it need not be known what it speaks. */
 export interface ServerLinkOptions extends LinkOptions {
   readonly era: Era
+  /** How the connection's clients are asked: a server that speaks both eras is spoken to in theirs. */
+  readonly asking: Asking
   /** Our own `Implementation` object. */
   readonly identity: JsonText
   /** How long a server may take to say what it speaks before it is taken for an old one. */
@@ -29,174 +25,35 @@ export interface ServerLinkOptions extends LinkOptions {
   readonly nextId: () => number
 }
 
-// ── over a pipe ──────────────────────────────────────────────────────────────────────────────────────────
+/** Whether a server of 2026-07-28 may speak the older era too: nobody has found out that it does not. */
+const mayBeLegacy = ({ known }: Visit, { era }: ServerLinkOptions): boolean =>
+  era === 'auto' && known.legacy !== false
 
-/**
- * Opens a connection over a pipe, such as that of a child process; `connect` makes a new one each time. A server that ends
- * because it was asked something else than `initialize` first is connected once more. Rejects with a Fault and leaves
- * nothing behind.
- */
-export const openServerPipe = async (
-  connect: () => Promise<Channel>,
-  options: ServerLinkOptions,
-): Promise<Downlink> => {
-  if (options.era === 'legacy') return openLegacyPipe(await connect(), options)
-  return options.memory.open(options, visit => new PipeVisit(connect, visit, options).open())
+/** Whether its clients want it to. */
+export const wantsLegacy = (visit: Visit, options: ServerLinkOptions): boolean =>
+  options.asking === 'pushed' && mayBeLegacy(visit, options)
+
+/** Whether that is still open where it is spoken to in the newer one: for clients of the older it was tried. */
+export const hasOtherWay = (visit: Visit, options: ServerLinkOptions): boolean =>
+  options.asking === 'returned' && mayBeLegacy(visit, options)
+
+/** A server that is known to be there has as long to agree to the older era as to say what it speaks. */
+export const inTimeToSay = <T extends ServerLinkOptions>(options: T): T => {
+  const { probeMs, timeoutMs, initializeMs = timeoutMs } = options
+  return { ...options, initializeMs: Math.min(probeMs, initializeMs) }
 }
 
-/** Finds out what is at the other end of a pipe, and connects to it. */
-class PipeVisit {
-  readonly #connect: () => Promise<Channel>
-  readonly #visit: Visit
-  readonly #options: ServerLinkOptions
-  /** Whether the process that runs has been asked something that an old one may have ended at. */
-  #wasAsked = false
-
-  constructor(connect: () => Promise<Channel>, visit: Visit, options: ServerLinkOptions) {
-    this.#connect = connect
-    this.#visit = visit
-    this.#options = options
-  }
-
-  async open(): Promise<Downlink> {
-    const pipe = await this.#pipe()
-    try {
-      const found = this.#visit.known ?? (await this.#ask(pipe))
-      return found.era === 'modern' ? this.#modern(pipe, found.discovered) : await this.#legacy(pipe)
-    } catch (thrown) {
-      void pipe.talk.close()
-      throw thrown
-    }
-  }
-
-  async #pipe(): Promise<UnknownPipe> {
-    return new UnknownPipe(await this.#connect(), this.#options)
-  }
-
-  async #ask(pipe: UnknownPipe): Promise<Found> {
-    const { era, identity, probeMs, timeoutMs, signal } = this.#options
-    const mayFallBack = era === 'auto'
-    // Where nothing else is spoken this is the handshake, for which packages may have to be installed first.
-    const limitMs = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
-    this.#wasAsked = true
-    const verdict = await pipe.ask({ identity, limitMs, mayFallBack, signal })
-    if (verdict.is === 'legacy' && !mayFallBack && pipe.gone !== undefined) throw pipe.gone
-    const found = foundBy(verdict, this.#options)
-    this.#visit.found(found)
-    return found
-  }
-
-  #modern(pipe: UnknownPipe, discovered: JsonText): Downlink {
-    return openModernPipe(pipe.handTo, { ...this.#options, listener: this.#visit.listener, discovered })
-  }
-
-  async #legacy(pipe: UnknownPipe): Promise<Downlink> {
-    const ears = new HeldEnd(this.#visit.listener)
-    const options = { ...this.#options, listener: ears }
-    try {
-      if (pipe.gone !== undefined) throw pipe.gone
-      const link = await tryLegacy(pipe.handTo, options, isModernAfterAll)
-      if (link !== undefined) {
-        ears.release()
-        return link
-      }
-    } catch (thrown) {
-      const why = Fault.from(thrown)
-      // One that could not be started was not asked anything, and one that refuses has another reason.
-      if (!this.#wasAsked || why.code !== 'disconnected') throw why
-      this.#options.log.debug({ why: why.message }, 'the server ended when it was asked what it speaks')
-      return await this.#again(pipe)
-    }
-    this.#options.log.info({}, `the server speaks ${MODERN_REVISIONS[0]} after all`)
-    const found = await this.#ask(pipe)
-    if (found.era === 'legacy')
-      throw new Fault('unavailable', 'The server refuses both to initialize and to be asked')
-    return this.#modern(pipe, found.discovered)
-  }
-
-  /** It has ended, most likely because of what it was asked: this time with nothing before `initialize`. */
-  async #again(pipe: UnknownPipe): Promise<Downlink> {
-    // Until it is gone it may hold on to what it needs when it starts.
-    await pipe.talk.close()
-    this.#wasAsked = false
-    const next = await this.#pipe()
-    try {
-      return await this.#legacy(next)
-    } catch (thrown) {
-      void next.talk.close()
-      throw thrown
-    }
-  }
-}
-
-// ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────
-
-/**
- * Opens a connection to a server behind a URL; `hasSse` says whether it may be one of HTTP+SSE, which is tried last. Rejects
- * with a Fault and leaves nothing behind.
- */
-export const openServerHttp = async (
-  http: HttpClient,
-  to: RemoteAddress,
-  { hasSse, ...options }: ServerLinkOptions & { readonly hasSse: boolean },
-): Promise<Downlink> => {
-  if (options.era === 'legacy') {
-    const remote = await tryLegacyUrl(http, to, options, { hasSse, elsewhere: () => false })
-    if (remote === undefined) throw new Fault('internal', 'The handshake led nowhere')
-    return remote.link
-  }
-  return options.memory.open(options, visit => openVisited(http, to, visit, { ...options, hasSse }))
-}
-
-const openVisited = async (
-  http: HttpClient,
-  to: RemoteAddress,
-  visit: Visit,
-  around: ServerLinkOptions & { readonly hasSse: boolean },
-): Promise<Downlink> => {
-  const options = { ...around, listener: visit.listener }
-  const modern = ({ url, discovered }: Extract<Found, { era: 'modern' }>): Downlink =>
-    openModernHttp(http, { ...to, url: url ?? to.url }, { ...options, discovered })
-  const ask = async (): Promise<Found> => {
-    const found = await foundAt(http, to, options)
-    visit.found(found)
-    return found
-  }
-  const found = visit.known ?? (await ask())
-  if (found.era === 'modern') return modern(found)
-  if (found.via === 'sse') return await openLegacySse(http, to, options)
-  const there = { ...to, url: found.url ?? to.url }
-  const remote = await tryLegacyUrl(http, there, options, {
-    hasSse: around.hasSse && found.via === undefined,
-    elsewhere: isModernAfterAll,
-  })
-  if (remote !== undefined) {
-    visit.found(found.via === undefined ? { ...found, via: remote.via } : found)
-    return remote.link
-  }
-  options.log.info({}, `the server speaks ${MODERN_REVISIONS[0]} after all`)
-  const other = await ask()
-  if (other.era === 'modern') return modern(other)
-  throw new Fault('unavailable', 'The server refuses both to initialize and to be asked')
-}
-
-const foundAt = async (http: HttpClient, to: RemoteAddress, options: ServerLinkOptions): Promise<Found> => {
-  const { era, identity, probeMs, timeoutMs, signal, clock, bounds } = options
-  const limitMs = Math.min(probeMs, timeoutMs)
-  const around = { identity, limitMs, mayFallBack: era === 'auto', signal, clock, bounds }
-  const { verdict, url } = await askOverHttp(http, to, around)
-  return { ...foundBy(verdict, options), url }
-}
-
-// ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
+/** What is wrong with a server that sends each era to the other. */
+export const refusesBoth = (): Fault =>
+  new Fault('unavailable', 'The server refuses both to initialize and to be asked')
 
 /** What a verdict says about a server. Throws the Fault of one that says nothing, or that it cannot be talked to. */
-const foundBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Found => {
+export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): ModernServer | false => {
   switch (verdict.is) {
     case 'modern':
-      return { era: 'modern', discovered: verdict.discovered }
+      return { discovered: verdict.discovered }
     case 'legacy':
-      if (era === 'auto') return { era: 'legacy' }
+      if (era === 'auto') return false
       throw new Fault(
         'unavailable',
         `The server does not speak ${MODERN_REVISIONS[0]}, and nothing else is to be spoken to it: check "era"`,

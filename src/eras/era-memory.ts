@@ -5,28 +5,38 @@ import type { JsonText } from '../kernel/json-text.js'
 import type { Downlink, DownlinkListener } from '../model/links.js'
 import type { LegacyHttp } from './legacy/open.js'
 
-/** A server of the older era does not tell by itself that it has learnt more: it is asked again after so long. */
+/** A server of the older era alone does not tell by itself that it has learnt more: it is asked again after so long. */
 const LEGACY_MS = 24 * 60 * 60_000
 
-/** What was found out about a server. */
-export type Found =
-  | {
-      readonly era: 'modern'
-      /** Its `DiscoverResult`. */
-      readonly discovered: JsonText
-      /** Over HTTP: where it is, after redirects. */
-      readonly url?: string
-    }
-  | { readonly era: 'legacy'; readonly url?: string; readonly via?: LegacyHttp }
+/** Who a server of 2026-07-28 is. */
+export interface ModernServer {
+  /** Its `DiscoverResult`. */
+  readonly discovered: JsonText
+  /** Over HTTP: where it is, after redirects. */
+  readonly url?: string
+}
+
+/** How a server of the revisions before is reached over HTTP. */
+export interface LegacyServer {
+  /** Where it is, after redirects. */
+  readonly url?: string
+  readonly via?: LegacyHttp
+}
+
+/** What was found out about a server, for each era: `false` if it does not speak it, undefined until somebody wants to know. */
+export interface Verdict {
+  readonly modern?: ModernServer | false
+  readonly legacy?: LegacyServer | false
+}
 
 /** One attempt to open a connection, and the connection that comes of it. */
 export interface Visit {
   /** What is known already, so that it need not be found out. */
-  readonly known: Found | undefined
+  readonly known: Verdict
   /** To be told by the link. */
   readonly listener: DownlinkListener
-  /** What was found out; others who come for the same server need not find it out again. */
-  found(what: Found): void
+  /** More was found out; others who come for the same server need not find it out again. */
+  found(what: Verdict): void
 }
 
 /**
@@ -35,7 +45,7 @@ export interface Visit {
  */
 export class EraMemory {
   readonly #clock: Clock
-  #found: Found | undefined
+  #verdict: Verdict = {}
   #foundMs = 0
   /** Attempts under way, and open connections. */
   #holders = 0
@@ -50,10 +60,10 @@ export class EraMemory {
     { listener, signal }: { readonly listener: DownlinkListener; readonly signal: AbortSignal },
     how: (visit: Visit) => Promise<Downlink>,
   ): Promise<Downlink> {
-    while (this.#known === undefined && this.#search !== undefined)
+    while (this.#known.modern === undefined && this.#search !== undefined)
       await unlessAborted(this.#search.promise, signal)
     const known = this.#known
-    const search = known === undefined ? new Deferred<void>() : undefined
+    const search = known.modern === undefined ? new Deferred<void>() : undefined
     this.#search ??= search
     this.#holders += 1
     const leave = this.#leaver(search)
@@ -79,15 +89,14 @@ export class EraMemory {
     }
   }
 
-  get #known(): Found | undefined {
-    const isOld = this.#found?.era === 'legacy' && this.#clock.nowMs() - this.#foundMs >= LEGACY_MS
-    return isOld ? undefined : this.#found
+  get #known(): Verdict {
+    const isOld = this.#verdict.modern === false && this.#clock.nowMs() - this.#foundMs >= LEGACY_MS
+    return isOld ? {} : this.#verdict
   }
 
-  #remember(what: Found): void {
-    if (what === this.#found) return
-    this.#found = what
-    this.#foundMs = this.#clock.nowMs()
+  #remember(what: Verdict): void {
+    if (what.modern !== undefined) this.#foundMs = this.#clock.nowMs()
+    this.#verdict = { ...this.#verdict, ...what }
   }
 
   #leaver(search: Deferred<void> | undefined): (isLost: boolean) => void {
@@ -96,7 +105,7 @@ export class EraMemory {
       if (isOver) return
       isOver = true
       this.#holders -= 1
-      if (isLost || this.#holders === 0) this.#found = undefined
+      if (isLost || this.#holders === 0) this.#verdict = {}
       this.#settle(search)
     }
   }

@@ -1,4 +1,5 @@
 import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf, valueOf } from '../kernel/json-text.js'
+import type { Answer } from '../model/outcome.js'
 import type { Classified } from '../wire/classify.js'
 import { idKey } from '../wire/jsonrpc.js'
 import { isBeforeModern, isModernRevision, type ModernRevision } from './versions.js'
@@ -95,12 +96,15 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
 }
 
 /**
- * Whether a server that refuses `initialize` like this is modern after all: when it started so slowly that it did not answer
+ * Whether a server that answers `initialize` like this is modern after all: when it started so slowly that it did not answer
  * the probe in time, or was replaced since. Pure.
  */
-export const isModernAfterAll = (error: JsonText): boolean => {
-  const versions = stringsOf(at(error, 'data', 'supported')) ?? []
-  return versions.length === 0 ? codeOf(error) === UNSUPPORTED_VERSION : versions.some(isModernRevision)
+export const isModernAfterAll = (answer: Answer): boolean => {
+  if (answer.kind !== 'error') return false
+  const versions = stringsOf(at(answer.error, 'data', 'supported')) ?? []
+  return versions.length === 0
+    ? codeOf(answer.error) === UNSUPPORTED_VERSION
+    : versions.some(isModernRevision)
 }
 
 /**
@@ -110,6 +114,24 @@ export const isModernAfterAll = (error: JsonText): boolean => {
 export const hasBecomeModern = (error: JsonText): boolean =>
   codeOf(error) === UNSUPPORTED_VERSION &&
   (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
+
+/**
+ * Whether a server that speaks 2026-07-28 says by its answer to `initialize` that it speaks nothing older. Pure.
+ */
+export const isModernOnly = (answer: Answer): boolean => {
+  switch (answer.kind) {
+    case 'result':
+      return !isBeforeModern(stringOf(memberOf(answer.result, 'protocolVersion')) ?? '')
+    case 'error':
+      return (stringsOf(at(answer.error, 'data', 'supported')) ?? []).every(
+        version => !isBeforeModern(version),
+      )
+    case 'fault': {
+      const status = answer.fault.data?.['httpStatus']
+      return typeof status === 'number' && !TRANSIENT.has(status) && (isClass(status, 4) || status === 500)
+    }
+  }
+}
 
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
 

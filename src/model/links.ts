@@ -141,6 +141,8 @@ export interface Downlink {
   readonly facts: ServerFacts
   /** `returned`: the server keeps nothing about us, so that all clients may share the connection. */
   readonly asking: Asking
+  /** Whether the server may ask in the other way too, on another connection: false where it is known not to. */
+  readonly hasOtherWay: boolean
   call(request: Request, sink: CallSink): DownCall
   tell(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */

@@ -74,7 +74,7 @@ export class Feeds {
   readonly #context: FeedsContext
   readonly #feeds = new Map<Connection, Map<string, Feed>>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
-  /** Subscriptions whose server was replaced, on the way to the new one. */
+  /** Subscriptions whose connection was replaced, on the way to the new one. */
   readonly #homeless = new Set<Subscription>()
   /** The last request about each URI that is not answered yet. */
   readonly #unanswered = new WeakMap<Connection, Map<string, Promise<Outcome>>>()
@@ -176,6 +176,14 @@ export class Feeds {
     }
   }
 
+  /** A client uses another connection from now on: what it subscribed to is subscribed there. */
+  parted(connection: Connection, client: Client): void {
+    const feeds = [...(this.#feeds.get(connection)?.values() ?? [])]
+    const orphans = feeds.flatMap(({ subscribers }) => [...subscribers].filter(one => one.client === client))
+    for (const orphan of orphans) this.#remove(orphan)
+    for (const orphan of orphans) void this.#rehome(orphan)
+  }
+
   /** A server left: its subscriptions end, or are made anew at the one that took its place. */
   serverLeft(connections: Iterable<Connection>, isReplaced: boolean): void {
     const orphans = [...connections].flatMap(connection =>
@@ -189,7 +197,7 @@ export class Feeds {
     if (isReplaced) for (const orphan of orphans) void this.#rehome(orphan)
   }
 
-  /** Subscribes at the server that took the place of the former one, and says that something may have been missed. */
+  /** Subscribes on the connection that took the place of the former one, and says that something may have been missed. */
   async #rehome(orphan: Subscription): Promise<void> {
     const { subscriber, exposed } = orphan
     this.#homeless.add(orphan)
@@ -198,10 +206,7 @@ export class Feeds {
       const outcome = await joined?.accepted
       if (outcome?.kind === 'result' && this.#homeless.has(orphan)) tellUpdated(subscriber, EMPTY, exposed)
     } catch (thrown) {
-      this.#context.log.warn(
-        { why: Fault.from(thrown).message },
-        'could not move a subscription to a new server',
-      )
+      this.#context.log.warn({ why: Fault.from(thrown).message }, 'could not move a subscription')
     }
     this.#homeless.delete(orphan)
   }

@@ -220,9 +220,7 @@ export class Router implements Reception, ConnectionListener {
     this.#feeds.forget(client)
     this.#levels.forget(client)
     this.#asking.forget(client)
-    const used = [...this.#connections()].filter(connection => connection.clients.has(client))
     this.pool.release(client)
-    for (const connection of used) this.#levels.sync(connection)
   }
 
   // ── what servers say ──
@@ -248,6 +246,11 @@ export class Router implements Reception, ConnectionListener {
   }
 
   joined(connection: Connection): void {
+    this.#levels.sync(connection)
+  }
+
+  parted(connection: Connection, client: Client): void {
+    this.#feeds.parted(connection, client)
     this.#levels.sync(connection)
   }
 

@@ -22,6 +22,8 @@ export interface ConnectionListener {
   lost(connection: Connection, why: Fault): void
   /** A client will use this connection from now on. */
   joined(connection: Connection, client: Client): void
+  /** A client that used it is gone, or uses another one from now on. */
+  parted(connection: Connection, client: Client): void
   /** Whether it must stay although no client uses it: one that left will come back for an answer, or somebody listens. */
   isKept(connection: Connection): boolean
   asked(connection: Connection, ask: Ask): void
@@ -60,7 +62,7 @@ export class Connection {
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
   #link: Downlink | undefined
-  #asking: Asking | undefined
+  #asking: Asking
   #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
@@ -77,9 +79,11 @@ export class Connection {
   #idleSinceMs: number
   #hasCarried = false
 
-  constructor(server: ServerOptions, share: Share, context: ConnectionContext) {
+  /** `asking` is how its clients are asked: a server that can is spoken to in the same way. */
+  constructor(server: ServerOptions, share: Share, asking: Asking, context: ConnectionContext) {
     this.server = server
     this.share = share
+    this.#asking = asking
     this.#context = context
     this.bounds = context.bounds ?? new Bounds()
     this.#idleSinceMs = context.clock.nowMs()
@@ -104,8 +108,8 @@ export class Connection {
     return this.#supervisor.lastLoss
   }
 
-  /** How the server asked when it was last there: what may be shared depends on it. */
-  get asking(): Asking | undefined {
+  /** How the server asked when it was last there, or else is wanted to: what may be shared depends on it. */
+  get asking(): Asking {
     return this.#asking
   }
 
@@ -130,9 +134,9 @@ export class Connection {
     return this.#everClients > 0
   }
 
-  /** Since when no client uses it; undefined while one does. */
+  /** Since when no client uses it, nor waits for an answer over it; undefined while one does. */
   get idleSinceMs(): number | undefined {
-    return this.clients.size === 0 ? this.#idleSinceMs : undefined
+    return this.clients.size === 0 && this.#underWay === 0 ? this.#idleSinceMs : undefined
   }
 
   join(client: Client): void {
@@ -147,6 +151,7 @@ export class Connection {
     if (!this.clients.delete(client)) return
     if (this.#firstClient === client) this.#firstClient = undefined
     this.#idleSinceMs = this.#context.clock.nowMs()
+    this.#context.listener.parted(this, client)
   }
 
   /**
@@ -206,7 +211,9 @@ export class Connection {
   /** Such a call is over. */
   callEnded(): void {
     this.#underWay -= 1
-    if (this.#underWay === 0) this.#quiet?.resolve()
+    if (this.#underWay > 0) return
+    this.#idleSinceMs = this.#context.clock.nowMs()
+    this.#quiet?.resolve()
   }
 
   /**
@@ -291,9 +298,12 @@ export class Connection {
   }
 
   #greeting(): Greeting {
-    const isOnes = this.server.sharing === 'session'
+    const { clients, server, share } = this
+    const isOnes = server.sharing === 'session'
     return {
-      capabilities: this.share.capabilities,
+      // The older way first: the server may have learnt it, and the newer one is tried all the same.
+      asking: [...clients].some(({ asking }) => asking === 'pushed') ? 'pushed' : this.#asking,
+      capabilities: share.capabilities,
       clientInfo: isOnes ? this.#firstClient?.info : undefined,
     }
   }

@@ -1,6 +1,6 @@
 import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
-import type { Client, Downlink } from '../model/links.js'
+import type { Asking, Client, Downlink } from '../model/links.js'
 import type { ServerFacts } from '../model/peer.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'
@@ -15,8 +15,10 @@ export class Server {
   readonly #connections = new Map<string, Connection>()
   /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
   readonly #byClient = new Map<Client, Connection>()
-  /** The connection that all clients share as long as the server keeps nothing about us. */
+  /** The connection on which the server keeps nothing about us, so that all clients share it who are asked in the same way. */
   #common: Connection | undefined
+  /** The only way in which the server asks, if it is known to have no other. */
+  #only: Asking | undefined
   #facts: ServerFacts | undefined
   #isMet = false
   #isClosed = false
@@ -30,13 +32,15 @@ export class Server {
       bounds: this.bounds,
       listener: {
         ready: connection => {
-          this.#facts = connection.link?.facts ?? this.#facts
-          this.#isMet = true
-          if (connection.asking === 'returned' && this.#shared === undefined) this.#common = connection
+          this.#met(connection)
           context.listener.ready(connection)
         },
-        lost: (connection, why) => context.listener.lost(connection, why),
+        lost: (connection, why) => {
+          this.#place(connection)
+          context.listener.lost(connection, why)
+        },
         joined: (connection, client) => context.listener.joined(connection, client),
+        parted: (connection, client) => context.listener.parted(connection, client),
         isKept: connection => context.listener.isKept(connection),
         asked: (connection, ask) => context.listener.asked(connection, ask),
         noticed: (connection, method, params, about) =>
@@ -103,13 +107,42 @@ export class Server {
   connectionFor(client: Client): Connection {
     this.#checkServed()
     const known = this.#byClient.get(client)
-    // Whoever has one that works keeps it, and what was sent on it is not cut off.
-    if (known?.link !== undefined && known.clients.has(client)) return known
-    const connection = this.#shared ?? this.#connection(shareOf(this.options.sharing, client))
+    // Whoever has one that works keeps it, unless it only stood in for one of the client's own way of asking.
+    if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
+    const asking = this.#only ?? client.asking
+    const shared = asking === 'returned' ? this.#shared : undefined
+    const connection = shared ?? this.#connection(shareOf(this.options.sharing, client), asking)
     if (known !== connection) known?.leave(client)
     this.#byClient.set(client, connection)
     connection.join(client)
     return connection
+  }
+
+  #met(connection: Connection): void {
+    const { link, asking } = connection
+    if (link === undefined) return
+    this.#facts = link.facts
+    this.#isMet = true
+    this.#only = link.hasOtherWay ? undefined : asking
+    if (asking === 'returned' && this.#shared === undefined) this.#common = connection
+    this.#place(connection)
+  }
+
+  /** A server may turn out to ask in another way than was wanted: its connection is found by that from then on. */
+  #place(connection: Connection): void {
+    const key = slotOf(connection.share, connection.asking)
+    if (this.#connections.has(key)) return
+    for (const [former, one] of this.#connections) {
+      if (one !== connection) continue
+      this.#connections.delete(former)
+      this.#connections.set(key, connection)
+      return
+    }
+  }
+
+  /** Whether a connection is of the client's way of asking, or the server is known not to have that. */
+  #suits({ asking }: Connection, client: Client): boolean {
+    return asking === client.asking || (this.#only !== undefined && this.#only !== client.asking)
   }
 
   get #shared(): Connection | undefined {
@@ -124,7 +157,7 @@ export class Server {
       connections.find(connection => connection.link !== undefined) ??
       connections.find(connection => connection.state.at === 'starting') ??
       connections.find(connection => connection.clients.size > 0)
-    return (best ?? this.#connection(nobodysShare(this.options.sharing))).open()
+    return (best ?? this.#connection(nobodysShare(this.options.sharing), 'returned')).open()
   }
 
   /** Whether the server tells us by itself when something changes. */
@@ -189,16 +222,17 @@ export class Server {
     return [...this.#connections.values()].some(other => other !== connection && other.link !== undefined)
   }
 
-  #connection(share: Share): Connection {
-    let connection = this.#connections.get(share.key)
+  #connection(share: Share, asking: Asking): Connection {
+    const key = slotOf(share, asking)
+    let connection = this.#connections.get(key)
     if (connection === undefined) {
       const { bounds, name } = this
       const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
       const max = bounds.max[limit]
       if (this.#connections.size >= max)
         throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`, { server: name })
-      connection = new Connection(this.options, share, this.#context)
-      this.#connections.set(share.key, connection)
+      connection = new Connection(this.options, share, asking, this.#context)
+      this.#connections.set(key, connection)
     }
     return connection
   }
@@ -214,3 +248,6 @@ export class Server {
     void connection?.close()
   }
 }
+
+/** Where a connection is found among those of its server. */
+const slotOf = ({ key }: Share, asking: Asking): string => `${asking} ${key}`

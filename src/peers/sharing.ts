@@ -2,13 +2,13 @@ import type { Client } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
 import type { Sharing } from './options.js'
 
-/** Which connection of a server a client uses, and what is declared on it. */
+/** Which connections of a server a client uses, one for each way in which the server asks, and what is declared on them. */
 export interface Share {
   readonly key: string
   readonly capabilities: ClientCapabilities
 }
 
-/** The connection that belongs to no client: for lists before the first client came. */
+/** The connections that belong to no client: for lists before the first client came. */
 export const nobodysShare = (sharing: Sharing): Share => ({
   key: sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '',
   capabilities: NO_CAPABILITIES,

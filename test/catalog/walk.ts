@@ -22,7 +22,7 @@ const walk = async (
     return 'kind' in answer ? answer : resulted(textOf(answer))
   }
   const link = await server.dial(
-    { capabilities: {} as never, clientInfo: undefined },
+    { asking: 'pushed', capabilities: {} as never, clientInfo: undefined },
     {} as never,
     new AbortController().signal,
   )

@@ -7,6 +7,7 @@
 //   missing(capabilities)  throws what a call ends with that cannot do without
 //   change(list)        says that a list has changed
 //   closeStream()       breaks the stream of the call, where there is one
+import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
@@ -416,3 +417,9 @@ export const CAPABILITIES = {
 /** Whether a Host or Origin header names this machine. */
 export const isLocal = value =>
   value === undefined || /^(https?:\/\/)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(value)
+
+/** Serves on a free port, and prints where. */
+export function serveHttp(handler) {
+  const http = createServer(handler)
+  http.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}/mcp`))
+}

@@ -1,7 +1,6 @@
 // The server of 2026-07-28 that the official conformance suite expects: `node modern-server.mjs` on stdio,
 // `node modern-server.mjs http` on a free port (printed on the first line).
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
 import { Readable } from 'node:stream'
 import {
   createMcpHandler,
@@ -24,6 +23,7 @@ import {
   listTools,
   PROMPTS,
   readResource,
+  serveHttp,
   TOOLS,
 } from './content.mjs'
 
@@ -71,22 +71,23 @@ const howOf = ({ mcpReq }) => {
 }
 
 /** What comes of a call, or what it wants to know first. */
-const unlessAsked = async work => {
+const unlessAsked = async (work, mayAsk) => {
   try {
     return await work()
   } catch (thrown) {
     if (!(thrown instanceof Questions)) throw thrown
+    if (!mayAsk) throw new Error('This tool asks with requests, which this revision does not have')
     return inputRequired({ inputRequests: thrown.questions, requestState: await state.mint(thrown.answers) })
   }
 }
 
-function createFixture() {
+export function createFixture(mayAsk = true) {
   const server = new Server(INFO, { capabilities: CAPABILITIES, requestState: { verify: state.verify } })
   server.setRequestHandler('tools/list', listTools)
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const tool = TOOLS[params.name]
     if (tool === undefined) throw new Error(`Unknown tool: ${params.name}`)
-    return unlessAsked(() => tool.run(params.arguments ?? {}, howOf(context)))
+    return unlessAsked(() => tool.run(params.arguments ?? {}, howOf(context)), mayAsk)
   })
   server.setRequestHandler('resources/list', listResources)
   server.setRequestHandler('resources/templates/list', listTemplates)
@@ -99,23 +100,25 @@ function createFixture() {
   server.setRequestHandler('prompts/get', ({ params }, context) => {
     const prompt = PROMPTS[params.name]
     if (prompt === undefined) throw new Error(`Unknown prompt: ${params.name}`)
-    return unlessAsked(async () => ({ messages: await prompt.get(params.arguments ?? {}, howOf(context)) }))
+    const get = async () => ({ messages: await prompt.get(params.arguments ?? {}, howOf(context)) })
+    return unlessAsked(get, mayAsk)
   })
   server.setRequestHandler('completion/complete', ({ params }) => complete(params.argument))
   return server
 }
 
-function serveHttp() {
-  const handler = createMcpHandler(createFixture, { legacy: 'reject' })
+/** Answers requests over HTTP; `whole` is the body if somebody has read it. */
+export function createHandler(mayAsk = true) {
+  const handler = createMcpHandler(() => createFixture(mayAsk), { legacy: 'reject' })
   announce.tools = () => handler.notify.toolsChanged()
   announce.prompts = () => handler.notify.promptsChanged()
-  const http = createServer(async (request, response) => {
+  return async (request, response, whole) => {
     if (!isLocal(request.headers.host) || !isLocal(request.headers.origin)) {
       response.writeHead(403, { 'content-type': 'application/json' })
       response.end('{"jsonrpc":"2.0","error":{"code":-32600,"message":"Refused"}}')
       return
     }
-    const body = Buffer.concat(await request.toArray())
+    const body = whole ?? Buffer.concat(await request.toArray())
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     const { method, headers } = request
@@ -127,16 +130,18 @@ function serveHttp() {
       Readable.fromWeb(answer.body)
         .on('error', () => response.destroy())
         .pipe(response)
-  })
-  http.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}/mcp`))
+  }
 }
 
-function serveOnStdio() {
+/** Serves on stdio, and clients with a handshake as `legacy` says. */
+export function serveOnStdio(legacy, create) {
   let server
-  serveStdio(() => (server = createFixture()), { legacy: 'reject' })
+  serveStdio(context => (server = create(context)), { legacy })
   announce.tools = () => server?.sendToolListChanged()
   announce.prompts = () => server?.sendPromptListChanged()
 }
 
-if (process.argv[2] === 'http') serveHttp()
-else serveOnStdio()
+if (import.meta.filename === process.argv[1]) {
+  if (process.argv[2] === 'http') serveHttp(createHandler())
+  else serveOnStdio('reject', () => createFixture())
+}

@@ -1,6 +1,6 @@
 // Runs the official conformance suite on the fixture of each era itself, and on `mcp-proxy bridge` in front of it, on stdio and over
 // HTTP; then on the proxy as a client. What a fixture of the era passes directly must pass through the proxy, whichever era the
-// fixture behind it is of, except what EXPECTED names with a reason.
+// fixture behind it is of, or if it is of both, except what EXPECTED names with a reason.
 // Usage: npm run conformance [-- words that the names of runs must have]
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,11 @@ const root = join(here, '../..')
 const SUITE = join(root, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
 const PROXY = join(root, 'bin/mcp-proxy.js')
 const PASSED = /^[✓✗~]\s+([\w/-]+): (\d+) passed, (\d+) failed/
-const FIXTURES = { legacy: join(here, 'server.mjs'), modern: join(here, 'modern-server.mjs') }
+const FIXTURES = {
+  legacy: join(here, 'server.mjs'),
+  modern: join(here, 'modern-server.mjs'),
+  dual: join(here, 'dual-server.mjs'),
+}
 const NEWEST = { '2025-11-25': 'legacy', '2026-07-28': 'modern' }
 
 const bridge = (...to) => [PROXY, 'bridge', '--port', '0', ...to]
@@ -27,11 +31,11 @@ const WAYS = {
 }
 
 const serverRuns = [
-  // What a fixture can do by itself comes first: the others are measured by it.
+  // What a fixture can do by itself comes first: it is measured by that, or by what the one of the era can do.
   ...Object.entries(NEWEST).flatMap(([revision, own]) =>
     [own, ...Object.keys(FIXTURES).filter(era => era !== own)].flatMap(era =>
       Object.keys(WAYS)
-        .filter(way => era === own || way !== 'directly')
+        .filter(way => era === own || era === 'dual' || way !== 'directly')
         .map(way => ({ revision, era, way, selection: ['--requirements', revision] })),
     ),
   ),
@@ -147,11 +151,13 @@ for (const run of [...serverRuns, ...clientRuns]) {
   const name = nameOf(run)
   const output = await (run.way === 'as the client' ? runClient(run) : runServer(run))
   const scores = readScores(output)
-  if (run.way === 'directly') direct.set(run.revision, scores)
-  const wrong =
-    run.way === 'directly'
-      ? []
-      : surprises(name, scores, run.way === 'as the client' ? undefined : direct.get(run.revision))
+  const own = `${run.revision} ${run.era}`
+  if (run.way === 'directly') direct.set(own, scores)
+  const base =
+    run.way === 'as the client'
+      ? undefined
+      : (direct.get(own) ?? direct.get(`${run.revision} ${NEWEST[run.revision]}`))
+  const wrong = run.way === 'directly' ? [] : surprises(name, scores, base)
   if (wrong.length > 0) isWorse = true
   const sum = member => [...scores.values()].reduce((all, score) => all + score[member], 0)
   table.push({

@@ -1,7 +1,6 @@
 // The server of the revisions with a handshake that the official conformance suite expects: `node server.mjs` on stdio,
 // `node server.mjs http` on a free port (printed on the first line).
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -31,10 +30,11 @@ import {
   listTools,
   PROMPTS,
   readResource,
+  serveHttp,
   TOOLS,
 } from './content.mjs'
 
-function createFixture() {
+export function createFixture() {
   const server = new Server(INFO, { capabilities: CAPABILITIES })
   const howOf = extra => ({
     token: extra._meta?.progressToken,
@@ -86,14 +86,14 @@ function createFixture() {
   return server
 }
 
-/** What the suite's session scenarios need, so that the fixture passes directly where a proxy in front should too. */
-async function serveHttp() {
+/** Answers requests over HTTP as the suite's session scenarios need it, so that the fixture passes directly where a proxy in front should too. */
+export function createHandler() {
   const sessions = new Map()
   const refuse = (response, status) => {
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end('{"jsonrpc":"2.0","error":{"code":-32600,"message":"Refused"}}')
   }
-  const http = createServer(async (request, response) => {
+  return async (request, response, body) => {
     if (!isLocal(request.headers.host) || !isLocal(request.headers.origin)) return refuse(response, 403)
     const id = request.headers['mcp-session-id']
     let transport = sessions.get(id)
@@ -127,10 +127,11 @@ async function serveHttp() {
       })
       await createFixture().connect(transport)
     }
-    await transport.handleRequest(request, response)
-  })
-  http.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}/mcp`))
+    await transport.handleRequest(request, response, body)
+  }
 }
 
-if (process.argv[2] === 'http') await serveHttp()
-else await createFixture().connect(new StdioServerTransport())
+if (import.meta.filename === process.argv[1]) {
+  if (process.argv[2] === 'http') serveHttp(createHandler())
+  else await createFixture().connect(new StdioServerTransport())
+}

@@ -1,12 +1,10 @@
 import t from 'tap'
-import {
-  type Era,
-  openServerHttp,
-  openServerPipe,
-  type ServerLinkOptions,
-} from '../../src/eras/detect-server.js'
+import { openServerHttp } from '../../src/eras/detect-http.js'
+import { openServerPipe } from '../../src/eras/detect-pipe.js'
+import type { Era, ServerLinkOptions } from '../../src/eras/detect-server.js'
 import { EraMemory } from '../../src/eras/era-memory.js'
 import { Fault } from '../../src/kernel/faults.js'
+import type { Asking } from '../../src/model/links.js'
 import type { Channel } from '../../src/wire/channel.js'
 import { FarEnd, type Heard } from '../support/channel-pair.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
@@ -310,6 +308,115 @@ t.test('a server that refuses everything is refused', async t => {
   t.ok(only(servers).isClosed)
 })
 
+// ── pipes: servers of both eras ──
+
+/** A server that speaks both, each to who wants it. */
+const dual = (end: FarEnd, message: Heard): void => {
+  if (message.method === 'initialize') old()(end, message)
+  else modern(end, message)
+}
+
+t.test('a server of both eras is spoken to in that of the clients', async t => {
+  const { servers, open, plays } = start()
+  plays(dual)
+  const ofOlder = await open({ asking: 'pushed' })
+  t.match(ofOlder, { asking: 'pushed', hasOtherWay: true, facts: { revision: '2025-06-18' } })
+  t.same(methods(only(servers).take()), ['server/discover', 'initialize', 'notifications/initialized'])
+  const ofNewer = await open({ asking: 'returned' })
+  t.match(ofNewer, { asking: 'returned', facts: { revision: MODERN } })
+  t.same(methods(servers[1]?.take() ?? []), [], 'what it said of itself is known')
+  t.match(await open({ asking: 'pushed' }), { asking: 'pushed', hasOtherWay: true })
+  t.same(methods(servers[2]?.take() ?? []), ['initialize', 'notifications/initialized'])
+})
+
+t.test('a server that was asked by newer clients first may still speak the older era', async t => {
+  const { servers, open, plays } = start()
+  plays(dual)
+  t.match(await open({ asking: 'returned' }), { asking: 'returned', hasOtherWay: true })
+  t.match(await open({ asking: 'pushed' }), { asking: 'pushed', hasOtherWay: true })
+  t.equal(servers.length, 2)
+})
+
+t.test('a server of one era is spoken to in that, and known to have no other', async t => {
+  const older = start()
+  older.plays(old())
+  for (const asking of ['returned', 'pushed'] as const)
+    t.match(await older.open({ asking }), { asking: 'pushed', hasOtherWay: false })
+  const refusals: readonly object[] = [
+    { error: unsupported(MODERN) },
+    { error: UNKNOWN },
+    { error: { code: -32602, message: 'no', data: { supported: [MODERN, '2027-01-01'] } } },
+    { result: { ...INITIALIZED, protocolVersion: MODERN } },
+    { result: {} },
+  ]
+  for (const refusal of refusals) {
+    const newer = start()
+    newer.plays((end, message) => {
+      if (message.method === 'initialize') end.say({ id: message.id, ...refusal })
+      else modern(end, message)
+    })
+    t.match(await newer.open({ asking: 'pushed' }), { asking: 'returned', hasOtherWay: false })
+    t.same(methods(only(newer.servers).take()), ['server/discover', 'initialize'], JSON.stringify(refusal))
+    t.match(await newer.open({ asking: 'pushed' }), { asking: 'returned', hasOtherWay: false })
+    t.same(methods(newer.servers[1]?.take() ?? []), [], 'nor is it asked again')
+    t.match(await newer.open({ asking: 'returned' }), { asking: 'returned', hasOtherWay: false })
+  }
+})
+
+t.test('a server that names an older revision in its refusal is offered that', async t => {
+  const { servers, open, plays } = start()
+  plays((end, message) => {
+    const version = (message.params as { protocolVersion?: string } | undefined)?.protocolVersion
+    if (message.method === 'initialize' && version === '2025-11-25')
+      end.say({ id: message.id, error: unsupported(MODERN, '2025-06-18') })
+    else dual(end, message)
+  })
+  t.match(await open({ asking: 'pushed' }), { asking: 'pushed' })
+  t.same(methods(only(servers).take()).slice(1), ['initialize', 'initialize', 'notifications/initialized'])
+})
+
+t.test('one that ends at initialize, or ignores it, is started anew in its own era', async t => {
+  for (const how of ['ends', 'is silent'] as const) {
+    const { servers, open, plays, pass, heard } = start()
+    plays((end, message) => {
+      if (message.method !== 'initialize') modern(end, message)
+      else if (how === 'ends') end.hangUp()
+    })
+    const opening = open({ asking: 'pushed' })
+    await settled()
+    if (how === 'is silent') await pass(10_000)
+    t.match(await opening, { asking: 'returned', hasOtherWay: false }, how)
+    t.ok(servers[0]?.isClosed)
+    t.same([servers.length, methods(servers[1]?.take() ?? []), heard], [2, [], []])
+    servers[1]?.hangUp()
+    t.same(heard, ['closed disconnected'])
+  }
+})
+
+t.test('one that is called off while it is greeted leaves nothing', async t => {
+  const stop = new AbortController()
+  const { servers, open, plays } = start({ signal: stop.signal, asking: 'pushed' })
+  plays(modern)
+  const opening = open()
+  await settled()
+  stop.abort()
+  t.match(await endOf(opening), /^cancelled/)
+  t.ok(only(servers).isClosed)
+})
+
+t.test('the configured era is spoken to all', async t => {
+  for (const [era, asking] of [
+    ['modern', 'returned'],
+    ['legacy', 'pushed'],
+  ] as const) {
+    for (const wanted of ['pushed', 'returned'] as const) {
+      const { open, plays } = start({ era, asking: wanted })
+      plays(dual)
+      t.match(await open(), { asking, hasOtherWay: false }, `${era} for ${wanted}`)
+    }
+  }
+})
+
 // ── one era for sure ──
 
 t.test('a server that is legacy for sure is not asked, and what it names does not change that', async t => {
@@ -472,7 +579,7 @@ const startHttp = (given: Omit<Partial<ServerLinkOptions & { hasSse: boolean }>,
   const clock = new FakeClock()
   const memory = new EraMemory(clock)
   const heard: string[] = []
-  const open = (more: { era?: Era; hasSse?: boolean } = {}) =>
+  const open = (more: { era?: Era; asking?: Asking; hasSse?: boolean } = {}) =>
     openServerHttp(
       http,
       { url: URL_, headers: { authorization: 'Bearer x' } },
@@ -747,3 +854,49 @@ t.test('a server that is replaced by an older one is found out about anew', asyn
   await greet(http)
   t.equal((await next).asking, 'pushed')
 })
+
+// ── HTTP: servers of both eras ──
+
+t.test('over HTTP a server of both eras is spoken to in that of the clients, where it has moved', async t => {
+  const { http, open } = startHttp({ asking: 'pushed' })
+  const opening = open()
+  await settled()
+  http.next().reply(307, { location: '/moved' })
+  await settled()
+  http.next().json({ result: DISCOVERED })
+  const initialize = await greet(http)
+  t.equal(initialize.request.url, 'https://s.example/moved')
+  t.match(await opening, { asking: 'pushed', hasOtherWay: true })
+  t.match(await open({ asking: 'returned' }), { asking: 'returned' })
+})
+
+t.test(
+  'over HTTP a refusal of initialize says that there is no older era, and an outage says nothing',
+  async t => {
+    const refusals: ((exchange: FakeExchange) => void)[] = [
+      exchange => exchange.json({ error: unsupported(MODERN) }),
+      exchange => exchange.json({ error: { code: -32000, message: 'no' } }, {}, 400),
+      exchange => exchange.json({ result: { ...INITIALIZED, protocolVersion: MODERN } }),
+      ...[400, 401, 403, 404, 405, 500].map(status => (exchange: FakeExchange) => exchange.reply(status)),
+    ]
+    const begin = async (answer: (exchange: FakeExchange) => void) => {
+      const { http, open } = startHttp({ asking: 'pushed' })
+      const opening = open()
+      await settled()
+      http.next().json({ result: DISCOVERED })
+      await settled()
+      answer(http.next())
+      return { http, open, opening }
+    }
+    for (const [index, refusal] of refusals.entries()) {
+      const { http, open, opening } = await begin(refusal)
+      t.match(await opening, { asking: 'returned', hasOtherWay: false }, String(index))
+      t.match(await open(), { asking: 'returned', hasOtherWay: false })
+      t.equal(http.waiting, 0, 'nor is it asked again')
+    }
+    for (const status of [408, 425, 429, 502, 503, 504]) {
+      const { opening } = await begin(exchange => exchange.reply(status))
+      t.match(await endOf(opening), `unavailable: The server answered with HTTP status ${status}`)
+    }
+  },
+)

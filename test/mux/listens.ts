@@ -171,6 +171,36 @@ t.test('an update reaches each request that listens once, in the words that it u
   t.same(client.told, [], 'nothing is said outside the requests')
 })
 
+t.test('what a client listens to goes with it to a connection that suits it better', async t => {
+  const world = new World({
+    a: { resources: [], revision: '2026-07-28', options: { sharing: 'principal' } },
+  })
+  const server = world.server('a')
+  const session = await world.client()
+  const client = world.modern()
+  const call = await listen(client, { resourceSubscriptions: ['a+file:///a'] })
+  t.same([server.links.length, sent(server)], [1, ['subscribe file:///a']])
+  // It comes back as a server that has sessions too, which the session needs.
+  Object.assign(server.script, { otherRevision: '2025-11-25' })
+  server.link.drop()
+  await world.pass(2000, 10)
+  t.equal(server.link.asking, 'pushed')
+  client.call('resources/read', { uri: 'a+file:///a' })
+  await world.pass(500, 10)
+  t.equal(server.link.asking, 'returned')
+  t.same(
+    server.link.requests.map(({ method }) => method).filter(method => method === SUBSCRIBE),
+    [SUBSCRIBE],
+  )
+  const before = updatesOf(call).length
+  server.link.notice(UPDATED, { uri: 'file:///a' })
+  t.equal(updatesOf(call).length, before + 1)
+  server.links.at(-2)?.notice(UPDATED, { uri: 'file:///a' })
+  t.equal(updatesOf(call).length, before + 1, 'the other one is no longer its own')
+  t.ok(session)
+  await world.router.close()
+})
+
 t.test('servers are subscribed once for all who listen, and unsubscribed with the last', async t => {
   const world = sources()
   const client = await ready(world)

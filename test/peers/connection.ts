@@ -20,11 +20,12 @@ const create = (script: Script = {}) => {
     ready: () => heard.push('ready'),
     lost: (_connection, why) => heard.push(`lost: ${why.message}`),
     joined: () => heard.push('joined'),
+    parted: () => undefined,
     asked: (_connection, ask) => heard.push(`asked ${ask.method}`),
     noticed: (_connection, method) => heard.push(method),
     isKept: () => false,
   }
-  const connection = new Connection(server.options, shareOf(server.options.sharing, client), {
+  const connection = new Connection(server.options, shareOf(server.options.sharing, client), client.asking, {
     dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
     listener,
     clock,
@@ -268,7 +269,7 @@ t.test(
   async t => {
     const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
     const clock = new FakeClock()
-    const nothing = { ready() {}, lost() {}, joined() {}, asked() {}, noticed() {} }
+    const nothing = { ready() {}, lost() {}, joined() {}, parted() {}, asked() {}, noticed() {} }
     const silent: ConnectionListener = { ...nothing, isKept: () => false }
     const peer = new Server(server.options, 0, {
       dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),

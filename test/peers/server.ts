@@ -9,9 +9,12 @@ import { ALL_ABILITIES, CAN_NOTHING, FakeClient, FakeServer, World } from '../su
 const nobody = new World({}).router
 const MODERN = '2026-07-28'
 
+type Either = '2025-11-25' | typeof MODERN
+
 /** A scripted server, and who may be connected to it. */
-const create = (sharing: Sharing, revision: '2025-11-25' | typeof MODERN = MODERN) => {
-  const fake = new FakeServer('a', { tools: [], revision, options: { sharing } })
+const create = (sharing: Sharing, revision: Either = MODERN, otherRevision?: Either) => {
+  const both = otherRevision && { otherRevision }
+  const fake = new FakeServer('a', { tools: [], revision, ...both, options: { sharing } })
   const clock = new FakeClock()
   const server = new Server(fake.options, 0, {
     dial: (_name, greeting, listener, signal) => fake.dial(greeting, listener, signal),
@@ -19,6 +22,7 @@ const create = (sharing: Sharing, revision: '2025-11-25' | typeof MODERN = MODER
       ready: () => undefined,
       lost: () => undefined,
       joined: () => undefined,
+      parted: () => undefined,
       asked: () => undefined,
       noticed: () => undefined,
       isKept: () => false,
@@ -134,5 +138,73 @@ t.test('when only those who may share it use it, a connection goes on with an ol
   t.equal(server.connectionFor(ann), connection)
   server.release(ann)
   t.same([...server.connections], [], 'it is that client’s alone again')
+  await server.close()
+})
+
+t.test(
+  'clients of a server of both eras have one more connection for each key, when it is needed',
+  async t => {
+    for (const sharing of ['session', 'principal', 'all'] as const) {
+      for (const revision of ['2025-11-25', MODERN] as const) {
+        const other = revision === MODERN ? '2025-11-25' : MODERN
+        const { fake, server, ann } = create(sharing, revision, other)
+        const older = [ann, new FakeClient(nobody, { principal: 'ann' })]
+        const newer = new FakeClient(nobody, { principal: 'ann', revision: MODERN })
+        for (const client of older) {
+          const link = await server.connectionFor(client).open()
+          t.equal(link.asking, 'pushed')
+        }
+        const before = fake.links.length
+        t.equal(before, sharing === 'session' ? 2 : 1)
+        const common = server.connectionFor(newer)
+        t.equal((await common.open()).asking, 'returned')
+        t.equal(server.connectionFor(new FakeClient(nobody, { principal: 'bob', revision: MODERN })), common)
+        t.equal(fake.links.length, before + 1, sharing)
+        t.equal(server.connectionFor(ann).link?.asking, 'pushed', 'and keep those that they have')
+        await server.close()
+      }
+    }
+  },
+)
+
+t.test('clients of both eras share the connection to a server of one', async t => {
+  for (const sharing of ['principal', 'all'] as const) {
+    for (const revision of ['2025-11-25', MODERN] as const) {
+      for (const first of ['2025-11-25', MODERN] as const) {
+        const { fake, server } = create(sharing, revision)
+        const client = (its: Either) => new FakeClient(nobody, { principal: 'ann', revision: its })
+        const connection = server.connectionFor(client(first))
+        await connection.open()
+        for (const its of ['2025-11-25', MODERN] as const)
+          t.equal(server.connectionFor(client(its)), connection)
+        t.equal(fake.links.length, 1)
+        await server.close()
+      }
+    }
+  }
+})
+
+t.test('a client leaves the connection that only stood in, once its server can do better', async t => {
+  const { fake, server, ann, pass } = create('principal')
+  const newer = new FakeClient(nobody, { principal: 'ann', revision: MODERN })
+  const common = server.connectionFor(newer)
+  await common.open()
+  t.equal(server.connectionFor(ann), common, 'the server has only this')
+  Object.assign(fake.script, { otherRevision: '2025-11-25' })
+  fake.link.drop()
+  t.equal((await common.open()).asking, 'pushed', 'the older clients cannot be asked otherwise')
+  common.callBegan()
+  const own = server.connectionFor(newer)
+  t.not(own, common)
+  t.equal((await own.open()).asking, 'returned')
+  t.equal(server.connectionFor(ann), common)
+  server.release(ann)
+  await pass(3_600_000)
+  server.sweep(1_000_000 + 3_600_000)
+  t.not(common.link, undefined, 'what somebody waits for on it is not cut off')
+  common.callEnded()
+  await pass(3_600_000)
+  server.sweep(1_000_000 + 7_200_000)
+  t.equal(common.link, undefined)
   await server.close()
 })

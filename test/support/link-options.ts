@@ -18,6 +18,7 @@ export const linkOptions = (
     identity: rawText('{"name":"proxy","version":"1"}'),
     offer: '2025-11-25',
     era: 'auto',
+    asking: 'returned',
     probeMs: 10_000,
     timeoutMs: 60_000,
     pingMs: Number.POSITIVE_INFINITY,

@@ -66,6 +66,8 @@ export interface Script {
   readonly resources?: Items
   readonly templates?: Items
   readonly revision?: Revision
+  /** What it speaks beside that, to those who want it. */
+  readonly otherRevision?: Revision
   readonly capabilities?: Partial<ServerCapabilities>
   readonly instructions?: string
   readonly showing?: Partial<Showing>
@@ -173,7 +175,7 @@ export class FakeServer {
         signal.addEventListener('abort', () => reject(new Fault('cancelled', 'called off')), { once: true })
       })
     }
-    const link = new FakeLink(this, listener)
+    const link = new FakeLink(this, greeting.asking, listener)
     this.links.push(link)
     return link
   }
@@ -212,6 +214,7 @@ export class FakeServer {
 export class FakeLink implements Downlink {
   readonly server: FakeServer
   readonly asking: Asking
+  readonly hasOtherWay: boolean
   readonly listener: DownlinkListener
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
@@ -222,11 +225,15 @@ export class FakeLink implements Downlink {
   lastHeardMs = 0
   isClosed = false
 
-  constructor(server: FakeServer, listener: DownlinkListener) {
+  constructor(server: FakeServer, wanted: Asking, listener: DownlinkListener) {
+    const { revision = '2025-11-25', otherRevision } = server.script
+    const other =
+      otherRevision !== undefined && askingOf(otherRevision) === wanted ? otherRevision : undefined
     this.server = server
     this.listener = listener
-    this.facts = server.facts
+    this.facts = { ...server.facts, revision: other ?? revision }
     this.asking = askingOf(this.facts.revision)
+    this.hasOtherWay = otherRevision !== undefined
     this.hearsAmbient = server.script.hearsAmbient ?? true
   }
 

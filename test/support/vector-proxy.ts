@@ -1,4 +1,5 @@
-import { openServerHttp, openServerPipe } from '../../src/eras/detect-server.js'
+import { openServerHttp } from '../../src/eras/detect-http.js'
+import { openServerPipe } from '../../src/eras/detect-pipe.js'
 import { createHttpHost } from '../../src/eras/http-host.js'
 import { servePipe } from '../../src/eras/pipe-host.js'
 import { createSseHost } from '../../src/eras/sse-host.js'
@@ -85,6 +86,7 @@ export const openServer = (
     server,
     listener,
     signal,
+    asking: greeting.asking,
     capabilities: greeting.capabilities,
     clientInfo: greeting.clientInfo ?? textOf({ name: 'proxy', version: '1' }),
     clock,

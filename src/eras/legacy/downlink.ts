@@ -38,12 +38,23 @@ import { projectRequest } from './project.js'
 
 const EMPTY = rawText('{}')
 
+/** What a connection to a legacy server needs. */
+export interface LegacyLinkOptions {
+  /** The server's name, for errors and logs. */
+  readonly server: string
+  readonly listener: DownlinkListener
+  readonly log: Logger
+  /** As for every link; false if absent. */
+  readonly hasOtherWay?: boolean
+}
+
 /**
  * A connection to a server of the legacy era, after its handshake. Ids and progress tokens of this hop are minted and
  * kept here; what goes up carries none of them.
  */
 export class LegacyDownlink implements Downlink, ConversationListener {
   readonly asking = 'pushed'
+  readonly hasOtherWay: boolean
   readonly #server: string
   readonly #log: Logger
   readonly #listener: DownlinkListener
@@ -54,10 +65,11 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   #revision: LegacyRevision = NEWEST_LEGACY
   #lost: Fault | undefined
 
-  constructor(server: string, listener: DownlinkListener, log: Logger) {
+  constructor({ server, listener, log, hasOtherWay = false }: LegacyLinkOptions) {
     this.#server = server
     this.#listener = listener
     this.#log = log
+    this.hasOtherWay = hasOtherWay
   }
 
   /** Binds the conversation that reports to this downlink; before anything can be sent. */

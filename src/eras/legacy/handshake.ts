@@ -28,13 +28,14 @@ export interface Introduction {
   readonly offer: LegacyRevision
 }
 
-/** What came of the handshake: an agreement, or the error of a server that wants to be spoken to in another way. */
-export type Handshake =
-  | { readonly is: 'agreed'; readonly revision: LegacyRevision; readonly facts: ServerFacts }
-  | { readonly is: 'elsewhere'; readonly error: JsonText }
+/** What was agreed on. */
+export interface Agreement {
+  readonly revision: LegacyRevision
+  readonly facts: ServerFacts
+}
 
-/** Which refusals of `initialize` say that the server wants to be spoken to in another way. */
-export type Elsewhere = (error: JsonText) => boolean
+/** Which answers to `initialize` say that the server wants to be spoken to in another way. */
+export type Elsewhere = (answer: Answer) => boolean
 
 /** What the handshake may cost; `timeoutMs` is for each of its steps. */
 interface Limits {
@@ -48,19 +49,20 @@ const EMPTY = rawText('{}')
 /**
  * Introduces us to a legacy server (basic/lifecycle, "Initialization"): accepts any published revision with a handshake,
  * and sends `notifications/initialized` before anything else. A server that refuses with a list of revisions is asked
- * once more with the newest of them that we know, unless what it says leads `elsewhere`. Rejects with a Fault.
+ * once more with the newest of them that we know. Resolves to undefined if what it says leads `elsewhere`. Rejects with a
+ * Fault.
  */
 export const shakeHands = async (
   talk: Conversation,
   intro: Introduction,
   limits: Limits,
   elsewhere: Elsewhere,
-): Promise<Handshake> => {
-  let outcome = await ask(talk, intro, intro.offer, limits)
-  if (outcome.kind === 'error' && elsewhere(outcome.error)) return { is: 'elsewhere', error: outcome.error }
-  const other = outcome.kind === 'error' ? otherRevision(outcome.error, intro.offer) : undefined
-  if (other !== undefined) outcome = await ask(talk, intro, other, limits)
-  const agreement = readAgreement(outcome)
+): Promise<Agreement | undefined> => {
+  let answer = await ask(talk, intro, intro.offer, limits)
+  const other = elsewhere(answer) ? undefined : otherRevision(answer, intro.offer)
+  if (other !== undefined) answer = await ask(talk, intro, other, limits)
+  if (elsewhere(answer)) return undefined
+  const agreement = readAgreement(answer)
   talk.agreed(agreement.revision)
   await bounded(limits, () => talk.notice('notifications/initialized', undefined))
   return agreement
@@ -116,8 +118,8 @@ const initializeParams = (intro: Introduction, version: LegacyRevision): JsonTex
   ])
 
 /** The newest revision of ours in the `data.supported` of a refusal (lifecycle, "Error Handling"). */
-const otherRevision = (error: JsonText, offered: LegacyRevision): LegacyRevision | undefined => {
-  const supported = at(error, 'data', 'supported')
+const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {
+  const supported = answer.kind === 'error' ? at(answer.error, 'data', 'supported') : undefined
   if (supported === undefined) return undefined
   return elementsOf(supported)
     .map(version => stringOf(version))
@@ -127,7 +129,7 @@ const otherRevision = (error: JsonText, offered: LegacyRevision): LegacyRevision
     .at(-1)
 }
 
-const readAgreement = (outcome: Answer): Extract<Handshake, { is: 'agreed' }> => {
+const readAgreement = (outcome: Answer): Agreement => {
   if (outcome.kind === 'fault') throw outcome.fault
   if (outcome.kind === 'error') {
     const words = textMember(outcome.error, 'message') ?? 'no reason given'
@@ -140,7 +142,6 @@ const readAgreement = (outcome: Answer): Extract<Handshake, { is: 'agreed' }> =>
     throw new Fault('unavailable', `The server speaks protocol version ${version}, which is not supported`)
   }
   return {
-    is: 'agreed',
     revision: version,
     facts: {
       revision: version,

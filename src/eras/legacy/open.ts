@@ -2,7 +2,7 @@ import type { Bounds } from '../../kernel/bounds.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Downlink, DownlinkListener } from '../../model/links.js'
+import type { Downlink } from '../../model/links.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import { HeldEnd } from '../../rpc/held-end.js'
 import type { RemoteAddress } from '../../rpc/http-reply.js'
@@ -10,7 +10,7 @@ import { PipeCaller } from '../../rpc/pipe-caller.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpClient } from '../../wire/http.js'
 import { mayBeOlder } from '../probe-verdict.js'
-import { LegacyDownlink } from './downlink.js'
+import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
 import { type Elsewhere, type Introduction, shakeHands } from './handshake.js'
 import { Heartbeat } from './heartbeat.js'
 import { HttpCaller } from './http-caller.js'
@@ -20,10 +20,7 @@ import { openSseChannel } from './sse-channel.js'
 const ENDPOINT_MS = 10_000
 
 /** What it takes to open a connection to a server, whatever carries it. */
-export interface LinkOptions extends Introduction {
-  /** The server's name, for errors and logs. */
-  readonly server: string
-  readonly listener: DownlinkListener
+export interface LinkOptions extends Introduction, LegacyLinkOptions {
   readonly timeoutMs: number
   /** For each step of the handshake; as long as `timeoutMs` if absent. */
   readonly initializeMs?: number | undefined
@@ -31,27 +28,26 @@ export interface LinkOptions extends Introduction {
   readonly pingMs: number
   readonly signal: AbortSignal
   readonly clock: Clock
-  readonly log: Logger
   /** Those of the server; the defaults if absent. */
   readonly bounds?: Bounds | undefined
 }
 
 /**
  * Shakes hands in a conversation that `start` begins, or has begun before. Resolves to undefined, with the conversation
- * still open, if the server refuses with words that lead `elsewhere`. Rejects with a Fault, and the conversation is closed.
+ * still open, if what the server answers leads `elsewhere`. Rejects with a Fault, and the conversation is closed.
  */
 export const tryLegacy = async (
   start: (listener: ConversationListener) => Conversation,
   options: LinkOptions,
   elsewhere: Elsewhere,
 ): Promise<Downlink | undefined> => {
-  const link = new LegacyDownlink(options.server, options.listener, options.log)
+  const link = new LegacyDownlink(options)
   const talk = start(link)
   link.attach(talk)
   let heartbeat: Heartbeat | undefined
   try {
     const shaken = await shakeHands(talk, options, limitsOf(options), elsewhere)
-    if (shaken.is === 'elsewhere') return undefined
+    if (shaken === undefined) return undefined
     if (options.pingMs !== Number.POSITIVE_INFINITY) heartbeat = new Heartbeat(talk, options)
     link.established(shaken.revision, shaken.facts, heartbeat)
     return link
@@ -110,8 +106,8 @@ export interface OtherWays {
 
 /**
  * Opens a session with a server of which the URL is known: over Streamable HTTP, or over HTTP+SSE if that is refused and may
- * be spoken there (2025-03-26, basic/transports, "Backwards Compatibility"). Resolves to undefined if the server refuses
- * with words that lead `elsewhere`. Rejects with the Fault of the first try, whose cause is then that of the second. Leaves
+ * be spoken there (2025-03-26, basic/transports, "Backwards Compatibility"). Resolves to undefined if what the server
+ * answers leads `elsewhere`. Rejects with the Fault of the first try, whose cause is then that of the second. Leaves
  * nothing behind but the session.
  */
 export const tryLegacyUrl = async (

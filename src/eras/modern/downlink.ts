@@ -30,6 +30,8 @@ export interface ModernLinkOptions {
   readonly listener: DownlinkListener
   /** Our own `Implementation` object: the connection is nobody's alone. */
   readonly identity: JsonText
+  /** As for every link; false if absent. */
+  readonly hasOtherWay?: boolean
   readonly clock: Clock
   readonly log: Logger
   /** Those of the server; the defaults if absent. */
@@ -49,6 +51,7 @@ interface Working {
  */
 export class ModernDownlink implements Downlink, ConversationListener {
   readonly asking = 'returned'
+  readonly hasOtherWay: boolean
   readonly facts: ServerFacts
   readonly #schemas: ToolSchemas | undefined
   readonly #options: ModernLinkOptions
@@ -57,6 +60,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
     this.facts = facts
+    this.hasOtherWay = options.hasOtherWay ?? false
     this.#schemas = schemas
     this.#options = options
   }
