@@ -5,9 +5,14 @@ import { unguessableId } from '../kernel/ids.js'
 
 const OTHERS_MAY_WRITE = 0o022
 
-/** Whether nobody else can write to a file or folder. On Windows modes say nothing; who may write there is said by the folder of its user. */
-export const isPrivate = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
-  process.platform === 'win32' || (uid === process.getuid?.() && !(mode & OTHERS_MAY_WRITE))
+/**
+ * Whether a file or folder is this user's, and nobody else may do with it what `forbidden` says, which is to write to it. On Windows modes
+ * say nothing; who may write there is said by the folder of its user.
+ */
+export const isPrivate = (
+  { uid, mode }: { readonly uid: number; readonly mode: number },
+  forbidden = OTHERS_MAY_WRITE,
+): boolean => process.platform === 'win32' || (uid === process.getuid?.() && !(mode & forbidden))
 
 /** Puts a file there whole or not at all, and its folder, for nobody else to read. Rejects with what the file system throws. */
 export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {

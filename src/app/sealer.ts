@@ -29,7 +29,9 @@ export const createLazySealer = (source: KeySource): Sealer => {
 const keysOf = ({ configured, dir, log }: KeySource): SealKey[] => {
   if (configured.length > 0) return configured.map(text => named(Buffer.from(text, 'base64')))
   try {
-    return [named(keptKey(dir))]
+    const onExposed = (file: string): void =>
+      log.warn({ file }, 'the key for request states could be read or written by others, and is replaced')
+    return [named(keptKey(dir, onExposed))]
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : Fault.from(thrown).message
     log.warn(

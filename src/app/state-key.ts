@@ -1,10 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { isPrivate } from './private-file.js'
 
 const FILE = 'request-state.key'
 const KEY_BYTES = 32
+const OTHERS_MAY_READ = 0o077
 
 /** The folder for what should outlive a process but is nobody's data (XDG Base Directory Specification). */
 export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): string => {
@@ -18,13 +30,14 @@ export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = pro
 }
 
 /**
- * The key that this user's proxies share, 32 bytes: read from `dir`, or made and kept there for nobody else to read. Throws
- * what the file system throws if it cannot be kept.
+ * The key that this user's proxies share, 32 bytes: read from `dir`, or made and kept there for nobody else to read. One that others
+ * could read or write is replaced, and told to `onExposed` with its path. Throws what the file system throws if it cannot be kept.
  */
-export const keptKey = (dir: string): Uint8Array => {
+export const keptKey = (dir: string, onExposed: (path: string) => void = () => undefined): Uint8Array => {
   const path = join(dir, FILE)
   const found = read(path)
-  if (found?.key !== undefined) return found.key
+  if (found?.key !== undefined && !found.isExposed) return found.key
+  if (found?.isExposed === true) onExposed(path)
   if (found !== undefined) rmSync(path)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   create(path)
@@ -34,12 +47,28 @@ export const keptKey = (dir: string): Uint8Array => {
   return kept
 }
 
-/** The key in a file; one that is broken is none. Undefined if there is no file. */
-const read = (path: string): { readonly key: Uint8Array | undefined } | undefined => {
+/** What stands in the place of the key. */
+interface Found {
+  /** Undefined for a file that holds none. */
+  readonly key: Uint8Array | undefined
+  /** Whether anybody else may know it, or have put it there. */
+  readonly isExposed: boolean
+}
+
+/** Undefined if there is no file. */
+const read = (path: string): Found | undefined => {
   try {
-    const text = readFileSync(path, 'utf8').trim()
-    const key = Buffer.from(text, 'base64')
-    return { key: key.length === KEY_BYTES && key.toString('base64') === text ? key : undefined }
+    // The same file, whatever takes its place meanwhile.
+    const file = openSync(path, 'r')
+    try {
+      const found = fstatSync(file)
+      const text = readFileSync(file, 'utf8').trim()
+      const key = Buffer.from(text, 'base64')
+      const isKey = key.length === KEY_BYTES && key.toString('base64') === text
+      return { key: isKey ? key : undefined, isExposed: !isPrivate(found, OTHERS_MAY_READ) }
+    } finally {
+      closeSync(file)
+    }
   } catch (thrown) {
     if (codeOf(thrown) === 'ENOENT') return undefined
     throw thrown

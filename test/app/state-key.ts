@@ -39,6 +39,20 @@ t.test('a file that holds no key is replaced', async t => {
   }
 })
 
+t.test('a key that others can read or write is not used, and that is said', { skip: isWindows }, async t => {
+  for (const mode of [0o666, 0o644, 0o660, 0o640, 0o602]) {
+    const dir = t.testdir({})
+    const exposed = keptKey(dir)
+    chmodSync(fileIn(dir), mode)
+    const told: string[] = []
+    const key = keptKey(dir, path => told.push(path))
+    t.notSame(key, exposed, mode.toString(8))
+    t.same(told, [fileIn(dir)])
+    t.same(keptKey(dir), key)
+    t.equal(statSync(fileIn(dir)).mode & 0o777, 0o600)
+  }
+})
+
 t.test('what cannot be read or written is said', { skip: isWindows || process.getuid?.() === 0 }, async t => {
   const dir = t.testdir()
   chmodSync(dir, 0o500)
