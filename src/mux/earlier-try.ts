@@ -1,6 +1,8 @@
 import { Fault } from '../kernel/faults.js'
-import type { Asking, Downlink } from '../model/links.js'
+import type { Downlink } from '../model/links.js'
 import type { Outcome } from '../model/outcome.js'
+
+type Way = Pick<Downlink, 'asking' | 'facts'>
 
 /**
  * A try of a request that its server did not run, or did not if it has been replaced: what it may be sent to once more. Nothing is
@@ -8,29 +10,31 @@ import type { Outcome } from '../model/outcome.js'
  */
 export class EarlierTry {
   readonly #fault: Fault
-  /** How the server asked that it was sent to. */
-  readonly #asking: Asking
+  /** Over which it was sent. */
+  readonly #link: Way
   readonly #hasAnswers: boolean
 
-  private constructor(fault: Fault, asking: Asking, hasAnswers: boolean) {
+  private constructor(fault: Fault, link: Way, hasAnswers: boolean) {
     this.#fault = fault
-    this.#asking = asking
+    this.#link = link
     this.#hasAnswers = hasAnswers
   }
 
   /** What a try is whose outcome allows another one; undefined if that is for good. `hasAnswers`: the client was asked before. */
-  static of(outcome: Outcome, asking: Asking, hasAnswers: boolean): EarlierTry | undefined {
+  static of(outcome: Outcome, link: Way, hasAnswers: boolean): EarlierTry | undefined {
     if (outcome.kind !== 'fault') return undefined
     const { fault } = outcome
     const mayBeAgain = fault.code === 'session-lost' || fault.code === 'maybe-replaced'
-    return mayBeAgain ? new EarlierTry(fault, asking, hasAnswers) : undefined
+    return mayBeAgain ? new EarlierTry(fault, link, hasAnswers) : undefined
   }
 
   /** Why the request must not be sent over a link; undefined if it may. */
-  refusal({ asking }: Pick<Downlink, 'asking'>): Fault | undefined {
-    const isReplaced = asking !== this.#asking
+  refusal({ asking, facts }: Way): Fault | undefined {
+    const isOtherKind = asking !== this.#link.asking
+    // Some speak both: the same program may have had a bad moment.
+    const isReplaced = isOtherKind && !facts.info.equals(this.#link.facts.info)
     if (this.#fault.code === 'maybe-replaced' && !isReplaced) return this.#fault
-    if (!isReplaced || !this.#hasAnswers) return undefined
+    if (!isOtherKind || !this.#hasAnswers) return undefined
     const words = 'it was replaced by one that did not ask for these answers'
     return new Fault('disconnected', words, { cause: this.#fault })
   }

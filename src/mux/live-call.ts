@@ -64,8 +64,8 @@ export class LiveCall implements CallSink {
   #asks: Set<Ask> | undefined
   #askedAtMs = 0
   #down: Undertaking | undefined
-  /** Whether questions come back in the server's answers, so that the client is asked by us. */
-  #isDriven = false
+  /** Over which it was sent. */
+  #link: Downlink | undefined
   #progress = Number.NEGATIVE_INFINITY
   #isOver = false
   #earlier: EarlierTry | undefined
@@ -158,10 +158,9 @@ export class LiveCall implements CallSink {
 
   ended(outcome: Outcome): void {
     if (this.#isOver) return
-    const asking = this.#isDriven ? 'returned' : 'pushed'
     // Once is enough: a server that does it again does something else.
-    const tried =
-      this.#earlier === undefined ? EarlierTry.of(outcome, asking, this.errand.isRetry) : undefined
+    const link = this.#earlier === undefined ? this.#link : undefined
+    const tried = link && EarlierTry.of(outcome, link, this.errand.isRetry)
     if (tried === undefined) {
       this.#finish(outcome)
       return
@@ -203,7 +202,7 @@ export class LiveCall implements CallSink {
     this.stillAlive()
     try {
       const isFirst = connection.carry()
-      this.#isDriven = link.asking === 'returned'
+      this.#link = link
       this.#down = this.#context.run(this, link)
       if (isFirst) this.#context.firstCalled(this)
     } catch (thrown) {
@@ -220,6 +219,11 @@ export class LiveCall implements CallSink {
       this.#finish(failed(new Fault('unavailable', 'it cannot be shared any more; try again')))
     else if (link !== undefined) this.#prepare(link)
     else this.#open(connection.reopen())
+  }
+
+  /** Whether questions come back in the server's answers, so that the client is asked by us. */
+  get #isDriven(): boolean {
+    return this.#link?.asking === 'returned'
   }
 
   /** The time for questions has a limit of its own, where it is not the server that keeps them open. */

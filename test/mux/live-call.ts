@@ -198,12 +198,18 @@ t.test('a call that ran unless its server was replaced is sent again only if it 
   const maybe = new Fault('maybe-replaced', 'Server a refused it: whether it ran is not known', {
     data: { server: 'a' },
   })
-  for (const [comesBack, ran] of [
-    ['2026-07-28', 1],
-    ['2025-11-25', 2],
-    [undefined, 1],
+  for (const [comesBack, version, ran] of [
+    ['2026-07-28', '1', 1],
+    ['2026-07-28', '2', 1],
+    ['2025-11-25', '0', 2],
+    ['2025-11-25', '1', 1],
+    [undefined, '1', 1],
   ] as const) {
-    const script: { tools: object[]; revision: Revision } = { tools: [tool('x')], revision: '2026-07-28' }
+    const script: { tools: object[]; revision: Revision; version: string } = {
+      tools: [tool('x')],
+      revision: '2026-07-28',
+      version: '1',
+    }
     const world = new World({ a: script })
     const client = await world.client()
     await client.get('tools/list')
@@ -211,6 +217,7 @@ t.test('a call that ran unless its server was replaced is sent again only if it 
     const call = client.call('tools/call', { name: 'a__x' })
     if (comesBack === undefined) server.dialling = 'refuse'
     else script.revision = comesBack
+    script.version = version
     const request = server.last('tools/call')
     server.link.requests.splice(server.link.requests.indexOf(request), 1)
     server.link.drop()

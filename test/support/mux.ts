@@ -68,6 +68,8 @@ export interface Script {
   readonly revision?: Revision
   /** What it speaks beside that, to those who want it. */
   readonly otherRevision?: Revision
+  /** Its own. */
+  readonly version?: string
   readonly capabilities?: Partial<ServerCapabilities>
   readonly instructions?: string
   readonly showing?: Partial<Showing>
@@ -125,7 +127,7 @@ export class FakeServer {
         tasks: false,
         ...script.capabilities,
       },
-      info: textOf({ name: this.name, version: '1' }),
+      info: textOf({ name: this.name, version: script.version ?? '1' }),
       instructions: script.instructions,
     }
   }
