@@ -1,3 +1,5 @@
+const SMALL_BYTES = 16 * 1024
+
 /** What one peer has us keep at the moment, as the account knows it. */
 export class Holding {
   readonly #account: ByteAccount
@@ -39,6 +41,8 @@ export class ByteAccount {
   readonly #hit: () => void
   /** All that keep something and can be cut. */
   readonly #open = new Set<Holding>()
+  /** Stands for all that is not counted. */
+  readonly #small = new Holding(this, undefined)
   #bytes = 0
   #reserved = 0
 
@@ -68,9 +72,10 @@ export class ByteAccount {
 
   /**
    * For what is kept whole until it is over, and then set to 0; undefined if there is no room. Half of the account is left to
-   * what can be cut.
+   * what can be cut. What is small is bounded by how many there may be of it.
    */
   reserve(bytes: number): Holding | undefined {
+    if (bytes < SMALL_BYTES) return this.#small
     if (this.#reserved + bytes > this.#max() / 2) return undefined
     const holding = new Holding(this, undefined)
     holding.set(bytes)

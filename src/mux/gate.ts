@@ -57,6 +57,12 @@ export class Gate {
       call.end(failed(full))
       return
     }
+    const params = this.#bounds.inbound.reserve(call.params?.length ?? 0)
+    if (params === undefined) {
+      call.end(failed(this.#bounds.overloaded('inbound', 'Too much is under way at the same time')))
+      return
+    }
+    if (params.bytes > 0) watch(call, () => params.set(0))
     if (call.method !== ENDLESS) {
       this.#inside += 1
       watch(call, this.#over)

@@ -1,3 +1,4 @@
+import type { ByteAccount } from '../kernel/byte-account.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
@@ -60,6 +61,8 @@ export interface Parkable {
 export interface ParkHouse {
   readonly clock: Clock
   readonly limits: ParkLimits
+  /** Where is counted what is kept for clients that do not come for it. */
+  readonly account: ByteAccount
   /** The `requestState` by which the client finds the park again. */
   mintState(park: Parkable, round: ParkRound): string
   /** What a server hears whose question this client cannot be asked; undefined if it can. */

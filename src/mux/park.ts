@@ -1,3 +1,4 @@
+import type { Holding } from '../kernel/byte-account.js'
 import type { Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
@@ -9,7 +10,7 @@ import { AnswerHistory, askedUnder } from './answer-history.js'
 import { inputRequired } from './input-requests.js'
 import { noAnswer, noInput } from './no-input.js'
 import type { EarlierRun, Parkable, ParkHouse, ParkOrigin } from './park-house.js'
-import { kept, ParkedNotes } from './parked-notes.js'
+import { bytesOf, kept, ParkedNotes } from './parked-notes.js'
 import { type OpenQuestion, ParkedQuestions, type Waiter } from './parked-questions.js'
 import { invalidState } from './request-states.js'
 
@@ -52,6 +53,8 @@ export class Park implements Call, Parkable {
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
   readonly #notes = new ParkedNotes()
   readonly #history: AnswerHistory
+  /** What is kept while no request of the client is open. */
+  readonly #holding: Holding
   /** The client's request that is open; while parked, the last one. */
   #upstream: Call
   #state: State = RUNNING
@@ -68,6 +71,7 @@ export class Park implements Call, Parkable {
     this.#round = earlier?.round ?? 0
     this.#history = new AnswerHistory(earlier?.answers)
     this.#upstream = call
+    this.#holding = house.account.open(() => this.expire())
     this.#attach(call)
   }
 
@@ -107,13 +111,19 @@ export class Park implements Call, Parkable {
   progress(progress: Progress): void {
     if (this.#isAttached) {
       if (this.#upstream.wantsProgress) this.#upstream.progress(progress)
-    } else if (this.#state.at === 'parked') this.#notes.progress(progress)
+    } else if (this.#state.at === 'parked') {
+      this.#notes.progress(progress)
+      this.#weigh()
+    }
   }
 
   tell(method: string, params: JsonText | undefined): void {
     if (this.#isAttached) {
       if (this.#house.wantsNotice(this.#upstream, method, params)) this.#upstream.tell(method, params)
-    } else if (this.#state.at === 'parked') this.#notes.notice(method, params)
+    } else if (this.#state.at === 'parked') {
+      this.#notes.notice(method, params)
+      this.#weigh()
+    }
   }
 
   end(outcome: Outcome): void {
@@ -126,6 +136,7 @@ export class Park implements Call, Parkable {
         deadline: state.deadline,
         outcome: kept(outcome, this.#house.limits.resultBytes),
       }
+      this.#weigh()
     } else if (this.#isAttached) {
       const questions = this.#close()
       answerAll(questions)
@@ -179,6 +190,7 @@ export class Park implements Call, Parkable {
     deadline.cancel()
     this.#stopBeat()
     this.#state = RUNNING
+    this.#weigh()
     this.#attach(call)
     this.#notes.replay(call, this.#house)
     for (const [question, outcome] of answers) {
@@ -222,6 +234,7 @@ export class Park implements Call, Parkable {
     this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())
     this.#upstream.onCancel = undefined
     this.#upstream.end(outcome)
+    this.#weigh()
   }
 
   #inputRequired(): Outcome {
@@ -272,6 +285,7 @@ export class Park implements Call, Parkable {
     if (state.at === 'parked' || state.at === 'finished') state.deadline.cancel()
     this.#stopBeat()
     this.#state = OVER
+    this.#weigh()
     this.#upstream.onCancel = undefined
     this.#house.release(this)
     this.#house.forget(this)
@@ -286,6 +300,14 @@ export class Park implements Call, Parkable {
     this.#state.window.cancel()
     this.#state = RUNNING
     this.#house.release(this)
+  }
+
+  /** While a request of the client is open, what is kept counts with that. */
+  #weigh(): void {
+    const state = this.#state
+    const kept = (this.params?.length ?? 0) + this.#notes.bytes
+    if (state.at === 'parked') this.#holding.set(kept + this.#questions.bytes)
+    else this.#holding.set(state.at === 'finished' ? kept + bytesOf(state.outcome) : 0)
   }
 
   #stopBeat(): void {

@@ -54,6 +54,7 @@ export class ParkedCalls {
     this.#house = {
       clock: options.clock,
       limits: options.limits,
+      account: this.#bounds.unread,
       mintState: (park, round) => options.mintState(this.#idOf(park), park, round),
       refusal: (client, ask) => options.refusal(client, ask),
       wantsNotice: (call, method, params) => options.wantsNotice(call, method, params),

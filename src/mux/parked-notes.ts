@@ -21,6 +21,11 @@ export class ParkedNotes {
   #notices: Notice[] = []
   #bytes = 0
 
+  /** What it keeps. */
+  get bytes(): number {
+    return this.#bytes + (this.#progress?.params.length ?? 0)
+  }
+
   progress(progress: Progress): void {
     this.#progress = progress
   }
@@ -54,8 +59,10 @@ export class ParkedNotes {
 
 /** A result that came meanwhile, or an error in its place if it is too large to be kept. */
 export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
-  const text =
-    outcome.kind === 'error' ? outcome.error : outcome.kind === 'fault' ? undefined : outcome.result
-  if (text === undefined || text.length <= mostBytes) return outcome
+  if (bytesOf(outcome) <= mostBytes) return outcome
   return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))
 }
+
+/** How long it is as JSON. */
+export const bytesOf = (outcome: Outcome): number =>
+  outcome.kind === 'fault' ? 0 : outcome.kind === 'error' ? outcome.error.length : outcome.result.length

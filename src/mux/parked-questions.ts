@@ -37,6 +37,13 @@ export class ParkedQuestions {
     return this.#open.size
   }
 
+  /** What of the server's words is kept for them. */
+  get bytes(): number {
+    let bytes = 0
+    for (const { ask } of this.#open) bytes += ask.params?.length ?? 0
+    return bytes
+  }
+
   add(ask: Ask, waiter: Waiter): void {
     const standIn: Ask = {
       method: ask.method,

@@ -128,7 +128,8 @@ function messageOf(frame: Frame): Message | string {
 function askOf(frame: Frame): Message | string {
   const { method, params, rawId, id } = frame
   if (method === undefined) return 'The member method must be a string'
-  if (rawId !== undefined && id === undefined) return 'The member id must be a string or an integer'
+  if (rawId !== undefined && id === undefined)
+    return 'The member id must be a string or an integer of at most 4 KiB'
   // This protocol knows only named params, in all revisions.
   if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
   if (frame.repeatedParam !== undefined) return `The member params.${frame.repeatedParam} is repeated`
@@ -139,7 +140,7 @@ function answerOf({ result, error, rawId, id }: Frame): Message | string {
   if (result !== undefined && error !== undefined) return 'A response must not have both result and error'
   if (result !== undefined) {
     return id === undefined
-      ? 'The id of a result must be a string or an integer'
+      ? 'The id of a result must be a string or an integer of at most 4 KiB'
       : { kind: 'reply', id, result }
   }
   if (error === undefined) return 'A message must have a method, a result or an error'

@@ -67,9 +67,13 @@ function frameAsk(head: string, params: JsonText | undefined): OutgoingFrame {
     : { head: asLatin1(`${head},"params":`), body: oneLine(params), tail: '}' }
 }
 
-/** Whether a text may be the id of a request: a string, or a number that is an integer in any spelling. */
+/** Ids and tokens are kept as long as a request, and said again with all that is said about it. */
+const MAX_ID_BYTES = 4096
+
+/** Whether a text may be the id of a request: a string, or a number that is an integer in any spelling; of 4 KiB at most. */
 export function isId(text: JsonText): boolean {
   if (smallInteger(text) !== undefined) return true
+  if (text.length > MAX_ID_BYTES) return false
   const kind = kindOf(text)
   return kind === 'string' || (kind === 'number' && integerKey(text.toString('latin1')) !== undefined)
 }

@@ -50,15 +50,17 @@ t.test('what became less by itself is looked at before anybody is cut', async t 
 })
 
 t.test('what cannot be cut gets half of the room at most, and the rest makes way for it', async t => {
-  const { account, cut, holder } = world()
-  holder('body').set(90)
-  const call = account.reserve(50)
+  const KIB = 1024
+  const { account, cut, holder } = world(100 * KIB)
+  holder('body').set(90 * KIB)
+  const call = account.reserve(50 * KIB)
   t.ok(call)
   t.same(cut, ['body'])
-  t.equal(account.reserve(1), undefined)
-  t.equal(account.bytes, 50, 'what was refused does not count')
+  t.equal(account.reserve(16 * KIB), undefined)
+  t.equal(account.reserve(100)?.bytes, 0, 'there is always room for what is small')
+  t.equal(account.bytes, 50 * KIB, 'what was refused does not count')
   call?.set(0)
-  t.ok(account.reserve(50))
+  t.ok(account.reserve(50 * KIB))
 })
 
 t.test('while memory is short all but a part can be let go of', async t => {

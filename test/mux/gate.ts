@@ -1,19 +1,21 @@
 import t from 'tap'
 import { textOf } from '../../src/kernel/json-text.js'
+import type { Limits } from '../../src/kernel/limits.js'
 import { resulted } from '../../src/model/outcome.js'
 import { Gate } from '../../src/mux/gate.js'
+import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeReception } from '../support/fake-reception.js'
 import { FakeCall, type FakeClient } from '../support/mux.js'
 
 const ENDED = resulted(textOf({}))
 
-const setUp = () => {
+const setUp = (limits: Partial<Limits> = {}) => {
   const clock = new FakeClock()
   const behind = new FakeReception()
-  const gate = new Gate(behind, clock)
-  const call = (method = 'tools/call') => {
-    const made = new FakeCall({} as FakeClient, method, undefined, false)
+  const gate = new Gate(behind, clock, boundsOf(limits))
+  const call = (method = 'tools/call', params?: object) => {
+    const made = new FakeCall({} as FakeClient, method, params, false)
     gate.reception.call(made)
     return made
   }
@@ -80,3 +82,19 @@ t.test('everything but calls passes', async t => {
   t.ok(gate.reception.toolSchema('a'))
   t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
 })
+
+t.test(
+  'requests that are too long together are refused until others are over; short ones always pass',
+  async t => {
+    const { behind, call, gate } = setUp({ inbound: 100_000 })
+    const long = { name: 'x', arguments: { text: 'x'.repeat(30_000) } }
+    const first = call('tools/call', long)
+    const second = call('tools/call', long)
+    t.match(second.ended, { code: -32603, message: /limits\.inbound/ })
+    t.notOk(call('tools/call', { name: 'x' }).isOver)
+    t.equal(gate.inside, 2)
+    first.end(ENDED)
+    t.notOk(call('tools/call', long).isOver)
+    t.equal(behind.calls.length, 3)
+  },
+)

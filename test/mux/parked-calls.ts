@@ -528,3 +528,24 @@ t.test(
     t.same([...seen].sort(), ['collecting', 'finished', 'over', 'parked', 'running'], 'every state was seen')
   },
 )
+
+t.test(
+  'what is kept for clients that do not come for it is counted, and the most of it goes first',
+  async t => {
+    const bounds = boundsOf({ unread: 100_000 })
+    const parking = new Parking({}, bounds)
+    const [small, large] = [parking.begin(), parking.begin()]
+    small.ask(FORM, { message: 'x'.repeat(20_000) })
+    large.ask(FORM, { message: 'x'.repeat(30_000) })
+    t.equal(bounds.unread.bytes, 0, 'their requests are open')
+    parking.collect()
+    t.ok(bounds.unread.bytes > 50_000)
+    large.park.tell('notifications/message', textOf({ data: 'x'.repeat(60_000) }))
+    t.same(large.deeds, ['cancel input not provided', `answer ${FORM}`], 'as at its deadline')
+    small.result({ content: [], text: 'x'.repeat(50_000) })
+    t.ok(bounds.unread.bytes > 50_000)
+    parking.retry(small.call.state, {}, new ModernCall())
+    t.equal(bounds.unread.bytes, 0)
+    nothingIsLeft(t, parking)
+  },
+)

@@ -134,3 +134,9 @@ t.test('a large request is the same message in pieces, and its params are not co
   const frame = frameRequest(7, 'tools/call', large)
   t.ok(!Buffer.isBuffer(frame) && frame.body === large)
 })
+
+t.test('an id is short enough to be kept, and to be said again', async t => {
+  t.ok(isId(textOf('x'.repeat(4000))))
+  t.notOk(isId(textOf('x'.repeat(5000))))
+  t.notOk(isId(json('1'.repeat(5000))))
+})

@@ -1,4 +1,5 @@
 import type { Bounds } from '../../kernel/bounds.js'
+import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json-text.js'
 import type { Ask, CancelReason } from '../../model/links.js'
@@ -8,10 +9,15 @@ import { withToken } from '../../rpc/progress-token.js'
 import { encodeNotice, encodeRequest, idKey, isId } from '../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
 
-interface OpenAsk {
+/** A question, and what of the server's words is kept for it. */
+interface HeldAsk {
   readonly ask: Ask
-  readonly id: JsonText
   readonly during: InboundCall | undefined
+  readonly holding: Holding
+}
+
+interface OpenAsk extends HeldAsk {
+  readonly id: JsonText
 }
 
 /**
@@ -22,7 +28,7 @@ export class AskTable {
   readonly #outlet: Outlet
   readonly #bounds: Bounds
   readonly #open = new Map<string, OpenAsk>()
-  #held: (readonly [Ask, InboundCall | undefined])[] | undefined = []
+  #held: HeldAsk[] | undefined = []
 
   constructor(outlet: Outlet, bounds: Bounds) {
     this.#outlet = outlet
@@ -34,13 +40,19 @@ export class AskTable {
     if (unanswered >= this.#bounds.max.questionsPerClient) {
       const words = `The client has ${unanswered} unanswered questions`
       ask.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
+      return
+    }
+    const holding = this.#bounds.unread.reserve(ask.params?.length ?? 0)
+    if (holding === undefined) {
+      ask.answer(failed(this.#bounds.overloaded('unread', 'Too much waits for clients')))
     } else if (this.#held !== undefined) {
-      this.#held.push([ask, during])
+      this.#held.push({ ask, during, holding })
       ask.onWithdrawn = () => {
-        this.#held = this.#held?.filter(([held]) => held !== ask)
+        holding.set(0)
+        this.#held = this.#held?.filter(held => held.ask !== ask)
       }
     } else {
-      this.#send(ask, during)
+      this.#send({ ask, during, holding })
     }
   }
 
@@ -48,12 +60,12 @@ export class AskTable {
   release(): void {
     const held = this.#held ?? []
     this.#held = undefined
-    for (const [ask, during] of held) this.#send(ask, during)
+    for (const one of held) this.#send(one)
   }
 
   /** An answer of the client; one that names no open question is dropped (a forged or late one). */
   answered(id: JsonText, outcome: Answer): void {
-    const open = this.#take(id)
+    const open = this.#take(idKey(id))
     if (open === undefined) return
     const isObject = outcome.kind !== 'result' || kindOf(outcome.result) === 'object'
     open.ask.answer(
@@ -71,35 +83,34 @@ export class AskTable {
 
   /** The client is gone: every question is answered in its place. */
   close(why: Fault): void {
-    const asks = [
-      ...[...this.#open.values()].map(open => open.ask),
-      ...(this.#held ?? []).map(([ask]) => ask),
-    ]
+    const all = [...this.#open.values(), ...(this.#held ?? [])]
     this.#open.clear()
     this.#held = []
-    for (const ask of asks) ask.answer(failed(why))
+    for (const { ask, holding } of all) {
+      holding.set(0)
+      ask.answer(failed(why))
+    }
   }
 
-  #send(ask: Ask, during: InboundCall | undefined): void {
+  #send(held: HeldAsk): void {
+    const { ask, during } = held
     const minted = this.#outlet.nextAskId()
     const id = textOf(minted)
     const key = idKey(id)
-    const open = { ask, id, during }
-    this.#open.set(key, open)
+    this.#open.set(key, { ...held, id })
     ask.onWithdrawn = reason => this.#withdraw(key, reason)
     const frame = encodeRequest(minted, ask.method, withToken(ask.params, ask.wantsProgress ? id : undefined))
     if (during !== undefined && canAsk(during)) during.replies.send(frame)
     else
       this.#outlet.ask(frame, () => {
-        if (!this.#open.delete(key)) return
+        if (this.#take(key) === undefined) return
         ask.answer(failed(new Fault('unavailable', 'The client has no open stream to be asked on')))
       })
   }
 
   #withdraw(key: string, reason: CancelReason): void {
-    const open = this.#open.get(key)
+    const open = this.#take(key)
     if (open === undefined) return
-    this.#open.delete(key)
     const members: [string, JsonText][] = [['requestId', open.id]]
     if (reason !== undefined) members.push(['reason', textOf(reason)])
     const frame = encodeNotice('notifications/cancelled', objectText(members))
@@ -107,10 +118,10 @@ export class AskTable {
     else this.#outlet.tell(frame, 'notifications/cancelled')
   }
 
-  #take(id: JsonText): OpenAsk | undefined {
-    const key = idKey(id)
+  #take(key: string): OpenAsk | undefined {
     const open = this.#open.get(key)
     this.#open.delete(key)
+    open?.holding.set(0)
     return open
   }
 }

@@ -8,7 +8,7 @@ import { tokenOf } from '../../rpc/progress-token.js'
 import type { Classified } from '../../wire/classify.js'
 import type { HttpExchange, Taken } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
-import { arrayOf, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
+import { BatchAnswers, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
 import type { LiveStream } from './http-streams.js'
 
@@ -117,13 +117,13 @@ export class LegacyHttpHost {
     if (!items.some(isAnswered)) responder.send(202, {})
     const isStreamed = takes.events
     const post = items.some(isAnswered) ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
-    const answers: Buffer[] = []
+    const answers = new BatchAnswers(this.#bounds.unread)
     runBatch(items, session.uplink, {
       canAsk: isStreamed,
       related: (frame, mayDrop) => post?.send(frame, mayDrop),
       // One event per answer: SDK clients drop an array inside an event.
-      answered: frame => (isStreamed ? post?.send(frame) : answers.push(frame)),
-      done: () => post?.end(answers.length > 0 ? arrayOf(answers) : undefined),
+      answered: (frame, id) => (isStreamed ? post?.send(frame) : answers.add(frame, id)),
+      done: () => post?.end(answers.take()),
     })
   }
 

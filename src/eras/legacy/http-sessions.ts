@@ -1,4 +1,5 @@
 import { Bounds } from '../../kernel/bounds.js'
+import type { Holding } from '../../kernel/byte-account.js'
 import type { Clock } from '../../kernel/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
@@ -55,13 +56,17 @@ export class HttpSession implements Outlet {
   readonly #posts: PostStreamEvents
   readonly #jsonPosts: PostStreamEvents
   /** Notifications and questions that wait for a standalone stream, in order. */
-  #waiting: Waiting[] = []
+  #waiting: readonly Waiting[] = []
+  readonly #holding: Holding
 
   constructor(principal: Principal, live: LinkedList<LiveStream>, kept: ReplayTotal, options: HostOptions) {
     this.#clock = options.clock
     this.#bounds = options.bounds ?? new Bounds()
     this.lastUsedMs = options.clock.nowMs()
     this.uplink = new LegacyUplink(principal, this, options)
+    this.#holding = this.#bounds.unread.open(() => {
+      for (const waiting of this.#wait([])) waiting.undeliverable()
+    })
     this.context = {
       replay: new Replay(options.clock, replayLimits(this.#bounds), kept),
       bounds: this.#bounds,
@@ -158,7 +163,7 @@ export class HttpSession implements Outlet {
     for (const stream of this.#streams.values()) stream.end()
     this.context.replay.clear()
     this.#streams.clear()
-    this.#waiting = []
+    this.#wait([])
   }
 
   /** Lets go of what is too old: events to be replayed, and questions that found no stream. */
@@ -167,7 +172,7 @@ export class HttpSession implements Outlet {
     const sinceMs = this.#clock.nowMs() - ORPHAN_MS
     const late = this.#waiting.filter(isQuestion).filter(question => question.sinceMs <= sinceMs)
     if (late.length === 0) return
-    this.#waiting = this.#waiting.filter(waiting => !late.includes(waiting))
+    this.#wait(this.#waiting.filter(waiting => !late.includes(waiting)))
     for (const question of late) question.undeliverable()
   }
 
@@ -178,17 +183,20 @@ export class HttpSession implements Outlet {
       this.#standalone.send(frame, method === LOG_MESSAGE)
       return
     }
-    if (method.endsWith('/list_changed')) {
-      this.#waiting = this.#waiting.filter(waiting => waiting.method !== method)
-    }
-    const notices = this.#waiting.filter(waiting => !isQuestion(waiting))
-    if (notices.length >= QUEUE_MAX) this.#waiting = this.#waiting.filter(waiting => waiting !== notices[0])
-    this.#waiting.push({ frame, method, sinceMs: this.#clock.nowMs(), undeliverable: nothing })
+    const isMerged = method.endsWith('/list_changed')
+    const others = isMerged ? this.#waiting.filter(waiting => waiting.method !== method) : this.#waiting
+    const notices = others.filter(waiting => !isQuestion(waiting))
+    const oldest = notices.length >= QUEUE_MAX ? notices[0] : undefined
+    const notice = { frame, method, sinceMs: this.#clock.nowMs(), undeliverable: nothing }
+    this.#wait([...others.filter(waiting => waiting !== oldest), notice])
   }
 
   ask(frame: Buffer, undeliverable: () => void): void {
     if (this.#standalone?.isAttached === true) this.#standalone.send(frame)
-    else this.#waiting.push({ frame, method: undefined, sinceMs: this.#clock.nowMs(), undeliverable })
+    else {
+      const question = { frame, method: undefined, sinceMs: this.#clock.nowMs(), undeliverable }
+      this.#wait([...this.#waiting, question])
+    }
   }
 
   nextAskId(): string {
@@ -196,7 +204,15 @@ export class HttpSession implements Outlet {
   }
 
   #flush(stream: EventStream): void {
-    for (const { frame } of this.#waiting.splice(0)) stream.send(frame)
+    for (const { frame } of this.#wait([])) stream.send(frame)
+  }
+
+  /** From now on these wait; returns those that waited before. */
+  #wait(waiting: readonly Waiting[]): readonly Waiting[] {
+    const before = this.#waiting
+    this.#waiting = waiting
+    this.#holding.set(waiting.reduce((bytes, { frame }) => bytes + frame.length, 0))
+    return before
   }
 
   /** Ended streams that can no longer be replayed are forgotten with the rest of their events. */

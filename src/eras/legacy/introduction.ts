@@ -26,6 +26,9 @@ export interface Newcomer {
   readonly info: JsonText
 }
 
+/** It is kept as long as the session; icons may be a part of it. */
+const MAX_INFO_BYTES = 64 * 1024
+
 /**
  * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to, any other
  * text gets our newest as counter-offer. Throws a Fault `invalid-params` for what is missing or of the wrong type.
@@ -48,6 +51,9 @@ export const readInitialize = (params: JsonText | undefined): Newcomer => {
     textMember(info, 'version') === undefined
   ) {
     throw new Fault('invalid-params', 'initialize: clientInfo must have a name and a version')
+  }
+  if (info.length > MAX_INFO_BYTES) {
+    throw new Fault('invalid-params', `initialize: clientInfo is longer than ${MAX_INFO_BYTES} bytes`)
   }
   const revision = isLegacyRevision(version) ? version : NEWEST_LEGACY
   return {

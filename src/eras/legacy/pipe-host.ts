@@ -1,9 +1,10 @@
+import { Bounds } from '../../kernel/bounds.js'
 import type { Principal } from '../../model/peer.js'
 import type { UplinkOptions } from '../../rpc/host.js'
 import type { PipeWriter } from '../../rpc/pipe-writer.js'
 import type { Classified } from '../../wire/classify.js'
 import type { Message } from '../../wire/jsonrpc.js'
-import { arrayOf, batchRefusal, runBatch } from './batch.js'
+import { BatchAnswers, batchRefusal, runBatch } from './batch.js'
 import { LegacyUplink } from './uplink.js'
 
 /** From this revision on an error without id is part of the schema; older SDK clients reject the frame. */
@@ -13,9 +14,11 @@ const IDLESS_ERRORS_SINCE = '2025-11-25'
 export class LegacyPipeHost {
   readonly #uplink: LegacyUplink
   readonly #writer: PipeWriter
+  readonly #bounds: Bounds
 
   constructor(principal: Principal, writer: PipeWriter, options: UplinkOptions) {
     this.#writer = writer
+    this.#bounds = options.bounds ?? new Bounds()
     this.#uplink = new LegacyUplink(principal, writer, options)
   }
 
@@ -37,13 +40,14 @@ export class LegacyPipeHost {
   batch(items: readonly Classified[]): string | undefined {
     const refusal = batchRefusal(items, this.#uplink)
     if (refusal !== undefined) return refusal
-    const answers: Buffer[] = []
+    const answers = new BatchAnswers(this.#bounds.unread)
     runBatch(items, this.#uplink, {
       canAsk: true,
       related: (frame, mayDrop) => this.#writer.send(frame, mayDrop),
-      answered: frame => answers.push(frame),
+      answered: (frame, id) => answers.add(frame, id),
       done: () => {
-        if (answers.length > 0) this.#writer.tell(arrayOf(answers))
+        const frame = answers.take()
+        if (frame !== undefined) this.#writer.tell(frame)
       },
     })
     return undefined

@@ -1,4 +1,5 @@
 import { Bounds } from '../../kernel/bounds.js'
+import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { HashTable } from '../../kernel/hash-table.js'
 import { type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
@@ -16,6 +17,13 @@ import { InboundCall } from './inbound-call.js'
 import { readInitialize, writeInitialize } from './introduction.js'
 
 const EMPTY = rawText('{}')
+/** What came while greeting. */
+interface Waiting {
+  readonly message: Message
+  readonly replies: ReplyStream
+  readonly holding: Holding
+}
+
 /** Messages that may wait for the answer to `initialize`. */
 const QUEUE_MAX = 1000
 
@@ -39,7 +47,7 @@ export class LegacyUplink implements Client {
   readonly #bounds: Bounds
   #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
   /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
-  #waiting: (readonly [Message, ReplyStream])[] = []
+  #waiting: Waiting[] = []
 
   constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
     this.principal = principal
@@ -71,9 +79,7 @@ export class LegacyUplink implements Client {
   /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
   receive(message: Message, replies: ReplyStream): void {
     if (this.#at === 'greeting') {
-      if (this.#waiting.length < QUEUE_MAX) this.#waiting.push([message, replies])
-      else
-        refuse(message, replies, new Fault('overloaded', 'Too many messages before the answer to initialize'))
+      this.#wait(message, replies)
       return
     }
     switch (message.kind) {
@@ -92,6 +98,26 @@ export class LegacyUplink implements Client {
         if (message.id !== undefined) this.#asks.answered(message.id, { kind: 'error', error: message.error })
         replies.end(undefined)
     }
+  }
+
+  /** Keeps a message until the client is greeted; false if there was no room, and it was refused. */
+  #wait(message: Message, replies: ReplyStream): boolean {
+    const isFull = this.#waiting.length >= QUEUE_MAX
+    const holding = isFull ? undefined : this.#bounds.inbound.reserve(bytesOf(message))
+    if (holding === undefined) {
+      const words = isFull ? 'Too many messages' : 'Too much'
+      refuse(message, replies, new Fault('overloaded', `${words} before the answer to initialize`))
+      return false
+    }
+    this.#waiting.push({ message, replies, holding })
+    return true
+  }
+
+  /** What waited, to be dealt with. */
+  #waited(): readonly Waiting[] {
+    const all = this.#waiting.splice(0)
+    for (const { holding } of all) holding.set(0)
+    return all
   }
 
   tell(method: string, params: JsonText | undefined): void {
@@ -118,7 +144,7 @@ export class LegacyUplink implements Client {
     const why = new Fault('disconnected', `The session is over: ${reason}`)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
-    for (const [message, replies] of this.#waiting.splice(0)) refuse(message, replies, why)
+    for (const { message, replies } of this.#waited()) refuse(message, replies, why)
     if (wasKnown) this.#options.reception.left(this)
   }
 
@@ -180,8 +206,8 @@ export class LegacyUplink implements Client {
       replies.end(encodeRefusal(id, encodeFault(Fault.from(thrown))))
       return
     }
+    if (!this.#wait(message, replies)) return
     this.#at = 'greeting'
-    this.#waiting.push([message, replies])
     void this.#options.reception.welcome(this).then(welcome => this.#greet(id, welcome, replies))
   }
 
@@ -189,7 +215,7 @@ export class LegacyUplink implements Client {
     if (this.#at !== 'greeting') return
     this.#at = 'open'
     replies.end(encodeReply(id, writeInitialize(this.revision, welcome, this.#options.identity)))
-    for (const [message, stream] of this.#waiting.splice(0).slice(1)) this.receive(message, stream)
+    for (const { message, replies: stream } of this.#waited().slice(1)) this.receive(message, stream)
   }
 
   // ── notifications ──
@@ -223,6 +249,18 @@ export class LegacyUplink implements Client {
       'the client cancelled a request',
     )
     call.cancel(reason)
+  }
+}
+
+const bytesOf = (message: Message): number => {
+  switch (message.kind) {
+    case 'request':
+    case 'notice':
+      return message.params?.length ?? 0
+    case 'reply':
+      return message.result.length
+    case 'refusal':
+      return message.error.length
   }
 }
 

@@ -869,3 +869,45 @@ t.test('a cancelled call ends its stream without an answer', async t => {
     t.ok(answer.isEnded)
   }
 })
+
+t.test(
+  'what waits for a client without a stream is counted, and let go of when it is the most of too much',
+  async t => {
+    const { open, clock, bounds } = start({ unread: 100_000 })
+    const { client, end } = await open('2025-11-25', { elicitation: {} })
+    const other = await open()
+    const long = textOf({ data: 'x'.repeat(30_000) })
+    other.client.tell('notifications/message', long)
+    const ask = new FakeAsk()
+    client.ask(ask, undefined)
+    client.tell('notifications/message', long)
+    t.ok(bounds.unread.bytes > 60_000)
+    client.tell('notifications/message', long)
+    client.tell('notifications/message', long)
+    t.match(shown(ask.outcomes[0]), /^unavailable/)
+    t.equal(bounds.hits.unread?.hits, 1)
+    t.same(other.get().messages.length, 1)
+    t.equal(bounds.unread.bytes, 0, 'what was sent no longer waits')
+    client.tell('notifications/message', long)
+    t.ok(bounds.unread.bytes > 0)
+    end()
+    t.equal(bounds.unread.bytes, 0)
+    clock.advance(1)
+  },
+)
+
+t.test('an answer that cannot wait for the rest of its batch is an error in its place', async t => {
+  const { open, reception, bounds } = start({ unread: 100_000 })
+  const { post } = await open('2025-03-26')
+  const ask = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/list' })
+  const answer = post([1, 2].map(ask), { accept: 'application/json' })
+  const [first, second] = reception.calls
+  first?.end(resulted(textOf({ text: 'x'.repeat(30_000) })))
+  t.ok(bounds.unread.bytes > 30_000)
+  second?.end(resulted(textOf({ text: 'x'.repeat(30_000) })))
+  t.match(JSON.parse(answer.body), [
+    { id: 1, result: {} },
+    { id: 2, error: { code: -32603 } },
+  ])
+  t.equal(bounds.unread.bytes, 0)
+})

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { LegacyUplink } from '../../../src/eras/legacy/uplink.js'
+import type { Bounds } from '../../../src/kernel/bounds.js'
 import { Deferred } from '../../../src/kernel/deferred.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json-text.js'
@@ -9,6 +10,7 @@ import { Progress } from '../../../src/model/progress.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { classify } from '../../../src/wire/classify.js'
 import { whole } from '../../../src/wire/framed.js'
+import { boundsOf } from '../../support/bounds.js'
 import { type Heard, rpc } from '../../support/channel-pair.js'
 import { settled } from '../../support/fake-clock.js'
 import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
@@ -23,7 +25,7 @@ const hello = (protocolVersion = '2025-11-25', capabilities: object = {}) => ({
 const READY = { method: 'notifications/initialized' }
 
 /** A client that writes every frame of its one stream into `heard`, related ones with a mark. */
-const start = () => {
+const start = (bounds?: Bounds) => {
   const reception = new FakeReception()
   const heard: string[] = []
   let asked = 0
@@ -41,7 +43,7 @@ const start = () => {
         return asked
       },
     },
-    { reception, identity: IDENTITY, log: silentLogger },
+    { reception, identity: IDENTITY, log: silentLogger, bounds },
   )
   const say = (message: object | string, canAsk = true) => {
     const classified = classify(Buffer.from(typeof message === 'string' ? message : rpc(message)))
@@ -568,4 +570,53 @@ t.test('whoever looks on is told once how each call ended', async t => {
     [2, undefined],
     [3, undefined],
   ])
+})
+
+t.test('what comes before the answer to initialize and is kept for so long is counted', async t => {
+  const bounds = boundsOf({ inbound: 100_000 })
+  const { uplink, reception, say, take } = start(bounds)
+  reception.gate = new Deferred()
+  say(hello())
+  const long = (id: number) => ({ id, method: 'tools/call', params: { text: 'x'.repeat(30_000) } })
+  say(long(1))
+  t.ok(bounds.inbound.bytes > 30_000)
+  say(long(2))
+  t.match(take().map(parsed), [{ id: 2, error: { message: /^Too much before the answer to initialize/ } }])
+  reception.gate.resolve()
+  await settled()
+  t.equal(reception.calls.length, 1)
+  t.equal(bounds.inbound.bytes, 0)
+  uplink.close('over')
+})
+
+t.test('questions that wait for an answer are counted by what they say', async t => {
+  const bounds = boundsOf({ unread: 100_000 })
+  const { uplink, say, open, undeliverable } = start(bounds)
+  await open('2025-11-25', { elicitation: {} })
+  const question = () => {
+    const ask = new FakeAsk('elicitation/create', { message: 'x'.repeat(30_000) })
+    uplink.ask(ask, undefined)
+    return ask
+  }
+  const first = question()
+  t.ok(bounds.unread.bytes > 30_000)
+  t.match(shown(question().outcomes[0]), /^overloaded/)
+  say({ id: 1, result: { action: 'accept' } })
+  t.equal(bounds.unread.bytes, 0)
+  t.equal(first.outcomes.length, 1)
+  question().onWithdrawn?.(undefined)
+  t.equal(bounds.unread.bytes, 0)
+  question()
+  undeliverable.at(-1)?.()
+  t.equal(bounds.unread.bytes, 0)
+  question()
+  uplink.close('over')
+  t.equal(bounds.unread.bytes, 0)
+})
+
+t.test('a client that says too much about itself is not let in', async t => {
+  const { say, take } = start()
+  const clientInfo = { name: 'c', version: '1', icons: [{ src: `data:,${'x'.repeat(70_000)}` }] }
+  say({ ...hello(), params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })
+  t.match(take().map(parsed), [{ error: { code: -32602, message: /clientInfo is longer than 65536 bytes/ } }])
 })
