@@ -2,15 +2,23 @@ import { createWriteStream, openSync } from 'node:fs'
 import type { AuditConfig } from '../config/types.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { maskAddress } from '../kernel/key-shapes.js'
 import type { Logger } from '../kernel/logger.js'
+import { said } from '../kernel/mask.js'
 import type { Reception } from '../model/links.js'
-import { audited } from '../mux/audit.js'
+import type { Principal } from '../model/peer.js'
+import type { OnAsked } from '../mux/asks.js'
+import { Audit } from '../mux/audit.js'
+import type { RefusedRequest } from '../transport/http-front.js'
+import { LinePace } from './line-pace.js'
 import { createStderrSink } from './stderr-sink.js'
 
 /** Where audit lines go. */
-interface AuditLog {
+interface AuditSink {
   /** Takes one line without its end. */
   write(line: string): void
+  /** Goes on in a new file, if somebody has moved the old one away. */
+  reopen(): void
   /** Resolves when all that was written is on its way. Never rejects. */
   close(): Promise<void>
 }
@@ -18,51 +26,97 @@ interface AuditLog {
 /** What waits for a disk that does not keep up; further lines are dropped, and counted. */
 const QUEUE_BYTES = 16 * 1024 * 1024
 
-const stderrLog = (): AuditLog => {
+const stderrSink = (): AuditSink => {
   const sink = createStderrSink()
-  return { write: line => sink.write(`${line}\n`), close: () => Promise.resolve() }
+  return {
+    write: line => sink.write(`${line}\n`),
+    reopen: () => undefined,
+    close: () => Promise.resolve(),
+  }
 }
 
-/** What writes a line about each call, if the configuration wants one. */
-export interface Audit {
+/** What writes lines about what clients do, if the configuration wants them; the looks-on are undefined where it does not. */
+export interface AuditLog {
   /** The reception to report to in place of this one; this very one if nothing is written. */
   around(reception: Reception): Reception
+  readonly onAsked: OnAsked | undefined
+  readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
+  /** What came of a reload. */
+  reloaded(result: object): void
+  /** Goes on in a new file, if somebody has moved the old one away. */
+  reopen(): void
   /** Resolves when all lines are on their way. Never rejects. */
   close(): Promise<void>
 }
 
-const noAudit: Audit = { around: reception => reception, close: () => Promise.resolve() }
+const NO_AUDIT: AuditLog = {
+  around: reception => reception,
+  onAsked: undefined,
+  onRefused: undefined,
+  reloaded: () => undefined,
+  reopen: () => undefined,
+  close: () => Promise.resolve(),
+}
 
 /** Opens where the configuration wants audit lines. Throws a Fault `unavailable` if the file cannot be written to. */
 export const openAudit = (
   config: AuditConfig | undefined,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
-): Audit => {
-  if (config === undefined) return noAudit
+): AuditLog => {
+  if (config === undefined) return NO_AUDIT
   const { to, withArguments } = config
-  const lines = to === 'stderr' ? stderrLog() : new AuditFile(to.file, log)
-  const options = { write: (line: string) => lines.write(line), clock, now: () => new Date(), withArguments }
-  return { around: reception => audited(reception, options), close: () => lines.close() }
+  const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, log)
+  const audit = new Audit({ write: line => sink.write(line), clock, now: () => new Date(), withArguments })
+  const pace = new LinePace(clock)
+  return {
+    around: reception => audit.around(reception),
+    onAsked: audit.asked,
+    onRefused({ status, remoteAddress: address, method, path, host, origin }, principal) {
+      const unlogged = pace.admit(`${status} ${address}`)
+      if (unlogged === undefined) return
+      audit.write('refused', {
+        principal,
+        address,
+        status,
+        method,
+        path: path && said(maskAddress(path)),
+        host: host && said(host),
+        origin: origin && said(origin),
+        ...(unlogged > 0 && { unlogged }),
+      })
+    },
+    reloaded: result => audit.write('reload', { ...result }),
+    reopen: () => sink.reopen(),
+    close: () => sink.close(),
+  }
 }
 
 /** Appends to a file that only its user can read. A disk that fails later costs lines, and a word in the log. */
-class AuditFile implements AuditLog {
-  readonly #stream: ReturnType<typeof createWriteStream>
+class AuditFile implements AuditSink {
+  readonly #file: string
   readonly #log: Logger
+  #stream: ReturnType<typeof createWriteStream>
   #dropped = 0
 
   constructor(file: string, log: Logger) {
+    this.#file = file
     this.#log = log
-    this.#stream = createWriteStream(file, { fd: open(file) })
-    this.#stream.on('error', error =>
-      log.error({ err: error }, 'the audit file cannot be written to any more'),
-    )
-    this.#stream.on('drain', () => this.#report())
+    this.#stream = this.#open()
   }
 
   write(line: string): void {
     if (this.#stream.writableLength > QUEUE_BYTES || !this.#stream.writable) this.#dropped += 1
     else this.#stream.write(`${line}\n`)
+  }
+
+  reopen(): void {
+    const before = this.#stream
+    try {
+      this.#stream = this.#open()
+      before.end()
+    } catch (thrown) {
+      this.#log.error({ err: thrown }, 'the audit file cannot be opened anew; the old one is written to')
+    }
   }
 
   close(): Promise<void> {
@@ -71,6 +125,15 @@ class AuditFile implements AuditLog {
       if (this.#stream.closed) resolve()
       else this.#stream.once('close', resolve).end()
     })
+  }
+
+  #open(): ReturnType<typeof createWriteStream> {
+    const stream = createWriteStream(this.#file, { fd: open(this.#file) })
+    stream.on('error', error =>
+      this.#log.error({ err: error }, 'the audit file cannot be written to any more'),
+    )
+    stream.on('drain', () => this.#report())
+    return stream
   }
 
   #report(): void {

@@ -5,6 +5,7 @@ import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
+import type { RefusedRequest } from '../transport/http-front.js'
 import { listenHttp } from '../transport/http-server.js'
 import type { HttpHandler } from '../wire/http.js'
 import { createWsFace } from './front-ws.js'
@@ -46,6 +47,8 @@ export interface FaceContext {
   readonly isDraining: () => boolean
   /** For `/status`. */
   readonly status: () => ProxyStatus
+  /** Told of requests that were refused, and whose they were, if that is wanted. */
+  readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
 }
 
 /**
@@ -53,6 +56,7 @@ export interface FaceContext {
  * Rejects with a Fault `unavailable` if it cannot listen.
  */
 export const serveHttp = async (listen: ListenConfig, around: FaceContext): Promise<HttpFace> => {
+  const { onRefused } = around
   const http = createHttpHost({ ...around, identity: IDENTITY, principalOf })
   const sse = listen.sse
     ? createSseHost({ ...around, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
@@ -71,6 +75,7 @@ export const serveHttp = async (listen: ListenConfig, around: FaceContext): Prom
           ] as const)),
     ]),
     ...(ws !== undefined && { upgrade: ws.upgrade }),
+    ...(onRefused !== undefined && { onRefused: refused => onRefused(refused, principalOf(refused)) }),
     other: async () => (await httpPages()).createPages(around),
     bounds: around.bounds,
     log: around.log,

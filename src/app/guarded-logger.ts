@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.js'
 import { isSecretName, MASK } from '../kernel/key-shapes.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import { said, saidText } from '../kernel/mask.js'
+import { LinePace } from './line-pace.js'
 
 /** A logger whose level can be changed, for itself and all its children. */
 export interface AdjustableLogger extends Logger {
@@ -13,31 +14,21 @@ export interface AdjustableLogger extends Logger {
 export const guardLogger = (log: Logger, clock: Clock): Logger =>
   log instanceof GuardedLogger || log === silentLogger
     ? log
-    : new GuardedLogger(log, { level: 'debug', clock, kinds: new Map() })
+    : new GuardedLogger(log, { level: 'debug', pace: new LinePace(clock) })
 
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const satisfies Record<LogLevel, number>
-
-/** So many lines of a kind may come at once, and one more in each `EACH_MS`; the others are counted, and the next line says how many. */
-const AT_ONCE = 10
-const EACH_MS = 10_000
-/** Kinds that are told apart: more than there are places that write. */
-const KINDS_MAX = 10_000
-
-/** How often lines of a kind came. */
-interface Kind {
-  /** How many may come at once, as of `atMs`. */
-  room: number
-  atMs: number
-  /** Left out since the last one that was written. */
-  unlogged: number
-}
 
 /** What a logger and all its children have in common. */
 interface Guard {
   level: LogLevel
-  readonly clock: Clock
-  /** By what the lines say, and about which server and limit. */
-  readonly kinds: Map<string, Kind>
+  /** Lines are of a kind that say the same about the same server and limit. */
+  readonly pace: LinePace
+}
+
+/** What lines of a kind have in common, beside their words. */
+interface About {
+  readonly server: unknown
+  readonly limit?: unknown
 }
 
 /** What a string may hold at most, and one that is a line of a server's stderr, or the stack of an error. */
@@ -94,30 +85,11 @@ export class GuardedLogger implements AdjustableLogger {
     if (RANKS[level] < RANKS[this.#guard.level]) return
     // Whoever wants to see everything does; lines of stderr have a limit of their own.
     const isFree = level === 'debug' || 'stderr' in facts
-    const unlogged = isFree ? 0 : this.#admit({ server: this.#server, ...facts }, words)
+    const { server, limit }: About = { server: this.#server, ...facts }
+    const unlogged = isFree ? 0 : this.#guard.pace.admit([words, server, limit].join('\0'))
     if (unlogged === undefined) return
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
     this.#behind[level](shown, said(words))
-  }
-
-  /** How many lines of the kind were left out before this one; undefined if this is to be left out, too. */
-  #admit(about: { readonly server: unknown; readonly limit?: unknown }, words: string): number | undefined {
-    const { clock, kinds } = this.#guard
-    const nowMs = clock.nowMs()
-    const name = [words, about.server, about.limit].join('\0')
-    let kind = kinds.get(name)
-    if (kind === undefined) {
-      kind = { room: AT_ONCE, atMs: nowMs, unlogged: 0 }
-      if (kinds.size >= KINDS_MAX) kinds.clear()
-      kinds.set(name, kind)
-    }
-    kind.room = Math.min(AT_ONCE, kind.room + (nowMs - kind.atMs) / EACH_MS)
-    kind.atMs = nowMs
-    const { unlogged } = kind
-    const isAdmitted = kind.room >= 1
-    kind.room -= isAdmitted ? 1 : 0
-    kind.unlogged = isAdmitted ? 0 : unlogged + 1
-    return isAdmitted ? unlogged : undefined
   }
 }
 

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { LogLevel } from '../config/types.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
 import { type AdjustableLogger, GuardedLogger } from './guarded-logger.js'
+import { LinePace } from './line-pace.js'
 import { createStderrSink, type LineSink } from './stderr-sink.js'
 
 /**
@@ -15,7 +16,7 @@ export const createLogger = async (options: {
 }): Promise<AdjustableLogger> => {
   const { level, isTerminal, clock = systemClock } = options
   const sink = isTerminal ? await sinkForPeople() : createStderrSink()
-  return new GuardedLogger(pino(SETTINGS, sink), { level, clock, kinds: new Map() })
+  return new GuardedLogger(pino(SETTINGS, sink), { level, pace: new LinePace(clock) })
 }
 
 /**

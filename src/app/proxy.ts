@@ -1,4 +1,4 @@
-import { type ConfigDiff, diffConfigs, isNothing } from '../config/diff.js'
+import { type ConfigDiff, changesOf, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
 import { Bounds } from '../kernel/bounds.js'
 import { type Clock, systemClock } from '../kernel/clock.js'
@@ -7,7 +7,7 @@ import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import { Gate } from '../mux/gate.js'
 import { Router } from '../mux/router.js'
-import { openAudit } from './audit-log.js'
+import { type AuditLog, openAudit } from './audit-log.js'
 import { Children } from './children.js'
 import { createDialer } from './dialer.js'
 import { Fleet } from './fleet.js'
@@ -52,6 +52,8 @@ export interface Proxy {
   readonly reception: Reception
   /** The processes that run for it. */
   readonly children: Children
+  /** What is written down about clients, if the configuration wants it. */
+  readonly audit: Pick<AuditLog, 'reloaded' | 'reopen'>
   /** How it is, and how its servers are. */
   status(): ProxyStatus
   /**
@@ -110,6 +112,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     pageSize: config.pageSize,
     startupWaitMs: config.startupWaitMs,
     listWaitMs,
+    onAsked: audit.onAsked,
   })
   const faces: { shed?(): void; close(): Promise<void> }[] = []
   const gate = new Gate(router, clock, bounds)
@@ -119,7 +122,15 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const status = (): ProxyStatus =>
     proxyStatus({ router, gate, children, configOf, bounds, clock, startedMs, configStatus })
   const reception = audit.around(gate.reception)
-  const around = { reception, bounds, clock, log, isDraining: () => gate.isShut, status }
+  const around = {
+    reception,
+    bounds,
+    clock,
+    log,
+    isDraining: () => gate.isShut,
+    status,
+    onRefused: audit.onRefused,
+  }
   const overload = watchMemory({
     bounds,
     clock,
@@ -150,6 +161,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     },
     reception,
     children,
+    audit,
     status,
     reload(next) {
       if (isClosing || gate.isShut) throw new Fault('unavailable', 'The proxy is shutting down')
@@ -168,6 +180,8 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       if (!isNothing(diff)) {
         void router.reload({ servers: fleet.servers, reshown, pageSize, startupWaitMs, drainMs })
       }
+      const changes = changesOf(diff)
+      if (Object.keys(changes).length > 0) audit.reloaded({ result: 'ok', ...changes })
       return diff
     },
     async drain(limitMs) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ConfigDiff, isNothing } from '../config/diff.js'
+import { type ConfigDiff, changesOf, isNothing } from '../config/diff.js'
 import { type ConfigText, readConfig, readConfigText } from '../config/load.js'
 import { formatProblem } from '../config/problem.js'
 import type { Environment, Loaded, Problem, ProxyConfig } from '../config/types.js'
@@ -43,6 +43,8 @@ export interface ReloaderOptions {
   }) => Promise<Loaded>
   /** Makes a good configuration that of the proxy. Throws a Fault if it cannot be, and nothing has happened then. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
+  /** Told why a configuration was not taken. */
+  readonly refused?: (problems: readonly string[]) => void
   /** Told when it was said in the log what a configuration changes: it may change what is logged. */
   readonly adopted?: (config: ProxyConfig) => void
   readonly clock: Clock
@@ -133,8 +135,8 @@ export class Reloader {
       await this.#adopt(read, isFirst && wish === 'look')
       this.#seen = seen
     } catch (thrown) {
-      this.#last = { result: 'refused', at: now(), problems: [Fault.from(thrown).message] }
       log.error({ file, err: thrown }, 'the configuration could not be reloaded; the old one stays')
+      this.#isRefused([Fault.from(thrown).message])
     }
   }
 
@@ -172,7 +174,7 @@ export class Reloader {
     if (needRestart.length > 0) {
       log.warn({ file, needRestart }, 'some settings of the configuration hold only after a restart')
     }
-    log.info({ file, generation: this.#generation, ...told(diff) }, hasChanged ? CHANGED : UNCHANGED)
+    log.info({ file, generation: this.#generation, ...changesOf(diff) }, hasChanged ? CHANGED : UNCHANGED)
     this.#options.adopted?.(loaded.config)
   }
 
@@ -187,9 +189,15 @@ export class Reloader {
 
   #refuse(problems: readonly string[]): void {
     const { file, log } = this.#options
-    this.#last = { result: 'refused', at: now(), problems: problems.slice(0, TOLD_MAX) }
-    for (const words of this.#last.problems) log.error({}, words)
+    const shown = problems.slice(0, TOLD_MAX)
+    for (const words of shown) log.error({}, words)
     log.error({ file, problems: problems.length }, 'the configuration was not reloaded; the old one stays')
+    this.#isRefused(shown)
+  }
+
+  #isRefused(problems: readonly string[]): void {
+    this.#last = { result: 'refused', at: now(), problems }
+    this.#options.refused?.(problems)
   }
 }
 
@@ -210,9 +218,3 @@ const errorOf = ({ key, message }: Problem): string => `${key}\0${message}`
 
 const errorsOf = (problems: readonly Problem[]): ReadonlySet<string> =>
   new Set(problems.filter(({ severity }) => severity === 'error').map(errorOf))
-
-/** What there is to say about a change. */
-const told = (diff: ConfigDiff): object =>
-  Object.fromEntries(
-    Object.entries(diff).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),
-  )

@@ -97,7 +97,8 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   const adopted = ({ logLevel }: ProxyConfig): void => {
     if (source?.isLevelFixed === false) log.level = logLevel
   }
-  const reloader: Reloader | undefined = following?.follow({ apply, adopted, log })
+  const refused = (problems: readonly string[]): void => proxy.audit.reloaded({ result: 'refused', problems })
+  const reloader: Reloader | undefined = following?.follow({ apply, adopted, refused, log })
   let instance: Promise<Instance | undefined> | undefined
   const close = async (): Promise<void> => {
     reloader?.close()
@@ -123,6 +124,7 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   const hungUp = (): boolean => {
     if (reloader === undefined || following?.terminal.isClosed !== false) return false
     log.info({ file: source?.file }, 'SIGHUP: reading the configuration again')
+    proxy.audit.reopen()
     reloader.reload()
     return true
   }

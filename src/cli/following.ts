@@ -18,7 +18,7 @@ export interface Source {
 interface Following {
   /** Its end is the end of what runs in it, although SIGHUP reloads. */
   readonly terminal: Terminal
-  follow(what: Pick<ReloaderOptions, 'apply' | 'adopted' | 'log'>): Reloader
+  follow(what: Pick<ReloaderOptions, 'apply' | 'adopted' | 'refused' | 'log'>): Reloader
 }
 
 /** What it takes to follow a file; undefined for what is none, such as a pipe, and cannot be read again. */

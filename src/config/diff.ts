@@ -122,3 +122,9 @@ const isSameValue = (one: unknown, other: unknown): boolean => {
 /** A record with a prototype has members that nobody wrote. */
 const valueAt = (record: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(record, key) ? record[key] : undefined
+
+/** What there is to say about a change: without what stays as it is. */
+export const changesOf = (diff: ConfigDiff): object =>
+  Object.fromEntries(
+    Object.entries(diff).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),
+  )

@@ -1,4 +1,4 @@
-import { isPlain, MASK, maskShapes } from './key-shapes.js'
+import { isPlain, isSecretName, MASK, maskShapes } from './key-shapes.js'
 import { cutText, plainLine, plainText } from './plain-text.js'
 
 /** Shorter ones are found only where they stand alone: within words they would be found everywhere. */
@@ -49,6 +49,25 @@ const held = (text: string, maxBytes: number, plain: (text: string) => string): 
   const read = text.slice(0, maxBytes + PIECE)
   const isWhole = read.length === text.length
   return cutText(mask(plain(read), isWhole), maxBytes, isWhole)
+}
+
+const STRING = '"(?:[^"\\\\]|\\\\.)*"'
+const JSON_PARTS = new RegExp(`(${STRING})(\\s*:\\s*)(${STRING}|[-\\w.+]+)|${STRING}|[-\\w.+]+`, 'g')
+
+/** JSON text without secrets in its strings and numbers, and without the values of members that are called like one. */
+export const maskJson = (json: string): string =>
+  json.replace(JSON_PARTS, (all, name?: string, sign?: string, value?: string) => {
+    if (name === undefined || sign === undefined || value === undefined) return maskScalar(all)
+    const isSecret = isSecretName(String(JSON.parse(name))) && value !== 'null'
+    return `${maskScalar(name)}${sign}${isSecret ? QUOTED : maskScalar(value)}`
+  })
+
+const QUOTED = JSON.stringify(MASK)
+
+const maskScalar = (scalar: string): string => {
+  const text = scalar.startsWith('"') ? String(JSON.parse(scalar)) : scalar
+  const masked = mask(text)
+  return masked === text ? scalar : JSON.stringify(masked)
 }
 
 /** A private key of so many lines is longer than any. */

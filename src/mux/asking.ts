@@ -6,7 +6,7 @@ import type { Logger } from '../kernel/logger.js'
 import type { Client } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import { abilityFor, hasAbility, incapable } from './abilities.js'
-import { Asks } from './asks.js'
+import { Asks, type OnAsked } from './asks.js'
 import type { CallTable } from './call-table.js'
 import { HeldRoots } from './held-roots.js'
 import type { LogLevels } from './log-level.js'
@@ -27,6 +27,7 @@ export interface AskingOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: Bounds
+  readonly onAsked?: OnAsked | undefined
   /** Whether servers stand side by side. */
   readonly isShared: () => boolean
 }

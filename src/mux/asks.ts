@@ -5,7 +5,7 @@ import { mayHold } from '../kernel/json-edit.js'
 import { type JsonText, textMember, textOf } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Ask, Client, Downlink, Request } from '../model/links.js'
-import { failed, type Outcome } from '../model/outcome.js'
+import { type Answer, failed, type Outcome } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import { type Ability, abilityFor, hasAbility, incapable } from './abilities.js'
 import type { CallTable } from './call-table.js'
@@ -26,6 +26,21 @@ import type { UrlVisits } from './url-visits.js'
 
 const NOBODY = 'No client request is associated with this request'
 
+/** Looks on when a server asks a client something. */
+export type OnAsked = (question: {
+  readonly server: string
+  readonly method: string
+  readonly client: Client
+}) => (answer: Answer | undefined) => void
+
+/** How a question goes to whom. */
+interface Passage {
+  readonly client: Client
+  /** The call that it belongs to, if any. */
+  readonly live: LiveCall | undefined
+  readonly isRepaired: boolean
+}
+
 /** What asking needs of the router. */
 export interface AsksContext {
   readonly calls: CallTable
@@ -34,6 +49,8 @@ export interface AsksContext {
   readonly heldRoots: HeldRoots
   readonly clock: Clock
   readonly log: Logger
+  /** Told that a client is asked something; told by what it returns how that ended, without an answer if the server withdrew it. */
+  readonly onAsked?: OnAsked | undefined
   /** Whether servers stand side by side, so that `includeContext` would hand one server's context to another. */
   readonly isShared: () => boolean
 }
@@ -169,7 +186,7 @@ export class Asks {
   #askFor(live: LiveCall, ask: Ask): void {
     const { connection, call } = live
     if (!this.#hasRoom(connection, ask)) return
-    const passed = this.#passed(connection, ask, { live, isRepaired: false })
+    const passed = this.#passed(connection, ask, { client: call.client, live, isRepaired: false })
     if (call.client.asking === 'pushed') this.#put(passed, call.client, live)
     else if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
   }
@@ -177,7 +194,7 @@ export class Asks {
   #push(connection: Connection, ask: Ask, client: Client, live: LiveCall | undefined): void {
     const id = ask.params && textMember(ask.params, 'elicitationId')
     if (id !== undefined) this.#context.visits.shown(connection, client, id)
-    this.#put(this.#passed(connection, ask, { live, isRepaired: true }), client, live)
+    this.#put(this.#passed(connection, ask, { client, live, isRepaired: true }), client, live)
   }
 
   #put(passed: PassedAsk, client: Client, live: LiveCall | undefined): void {
@@ -197,21 +214,20 @@ export class Asks {
   }
 
   #park(connection: Connection, ask: Ask, live: LiveCall): void {
-    const passed = this.#passed(connection, ask, { live, isRepaired: true })
+    const { client } = live.call
+    const passed = this.#passed(connection, ask, { client, live, isRepaired: true })
     if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
   }
 
-  #passed(
-    connection: Connection,
-    ask: Ask,
-    { live, isRepaired }: { readonly live: LiveCall | undefined; readonly isRepaired: boolean },
-  ): PassedAsk {
+  #passed(connection: Connection, ask: Ask, { client, live, isRepaired }: Passage): PassedAsk {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
     let limit: Timer | undefined
-    const over = (): void => {
+    const tell = this.#context.onAsked?.({ server: connection.server.name, method: ask.method, client })
+    const over = (outcome: Answer | undefined): void => {
       limit?.cancel()
       this.#closeOne(connection)
       live?.answered(passed)
+      tell?.(outcome)
     }
     const passed = new PassedAsk(ask, { params: this.#paramsFor(ask), isRepaired, over })
     if (live === undefined) limit = this.#limitTime(passed, connection)

@@ -20,8 +20,8 @@ export interface Passing {
   readonly params: JsonText | undefined
   /** Whether the server itself reads the answer, so that it must be one that servers understand. */
   readonly isRepaired: boolean
-  /** Told when the question is answered or withdrawn. */
-  over(): void
+  /** Told when the question is answered, or withdrawn. */
+  over(outcome: Answer | undefined): void
 }
 
 /** A question on its way to a client: tells when it is over, and repairs what the client answers. */
@@ -42,13 +42,13 @@ export class PassedAsk implements Ask {
     this.params = passing.params
     this.wantsProgress = ask.wantsProgress
     ask.onWithdrawn = reason => {
-      if (!this.#close()) return
+      if (!this.#close(undefined)) return
       this.onWithdrawn?.(reason)
     }
   }
 
   answer(outcome: Answer): void {
-    if (!this.#close()) return
+    if (!this.#close(outcome)) return
     this.#ask.answer(this.#passing.isRepaired ? answerFor(this.method, outcome) : outcome)
   }
 
@@ -56,10 +56,10 @@ export class PassedAsk implements Ask {
     if (!this.#isOver) this.#ask.progress(params)
   }
 
-  #close(): boolean {
+  #close(outcome: Answer | undefined): boolean {
     if (this.#isOver) return false
     this.#isOver = true
-    this.#passing.over()
+    this.#passing.over(outcome)
     return true
   }
 }

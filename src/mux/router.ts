@@ -17,6 +17,7 @@ import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { Asking } from './asking.js'
+import type { OnAsked } from './asks.js'
 import { CallTable } from './call-table.js'
 import { ChangeNotices } from './change-notices.js'
 import { changeOver, type RouterChange } from './change-over.js'
@@ -49,6 +50,7 @@ export interface RouterOptions {
   readonly listWaitMs: number
   /** What is remembered of servers; undefined if nothing is. */
   readonly known?: KnownServers | undefined
+  readonly onAsked?: OnAsked | undefined
 }
 
 /** How much is held for clients. */
@@ -104,7 +106,15 @@ export class Router implements Reception, ConnectionListener {
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
     const parts = { catalog: this.catalog, owners, calls: this.#calls, levels: this.#levels }
     const isShared = (): boolean => this.pool.servers.length > 1
-    this.#asking = new Asking({ ...parts, sealer: options.sealer, clock, log, bounds, isShared })
+    this.#asking = new Asking({
+      ...parts,
+      sealer: options.sealer,
+      onAsked: options.onAsked,
+      clock,
+      log,
+      bounds,
+      isShared,
+    })
     this.#toOwner = new WayToOwner({ ...parts, asking: this.#asking, nowMs: () => clock.nowMs() })
   }
 

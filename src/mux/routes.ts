@@ -1,5 +1,6 @@
 import type { Asking, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
+import type { NamedBy } from './named.js'
 
 /** The capability that must have been announced to a client before it may use a method. */
 type Capability = keyof Welcome['capabilities']
@@ -14,7 +15,7 @@ interface Terms {
 /** Where a request goes: to our catalogue, to the one owner of what it names, to a subscription, to everyone. */
 type Way =
   | { readonly way: 'catalog'; readonly list: ListName }
-  | { readonly way: 'owner'; readonly by: 'tool' | 'prompt' | 'uri' | 'ref' }
+  | { readonly way: 'owner'; readonly by: NamedBy }
   | { readonly way: 'feed'; readonly wants: boolean }
   | { readonly way: 'everyone' }
   | { readonly way: 'listen' }

@@ -12,6 +12,7 @@ import { mayNeedInput } from './digests.js'
 import { mayBecomeTask } from './following-tasks.js'
 import { type Errand, LiveCall, type LiveCallContext } from './live-call.js'
 import type { LogLevels } from './log-level.js'
+import { type NamedAt, type NamedBy, namedAt } from './named.js'
 import { NO_COMPLETIONS } from './presenter.js'
 import { bare, type Resumed, type Retry } from './retries.js'
 import { stillWanted } from './still-wanted.js'
@@ -20,17 +21,10 @@ import { Turns } from './turns.js'
 /** How long a task is to live: as long as a person may take to answer a question. */
 const TASK_TTL_MS = 600_000
 
-/** What a request names: by that its owner is found. */
-type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
-
-/** Where a request of each kind says what it is about. */
-const PATHS = { tool: ['name'], prompt: ['name'], uri: ['uri'] } as const
+const NO_REF = 'completion/complete: ref.type must be ref/prompt or ref/resource'
 
 /** What one request names. */
-interface Named {
-  readonly by: Exclude<NamedBy, 'ref'> | 'template'
-  /** Where in its params it says so. */
-  readonly path: readonly string[]
+interface Named extends NamedAt {
   readonly exposed: string
 }
 
@@ -74,8 +68,9 @@ export class WayToOwner {
       const { retries } = this.#context.asking
       const retry = retries.read(call)
       if (retry !== undefined && retries.isTaken(call, retry)) return
-      const path = by === 'ref' ? refPath(call) : PATHS[by]
-      const named = { by: by === 'ref' ? refKind(call) : by, path, exposed: textAt(call, path) }
+      const place = namedAt(by, call.params)
+      if (place === undefined) throw new Fault('invalid-params', NO_REF)
+      const named = { ...place, exposed: textAt(call, place.path) }
       const owner = this.#ownerOf(named, retry)
       if (owner instanceof Promise) this.#sendLater(call, owner, named, retry)
       else this.#send(call, owner, named, retry)
@@ -227,17 +222,6 @@ const takesTurns = ({ connection, call: { client } }: LiveCall): boolean => {
 /** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */
 const completesNothing = ({ facts }: Server): boolean =>
   facts !== undefined && !facts.capabilities.completions && facts.revision !== '2024-11-05'
-
-/** A completion names a prompt, or a resource template by its exact text (server/utilities/completion). */
-const refKind = (call: Call): 'prompt' | 'template' => {
-  const type = textAt(call, ['ref', 'type'])
-  if (type === 'ref/prompt') return 'prompt'
-  if (type === 'ref/resource') return 'template'
-  throw new Fault('invalid-params', 'completion/complete: ref.type must be ref/prompt or ref/resource')
-}
-
-const refPath = (call: Call): readonly string[] =>
-  refKind(call) === 'prompt' ? ['ref', 'name'] : ['ref', 'uri']
 
 /** A text that a request must have; throws a Fault `invalid-params` without it. */
 const textAt = (call: Call, path: readonly string[]): string => {

@@ -38,10 +38,22 @@ export interface FrontOptions {
   readonly other: () => Promise<NodeHandler>
   /** Gets upgrades that passed the guards; without it a request to upgrade is a plain request. */
   readonly upgrade?: UpgradeHandler
+  /** Told of each request that was answered with an error of HTTP. */
+  readonly onRefused?: ((refused: RefusedRequest) => void) | undefined
   readonly log: Logger
   readonly clock: Clock
   /** The defaults if absent. */
   readonly bounds?: Bounds | undefined
+}
+
+/** A request that was refused; all but the status and the address are words of whoever made it. */
+export interface RefusedRequest {
+  readonly status: number
+  readonly remoteAddress: string
+  readonly method: string | undefined
+  readonly path: string | undefined
+  readonly host: string | undefined
+  readonly origin: string | undefined
 }
 
 interface Refusal {
@@ -137,6 +149,11 @@ export class HttpFront {
     // Requests have no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
     response.on('error', nothing)
     this.answering.began(response)
+    if (this.#options.onRefused !== undefined) {
+      response.once('close', () => {
+        if (response.headersSent && response.statusCode >= 400) this.#refused(request, response.statusCode)
+      })
+    }
     try {
       this.#dispatch(request, response)
     } catch (error) {
@@ -159,14 +176,23 @@ export class HttpFront {
   async #takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
       const refusal = this.#refusal(request, '')
-      if (refusal !== undefined) refuseUpgrade(socket, `${refusal.status} Forbidden`)
-      else await this.#options.upgrade?.(request, socket, head)
+      if (refusal !== undefined) {
+        refuseUpgrade(socket, `${refusal.status} Forbidden`)
+        this.#refused(request, refusal.status)
+      } else await this.#options.upgrade?.(request, socket, head)
     } catch (error) {
       this.#options.log.error({ err: error }, 'a request could not be handled')
       if (error instanceof Fault && error.code === 'unavailable') {
         refuseUpgrade(socket, '503 Service Unavailable')
       } else socket.destroy()
     }
+  }
+
+  #refused({ method, url, headers, socket }: IncomingMessage, status: number): void {
+    const { host, origin } = headers
+    const [path] = url?.split('?', 1) ?? []
+    const remoteAddress = socket.remoteAddress ?? ''
+    this.#options.onRefused?.({ status, remoteAddress, method, path, host, origin })
   }
 
   #refusal(request: IncomingMessage, path: string): Refusal | undefined {

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openAudit } from '../../src/app/audit-log.js'
@@ -73,4 +73,47 @@ t.test('lines can go to stderr, and nothing is in the way when they go nowhere',
   t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
   const reception = new FakeReception()
   t.equal(openAudit(undefined, around).around(reception), reception)
+})
+
+t.test('a file that was moved away is left, and a new one begun', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  callAt(audit, 'first')
+  renameSync(file, `${file}.1`)
+  callAt(audit, 'second')
+  audit.reopen()
+  callAt(audit, 'third')
+  await audit.close()
+  const names = (path: string) =>
+    readFileSync(path, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map(line => (JSON.parse(line) as { name: string }).name)
+  t.same([names(`${file}.1`), names(file)], [['first', 'second'], ['third']])
+})
+
+t.test('requests that were refused leave a line, and those of one address are merged', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  const refused = {
+    status: 403,
+    method: 'POST',
+    path: '/s/0123456789abcdef0123/mcp',
+    host: 'evil\u0007',
+    origin: undefined,
+  }
+  for (let n = 0; n < 100; n += 1) audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.1' }, 'anonymous')
+  audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.2' }, 'anonymous')
+  await audit.close()
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  t.equal(lines.length, 11)
+  t.match(JSON.parse(lines[0] ?? ''), {
+    audit: 'refused',
+    principal: 'anonymous',
+    address: '10.0.0.1',
+    status: 403,
+    method: 'POST',
+    path: '/s/***/mcp',
+    host: 'evil',
+  })
 })
