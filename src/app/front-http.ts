@@ -45,6 +45,8 @@ export interface FaceContext {
   readonly log: Logger
   /** Whether nobody is let in any more, though those who are in may still finish. */
   readonly isDraining: () => boolean
+  /** How long calls may take when nobody new is let in, or their client has said all; in milliseconds. */
+  readonly drainMs: () => number
   /** For `/status`. */
   readonly status: () => ProxyStatus
   /** Told of requests that were refused, and whose they were, if that is wanted. */

@@ -8,8 +8,10 @@ import { IDENTITY } from './identity.js'
 
 /** The face on our own stdin and stdout. */
 export interface StdioFace {
-  /** Resolves when the client closed our stdin. */
+  /** Resolves when the client closed our stdin, and has its answers. */
   readonly gone: Promise<void>
+  /** Whether the client has closed our stdin. */
+  readonly isLeaving: boolean
   close(): Promise<void>
 }
 
@@ -19,11 +21,18 @@ export const serveStdio = (around: {
   readonly bounds: Bounds
   readonly clock: Clock
   readonly log: Logger
+  readonly drainMs: () => number
 }): StdioFace => {
   protectStdout()
   const host = servePipe(createStdioSelf(around), 'local', {
     ...around,
     identity: IDENTITY,
   })
-  return { gone: host.gone, close: () => host.close('the proxy is shutting down') }
+  return {
+    gone: host.gone,
+    get isLeaving() {
+      return host.isLeaving
+    },
+    close: () => host.close('the proxy is shutting down'),
+  }
 }

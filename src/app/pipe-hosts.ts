@@ -15,6 +15,8 @@ export interface PipeContext {
   readonly log: Logger
   /** Whether nobody is let in any more. */
   readonly isDraining: () => boolean
+  /** How long calls may take whose client has said all, in milliseconds. */
+  readonly drainMs: () => number
 }
 
 /** The clients of one face that each have a channel of their own: WebSockets, sockets. */

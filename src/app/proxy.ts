@@ -114,7 +114,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     listWaitMs,
     onAsked: audit.onAsked,
   })
-  const faces: { shed?(): void; close(): Promise<void> }[] = []
+  const faces: { readonly isLeaving?: boolean; shed?(): void; close(): Promise<void> }[] = []
   const gate = new Gate(router, clock, bounds)
   const startedMs = clock.nowMs()
   const { configOf } = fleet
@@ -128,6 +128,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     clock,
     log,
     isDraining: () => gate.isShut,
+    drainMs: () => current.drainMs,
     status,
     onRefused: audit.onRefused,
   }
@@ -185,7 +186,9 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       return diff
     },
     async drain(limitMs) {
-      const calls = await gate.shut(limitMs)
+      // A client that closed our stdin and has us told to end as well will not wait.
+      const isLeft = faces.some(({ isLeaving }) => isLeaving === true)
+      const calls = await gate.shut(isLeft ? 0 : limitMs)
       if (calls > 0) log.warn({ calls, limitMs }, 'calls were not over in time')
     },
     async close() {

@@ -1,4 +1,5 @@
 import { Bounds } from '../kernel/bounds.js'
+import type { Clock, Timer } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
@@ -18,7 +19,12 @@ import { ModernPipeHost } from './modern/pipe-host.js'
 /** What a face on a channel needs beside what every face needs. */
 export interface PipeHostOptions extends HostOptions {
   readonly speaks?: Speaks
+  /** How long calls may take that are under way when the client has said all, in milliseconds; none if absent. */
+  readonly drainMs?: () => number
 }
+
+/** How soon after the last answer a client is left that has said all. */
+const LOOK_MS = 20
 
 /**
  * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for each message, so
@@ -32,11 +38,17 @@ export class PipeHost implements ChannelListener {
   readonly #speaks: Speaks
   readonly #bounds: Bounds
   readonly #log: Logger
+  readonly #clock: Clock
+  readonly #drainMs: () => number
+  /** Runs while a client that has said all waits for answers. */
+  #leaving: Timer | undefined
   readonly #gone = new Deferred<void>()
 
   constructor(channel: Channel, principal: Principal, options: PipeHostOptions) {
     this.#channel = channel
     this.#log = options.log
+    this.#clock = options.clock
+    this.#drainMs = options.drainMs ?? (() => 0)
     this.#speaks = options.speaks ?? 'both'
     this.#bounds = options.bounds ?? new Bounds()
     const cutOff = (): void => void this.close('the client does not read')
@@ -57,6 +69,11 @@ export class PipeHost implements ChannelListener {
   /** Resolves when the client is gone and nothing of it is left. */
   get gone(): Promise<void> {
     return this.#gone.promise
+  }
+
+  /** Whether the client has said all, and waits for answers at most. */
+  get isLeaving(): boolean {
+    return this.#leaving !== undefined
   }
 
   /** Ends what is under way, and the channel. */
@@ -111,6 +128,19 @@ export class PipeHost implements ChannelListener {
     this.#channel.resume()
   }
 
+  ended(): void {
+    const untilMs = this.#clock.nowMs() + this.#drainMs()
+    const look = (): void => {
+      if (!this.#legacy.isBusy && !this.#modern.isBusy) this.#writer.flush()
+      else if (this.#clock.nowMs() < untilMs) return
+      if (this.#channel.queuedBytes > 0 && this.#clock.nowMs() < untilMs) return
+      void this.close('the client closed its input')
+    }
+    this.#legacy.mute()
+    this.#leaving = this.#clock.every(LOOK_MS, look)
+    look()
+  }
+
   closed(): void {
     this.#gone.resolve()
     this.#end('the client closed the connection')
@@ -123,6 +153,7 @@ export class PipeHost implements ChannelListener {
   }
 
   #end(reason: string): void {
+    this.#leaving?.cancel()
     this.#legacy.close(reason)
     this.#modern.close(reason)
   }

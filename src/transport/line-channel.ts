@@ -157,6 +157,11 @@ export class LineChannel implements Channel {
   readonly #onEnd = (): void => {
     // The line that the end of the stream cut off, as on stdio.
     if (!this.#isEnding) this.#lines.end(this.#onLine, this.#onSkipped)
+    const isClient = this.#options.peer === 'client'
+    if (isClient && !this.#isEnding && this.#listener?.ended !== undefined) {
+      this.#listener.ended()
+      return
+    }
     this.#settle()
     this.#end()
   }

@@ -166,7 +166,10 @@ export async function listenSocket(options: SocketServerOptions): Promise<Socket
   const { clock = systemClock, limits = {}, log, path } = options
   checkSocketPath(path)
   const channels = new Set<LineChannel>()
-  const server = createServer(socket => accept(socket, channels, { ...options, clock, limits }))
+  // A client that has said all may still wait for answers.
+  const server = createServer({ allowHalfOpen: true }, socket =>
+    accept(socket, channels, { ...options, clock, limits }),
+  )
   const ours = await bind(server, path)
   server.on('error', error => log.error({ cause: error }, 'the socket server reported an error'))
   let closing: Promise<void> | undefined

@@ -61,8 +61,8 @@ class StdioSelf implements Channel {
     this.#output.on('close', this.#onEnd)
     this.#output.on('drain', this.#onDrain)
     this.#input.on('error', this.#onInputError)
-    this.#input.on('end', this.#onEnd)
-    this.#input.on('close', this.#onEnd)
+    this.#input.on('end', this.#onInputEnd)
+    this.#input.on('close', this.#onInputClose)
     this.#input.on('data', this.#onData)
   }
 
@@ -115,6 +115,22 @@ class StdioSelf implements Channel {
 
   readonly #onEnd = (): void => this.#settle(undefined)
 
+  readonly #onInputEnd = (): void => {
+    if (this.#over) return
+    this.#endLines()
+    if (this.#listener?.ended === undefined) this.#settle(undefined)
+    else this.#listener.ended()
+  }
+
+  readonly #onInputClose = (): void => {
+    if (!this.#input.readableEnded) this.#settle(undefined)
+  }
+
+  /** The line that the end of the stream cut off; a client that we left is not asked for it. */
+  #endLines(): void {
+    if (this.#closing === undefined) this.#lines.end(this.#onLine, this.#onSkipped)
+  }
+
   readonly #onInputError = (error: Error): void =>
     this.#settle(new Fault('disconnected', 'standard input failed', { cause: error }))
 
@@ -125,8 +141,7 @@ class StdioSelf implements Channel {
 
   #settle(fault: Fault | undefined): void {
     if (this.#over) return
-    // The line that the end of the stream cut off; a client that we left is not asked for it.
-    if (this.#closing === undefined) this.#lines.end(this.#onLine, this.#onSkipped)
+    this.#endLines()
     this.#over = true
     this.#input.off('data', this.#onData)
     // An open stdin that nobody reads would keep the process alive.

@@ -9,6 +9,11 @@ export interface ChannelListener {
   skipped(bytes: number, ends?: Buffer): void
   /** The peer reads again after `send` had returned false. */
   drained(): void
+  /**
+   * The peer has said all, but may still read: the channel is closed by whoever listens, when all is answered. Not told by channels
+   * that cannot be half open; one whose listener does not take it is closed.
+   */
+  ended?(): void
   /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Comes exactly once. */
   closed(fault: Fault | undefined): void
 }

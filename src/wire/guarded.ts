@@ -16,6 +16,7 @@ export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => 
     message: bytes => attempt(() => listener.message(bytes)),
     skipped: (bytes, ends) => attempt(() => listener.skipped(bytes, ends)),
     drained: () => attempt(() => listener.drained()),
+    ...(listener.ended !== undefined && { ended: () => attempt(() => listener.ended?.()) }),
     closed: fault => attempt(() => listener.closed(fault)),
   }
 }

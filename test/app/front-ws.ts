@@ -31,6 +31,7 @@ const facing = async (t: Test) => {
     clock: systemClock,
     log: silentLogger,
     isDraining: () => false,
+    drainMs: () => 0,
   }
   const face = createWsFace({ path: '/ws', principalOf: () => 'local', around })
   const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []

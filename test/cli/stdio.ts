@@ -69,3 +69,26 @@ t.test('a client that stops reading is no reason to crash', async t => {
   t.equal(await proxy.exited, 0)
   t.notMatch(proxy.err, 'EPIPE')
 })
+
+t.test('a dialogue that is written at once gets its answers before the end', async t => {
+  const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny() })])
+  proxy.send(
+    INITIALIZE,
+    { method: 'notifications/initialized' },
+    { id: 2, method: 'tools/call', params: { name: 'one__facts', arguments: {} } },
+    { id: 3, method: 'tools/list' },
+  )
+  proxy.child.stdin?.end()
+  t.equal(await proxy.exited, 0)
+  const ids = proxy.out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { id: number; result?: object })
+  t.same(
+    ids
+      .filter(({ result }) => result !== undefined)
+      .map(({ id }) => id)
+      .sort(),
+    [1, 2, 3],
+  )
+})

@@ -1,11 +1,12 @@
 import t from 'tap'
 import type { Speaks } from '../../src/eras/detect-inbound.js'
 import { servePipe } from '../../src/eras/pipe-host.js'
+import { Deferred } from '../../src/kernel/deferred.js'
 import { rawText } from '../../src/kernel/json-text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { FarEnd } from '../support/channel-pair.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeAsk, FakeReception, IDENTITY } from '../support/fake-reception.js'
+import { FakeAsk, FakeReception, IDENTITY, shown } from '../support/fake-reception.js'
 import { ENVELOPE, modern } from '../support/modern-message.js'
 import { recordedLog } from '../support/recorded-channel.js'
 
@@ -15,11 +16,13 @@ const start = (speaks?: Speaks) => {
   const client = new FarEnd()
   const reception = new FakeReception()
   const { log, lines } = recordedLog()
+  const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', {
     reception,
     identity: IDENTITY,
     log,
-    clock: new FakeClock(),
+    clock,
+    drainMs: () => 10_000,
     ...(speaks && { speaks }),
   })
   const initialize = async (protocolVersion = '2025-06-18') => {
@@ -33,7 +36,7 @@ const start = (speaks?: Speaks) => {
     client.say({ method: 'notifications/initialized' })
     return client.take()
   }
-  return { client, reception, lines, host, initialize }
+  return { client, reception, lines, host, clock, initialize }
 }
 
 t.test('a client that looked around may introduce itself, and ask in both ways at the same time', async t => {
@@ -198,3 +201,64 @@ t.test(
     t.match(lines, [['error', { err: { message: 'oops' } }]])
   },
 )
+
+t.test('a client that has said all gets its answers, and then the end', async t => {
+  const { client, host, reception, clock, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.say(modern(2, 'tools/call'))
+  client.say(modern(3, 'subscriptions/listen', { notifications: {} }))
+  const ask = new FakeAsk()
+  reception.clients[0]?.ask(ask, undefined)
+  client.take()
+  client.ends()
+  t.ok(host.isLeaving)
+  t.match(shown(ask.outcomes[0]), /^disconnected/, 'nobody will answer')
+  const late = new FakeAsk()
+  reception.clients[0]?.ask(late, undefined)
+  t.match(shown(late.outcomes[0]), /^disconnected/)
+  for (const call of reception.calls.slice(0, 2)) {
+    clock.advance(1000)
+    await settled()
+    t.notOk(client.isClosed)
+    call.end(EMPTY)
+  }
+  clock.advance(20)
+  await host.gone
+  t.match(
+    client.take().filter(({ result }) => result !== undefined),
+    [{ id: 1 }, { id: 2 }],
+  )
+  t.ok(client.isClosed)
+  t.equal(clock.pending, 0)
+})
+
+t.test('calls that take too long for a client that has said all end with an error', async t => {
+  const { client, host, reception, clock, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.ends()
+  clock.advance(9_999)
+  await settled()
+  t.same(client.take(), [])
+  clock.advance(20)
+  await host.gone
+  t.match(client.take(), [{ id: 1, error: { message: /closed its input/ } }])
+  t.match(reception.cancels, [/closed its input/])
+})
+
+t.test('a client that is still being welcomed when it has said all gets all its answers', async t => {
+  const { client, host, reception, clock } = start()
+  reception.gate = new Deferred()
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  client.say({ id: 0, method: 'initialize', params })
+  client.say({ id: 1, method: 'tools/call' })
+  client.ends()
+  reception.onCall = call => call.end(EMPTY)
+  clock.advance(1000)
+  reception.gate.resolve()
+  await settled()
+  clock.advance(20)
+  await host.gone
+  t.match(client.take(), [{ id: 0 }, { id: 1 }])
+})

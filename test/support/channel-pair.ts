@@ -55,6 +55,11 @@ export class PairedChannel implements Channel {
     this.#listener?.skipped(bytes, ends)
   }
 
+  /** The peer has said all. */
+  ended(): void {
+    this.#listener?.ended?.()
+  }
+
   hear(message: Buffer): void {
     if (this.#listener === undefined) this.#held.push(message)
     else if (!this.isClosed) this.#listener.message(message)
@@ -101,6 +106,11 @@ export class FarEnd {
 
   hangUp(): void {
     this.#end.break(undefined)
+  }
+
+  /** Says nothing more, but still listens. */
+  ends(): void {
+    this.channel.ended()
   }
 }
 

@@ -487,3 +487,31 @@ t.test(
     t.equal(bounds.unread.bytes, 0)
   },
 )
+
+t.test('a client that ends its half may still read, until we have said all', { skip }, async t => {
+  const { path, accepted } = await listening(t)
+  const { socket, seen } = raw(t, path, { allowHalfOpen: true })
+  const atServer = new Recorder()
+  const channel = await accepted(1)
+  let ends = 0
+  channel.listen({
+    message: bytes => atServer.message(bytes),
+    skipped: () => undefined,
+    drained: () => undefined,
+    ended: () => {
+      ends += 1
+    },
+    closed: fault => atServer.closed(fault),
+  })
+  socket.end('{"last":1}')
+  await until(() => ends === 1, 'the end of what it says')
+  await new Promise(resolve => setImmediate(resolve))
+  t.same(atServer.ends, [])
+  t.notOk(seen.ended)
+  channel.send(Buffer.from('{"answer":1}'))
+  await channel.close()
+  await until(() => seen.ended, 'our end')
+  t.equal(seen.text, '{"answer":1}\n')
+  t.same(atServer.messages, ['{"last":1}'])
+  t.same(atServer.ends, [undefined])
+})

@@ -153,3 +153,26 @@ t.test('protecting stdout leaves the console usable', async t => {
   t.equal(typeof console.log, 'function')
   t.not(console.log, before.log)
 })
+
+t.test('a client that closes our stdin may still read, until we have said all', async t => {
+  const { input, output, channel, listener } = pair()
+  let ends = 0
+  channel.listen({
+    message: bytes => listener.message(bytes),
+    skipped: () => undefined,
+    drained: () => undefined,
+    ended: () => {
+      ends += 1
+    },
+    closed: fault => listener.closed(fault),
+  })
+  input.end('{"last":1}')
+  await until(() => ends === 1, 'the end of what it says')
+  await new Promise(resolve => setImmediate(resolve))
+  t.same(listener.messages, ['{"last":1}'])
+  t.same(listener.ends, [])
+  t.ok(channel.send(Buffer.from('{"answer":1}')))
+  await channel.close()
+  t.equal(String(output.read()), '{"answer":1}\n')
+  t.same(listener.ends, [undefined])
+})

@@ -81,7 +81,7 @@ export class AskTable {
     if (token !== undefined && isId(token)) this.#open.get(idKey(token))?.ask.progress(params)
   }
 
-  /** The client is gone: every question is answered in its place. */
+  /** Nobody will answer: every question is answered in the client's place. */
   close(why: Fault): void {
     const all = [...this.#open.values(), ...(this.#held ?? [])]
     this.#open.clear()

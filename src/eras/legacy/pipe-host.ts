@@ -53,6 +53,16 @@ export class LegacyPipeHost {
     return undefined
   }
 
+  /** Whether the client waits for anything. */
+  get isBusy(): boolean {
+    return this.#uplink.isBusy
+  }
+
+  /** The client says nothing more. */
+  mute(): void {
+    this.#uplink.mute()
+  }
+
   close(reason: string): void {
     this.#uplink.close(reason)
   }

@@ -46,6 +46,7 @@ export class LegacyUplink implements Client {
   readonly #asks: AskTable
   readonly #bounds: Bounds
   #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
+  #isMute = false
   /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
   #waiting: Waiting[] = []
 
@@ -64,6 +65,11 @@ export class LegacyUplink implements Client {
   /** Requests of this client that have no answer yet. */
   get openCalls(): number {
     return this.#calls.size
+  }
+
+  /** Whether the client waits for anything. */
+  get isBusy(): boolean {
+    return this.#at === 'greeting' || this.#calls.size > 0
   }
 
   /** Whether the client was greeted: ordinary requests are served. */
@@ -125,11 +131,17 @@ export class LegacyUplink implements Client {
   }
 
   ask(ask: Ask, during: Call | undefined): void {
-    if (this.#at === 'closed') {
-      ask.answer(failed(new Fault('disconnected', 'The client is gone')))
+    if (this.#at === 'closed' || this.#isMute) {
+      ask.answer(failed(gone()))
       return
     }
     this.#asks.put(ask, during instanceof InboundCall ? during : undefined)
+  }
+
+  /** The client says nothing more, so that no question is answered; its calls go on. */
+  mute(): void {
+    this.#isMute = true
+    this.#asks.close(gone())
   }
 
   /**
@@ -140,7 +152,7 @@ export class LegacyUplink implements Client {
     if (this.#at === 'closed') return
     const wasKnown = this.isKnown
     this.#at = 'closed'
-    this.#asks.close(new Fault('disconnected', 'The client is gone'))
+    this.#asks.close(gone())
     const why = new Fault('disconnected', `The session is over: ${reason}`)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
@@ -251,6 +263,8 @@ export class LegacyUplink implements Client {
     call.cancel(reason)
   }
 }
+
+const gone = (): Fault => new Fault('disconnected', 'The client is gone')
 
 const bytesOf = (message: Message): number => {
   switch (message.kind) {

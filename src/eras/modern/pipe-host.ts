@@ -22,6 +22,11 @@ export class ModernPipeHost {
     return this.#uplink.hasClients
   }
 
+  /** Whether the client waits for anything. */
+  get isBusy(): boolean {
+    return this.#uplink.isBusy
+  }
+
   message(message: Message & { kind: 'request' | 'notice' }): void {
     if (message.kind === 'request') {
       const key = idKey(message.id)

@@ -10,7 +10,7 @@ import type { HttpHeaders } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
 import { writeDiscover } from './discover.js'
-import { encodeEntryError } from './encode-outcome.js'
+import { encodeEntryError, LISTEN } from './encode-outcome.js'
 import { type Envelope, readEnvelope } from './envelope.js'
 import { encodeFault, headerMismatch } from './errors.js'
 import { InboundCall } from './inbound-call.js'
@@ -69,6 +69,12 @@ export class ModernUplink {
   /** Whether any request of this era was ever let in, and its client not yet forgotten. */
   get hasClients(): boolean {
     return this.#clients.size > 0
+  }
+
+  /** Whether a client waits for an answer; nobody waits for the end of a request that listens. */
+  get isBusy(): boolean {
+    for (const { method } of this.#calls.values()) if (method !== LISTEN) return true
+    return false
   }
 
   /** The request under way with this key. */
