@@ -21,7 +21,7 @@ import { isRevision } from '../model/revision.js'
 import { isPrivate, writePrivate } from './private-file.js'
 
 /** What a file must say that it is; anything else was written by another version of this program, and is of no use. */
-const FORMAT = 1
+const FORMAT = 2
 /** What is known of one server may take so much; of a server that lists more nothing is kept. */
 export const KNOWN_BYTES = 8 * 1024 * 1024
 /** So many servers are known; those that were met longest ago are forgotten. */
@@ -29,7 +29,7 @@ const FILES_MAX = 500
 
 /** What is known of a server as it stands in a file: what the server sent is in it byte for byte. */
 export const encodeKnown = ({ facts, lists }: Known): JsonText => {
-  const { revision, capabilities, info, instructions } = facts
+  const { revision, capabilities, announced, info, instructions } = facts
   const known = LIST_NAMES.flatMap(list => {
     const items = lists[list]
     return items === undefined ? [] : [[list, arrayText(items)] as const]
@@ -38,6 +38,7 @@ export const encodeKnown = ({ facts, lists }: Known): JsonText => {
     ['format', textOf(FORMAT)],
     ['revision', textOf(revision)],
     ['capabilities', textOf(capabilities)],
+    ['announced', announced],
     ['info', info],
     ...(instructions === undefined ? [] : [['instructions', textOf(instructions)] as const]),
     ['lists', objectText(known)],
@@ -61,11 +62,12 @@ export const decodeKnown = (bytes: Buffer): Known | undefined => {
 const decodeFacts = (text: JsonText): ServerFacts | undefined => {
   const revision = textMember(text, 'revision')
   const capabilities = memberOf(text, 'capabilities')
-  const info = memberOf(text, 'info')
-  if (revision === undefined || !isRevision(revision) || info === undefined || capabilities === undefined)
-    return undefined
+  const [announced, info] = [memberOf(text, 'announced'), memberOf(text, 'info')]
+  if (revision === undefined || !isRevision(revision) || capabilities === undefined) return undefined
+  if (announced === undefined || info === undefined) return undefined
   return {
     revision,
+    announced,
     capabilities: decodeCapabilities(valueOf(capabilities)),
     info,
     instructions: textMember(text, 'instructions'),

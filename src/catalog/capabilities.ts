@@ -29,16 +29,18 @@ export const joinWelcome = (servers: readonly Server[], isAlone: boolean): Welco
       completions: isOldest || some(capabilities => capabilities.completions),
       logging: some(capabilities => capabilities.logging),
     },
-    instructions: joinInstructions(servers, isAlone),
+    ...(isAlone
+      ? { instructions: servers[0]?.facts?.instructions, own: servers[0]?.facts }
+      : { instructions: joinInstructions(servers) }),
     isComplete: !isUnknown,
   }
 }
 
-const joinInstructions = (servers: readonly Server[], isAlone: boolean): string | undefined => {
+const joinInstructions = (servers: readonly Server[]): string | undefined => {
   const texts = servers.flatMap(server => {
     const text = server.facts?.instructions?.trim()
     if (text === undefined || text === '') return []
-    return [isAlone ? text : `## ${server.options.alias}\n${cutText(text)}`]
+    return [`## ${server.options.alias}\n${cutText(text)}`]
   })
   return texts.length === 0 ? undefined : texts.join('\n\n')
 }

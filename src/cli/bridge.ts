@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
-import { DEFAULTS } from '../config/defaults.js'
+import { DEFAULTS, MAX_DURATION_MS } from '../config/defaults.js'
+import { durationMs } from '../config/duration.js'
 import type { Era, ProxyConfig, ServerConfig } from '../config/types.js'
 import type { Way } from './addresses.js'
 import { bridgedName, commandTransport, FROM, urlTransport } from './bridged.js'
@@ -8,7 +9,7 @@ import { EXIT } from './exit-codes.js'
 import { serveNetwork, serveStdio } from './faces.js'
 import { listenOptions, resolveListen } from './listening.js'
 import { stdioSnippet } from './snippets.js'
-import { CliError, logLevelOption, textsOption, type Verb } from './verb.js'
+import { CliError, logLevelOption, textOption, textsOption, type Verb } from './verb.js'
 
 const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (Way | 'stdio')[]
 
@@ -36,6 +37,9 @@ const flags = {
   },
   ...listenOptions,
   header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
+  'startup-wait': textOption(
+    'How long initialize and lists wait while the server starts, such as 5s; as long as it may take to start if absent',
+  ),
   env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
   'log-level': logLevelOption,
 } as const
@@ -101,7 +105,7 @@ export const bridge: Verb<Flags> = {
       servers: [server],
       listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
       pageSize: DEFAULTS.pageSize,
-      startupWaitMs: DEFAULTS.startupWaitMs,
+      startupWaitMs: startupWaitOf(args.startupWait),
       drainMs: DEFAULTS.drainMs,
       knownServers: DEFAULTS.knownServers,
       limits: DEFAULTS.limits,
@@ -119,6 +123,14 @@ export const bridge: Verb<Flags> = {
     if (args.to === 'stdio') return await serveStdio(served, stdioSnippet(name, bridgeArgs(args, command)))
     return await serveNetwork(served, { name, first: args.to })
   },
+}
+
+/** There is nothing else to show while the only server starts. Throws a CliError for what is no duration. */
+const startupWaitOf = (text: string | undefined): number => {
+  if (text === undefined) return DEFAULTS.timeouts.connectMs
+  const ms = durationMs(text)
+  if (ms >= 0 && ms <= MAX_DURATION_MS) return ms
+  throw new CliError(EXIT.usage, '--startup-wait needs a duration such as 500ms, 5s or 1m')
 }
 
 const hasPort = (to: BridgeFlags['to']): boolean => to === 'http' || to === 'sse' || to === 'ws'
@@ -165,6 +177,7 @@ type BridgeFlags = Parameters<typeof resolveListen>[1] & {
   readonly era?: Era | undefined
   readonly header?: readonly string[] | undefined
   readonly env?: readonly string[] | undefined
+  readonly startupWait?: string | undefined
 }
 
 const bridgeArgs = (args: BridgeFlags, command: readonly string[] | undefined): string[] => [
@@ -173,6 +186,7 @@ const bridgeArgs = (args: BridgeFlags, command: readonly string[] | undefined): 
   'stdio',
   ...(args.from === undefined ? [] : ['--from', args.from]),
   ...(args.era === undefined ? [] : ['--era', args.era]),
+  ...(args.startupWait === undefined ? [] : ['--startup-wait', args.startupWait]),
   ...(args.header ?? []).flatMap(header => ['--header', header]),
   ...(args.env ?? []).flatMap(pair => ['--env', pair]),
   ...(args.url === undefined ? [] : [args.url]),

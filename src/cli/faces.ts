@@ -83,6 +83,8 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   const proxy: Proxy = createProxy(config, {
     log,
     isAlone,
+    // There is nothing else to show meanwhile.
+    ...(isAlone && { listWaitMs: config.startupWaitMs }),
     stateDir: stateDir(process.env),
     configStatus: () => reloader?.status,
   })

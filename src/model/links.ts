@@ -77,6 +77,8 @@ export interface Welcome {
     readonly logging: boolean
   }
   readonly instructions: string | undefined
+  /** What the server said of itself that is served as it is, if one is and it was reached. */
+  readonly own?: ServerFacts | undefined
   /** Whether every server was reached: while one was not, the next answer may say more. */
   readonly isComplete: boolean
 }
@@ -91,6 +93,8 @@ export interface Reception {
   call(call: Call): void
   /** The `inputSchema` of a tool as clients see it, by the name that they know; undefined if it is not known (yet). */
   toolSchema(exposed: string): JsonText | undefined
+  /** The `Implementation` object of the server that is served as it is, if one is and it was reached: who we say that we are. */
+  ownIdentity(): JsonText | undefined
   /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
   notice(client: Client, method: string, params: JsonText | undefined): void
   /** The client has been away for a while and may come back: what runs for it alone need not go on meanwhile. */

@@ -37,6 +37,8 @@ export interface ServerCapabilities {
 export interface ServerFacts {
   readonly revision: Revision
   readonly capabilities: ServerCapabilities
+  /** Its `ServerCapabilities` object as it came. */
+  readonly announced: JsonText
   /** Its `Implementation` object as it came: name, version and whatever else. */
   readonly info: JsonText
   readonly instructions: string | undefined

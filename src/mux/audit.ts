@@ -59,6 +59,7 @@ export class Audit {
         this.#watch(call)
         behind.call(call)
       },
+      ownIdentity: () => behind.ownIdentity(),
       toolSchema: exposed => behind.toolSchema(exposed),
       notice: (client, method, params) => behind.notice(client, method, params),
       rests: client => behind.rests(client),

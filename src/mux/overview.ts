@@ -1,5 +1,6 @@
 import { joinWelcome } from '../catalog/capabilities.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/clock.js'
+import type { Logger } from '../kernel/logger.js'
 import { withLimit } from '../kernel/with-limit.js'
 import type { Client, Welcome } from '../model/links.js'
 import type { Server } from '../peers/server.js'
@@ -8,6 +9,7 @@ import type { Server } from '../peers/server.js'
 export interface OverviewContext {
   readonly servers: () => readonly Server[]
   readonly clock: Clock
+  readonly log: Logger
   readonly startupWaitMs: number
   readonly isAlone: boolean
 }
@@ -18,12 +20,17 @@ export interface Start {
   readonly restMs: number
 }
 
+/** Whoever waits for so long may wonder what for. */
+const SLOW_MS = 2000
+
 const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
 
 /** What all servers can do together, and how they are reached in the first place. */
 export class Overview {
   #context: OverviewContext
   #current: Welcome | undefined
+  /** Runs while clients wait. */
+  #slow: Timer | undefined
 
   constructor(context: OverviewContext) {
     this.#context = context
@@ -63,9 +70,22 @@ export class Overview {
       .filter(server => server.facts === undefined)
       .map(server => ({ started: startFor(server, client), restMs: startupWaitMs - server.unansweredMs }))
       .filter(({ restMs }) => restMs > 0)
-    return {
-      started: Promise.all(starts.map(start => start.started)),
-      restMs: Math.max(0, ...starts.map(start => start.restMs)),
+    const restMs = Math.max(0, ...starts.map(start => start.restMs))
+    if (restMs > SLOW_MS) this.#slow ??= this.#context.clock.after(SLOW_MS, () => this.#tellSlow())
+    return { started: Promise.all(starts.map(start => start.started)), restMs }
+  }
+
+  close(): void {
+    this.#slow?.cancel()
+  }
+
+  #tellSlow(): void {
+    this.#slow = undefined
+    const { log, servers, startupWaitMs } = this.#context
+    for (const { facts, connections, name } of servers()) {
+      const isStarting = [...connections].some(({ state }) => state.at === 'starting')
+      if (facts === undefined && isStarting)
+        log.warn({ server: name, startupWaitMs }, 'the server is still starting, and clients wait for it')
     }
   }
 }

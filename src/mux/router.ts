@@ -6,7 +6,7 @@ import { LIST_NAMES, LISTS } from '../catalog/walk.js'
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
+import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Ask, Call, Client, DownCall, Reception, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
@@ -157,6 +157,7 @@ export class Router implements Reception, ConnectionListener {
     this.#calls.close()
     this.#levels.close()
     this.#notices.close()
+    this.#overview.close()
   }
 
   /** What is held for clients at the moment; all zero when none is there. */
@@ -202,6 +203,11 @@ export class Router implements Reception, ConnectionListener {
       case 'everyone':
         this.#levels.set(call, this.#connections())
     }
+  }
+
+  ownIdentity(): JsonText | undefined {
+    const info = this.#overview.current.own?.info
+    return info !== undefined && textMember(info, 'name') !== undefined ? info : undefined
   }
 
   toolSchema(exposed: string): JsonText | undefined {

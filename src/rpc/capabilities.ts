@@ -1,8 +1,45 @@
-import { at, type JsonText, kindOf, memberOf } from '../kernel/json-text.js'
-import type { ClientCapabilities, ServerCapabilities } from '../model/peer.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  rawText,
+  withMember,
+  withoutMember,
+} from '../kernel/json-text.js'
+import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
+import type { Revision } from '../model/revision.js'
 
 /** Tasks, where they are an extension (SEP-2663). */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
+
+const NONE = rawText('{}')
+/** Capabilities that are announced only where we can keep what they promise: the methods of tasks are not routed. */
+const ROUTED: ReadonlySet<string> = new Set([
+  'tools',
+  'prompts',
+  'resources',
+  'completions',
+  'logging',
+  'tasks',
+])
+
+/**
+ * The capabilities of the server that is served as it is, in its own words: in place of what we say of each, and what we know
+ * nothing of. `said` is in the form of the client's revision; members that are of no other go to clients of the same alone.
+ */
+export const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
+  let own = said
+  for (const { key, value } of membersOf(announced)) {
+    if (kindOf(value) !== 'object') continue
+    const isSaid = memberOf(said, key) !== undefined
+    const isUnknown = !ROUTED.has(key) && (revision === to || key === 'experimental')
+    if (isSaid || isUnknown)
+      own = withMember(own, key, key === 'extensions' ? withoutMember(value, TASKS_EXTENSION) : value)
+  }
+  return own
+}
 
 /** Whether a capability is there: an object, or the `true` that sloppy peers send for one. */
 const declared = (capabilities: JsonText, name: string): JsonText | undefined => {
@@ -17,8 +54,14 @@ const isTrue = (value: JsonText | undefined): boolean =>
 
 const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(capability, name))
 
+/** What the result of `initialize` or `server/discover` says that a server can do, as it came and as we understand it. */
+export const announcedIn = (result: JsonText): Pick<ServerFacts, 'announced' | 'capabilities'> => {
+  const announced = memberOf(result, 'capabilities') ?? NONE
+  return { announced, capabilities: decodeServerCapabilities(announced) }
+}
+
 /** `ServerCapabilities` as a server announces them (schema, all revisions), read leniently. */
-export const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
+const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   const tools = declared(text, 'tools')
   const prompts = declared(text, 'prompts')
   const resources = declared(text, 'resources')

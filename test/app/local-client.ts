@@ -24,6 +24,7 @@ const reception = (answer: (call: Call) => void) => {
       seen.calls.push(call)
       answer(call)
     },
+    ownIdentity: () => undefined,
     toolSchema: () => undefined,
     notice: () => undefined,
     rests: () => undefined,

@@ -105,6 +105,117 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
   }
 })
 
+/** What a server says of itself, as nobody else would say it. */
+const SAID = {
+  serverInfo: {
+    name: 'rich',
+    version: '9.9',
+    title: 'Rich',
+    icons: [{ src: 'https://x/i.png' }],
+    'x.y/n': 7,
+  },
+  instructions: '  Mind the spaces.  ',
+  capabilities: {
+    tools: { listChanged: false, 'x.y/n': 1 },
+    logging: {},
+    experimental: { some: { thing: 1 } },
+    extensions: { 'io.modelcontextprotocol/ui': { a: 1 }, 'io.modelcontextprotocol/tasks': {} },
+    tasks: { requests: { tools: { call: {} } } },
+    'x.y/z': {},
+  },
+}
+const { tasks: _, extensions, ...kept } = SAID.capabilities
+/** Tasks are not routed, and nothing else is taken away. */
+const AS_IT_IS = { ...kept, extensions: { 'io.modelcontextprotocol/ui': { a: 1 } } }
+
+/** A server that says so, some time after it was asked. */
+const rich = (delayMs: number): string[] => [
+  process.execPath,
+  '-e',
+  `const lines = require('node:readline').createInterface({ input: process.stdin })
+   const results = {
+     initialize: { protocolVersion: '2025-11-25', ...${JSON.stringify(SAID)} },
+     'tools/list': { tools: [{ name: 'x', inputSchema: { type: 'object' } }] },
+   }
+   lines.on('line', line => {
+     const { id, method } = JSON.parse(line)
+     const result = results[method]
+     const answer = { jsonrpc: '2.0', id, ...(result ? { result } : { error: { code: -32601, message: 'no' } }) }
+     const say = () => process.stdout.write(JSON.stringify(answer) + '\\n')
+     if (id !== undefined) setTimeout(say, method === 'initialize' ? ${delayMs} : 0)
+   })`,
+]
+
+t.test('initialize and lists wait while the only server starts, with a word after two seconds', async t => {
+  const bridge = startBin(t, ['bridge', '--to', 'stdio', '--', ...rich(3000)])
+  bridge.send(INITIALIZE, { method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
+  const { result } = JSON.parse(await bridge.line(/"id":1/))
+  t.match(bridge.err, /"level":40,.*the server is still starting, and clients wait for it/)
+  t.same(result.serverInfo, SAID.serverInfo)
+  t.match(JSON.parse(await bridge.line(/"id":2/)), { result: { tools: [{ name: 'x' }] } })
+})
+
+t.test('who does not want to wait says so', async t => {
+  const argv = ['bridge', '--startup-wait', '0s', '--to', 'stdio', '--', ...rich(20_000)]
+  const bridge = startBin(t, argv)
+  bridge.send(INITIALIZE, { method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
+  t.match(JSON.parse(await bridge.line(/"id":1/)), { result: { serverInfo: { name: 'mcp-proxy' } } })
+  t.match(JSON.parse(await bridge.line(/"id":2/)), { result: { tools: [] } })
+  const wrong = startBin(t, ['bridge', '--startup-wait', 'soon', '--', 'x'])
+  t.equal(await wrong.exited, 2)
+  t.match(wrong.err, '--startup-wait needs a duration such as 500ms, 5s or 1m')
+})
+
+t.test(
+  'a bridge says of itself what its server says, as far as the revision of the client has it',
+  async t => {
+    const bridge = startBin(t, ['bridge', '--port', '0', '--', ...rich(0)])
+    const url = await urlOf(bridge, /\/mcp$/)
+    const { serverInfo, instructions } = SAID
+    const initialized = async (version: string) =>
+      (await new RawClient(url).initialize({}, version)).last.message.result
+    t.same(await initialized('2025-11-25'), {
+      protocolVersion: '2025-11-25',
+      capabilities: AS_IT_IS,
+      serverInfo,
+      instructions,
+    })
+    const { icons: __, title: ___, ...oldest } = serverInfo
+    const { tools, logging, experimental } = SAID.capabilities
+    t.same(await initialized('2024-11-05'), {
+      protocolVersion: '2024-11-05',
+      capabilities: { tools, logging, experimental },
+      serverInfo: oldest,
+      instructions,
+    })
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'new', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const ask = async (method: string) => {
+      const headers = {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': method,
+      }
+      const body = JSON.stringify({ jsonrpc: '2.0', id: method, method, params: { _meta } })
+      const response = await fetch(url, { method: 'POST', headers, body })
+      return (await response.json()) as {
+        result: { _meta: object; capabilities?: object; instructions?: string }
+      }
+    }
+    const stamp = { 'io.modelcontextprotocol/serverInfo': serverInfo }
+    const { result: found } = await ask('server/discover')
+    t.same(
+      [found._meta, found.capabilities, found.instructions],
+      [stamp, { tools, logging, experimental }, instructions],
+    )
+    t.same((await ask('tools/list')).result._meta, stamp)
+  },
+)
+
 t.test('what a server speaks can be said, and is not found out then', async t => {
   for (const [era, answer] of [
     ['legacy', /"name":"echo"/],

@@ -24,6 +24,8 @@ export class FakeReception implements Reception {
   readonly gone: Client[] = []
   /** What calls were told when they were called off, in order. */
   readonly cancels: string[] = []
+  /** Who the server is that is served as it is. */
+  identity: JsonText | undefined
   readonly schemas = new Map<string, JsonText>()
   /** Set to make newcomers wait. */
   gate: Deferred<void> | undefined
@@ -40,6 +42,10 @@ export class FakeReception implements Reception {
     this.calls.push(call)
     call.onCancel = reason => this.cancels.push(`${call.method} ${reason}`)
     this.onCall?.(call)
+  }
+
+  ownIdentity(): JsonText | undefined {
+    return this.identity
   }
 
   toolSchema(exposed: string): JsonText | undefined {

@@ -71,6 +71,8 @@ export interface Script {
   /** Its own. */
   readonly version?: string
   readonly capabilities?: Partial<ServerCapabilities>
+  /** The same as it says it. */
+  readonly announced?: object
   readonly instructions?: string
   readonly showing?: Partial<Showing>
   readonly options?: Partial<ServerOptions>
@@ -127,6 +129,7 @@ export class FakeServer {
         tasks: false,
         ...script.capabilities,
       },
+      announced: textOf(script.announced ?? {}),
       info: textOf({ name: this.name, version: script.version ?? '1' }),
       instructions: script.instructions,
     }

@@ -15,7 +15,7 @@ import {
 import { type Answer, answerOf } from '../../model/outcome.js'
 import type { ClientCapabilities, ServerFacts } from '../../model/peer.js'
 import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
-import { decodeServerCapabilities } from '../../rpc/capabilities.js'
+import { announcedIn } from '../../rpc/capabilities.js'
 import type { Conversation } from '../../rpc/conversation.js'
 import { encodeClientCapabilities } from './encode.js'
 
@@ -145,7 +145,7 @@ const readAgreement = (outcome: Answer): Agreement => {
     revision: version,
     facts: {
       revision: version,
-      capabilities: decodeServerCapabilities(memberOf(result, 'capabilities') ?? EMPTY),
+      ...announcedIn(result),
       info: memberOf(result, 'serverInfo') ?? EMPTY,
       instructions: textMember(result, 'instructions'),
     },

@@ -7,9 +7,10 @@ import {
   ownText,
   textMember,
   textOf,
+  withoutMember,
 } from '../../kernel/json-text.js'
 import type { Welcome } from '../../model/links.js'
-import type { ClientCapabilities, Identity } from '../../model/peer.js'
+import type { ClientCapabilities, Identity, ServerFacts } from '../../model/peer.js'
 import {
   isLegacyRevision,
   LEGACY_REVISIONS,
@@ -75,13 +76,33 @@ const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision)
   }
 }
 
-/** The result of `initialize` for a client of `revision`; our identity has the members that its schema knows. */
+/** The result of `initialize` for a client of `revision`; who we are is said in the members that its schema knows. */
 export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, identity: Identity): JsonText => {
-  const { name, version, title } = identity
   return objectText([
     ['protocolVersion', textOf(revision)],
     ['capabilities', encodeServerCapabilities(welcome, revision)],
-    ['serverInfo', textOf(revision >= '2025-06-18' ? { name, title, version } : { name, version })],
+    ['serverInfo', ownInfo(welcome.own, revision) ?? textOf(forInfo(identity, revision))],
     ...(welcome.instructions === undefined ? [] : [['instructions', textOf(welcome.instructions)] as const]),
   ])
+}
+
+const forInfo = ({ name, version, title }: Identity, revision: LegacyRevision) =>
+  revision >= '2025-06-18' ? { name, title, version } : { name, version }
+
+/** Members of an `Implementation` that came with a later revision. */
+const LATER_MEMBERS = [
+  ['title', '2025-06-18'],
+  ['description', '2025-11-25'],
+  ['icons', '2025-11-25'],
+  ['websiteUrl', '2025-11-25'],
+] as const
+
+/** Who the server is that is served as it is; to a client of its own revision in its very words. */
+const ownInfo = (own: ServerFacts | undefined, revision: LegacyRevision): JsonText | undefined => {
+  if (own === undefined || textMember(own.info, 'name') === undefined) return undefined
+  if (own.revision === revision) return own.info
+  return LATER_MEMBERS.filter(([, since]) => revision < since).reduce(
+    (info, [name]) => withoutMember(info, name),
+    own.info,
+  )
 }

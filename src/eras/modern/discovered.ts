@@ -1,6 +1,6 @@
 import { at, type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../model/peer.js'
-import { decodeServerCapabilities } from '../../rpc/capabilities.js'
+import { announcedIn } from '../../rpc/capabilities.js'
 import { withEnvelope } from './envelope.js'
 import { META, MODERN_REVISION } from './methods.js'
 
@@ -12,7 +12,7 @@ const EMPTY = rawText('{}')
  */
 export const factsOf = (discovered: JsonText): ServerFacts => ({
   revision: MODERN_REVISION,
-  capabilities: decodeServerCapabilities(memberOf(discovered, 'capabilities') ?? EMPTY),
+  ...announcedIn(discovered),
   info: at(discovered, '_meta', META.serverInfo) ?? memberOf(discovered, 'serverInfo') ?? EMPTY,
   instructions: textMember(discovered, 'instructions'),
 })

@@ -1,7 +1,8 @@
 import { type JsonText, textOf } from '../../kernel/json-text.js'
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities } from '../../model/peer.js'
-import { TASKS_EXTENSION } from '../../rpc/capabilities.js'
+import { inOwnWords, TASKS_EXTENSION } from '../../rpc/capabilities.js'
+import { MODERN_REVISION } from './methods.js'
 
 /**
  * `ServerCapabilities` of a `DiscoverResult`. Every change can be listened to, so every list says that it
@@ -9,13 +10,14 @@ import { TASKS_EXTENSION } from '../../rpc/capabilities.js'
  */
 export const encodeServerCapabilities = (welcome: Welcome): JsonText => {
   const { tools, prompts, resources, completions, logging } = welcome.capabilities
-  return textOf({
+  const said = textOf({
     ...(tools && { tools: { listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
     ...(resources && { resources: { ...(resources.subscribe && { subscribe: true }), listChanged: true } }),
     ...(completions && { completions: {} }),
     ...(logging && { logging: {} }),
   })
+  return welcome.own === undefined ? said : inOwnWords(said, welcome.own, MODERN_REVISION)
 }
 
 /** `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and what we do for it. */

@@ -20,8 +20,8 @@ export interface InboundRequest extends Asked {
   readonly client: ModernClient
   readonly logLevel: LogLevel | undefined
   readonly replies: Replies
-  /** Our `Implementation` object. */
-  readonly identity: JsonText
+  /** The `Implementation` object that results are signed with. */
+  readonly identity: () => JsonText
   /** Called once, when the call is over. */
   readonly over: () => void
 }
@@ -104,7 +104,7 @@ export class InboundCall implements Call {
 
   /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */
   #encoded(outcome: Outcome): Response {
-    const { identity } = this.#request
+    const identity = this.#request.identity()
     try {
       return encodeOutcome(outcome, this.#request, identity)
     } catch (thrown) {

@@ -49,7 +49,7 @@ export class ModernUplink {
   readonly #options: HostOptions
   readonly #way: WayIn
   readonly #bounds: Bounds
-  readonly #identity: JsonText
+  readonly #identity: () => JsonText
   readonly #clients: ModernClients
   readonly #calls = new HashTable<string, InboundCall>()
 
@@ -58,7 +58,8 @@ export class ModernUplink {
     this.#options = options
     this.#way = way
     this.#bounds = bounds
-    this.#identity = textOf(options.identity)
+    const identity = textOf(options.identity)
+    this.#identity = () => options.reception.ownIdentity() ?? identity
     const limits = (): ClientLimits => ({
       clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
       bytes: TOLD_BYTES,

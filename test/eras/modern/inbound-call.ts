@@ -39,7 +39,7 @@ const start = (
     declared: envelope.declared,
     client,
     logLevel: envelope.logLevel,
-    identity: rawText('{"name":"proxy","version":"1"}'),
+    identity: () => rawText('{"name":"proxy","version":"1"}'),
     replies: {
       send: frame => said.push(frame.toString()),
       end: (frame, ending) => {
