@@ -106,6 +106,11 @@ export class LiveCall implements CallSink {
     return this.call instanceof Park ? this.call : undefined
   }
 
+  /** Whether the server waits for an answer of its client, which has no request open meanwhile and may never come back. */
+  get isWaiting(): boolean {
+    return this.park?.at === 'parked' && this.#asks !== undefined && this.#asks.size > 0
+  }
+
   /** Sends the request, at once if the server is there, else when it is. */
   start(): void {
     const { link } = this.connection

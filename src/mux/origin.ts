@@ -4,6 +4,8 @@ import type { Asking } from '../model/links.js'
 interface Candidate {
   /** Whose it is: no two people have the same. */
   readonly party: number
+  /** Its server asked something, and waits for the answer. */
+  readonly isWaiting: boolean
 }
 
 /** What is known about where something that a server says comes from. */
@@ -25,9 +27,9 @@ export type Origin<C, L> =
 
 /**
  * Whose is a question, or a log message, of a server? Tried in order: the request on whose stream it came (transports: messages on
- * a POST's stream relate to its request); the latest of the requests under way, if all are one party's; the only client that ever
- * used the connection, if it can be told anything outside its requests. What stays open is never guessed and never
- * broadcast. Pure.
+ * a POST's stream relate to its request); the latest of the requests under way, if all are one party's, where those that wait for
+ * answers do not count beside others; the only client that ever used the connection, if it can be told anything outside its
+ * requests. What stays open is never guessed and never broadcast. Pure.
  */
 export const originOf = <C extends { readonly asking: Asking }, L extends Candidate>({
   about,
@@ -35,9 +37,11 @@ export const originOf = <C extends { readonly asking: Asking }, L extends Candid
   onlyClient,
 }: Evidence<C, L>): Origin<C, L> => {
   if (about !== undefined && about !== 'another') return { is: 'call', call: about }
-  const latest = about === undefined ? running.at(-1) : undefined
+  const awake = running.filter(({ isWaiting }) => !isWaiting)
+  const possible = awake.length > 0 ? awake : running
+  const latest = about === undefined ? possible.at(-1) : undefined
   if (latest !== undefined) {
-    const isOnes = running.every(({ party }) => party === latest.party)
+    const isOnes = possible.every(({ party }) => party === latest.party)
     return isOnes ? { is: 'call', call: latest } : { is: 'ambiguous' }
   }
   return onlyClient?.asking === 'pushed' ? { is: 'client', client: onlyClient } : { is: 'none' }

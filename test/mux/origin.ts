@@ -11,12 +11,13 @@ const ann: Person = { name: 'ann', asking: 'pushed' }
 /** A client whose questions are returned: perhaps several people. */
 const eve: Person = { name: 'eve', asking: 'returned' }
 
-const call = (name: string, party: number) => ({ name, party })
+const call = (name: string, party: number, isWaiting = false) => ({ name, party, isWaiting })
 type Work = ReturnType<typeof call>
 
 const annFirst = call('first', 1)
 const annSecond = call('second', 1)
 const bobs = call("bob's", 2)
+const [asked, askedToo] = [call('asked', 3, true), call('asked too', 4, true)]
 
 type Given = Partial<Evidence<Person, Work>>
 
@@ -29,6 +30,10 @@ const ROWS: readonly (readonly [given: Given, expected: string, why: string])[] 
   [{ running: [annFirst, bobs] }, 'ambiguous', 'calls of two: never guess'],
   [{ running: [annFirst, bobs, annSecond] }, 'ambiguous', 'the order of calls does not matter'],
   [{ running: [annFirst, bobs], onlyClient: eve }, 'ambiguous', 'two people may say the same of themselves'],
+  [{ running: [asked, bobs, askedToo] }, "call bob's", 'servers that wait for answers ask nothing else'],
+  [{ running: [asked, bobs, annFirst] }, 'ambiguous', 'but those that do not are two'],
+  [{ running: [asked] }, 'call asked', 'unless there is no other: it may ask two things'],
+  [{ running: [asked, askedToo] }, 'ambiguous', 'either may'],
   [{ onlyClient: ann }, 'client ann', 'nothing under way, but the only client is the only client'],
   [{ onlyClient: eve }, 'none', 'nobody is asked outside a call who is asked in answers'],
   [{}, 'none', 'there is nobody'],

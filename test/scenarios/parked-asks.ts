@@ -31,25 +31,26 @@ const deedsOf = (server: FakeServer): string[] => {
   return deeds
 }
 
-t.test(
-  'a question belongs to the only call under way; beside a second one, also a parked one, to none',
-  async t => {
-    const { world, server, client } = await withReturned()
-    const first = client.call(...REQUESTS[0])
-    server.link.ask(FORM, ASK)
-    await world.pass(10)
-    t.match(wishOf(first).inputRequests, { '1-1': { method: FORM } })
-    const second = client.call(...REQUESTS[0])
-    t.match(server.link.ask(FORM, { ...ASK, message: 'Meal?' }).answered, {
-      code: -32602,
-      message: /^No single/,
-    })
-    server.got('tools/call')[0]?.answer()
-    server.link.ask(FORM, { ...ASK, message: 'Meal?' })
-    await world.pass(10)
-    t.match(wishOf(second).inputRequests, { '1-1': { params: { message: 'Meal?' } } })
-  },
-)
+t.test('a question belongs to the only call under way whose server does not wait for an answer', async t => {
+  const { world, server, client } = await withReturned()
+  const meal = () => server.link.ask(FORM, { ...ASK, message: 'Meal?' })
+  const first = client.call(...REQUESTS[0])
+  const seat = server.link.ask(FORM, ASK)
+  await world.pass(10)
+  t.match(wishOf(first).inputRequests, { '1-1': { method: FORM } })
+  const second = client.call(...REQUESTS[0])
+  meal()
+  await world.pass(10)
+  t.match(wishOf(second).inputRequests, { '1-1': { params: { message: 'Meal?' } } })
+  t.match(meal().answered, { code: -32602, message: /^No single/ }, 'both wait: it could be for either')
+  const third = client.call(...REQUESTS[0])
+  seat.withdraw()
+  t.match(meal().answered, { code: -32602, message: /^No single/ }, 'the first goes on')
+  server.got('tools/call')[0]?.answer()
+  meal()
+  await world.pass(10)
+  t.match(wishOf(third).inputRequests, { '1-1': { params: { message: 'Meal?' } } })
+})
 
 t.test('on the stream of a call there is no doubt', async t => {
   const { world, server, client } = await withReturned()
