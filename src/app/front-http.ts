@@ -25,7 +25,7 @@ export interface HttpFace {
   readonly port: number
   /** Sessions of all faces together. */
   readonly sessions: number
-  /** Lets go of what is kept for convenience. */
+  /** While memory is short: lets go of what is kept for convenience, and of what nobody seems to use. */
   shed(): void
   close(): Promise<void>
 }

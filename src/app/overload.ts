@@ -41,8 +41,8 @@ const SLACK = 0.03
 const WORDS: Readonly<Record<Pressure, string>> = {
   0: 'there is enough memory again',
   1: 'memory is short: new sessions keep nothing for clients that lose their connection',
-  2: 'memory is short: there are no new sessions',
-  3: 'memory is short: idle connections are closed, and clients that do not read are cut off',
+  2: 'memory is short: there are no new sessions, and those that are idle for longest end',
+  3: 'memory is short: what is large and not complete is cut off, and so are clients that do not read',
   4: 'memory is very short: there are no new requests',
 }
 
@@ -83,7 +83,7 @@ export const residentBytes = (): number | undefined => looked(() => process.memo
 
 /**
  * Looks at memory now and then, and tells the bounds how short it is, so that new work is refused before the operating system
- * ends the process: first conveniences go, then new sessions, then clients that do not read, then new requests.
+ * ends the process: first conveniences go, then sessions that nobody uses, then clients that do not read, then new requests.
  */
 export const watchMemory = (options: OverloadOptions): Overload => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
@@ -103,7 +103,7 @@ export const watchMemory = (options: OverloadOptions): Overload => {
       if (now > before) bounds.hit('memory', { level: now })
       log[now > before ? 'warn' : 'info']({ level: now, ...seen }, WORDS[now])
     }
-    if (now >= 3) relieve()
+    if (now >= 2) relieve()
   })
   return { close: () => timer.cancel() }
 }

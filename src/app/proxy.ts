@@ -138,6 +138,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     log,
     relieve() {
       for (const face of faces) face.shed?.()
+      if (bounds.pressure < 3) return
       for (const account of [bounds.inbound, bounds.unread]) account.shed(account.maxBytes / SHED_PART)
     },
   })

@@ -16,7 +16,7 @@ export interface HttpHost {
   readonly handle: HttpHandler
   /** Sessions of clients that introduced themselves; requests that stand for themselves have none. */
   readonly sessions: number
-  /** Lets go of what is kept for clients that lost their connection. */
+  /** While memory is short: lets go of what nobody seems to use. */
   shed(): void
   close(): void
 }

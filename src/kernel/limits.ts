@@ -13,6 +13,7 @@ const KIB = 1024
 const MIB = 1024 * KIB
 const SECOND = 1000
 const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
 
 const count = (fallback: number, least = 1): Limit => ({ kind: 'count', fallback, least, most: 1_000_000 })
 const bytes = (fallback: number, least = KIB, most = 2 ** 40): Limit => ({
@@ -52,7 +53,7 @@ export const LIMIT_TABLE = {
   keepAliveTime: time(65 * SECOND),
   sessions: count(10_000),
   sessionsPerPrincipal: count(2000),
-  sessionIdle: time(30 * MINUTE, SECOND),
+  sessionIdle: time(DAY, SECOND),
   streamsPerSession: count(256),
   clients: count(1000),
   inbound: bytes(256 * MIB, MIB),

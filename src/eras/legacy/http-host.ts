@@ -45,9 +45,10 @@ export class LegacyHttpHost {
     this.#sessions.sweep()
   }
 
-  /** Lets go of what is kept for clients that lost their connection. */
+  /** While memory is short: lets go of sessions that nobody seems to use, then of what is kept for lost connections. */
   shed(): void {
-    this.#sessions.kept.clear()
+    this.#sessions.shed()
+    if (this.#bounds.pressure >= 3) this.#sessions.kept.clear()
   }
 
   close(reason: string): void {

@@ -232,6 +232,10 @@ const REST_MS = 5 * 60_000
 /** The same for one that has not asked for anything since it introduced itself. */
 const UNUSED_MS = 10_000
 
+/** While memory is short this part of what seems to be abandoned goes at each look, and so many at least. */
+const SHED_PART = 8
+const SHED_LEAST = 100
+
 /** The sessions of one HTTP face, by their unguessable ids, each bound to its principal. */
 export class HttpSessions {
   /** What all of them keep for clients that lost their connection. */
@@ -285,6 +289,16 @@ export class HttpSessions {
       if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
     }
     if (oldest !== undefined) this.end(oldest, 'it made room for another')
+  }
+
+  /** While memory is short: those that are idle for longest go, a part of them each time. */
+  shed(): void {
+    const nowMs = this.#clock.nowMs()
+    const abandoned = [...this.#byId.values()]
+      .filter(session => session.isAbandoned(nowMs))
+      .sort((one, other) => one.lastUsedMs - other.lastUsedMs)
+    const count = Math.max(SHED_LEAST, abandoned.length / SHED_PART)
+    for (const session of abandoned.slice(0, count)) this.end(session, 'memory is short')
   }
 
   end(session: HttpSession, reason: string): void {

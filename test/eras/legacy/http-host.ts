@@ -245,7 +245,7 @@ t.test('a client that comes with everything at once in parallel is served in ord
   )
 })
 
-const sessions = (clock: FakeClock, limits: Partial<Limits>) => {
+const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
   const reception = new FakeReception()
   const bounds = boundsOf(limits, clock)
   const table = new HttpSessions(clock, bounds)
@@ -320,6 +320,41 @@ t.test('a session that nobody uses ends, one with an open stream or a call does 
   clock.advance(1001)
   table.sweep()
   t.equal(table.size, 1, 'the call still runs')
+})
+
+t.test('a session whose client is silent lives for a day', async t => {
+  const clock = new FakeClock()
+  const { table, add, say } = sessions(clock)
+  const session = await add()
+  say(session, { id: 1, method: 'ping' })
+  for (let hour = 0; hour < 23; hour += 1) {
+    clock.advance(3_600_000)
+    table.sweep()
+  }
+  t.equal(table.find(session?.id ?? '', 'local'), session, 'and from its next request on another day')
+  clock.advance(24 * 3_600_000 + 1)
+  table.sweep()
+  t.equal(table.size, 0)
+})
+
+t.test('while memory is short sessions that seem to be abandoned end, the idlest first', async t => {
+  const clock = new FakeClock()
+  const { table, add, say, bounds } = sessions(clock)
+  const all = await Promise.all(Array.from({ length: 150 }, add))
+  for (const session of all) say(session, { id: 1, method: 'ping' })
+  for (const session of all.slice(0, 20)) session?.listen(new FakeResponder())
+  clock.advance(300_001)
+  const fresh = await add()
+  say(fresh, { id: 1, method: 'ping' })
+  const isThere = (at: number) => table.find(all[at]?.id ?? '', 'local') !== undefined
+  bounds.pressure = 2
+  t.equal(await add(), undefined)
+  table.shed()
+  t.equal(table.size, 51)
+  t.same([isThere(0), isThere(20), isThere(119), isThere(120)], [true, false, false, true])
+  table.shed()
+  table.shed()
+  t.equal(table.size, 22, 'those who listen, who came just now, and who has just asked for something')
 })
 
 t.test('a client without an open stream that asks for nothing is taken to be away, once', async t => {
