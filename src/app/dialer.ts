@@ -50,6 +50,8 @@ export interface DialerContext {
   readonly log: Logger
   readonly children: Children
   readonly bounds: Bounds
+  /** Ends a process that nobody needs at the moment; false if there is none. */
+  readonly makeRoom: () => Promise<boolean>
 }
 
 /** Starts or reaches servers by their configuration, which is looked up each time; one HTTP client serves them all. */
@@ -147,7 +149,7 @@ const open = async (server: ServerConfig, shared: Shared, options: DialOptions):
 /** Starts a program when it is its turn. */
 const openChild = async (
   { command, args, cwd, env, unsetEnv }: StdioTransport,
-  { children, starting }: Shared,
+  { children, makeRoom, starting }: Shared,
   options: DialOptions,
 ): Promise<Downlink> => {
   const inherited = Object.fromEntries(
@@ -155,14 +157,16 @@ const openChild = async (
   )
   const { bounds, log, clock } = options
   let child: ChildChannel | undefined
-  const start = (): Promise<Channel> => {
+  const start = async (): Promise<Channel> => {
     const running = children.pids.length
-    if (bounds !== undefined && running >= bounds.max.children)
-      throw bounds.overloaded('children', `${running} processes of servers run already`)
+    if (bounds !== undefined && running >= bounds.max.children) {
+      const full = bounds.overloaded('children', `${running} processes of servers run already`)
+      if (!(await makeRoom())) throw full
+    }
     const guard = children.guardOf(options.owner)
     const whole = { ...childEnv(inherited, env), ...children.env }
     child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, bounds })
-    return Promise.resolve(child)
+    return child
   }
   try {
     // Its time to start begins with its turn.
@@ -187,12 +191,14 @@ const socketClient = lateModule(() => import('../transport/socket-client.js'))
 /** What all connections have in common. */
 class Shared {
   readonly children: Children
+  readonly makeRoom: () => Promise<boolean>
   readonly #clock: Clock
   readonly starting: Turnstile
   #http: HttpClient | undefined
 
-  constructor({ children, clock, bounds }: DialerContext) {
+  constructor({ children, makeRoom, clock, bounds }: DialerContext) {
     this.children = children
+    this.makeRoom = makeRoom
     this.#clock = clock
     this.starting = new Turnstile({
       places: () => bounds.max.starting,

@@ -90,7 +90,13 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const bounds = new Bounds({ limits: config.limits, clock, log })
   const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
-  const dialer = createDialer(fleet.configOf, { clock, log, children, bounds })
+  const dialer = createDialer(fleet.configOf, {
+    clock,
+    log,
+    children,
+    bounds,
+    makeRoom: () => router.pool.makeRoom(),
+  })
   const known =
     options.stateDir === undefined || !config.knownServers
       ? undefined

@@ -139,8 +139,14 @@ export class Connection {
     return this.clients.size === 0 && this.#underWay === 0 ? this.#idleSinceMs : undefined
   }
 
+  /** Since when nothing is under way on it, whoever may use it; undefined while anything is. */
+  get quietSinceMs(): number | undefined {
+    return this.#underWay === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
+  }
+
   join(client: Client): void {
     if (this.clients.has(client)) return
+    this.#idleSinceMs = this.#context.clock.nowMs()
     this.clients.add(client)
     this.#everClients += 1
     if (this.#everClients === 1) this.#firstClient = client

@@ -72,6 +72,19 @@ export class ServerPool {
     this.#byOptions.delete(server.options)
   }
 
+  /** Ends the process on which nothing is under way for longest, so that another can start; false if there is none. Never rejects. */
+  async makeRoom(): Promise<boolean> {
+    const idle = this.#servers.flatMap(server => {
+      const connection = server.options.isProcess ? server.idlest() : undefined
+      return connection?.link === undefined ? [] : [{ server, connection }]
+    })
+    const sinceMs = ({ connection }: (typeof idle)[number]): number => connection.quietSinceMs ?? 0
+    const [idlest] = idle.sort((one, other) => sinceMs(one) - sinceMs(other))
+    if (idlest === undefined) return false
+    await idlest.server.end(idlest.connection)
+    return true
+  }
+
   /** Takes a client off all servers. */
   release(client: Client): void {
     for (const server of this.#everyone()) server.release(client)

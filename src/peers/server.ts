@@ -171,8 +171,27 @@ export class Server {
     this.#byClient.delete(client)
     for (const [key, connection] of this.#connections) {
       connection.leave(client)
-      if (this.#isAbandoned(connection)) this.#end(key)
+      if (this.#isAbandoned(connection)) void this.#end(key)
     }
+  }
+
+  /**
+   * The connection on which nothing is under way for longest, and for which nobody has subscribed or will come back: it makes room
+   * where there is none, because a client that left without a word cannot be told from one that is silent.
+   */
+  idlest(): Connection | undefined {
+    let idlest: Connection | undefined
+    for (const connection of this.#connections.values()) {
+      const { quietSinceMs } = connection
+      if (quietSinceMs === undefined || connection === this.#shared || this.#isKept(connection)) continue
+      if (quietSinceMs < (idlest?.quietSinceMs ?? Number.POSITIVE_INFINITY)) idlest = connection
+    }
+    return idlest
+  }
+
+  /** Closes one of its connections; whoever used it gets another with the next call. Never rejects. */
+  async end(connection: Connection): Promise<void> {
+    for (const [key, one] of this.#connections) if (one === connection) await this.#end(key)
   }
 
   /** Stops connections that nobody has used for a while. */
@@ -180,7 +199,7 @@ export class Server {
     for (const [key, connection] of this.#connections) {
       if (connection.idleSinceMs === undefined || this.#isKept(connection)) continue
       const isLong = nowMs - connection.idleSinceMs > this.options.idleStopMs
-      if (isLong || this.#isSpare(connection) || this.#isAbandoned(connection)) this.#end(key)
+      if (isLong || this.#isSpare(connection) || this.#isAbandoned(connection)) void this.#end(key)
     }
   }
 
@@ -229,8 +248,14 @@ export class Server {
       const { bounds, name } = this
       const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
       const max = bounds.max[limit]
-      if (this.#connections.size >= max)
-        throw bounds.overloaded(limit, `Server ${name} has ${max} connections already`, { server: name })
+      if (this.#connections.size >= max) {
+        const full = bounds.overloaded(limit, `Server ${name} has ${max} connections already`, {
+          server: name,
+        })
+        const idlest = this.idlest()
+        if (idlest === undefined) throw full
+        void this.end(idlest)
+      }
       connection = new Connection(this.options, share, asking, this.#context)
       this.#connections.set(key, connection)
     }
@@ -241,11 +266,11 @@ export class Server {
     if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is not served any more`)
   }
 
-  #end(key: string): void {
+  async #end(key: string): Promise<void> {
     const connection = this.#connections.get(key)
     this.#connections.delete(key)
     if (connection === this.#common) this.#common = undefined
-    void connection?.close()
+    await connection?.close()
   }
 }
 

@@ -1,8 +1,11 @@
 import t from 'tap'
+import { textOf } from '../../src/kernel/json-text.js'
 import type { Welcome } from '../../src/model/links.js'
+import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { type FakeClient, resource, tool, World } from '../support/mux.js'
 
+const DONE = resulted(textOf({ content: [] }))
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const RESOURCES_CHANGED = 'notifications/resources/list_changed'
 
@@ -325,6 +328,54 @@ t.test(
     t.equal(world.server('own').links.length, 3, 'the place of one that left is free')
   },
 )
+
+t.test('where there is no more room, the connection that is idle for longest makes some', async t => {
+  const options = { sharing: 'session', isProcess: true, limits: { childrenPerServer: 4 } } as const
+  const world = new World({
+    own: {
+      tools: [tool('x')],
+      resources: [resource('x:1')],
+      capabilities: { resources: { listChanged: false, subscribe: true } },
+      options,
+    },
+  })
+  const { links } = world.server('own')
+  const call = async (client: FakeClient) => {
+    world.clock.advance(10)
+    const made = client.call('tools/call', { name: 'own__x' })
+    await settled()
+    return made
+  }
+  const finish = async (client: FakeClient) => {
+    const before = new Set(links.flatMap(({ requests }) => requests))
+    const made = await call(client)
+    const sent = links.flatMap(({ requests }) => requests).filter(request => !before.has(request))
+    for (const request of sent) if (request.method === 'tools/call') request.end(DONE)
+    await settled()
+    return made
+  }
+  const [busy, subscribed, first, second] = [
+    await world.client(),
+    await world.client(),
+    await world.client(),
+    await world.client(),
+  ]
+  const open = await call(busy)
+  subscribed.call('resources/subscribe', { uri: 'own+x:1' })
+  await settled()
+  await finish(first)
+  await finish(second)
+  const closed = () => links.map(({ isClosed }) => isClosed)
+  t.same(closed(), [false, false, false, false])
+  await finish(await world.client())
+  t.same(closed(), [false, false, true, false, false], 'neither a call nor a subscription is lost')
+  await finish(await world.client())
+  t.same(closed(), [false, false, true, true, false, false])
+  t.notOk(open.isOver)
+  t.match((await finish(first)).ended, { result: {} }, 'who had to make room comes back')
+  t.equal(await world.router.pool.makeRoom(), true)
+  t.equal(closed().filter(isClosed => !isClosed).length, 3)
+})
 
 t.test('nothing is kept of a thousand clients that came, did everything, and left', async t => {
   const world = new World({
