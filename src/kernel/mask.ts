@@ -73,23 +73,25 @@ const maskScalar = (scalar: string): string => {
 /** A private key of so many lines is longer than any. */
 const KEY_LINES = 200
 
-/** Masks lines one by one, and what stands on several, such as a private key. */
-export class LineMask {
-  #keyLines = 0
+/** Finds the lines of private keys, which say nothing of themselves. */
+export class KeyLines {
+  #left = 0
 
-  /** Another one that knows what came so far. */
-  copy(): LineMask {
-    const copy = new LineMask()
-    copy.#keyLines = this.#keyLines
-    return copy
+  /** Whether the next line will stand in a private key, unless it ends one. */
+  get isInside(): boolean {
+    return this.#left > 0
   }
 
-  line(text: string, isWhole = true): string {
-    const isInKey = this.#keyLines > 0
-    if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) this.#keyLines = KEY_LINES
-    else if (isInKey) this.#keyLines -= 1
-    if (/-----END [A-Z0-9 ]*-----/.test(text)) this.#keyLines = 0
-    return isInKey ? MASK : mask(text, isWhole)
+  /** Whether this line, the next one, stands in a private key that began on an earlier one, or ends it. */
+  take(line: Buffer): boolean {
+    const { isInside } = this
+    if (isInside) this.#left -= 1
+    if (line.includes(' PRIVATE KEY')) {
+      const text = line.toString('latin1')
+      if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) this.#left = KEY_LINES
+      if (/-----END [A-Z0-9 ]*PRIVATE KEY/.test(text)) this.#left = 0
+    }
+    return isInside
   }
 }
 

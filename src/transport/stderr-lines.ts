@@ -1,7 +1,8 @@
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock, Timer } from '../kernel/clock.js'
+import { MASK } from '../kernel/key-shapes.js'
 import type { Logger } from '../kernel/logger.js'
-import { LineMask } from '../kernel/mask.js'
+import { KeyLines, mask } from '../kernel/mask.js'
 import { cutText, drawnLine } from '../kernel/plain-text.js'
 
 /** Bounds on what a child's stderr may cost us; all of it is read, in any case. */
@@ -34,15 +35,28 @@ export const lastLines = (lines: readonly string[]): string[] => {
   return told
 }
 
-/** Turns what a child writes to stderr into log lines, and keeps the last of them; secrets are masked before that. */
+/** A line as it came: most are never looked at again, and are not made fit to be. */
+interface Line {
+  readonly bytes: Buffer
+  readonly isInKey: boolean
+}
+
+/** Such a line as it may be read. */
+const shown = ({ bytes, isInKey }: Line): string => {
+  if (isInKey) return MASK
+  const isWhole = bytes.length < STDERR_LIMITS.readBytes
+  return cutText(mask(drawnLine(bytes.toString()), isWhole), STDERR_LIMITS.lineBytes, isWhole)
+}
+
+/** Turns what a child writes to stderr into log lines without secrets, and keeps the last of them. */
 export class StderrLines {
   readonly #log: Logger
   readonly #clock: Clock
   readonly #bounds: Bounds
-  readonly #mask = new LineMask()
+  readonly #keys = new KeyLines()
   #partial: Buffer[] = []
   #partialBytes = 0
-  #kept: { text: string; bytes: number }[] = []
+  #kept: Line[] = []
   #keptBytes = 0
   #secondStartedMs = -Infinity
   #loggedThisSecond = 0
@@ -75,8 +89,8 @@ export class StderrLines {
 
   /** The last lines, oldest first, with the one that is being written; for error reports. */
   last(): string[] {
-    const unfinished = this.#partialText(this.#mask.copy())
-    return [...this.#kept.map(line => line.text), ...(unfinished === '' ? [] : [unfinished])]
+    const unfinished = { bytes: Buffer.concat(this.#partial), isInKey: this.#keys.isInside }
+    return [...this.#kept, ...(this.#partialBytes > 0 ? [unfinished] : [])].map(shown).filter(isSeen)
   }
 
   #keepPartial(piece: Buffer): void {
@@ -89,31 +103,27 @@ export class StderrLines {
     this.#partialBytes += taken.length
   }
 
-  #partialText(mask: LineMask): string {
-    const read = Buffer.concat(this.#partial).toString()
-    const isWhole = this.#partialBytes < STDERR_LIMITS.readBytes
-    return cutText(mask.line(drawnLine(read), isWhole), STDERR_LIMITS.lineBytes, isWhole)
-  }
-
   #endLine(): void {
-    const text = this.#partialText(this.#mask)
+    const [first] = this.#partial
+    if (first === undefined) return
+    const bytes = this.#partial.length === 1 ? first : Buffer.concat(this.#partial)
     this.#partial = []
     this.#partialBytes = 0
-    if (text.trim() === '') return
-    this.#keep(text)
-    this.#write(text)
+    const line = { bytes, isInKey: this.#keys.take(bytes) }
+    if (isBlank(bytes)) return
+    this.#keep(line)
+    this.#write(line)
   }
 
-  #keep(text: string): void {
-    const bytes = Buffer.byteLength(text)
-    this.#kept.push({ text, bytes })
-    this.#keptBytes += bytes
+  #keep(line: Line): void {
+    this.#kept.push(line)
+    this.#keptBytes += line.bytes.length
     while (this.#kept.length > STDERR_LIMITS.keptLines || this.#keptBytes > STDERR_LIMITS.keptBytes) {
-      this.#keptBytes -= this.#kept.shift()?.bytes ?? 0
+      this.#keptBytes -= this.#kept.shift()?.bytes.length ?? 0
     }
   }
 
-  #write(text: string): void {
+  #write(line: Line): void {
     const nowMs = this.#clock.nowMs()
     if (nowMs - this.#secondStartedMs >= SECOND_MS) {
       this.#reportDropped()
@@ -122,7 +132,8 @@ export class StderrLines {
     }
     if (this.#loggedThisSecond < this.#bounds.max.logLines) {
       this.#loggedThisSecond += 1
-      this.#log.info({ stderr: text }, 'server wrote to stderr')
+      const stderr = shown(line)
+      if (isSeen(stderr)) this.#log.info({ stderr }, 'server wrote to stderr')
       return
     }
     this.#dropped += 1
@@ -139,3 +150,9 @@ export class StderrLines {
     this.#dropped = 0
   }
 }
+
+const isSeen = (text: string): boolean => text.trim() !== ''
+
+/** Whether a line has nothing but blanks, which is most often none at all. */
+const isBlank = (bytes: Buffer): boolean =>
+  bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)

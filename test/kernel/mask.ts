@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isPlain, isSecretName, maskAddress, maskShapes } from '../../src/kernel/key-shapes.js'
-import { addSecrets, LineMask, mask, said } from '../../src/kernel/mask.js'
+import { addSecrets, KeyLines, mask, said } from '../../src/kernel/mask.js'
 
 /** Signs such as keys are made of. */
 const signs = (count: number): string => 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz'.repeat(9).slice(0, count)
@@ -152,18 +152,21 @@ t.test('words of a peer are one short line of plain text', async t => {
   t.equal(said('x'.repeat(1024)), 'x'.repeat(1024))
 })
 
-t.test('a private key on several lines is masked to its end, and what never ends not for ever', async t => {
-  const lines = new LineMask()
-  const shown = ['a', '-----BEGIN EC PRIVATE KEY-----', 'MHcCAQEE', '-----END EC PRIVATE KEY-----', 'b']
-  t.same(
-    shown.map(line => lines.line(line)),
-    ['a', '***', '***', '***', 'b'],
-  )
-  lines.line('-----BEGIN PRIVATE KEY-----')
-  t.equal(lines.copy().line('MIIE'), '***')
-  const later = Array.from({ length: 300 }, () => lines.line('words'))
-  t.equal(later[0], '***')
-  t.equal(later.at(-1), 'words')
+t.test('the lines of a private key are found to its end, and of what never ends not for ever', async t => {
+  const keys = new KeyLines()
+  const rows: readonly (readonly [string, boolean])[] = [
+    ['a', false],
+    ['-----BEGIN EC PRIVATE KEY-----', false],
+    ['MHcCAQEE', true],
+    ['-----END EC PRIVATE KEY-----', true],
+    ['one line: -----BEGIN PRIVATE KEY-----\\nabc\\n-----END PRIVATE KEY-----', false],
+    ['b', false],
+  ]
+  for (const [line, isInside] of rows) t.equal(keys.take(Buffer.from(line)), isInside, line)
+  keys.take(Buffer.from('-----BEGIN PRIVATE KEY-----'))
+  t.ok(keys.isInside)
+  const later = Array.from({ length: 300 }, () => keys.take(Buffer.from('words')))
+  t.same([later[0], later.at(-1)], [true, false])
 })
 
 t.test('an address is shown without what could be a secret', async t => {

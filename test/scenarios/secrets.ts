@@ -67,6 +67,7 @@ const script = `
   const env = Object.entries(process.env).filter(([name]) => ${JSON.stringify(Object.keys(PLANTED))}.includes(name))
   const say = text => process.stderr.write(text)
   const pause = () => new Promise(resolve => setTimeout(resolve, 5))
+  for (const arg of process.argv) say('bad argument ' + arg + '\\n')
   for (const [name, value] of env) {
     say('raw ' + value + '\\n')
     say('json ' + JSON.stringify({ value }) + '\\n')
@@ -76,7 +77,6 @@ const script = `
     say(value.slice(value.length / 2) + '\\n')
     say('x'.repeat(8150) + value + '\\n')
   }
-  for (const arg of process.argv) say('bad argument ' + arg + '\\n')
   for (const value of process.env.LAST.split('|')) say(value + '\\n')
   process.exit(3)`
 
@@ -141,7 +141,7 @@ t.test('no secret of a configuration reaches a client, a log or a status, whatev
     'mcp-proxy status': shown.out,
     log: proxy.err,
   }
-  t.match(seen.client, /exited with code 3.*; it last wrote to stderr:\\n\*\*\*/)
+  t.match(seen.client, /exited with code 3.*; it last wrote to stderr:.*\*\*\*/)
   t.match(seen.client, /refused to initialize/)
   t.match(seen.log, /bad argument \*\*\*/)
   for (const [where, text] of Object.entries(seen)) {

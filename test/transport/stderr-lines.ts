@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Bounds } from '../../src/kernel/bounds.js'
 import type { Clock } from '../../src/kernel/clock.js'
+import { addSecrets } from '../../src/kernel/mask.js'
 import { StderrLines } from '../../src/transport/stderr-lines.js'
 import { boundsOf } from '../support/bounds.js'
 import { recordedLog } from '../support/recorded-channel.js'
@@ -71,6 +72,19 @@ t.test('a long line is cut with a mark, and what follows it is whole', async t =
   t.equal(texts()[2], `x${'ä'.repeat(4092)} [cut]`, 'no half character at the cut')
   stderr.push(Buffer.from(`${'y'.repeat(8192)}\n`))
   t.equal(texts()[3], 'y'.repeat(8192), 'a line of just the limit is not cut')
+})
+
+t.test('secrets are neither logged nor kept, on one line or on several', async t => {
+  const { stderr, texts } = subject()
+  const release = addSecrets(['correct horse'])
+  stderr.push(Buffer.from('it is correct'))
+  stderr.push(Buffer.from(' horse\n-----BEGIN PRIVATE KEY-----\nMIIE\n'))
+  stderr.push(Buffer.from('-----END PRIVATE KEY-----\nand on\n-----BEGIN PRIVATE KEY-----\nMII'))
+  const shown = ['it is ***', '***', '***', '***', 'and on', '***', '***']
+  t.same(stderr.last(), shown)
+  stderr.end()
+  t.same(texts(), shown)
+  release()
 })
 
 t.test('above 100 lines in a second lines are counted, and one line tells how many', async t => {
