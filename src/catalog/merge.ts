@@ -16,8 +16,8 @@ export interface Part {
 export interface Merged {
   readonly parts: readonly Part[]
   readonly byExposed: ReadonlyMap<string, Item>
-  /** Pages that were cut before, by cursor (undefined: the first); dropped with the list. */
-  readonly pages: Map<string | undefined, JsonText>
+  /** Pages that were cut before, by the number of their first item; dropped with the list. */
+  readonly pages: Map<number, JsonText>
 }
 
 /** All items of a merged list, in their order. */

@@ -17,9 +17,10 @@ export const cutPage = (
   cursor: string | undefined,
   pageSize: number,
 ): JsonText => {
-  const kept = merged.pages.get(cursor)
-  if (kept !== undefined) return kept
   const place = cursor === undefined ? { part: 0, item: 0 } : placeAfter(merged, decode(cursor, list))
+  const first = numberOf(merged, place)
+  const kept = merged.pages.get(first)
+  if (kept !== undefined) return kept
   const items: Item[] = []
   let last: Position | undefined
   let hasMore = false
@@ -41,12 +42,19 @@ export const cutPage = (
     [LISTS[list].member, arrayText(items.map(item => item.text))],
     ...(hasMore && last !== undefined ? [['nextCursor', textOf(encodeCursor(last))] as const] : []),
   ])
-  if (merged.pages.size < PAGES_KEPT) merged.pages.set(cursor, page)
+  // Whoever reads from the beginning comes by these alone, and together they are as long as the list. A cursor can name any item.
+  if (first % pageSize === 0) merged.pages.set(first, page)
   return page
 }
 
-/** Cut pages that are kept; cursors can name any item, so there could be as many as items. */
-const PAGES_KEPT = 256
+interface Place {
+  readonly part: number
+  readonly item: number
+}
+
+/** How many items of the whole list come before a place. */
+const numberOf = ({ parts }: Merged, { part, item }: Place): number =>
+  parts.slice(0, part).reduce((sum, { items }) => sum + items.length, item)
 
 const decode = (cursor: string, list: ListName): Position => {
   const position = decodeCursor(cursor, list)
@@ -55,7 +63,7 @@ const decode = (cursor: string, list: ListName): Position => {
 }
 
 /** Where the page after `position` starts now; the first place after it if its item or its server is gone. */
-const placeAfter = (merged: Merged, position: Position): { part: number; item: number } => {
+const placeAfter = (merged: Merged, position: Position): Place => {
   const part = merged.parts.findIndex(({ alias }) => alias === position.alias)
   if (part === -1) {
     const next = merged.parts.findIndex(({ index }) => index >= position.aliasIndex)
