@@ -78,7 +78,7 @@ const decodeLists = (text: JsonText): Known['lists'] => {
   const lists: Partial<Record<ListName, readonly JsonText[]>> = {}
   for (const list of LIST_NAMES) {
     const items = memberOf(text, list)
-    if (items !== undefined && kindOf(items) === 'array') lists[list] = elementsOf(items)
+    if (items !== undefined && kindOf(items) === 'array') lists[list] = [...elementsOf(items)]
   }
   return lists
 }

@@ -1,11 +1,14 @@
 import { editMember } from '../kernel/json-edit.js'
 import {
   arrayText,
+  countUpTo,
   elementsOf,
   type JsonText,
   kindOf,
   mapElements,
   memberOf,
+  objectText,
+  some,
   stringOf,
   textOf,
   withMember,
@@ -98,22 +101,50 @@ export const repairContents = (contents: JsonText): JsonText => {
   return withMember(plain, 'text', textOf(shownJson(contents)))
 }
 
-/** The messages of a prompt. One that holds an array of blocks, which no revision allows, becomes several. */
-export const repairMessages = (messages: JsonText): JsonText => {
-  const all = elementsOf(messages)
-  if (!all.some(hasBlocks)) return mapElements(messages, repairMessage)
-  return arrayText(all.flatMap(message => (hasBlocks(message) ? apart(message) : [repairMessage(message)])))
+/** Where the results of each kind have their parts. */
+const PARTS: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'content'],
+  ['prompts/get', 'messages'],
+  ['resources/read', 'contents'],
+])
+
+/** Whether a result has more parts (blocks, messages, contents) than this; each of them is looked at by itself. */
+export const hasMoreParts = (method: string, result: JsonText, most: number): boolean => {
+  const parts = memberOf(result, PARTS.get(method) ?? '')
+  if (parts === undefined) return false
+  let count = countUpTo(most, parts)
+  // A message may hold several blocks, though none should.
+  for (const message of count <= most && method === 'prompts/get' ? elementsOf(parts) : []) {
+    count += countUpTo(most, memberOf(message, 'content') ?? message)
+    if (count > most) break
+  }
+  return count > most
 }
+
+/** The messages of a prompt. One that holds an array of blocks, which no revision allows, becomes several. */
+export const repairMessages = (messages: JsonText): JsonText =>
+  some(elementsOf(messages), hasBlocks)
+    ? arrayText(
+        [...elementsOf(messages)].flatMap(message =>
+          hasBlocks(message) ? apart(message) : [repairMessage(message)],
+        ),
+      )
+    : mapElements(messages, repairMessage)
 
 const hasBlocks = (message: JsonText): boolean => {
   const content = memberOf(message, 'content')
   return content !== undefined && kindOf(content) === 'array'
 }
 
-const apart = (message: JsonText): JsonText[] =>
-  elementsOf(memberOf(message, 'content') ?? message).map(block =>
-    repairMessage(withMember(message, 'content', block)),
+/** Of the message itself only what the schema has: whatever else there is would come again with each block. */
+const apart = (message: JsonText): JsonText[] => {
+  const role = memberOf(message, 'role')
+  return [...elementsOf(memberOf(message, 'content') ?? message)].map(block =>
+    repairMessage(
+      objectText([...(role === undefined ? [] : [['role', role] as const]), ['content', block] as const]),
+    ),
   )
+}
 
 const repairMessage = (message: JsonText): JsonText =>
   editMember(message, 'content', block => repairBlock(block) ?? textBlock(''))

@@ -7,6 +7,7 @@ import {
   memberOf,
   rawText,
   repeatedKey,
+  some,
   stringOf,
   textOf,
   withMember,
@@ -57,13 +58,13 @@ export const repairItem = (list: ListName, item: JsonText): Repaired => {
     return { dropped: `it has no text as its ${identity}` }
   const twice = repeatedKey(item, new Set([identity, 'inputSchema']))
   if (twice !== undefined) return { dropped: `it has two members ${twice}` }
-  const notes: string[] = []
-  const note: Note = words => notes.push(words)
+  const notes = new Set<string>()
+  const note: Note = words => notes.add(words)
   const kept = keepKinds(item, OPTIONAL[list], note)
   const repaired = REPAIRS[list](kept, note)
   return repaired === undefined
     ? { dropped: 'its inputSchema does not describe an object' }
-    : { item: repaired, notes }
+    : { item: repaired, notes: [...notes] }
 }
 
 const repairTool = (tool: JsonText, note: Note): JsonText | undefined => {
@@ -95,7 +96,7 @@ const repairInput = (schema: JsonText | undefined, note: Note): JsonText | undef
 }
 
 /** `"type": ["object", "null"]`: clients want the one word, and arguments are never null. */
-const allowsObject = (type: JsonText): boolean => elementsOf(type).some(name => stringOf(name) === 'object')
+const allowsObject = (type: JsonText): boolean => some(elementsOf(type), name => stringOf(name) === 'object')
 
 /** Go servers write empty maps and slices as `null`; a schema says the same without these members. */
 const repairRoot = (schema: JsonText, note: Note): JsonText => {

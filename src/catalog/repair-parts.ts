@@ -1,15 +1,17 @@
-import { editMember, withoutKeys } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json-edit.js'
 import {
   arrayText,
   elementsOf,
+  isEmpty,
   type JsonKind,
   type JsonText,
   kindOf,
   mapElements,
   memberOf,
+  some,
   stringOf,
   textOf,
-  valueOf,
+  withoutMembers,
 } from '../kernel/json-text.js'
 
 /** What was repaired, in words for the log. */
@@ -23,16 +25,20 @@ export type Kinds = Readonly<Record<string, JsonKind>>
  * validate with a schema refuse the whole list or result for one of them.
  */
 export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
-  withoutKeys(object, (key, value) => {
-    if (!Object.hasOwn(kinds, key) || kinds[key] === kindOf(value)) return false
-    note(`removed ${key}: it was ${kindOf(value)}`)
-    return true
+  withoutMembers(object, at => {
+    for (const key in kinds) {
+      if (!at.keyIs(key)) continue
+      if (kinds[key] === at.kind) return false
+      note(`removed ${key}: it was ${at.kind}`)
+      return true
+    }
+    return false
   })
 
 /** An optional member that is kept only if a test of its meaning holds. */
-const keepIf = (object: JsonText, key: string, note: Note, test: (value: unknown) => boolean): JsonText =>
+const keepIf = (object: JsonText, key: string, note: Note, test: (value: JsonText) => boolean): JsonText =>
   editMember(object, key, value => {
-    if (test(valueOf(value))) return value
+    if (test(value)) return value
     note(`removed ${key}: its value is not allowed`)
     return undefined
   })
@@ -44,7 +50,7 @@ const ICON_SOURCE = /^(?:https?|data):/i
 /** The icons that may be shown; undefined when none is left. */
 export const repairIcons = (icons: JsonText, note: Note): JsonText | undefined => {
   const kept = mapElements(icons, icon => repairIcon(icon, note))
-  return kept === icons || elementsOf(kept).length > 0 ? kept : undefined
+  return kept === icons || !isEmpty(kept) ? kept : undefined
 }
 
 const repairIcon = (icon: JsonText, note: Note): JsonText | undefined => {
@@ -55,7 +61,7 @@ const repairIcon = (icon: JsonText, note: Note): JsonText | undefined => {
   }
   const sized = editMember(icon, 'sizes', sizes => iconSizes(sizes, note))
   const kinds = keepKinds(sized, ICON_KINDS, note)
-  return keepIf(kinds, 'theme', note, theme => theme === 'light' || theme === 'dark')
+  return keepIf(kinds, 'theme', note, theme => ['light', 'dark'].includes(stringOf(theme) ?? ''))
 }
 
 /** TypeScript SDKs before 1.19 had one text where the published schema has a list. */
@@ -68,18 +74,23 @@ const iconSizes = (sizes: JsonText, note: Note): JsonText => {
 }
 
 /** Whether a text is a date and time with a zone: what `Annotations.lastModified` has to be. */
-const isMoment = (value: unknown): boolean => {
-  if (typeof value !== 'string') return false
+const isMoment = (text: JsonText): boolean => {
+  const value = stringOf(text)
+  if (value === undefined) return false
   const parts = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})$/.exec(value)
   if (parts === null || Number.isNaN(Date.parse(value))) return false
   // Date.parse takes 30 February for 2 March.
   return Number(parts[3]) <= new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate()
 }
 
-const isAudience = (value: unknown): boolean =>
-  Array.isArray(value) && value.every(role => role === 'user' || role === 'assistant')
+const isAudience = (value: JsonText): boolean =>
+  kindOf(value) === 'array' &&
+  !some(elementsOf(value), role => !['user', 'assistant'].includes(stringOf(role) ?? ''))
 
-const isPriority = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= 1
+const isPriority = (value: JsonText): boolean => {
+  const priority = kindOf(value) === 'number' ? Number(value.toString('latin1')) : Number.NaN
+  return priority >= 0 && priority <= 1
+}
 
 /** `Annotations` of resources and content blocks, without what breaks their rules. */
 const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {

@@ -1,4 +1,4 @@
-import { editMember, withoutKeys } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json-edit.js'
 import {
   arrayText,
   elementsOf,
@@ -8,13 +8,14 @@ import {
   memberOf,
   rawText,
   stringOf,
-  valueOf,
   withMember,
+  withoutMembers,
 } from '../kernel/json-text.js'
 import { withReadableContent } from '../model/content.js'
 import type { Revision } from '../model/revision.js'
 import { repairBlock, repairContents, repairMessages } from './repair-content.js'
 
+export { hasMoreParts } from './repair-content.js'
 export { repairItem } from './repair-items.js'
 
 /** `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion Results"). */
@@ -43,9 +44,7 @@ export const repairResult = (method: string, result: JsonText, from?: Revision):
 }
 
 const withoutNulls = (object: JsonText, keys: readonly string[]): JsonText =>
-  object.includes('null')
-    ? withoutKeys(object, (key, value) => kindOf(value) === 'null' && keys.includes(key))
-    : object
+  withoutMembers(object, at => at.kind === 'null' && keys.some(key => at.keyIs(key)))
 
 const repairToolResult = (result: JsonText, from: Revision | undefined): JsonText => {
   if (kindOf(result) !== 'object') return result
@@ -59,15 +58,20 @@ const repairToolResult = (result: JsonText, from: Revision | undefined): JsonTex
 
 const repairCompletion = (completion: JsonText): JsonText => {
   if (kindOf(completion) !== 'object') return completion
-  const values = elementsOf(memberOf(completion, 'values') ?? completion)
-  const texts = values.filter(value => kindOf(value) === 'string')
-  const isWhole = texts.length === values.length && texts.length <= COMPLETION_VALUES
+  const values = memberOf(completion, 'values') ?? completion
+  const texts: JsonText[] = []
+  let isWhole = kindOf(values) === 'array'
+  for (const value of elementsOf(values)) {
+    if (kindOf(value) === 'string') texts.push(value)
+    else isWhole = false
+    if (texts.length > COMPLETION_VALUES) break
+  }
   const listed =
-    isWhole && kindOf(memberOf(completion, 'values') ?? completion) === 'array'
+    isWhole && texts.length <= COMPLETION_VALUES
       ? completion
       : withMember(completion, 'values', arrayText(texts.slice(0, COMPLETION_VALUES)))
   const counted = editMember(withoutNulls(listed, ['hasMore']), 'total', total =>
-    Number.isSafeInteger(valueOf(total)) ? total : undefined,
+    kindOf(total) === 'number' && Number.isSafeInteger(Number(total.toString('latin1'))) ? total : undefined,
   )
   return texts.length > COMPLETION_VALUES ? withMember(counted, 'hasMore', rawText('true')) : counted
 }

@@ -94,7 +94,7 @@ const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Walk
   return hints.length === 0 ? walked : { ...walked, hints: mergeHints(hints) }
 }
 
-const itemsOn = (result: JsonText, list: ListName): readonly JsonText[] =>
+const itemsOn = (result: JsonText, list: ListName): Iterable<JsonText> =>
   elementsOf(memberOf(result, LISTS[list].member) ?? result)
 
 const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>

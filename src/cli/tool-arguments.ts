@@ -75,7 +75,7 @@ const checkKnown = (key: string, schema: JsonText | undefined): void => {
   if (schema === undefined || memberOf(schema, 'additionalProperties')?.toString('latin1') !== 'false') return
   if (memberOf(schema, 'patternProperties') !== undefined) return
   const properties = at(schema, 'properties')
-  const known = properties === undefined ? [] : membersOf(properties).map(member => member.key)
+  const known = properties === undefined ? [] : [...membersOf(properties)].map(member => member.key)
   const meant = suggest(key, known)
   throw usage(
     `the tool has no argument "${key}"` +
@@ -101,14 +101,14 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
 const kindsOf = (schema: JsonText): JsonKind[] => {
   const type = memberOf(schema, 'type')
   if (type !== undefined) {
-    const names = kindOf(type) === 'array' ? elementsOf(type) : [type]
+    const names = kindOf(type) === 'array' ? [...elementsOf(type)] : [type]
     return names.flatMap(name => KINDS[stringOf(name) ?? ''] ?? [])
   }
   const choices = memberOf(schema, 'enum')
-  if (choices !== undefined) return elementsOf(choices).map(kindOf)
+  if (choices !== undefined) return [...elementsOf(choices)].map(kindOf)
   const options = memberOf(schema, 'anyOf') ?? memberOf(schema, 'oneOf')
   if (options === undefined) return []
-  const found = elementsOf(options).map(kindsOf)
+  const found = [...elementsOf(options)].map(kindsOf)
   // One branch that says nothing may take anything.
   return found.some(kinds => kinds.length === 0) ? [] : [...new Set(found.flat())]
 }

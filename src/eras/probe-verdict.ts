@@ -197,7 +197,11 @@ const codeOf = (error: JsonText): unknown => {
 /** The strings of an array; undefined if it is none, or holds anything else. */
 const stringsOf = (array: JsonText | undefined): string[] | undefined => {
   if (array === undefined || kindOf(array) !== 'array') return undefined
-  const elements = elementsOf(array)
-  const strings = elements.flatMap(element => stringOf(element) ?? [])
-  return strings.length === elements.length ? strings : undefined
+  const strings: string[] = []
+  for (const element of elementsOf(array)) {
+    const string = stringOf(element)
+    if (string === undefined) return undefined
+    strings.push(string)
+  }
+  return strings
 }

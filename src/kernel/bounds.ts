@@ -183,6 +183,15 @@ export class Bounds {
     )
   }
 
+  /** The same of something that is too large, whenever it comes. */
+  tooLarge(name: LimitName, words: string): Fault {
+    this.hit(name)
+    const max = this.max[name]
+    return new Fault('too-large', `${words} (limits.${name} is ${shownLimit(name, max)})`, {
+      data: { limit: name, max },
+    })
+  }
+
   /** What whoever wants something new is told while there is no memory for it. */
   shortOfMemory(): Fault {
     this.hit('memory')

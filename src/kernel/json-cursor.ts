@@ -76,6 +76,11 @@ export class JsonCursor {
     return cut(this.#text, this.valueStart, this.end)
   }
 
+  /** What kind of value it is. */
+  get kind(): JsonKind {
+    return kindAt(this.#text, this.valueStart)
+  }
+
   /** Whether the current value is written like this, in ASCII; another spelling of the same value is not. */
   valueIs(text: string): boolean {
     return isWritten(this.#text, this.valueStart, this.end, text)
@@ -89,6 +94,33 @@ export class JsonCursor {
   /** Whether the decoded key is this one. */
   keyIs(key: string): boolean {
     return keyIs(this.#text, this.start, this.keyEnd, key)
+  }
+
+  /** Whether the decoded key begins with this text, of ASCII. */
+  keyStarts(text: string): boolean {
+    return behind(this.#text, this.start + 1, this.keyEnd - 1, text) !== undefined
+  }
+}
+
+/** What kind of value a text is; its first byte tells. */
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+
+/** The kind of the value that starts at `i` in a text. */
+export function kindAt(text: JsonText, i: number): JsonKind {
+  switch (text[i] ?? 0) {
+    case OPEN_OBJECT:
+      return 'object'
+    case OPEN_ARRAY:
+      return 'array'
+    case QUOTE:
+      return 'string'
+    case 0x74:
+    case 0x66:
+      return 'boolean'
+    case 0x6e:
+      return 'null'
+    default:
+      return 'number'
   }
 }
 
@@ -120,21 +152,25 @@ export function keyIs(bytes: Buffer, start: number, end: number, key: string): b
   return length === key.length
 }
 
-/** The same for any spelling. Nothing is made to find out, unless both are the same up to a letter that is no ASCII. */
-function isSpelt(bytes: Buffer, start: number, end: number, key: string): boolean {
-  let i = start + 1
-  for (let at = 0; at < key.length; at++) {
+/** The same for any spelling; nothing is made to find out whether it is a text of ASCII. */
+const isSpelt = (bytes: Buffer, start: number, end: number, key: string): boolean =>
+  ASCII.test(key) ? behind(bytes, start + 1, end - 1, key) === end - 1 : keyAt(bytes, start, end) === key
+
+const ASCII = /^[\0-\x7f]*$/
+
+/** Where a text of ASCII ends, however its letters are written, that starts at `i`; undefined if it does not, or not before `end`. */
+function behind(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
+  for (let at = 0; at < ascii.length; at++) {
     const byte = bytes[i] ?? 0
-    const unit = key.charCodeAt(at)
-    if (byte >= 0x80) return unit >= 0x80 && keyAt(bytes, start, end) === key
-    if (i >= end - 1 || (byte === BACKSLASH ? escapedUnit(bytes, i) : byte) !== unit) return false
+    const unit = byte === BACKSLASH ? escapedUnit(bytes, i) : byte
+    if (i >= end || unit !== ascii.charCodeAt(at)) return undefined
     i += byte !== BACKSLASH ? 1 : bytes[i + 1] === LETTER_U ? 6 : 2
   }
-  return i === end - 1
+  return i
 }
 
 /** What the letters of short escapes stand for (RFC 8259, section 7); the others for themselves. */
-const SHORT_ESCAPES: Readonly<Record<number, number>> = { 0x62: 8, 0x66: 12, 0x6e: 10, 0x72: 13, 0x74: 9 }
+const SHORT_ESCAPES: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
 
 /** The UTF-16 unit that the escape which begins at `i` stands for. */
 function escapedUnit(bytes: Buffer, i: number): number {

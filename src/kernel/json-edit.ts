@@ -1,4 +1,5 @@
-import { type JsonText, memberOf, membersOf, withMember, withoutMember } from './json-text.js'
+import type { JsonCursor } from './json-cursor.js'
+import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMembers } from './json-text.js'
 
 /**
  * How `\u` escapes of letters and of `_` begin. Keys are hardly ever written like that, but a peer may.
@@ -6,11 +7,15 @@ import { type JsonText, memberOf, membersOf, withMember, withoutMember } from '.
 const ESCAPED = Buffer.from('\\u00')
 const ESCAPED_LETTERS = ['4', '5', '6', '7'].map(digit => Buffer.concat([ESCAPED, Buffer.from(digit)]))
 
+/** In longer texts a search may take long; to walk over them does not, because of what is remembered of their values. */
+const SEARCHED_BYTES = 64 * 1024
+
 /**
  * Whether one of these words, of letters and `_`, may stand in a text; false is certain. A native search, so
- * that a large text without them need not be walked. Pass `"key"` with its quotes to look for a key.
+ * that a text without them need not be walked. Pass `"key"` with its quotes to look for a key.
  */
 export const mayHold = (text: JsonText, ...words: readonly string[]): boolean =>
+  text.length > SEARCHED_BYTES ||
   words.some(word => text.includes(word)) ||
   (text.includes(ESCAPED) && ESCAPED_LETTERS.some(start => text.includes(start)))
 
@@ -26,31 +31,9 @@ export const editMember = (object: JsonText, key: string, edit: Edit): JsonText 
   return edited === undefined ? withoutMember(object, key) : withMember(object, key, edited)
 }
 
-/** An object with the values of any of its members replaced; the same reference if nothing changed. */
-export const editValues = (object: JsonText, edit: (key: string, value: JsonText) => JsonText): JsonText => {
-  const changed = membersOf(object).flatMap(({ key, value }) => {
-    const put = edit(key, value)
-    return put === value ? [] : [{ value, put }]
+/** An object whose member `key` lost the members that pass a test; if it held nothing else, it goes too. */
+export const withoutInner = (object: JsonText, key: string, test: (at: JsonCursor) => boolean): JsonText =>
+  editMember(object, key, inner => {
+    const kept = withoutMembers(inner, test)
+    return kept !== inner && isEmpty(kept) ? undefined : kept
   })
-  // One copy for all changes: one `withMember` each would be quadratic, and a schema may have many properties.
-  return changed.length === 0 ? object : spliced(object, changed)
-}
-
-/** Values are slices of the object's own memory, in order: their place is where they are. */
-const spliced = (object: JsonText, changed: readonly { value: JsonText; put: JsonText }[]): JsonText => {
-  const parts: Buffer[] = []
-  let from = 0
-  for (const { value, put } of changed) {
-    const start = value.byteOffset - object.byteOffset
-    parts.push(object.subarray(from, start), put)
-    from = start + value.length
-  }
-  parts.push(object.subarray(from))
-  return Buffer.concat(parts) as JsonText
-}
-
-/** An object without the members whose keys pass a test; the same reference if none does. */
-export const withoutKeys = (object: JsonText, test: (key: string, value: JsonText) => boolean): JsonText => {
-  const keys = membersOf(object).flatMap(({ key, value }) => (test(key, value) ? [key] : []))
-  return keys.length === 0 ? object : withoutMember(object, ...keys)
-}

@@ -1,14 +1,16 @@
 import { JsonCursor, type JsonText, trust } from './json-cursor.js'
 import { COMMA, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js'
+import { LONG_BYTES, rememberCopy } from './long-values.js'
 
 /** Bytes to put in place of those from `start` to `end`. */
 interface Edit {
   readonly start: number
-  readonly end: number
+  end: number
   readonly put: Buffer
 }
 
 const NOTHING = Buffer.alloc(0)
+const NO_EDIT: Edit = { start: 0, end: 0, put: NOTHING }
 const COMMA_TEXT = Buffer.from(',')
 /** Up to this size a loop of ours copies faster than a native call, which needs a view of the range; measured. */
 const SMALL_COPY_BYTES = 48
@@ -20,6 +22,11 @@ export class Output {
 
   constructor(length: number) {
     this.bytes = Buffer.allocUnsafe(length)
+  }
+
+  /** How much is written. */
+  get at(): number {
+    return this.#at
   }
 
   add(from: Buffer, start: number, end: number): void {
@@ -57,13 +64,57 @@ function applyEdits(text: JsonText, edits: readonly Edit[]): JsonText {
     from = end
   }
   out.add(text, from, text.length)
+  if (text.length >= LONG_BYTES) rememberCopy(text, out.bytes, placesAfter(edits))
   return trust(out.bytes)
 }
 
-/** The edit that removes the current item and exactly one comma, whichever side has one to spare. */
-function removal(text: JsonText, at: JsonCursor, keptBefore: boolean): Edit {
-  if (keptBefore) return { start: at.comma, end: at.end, put: NOTHING }
-  return { start: at.start, end: text[at.stop] === COMMA ? at.stop + 1 : at.end, put: NOTHING }
+/** Where what stood at an offset is after these edits, for `rememberCopy`. */
+function placesAfter(edits: readonly Edit[]): (offset: number, isEnd: boolean) => number | undefined {
+  let shift = 0
+  const shifts = edits.map(({ start, end, put }) => {
+    shift += put.length - (end - start)
+    return shift
+  })
+  return (offset, isEnd) => {
+    let low = 0
+    // How many edits begin before this place. What is put right here comes before a value that starts, and behind one that ends.
+    for (let high = edits.length; low < high; ) {
+      const middle = (low + high) >>> 1
+      const { start } = edits[middle] ?? NO_EDIT
+      if (isEnd ? start < offset : start <= offset) low = middle + 1
+      else high = middle
+    }
+    const last = edits[low - 1] ?? NO_EDIT
+    return last.end > offset ? undefined : offset + (shifts[low - 1] ?? 0)
+  }
+}
+
+/** What of a text is removed while its items are walked over: with each item exactly one comma, whichever side has one to spare. */
+class Removals {
+  readonly #text: JsonText
+  readonly #edits: Edit[]
+  #keptAny = false
+  /** The edit that removes what is right before the current item. */
+  #last: Edit | undefined
+
+  constructor(text: JsonText, edits: Edit[]) {
+    this.#text = text
+    this.#edits = edits
+  }
+
+  kept(): void {
+    this.#keptAny = true
+    this.#last = undefined
+  }
+
+  remove(at: JsonCursor): void {
+    const hasComma = this.#text[at.stop] === COMMA
+    const end = !this.#keptAny && hasComma ? at.stop + 1 : at.end
+    if (this.#last === undefined) {
+      this.#last = { start: this.#keptAny ? at.comma : at.start, end, put: NOTHING }
+      this.#edits.push(this.#last)
+    } else this.#last.end = end
+  }
 }
 
 function concat(parts: readonly (Buffer | string)[]): JsonText {
@@ -71,8 +122,13 @@ function concat(parts: readonly (Buffer | string)[]): JsonText {
   for (const part of parts) length += Buffer.byteLength(part)
   const out = new Output(length)
   for (const part of parts) {
-    if (typeof part === 'string') out.addString(part)
-    else out.add(part, 0, part.length)
+    if (typeof part === 'string') {
+      out.addString(part)
+      continue
+    }
+    const { at } = out
+    out.add(part, 0, part.length)
+    if (part.length >= LONG_BYTES) rememberCopy(part, out.bytes, offset => at + offset)
   }
   return trust(out.bytes)
 }
@@ -156,9 +212,13 @@ function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
   return edits
 }
 
-/** Whether an object surely has none of these members: native searches, much faster than a walk through a large text. */
+/** Whether an object surely has none of these members: native searches, faster than a walk unless they take long. */
 const hasNone = (object: JsonText, members: Members): boolean =>
-  members.every(([key]) => /^\w+$/.test(key) && !object.includes(`"${key}"`)) && !object.includes(ESCAPE)
+  object.length <= SEARCHED_BYTES &&
+  members.every(([key]) => /^\w+$/.test(key) && !object.includes(`"${key}"`)) &&
+  !object.includes(ESCAPE)
+
+const SEARCHED_BYTES = 64 * 1024
 
 /** How a letter begins that is written by its number. */
 const ESCAPE = Buffer.from('\\u00')
@@ -179,16 +239,32 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * The object without any member of these names; each takes one comma with it, all other bytes stay. The same
+ * The object without the members that pass a test; each takes one comma with it, all other bytes stay. The same
  * reference if there is none.
  */
-export function withoutMember(object: JsonText, ...keys: string[]): JsonText {
+export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boolean): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
   const edits: Edit[] = []
-  let kept = false
+  const removals = new Removals(object, edits)
   while (at.next()) {
-    if (keys.some(key => at.keyIs(key))) edits.push(removal(object, at, kept))
-    else kept = true
+    if (test(at)) removals.remove(at)
+    else removals.kept()
+  }
+  return edits.length === 0 ? object : applyEdits(object, edits)
+}
+
+/** The same without any member of these names. */
+export const withoutMember = (object: JsonText, ...keys: string[]): JsonText =>
+  withoutMembers(object, at => keys.some(key => at.keyIs(key)))
+
+/** The object with the values of its members changed: `change` returns the same reference to keep one. All other bytes stay. */
+export function mapMembers(object: JsonText, change: (key: string, value: JsonText) => JsonText): JsonText {
+  const at = new JsonCursor(object, OPEN_OBJECT)
+  const edits: Edit[] = []
+  while (at.next()) {
+    const before = at.value
+    const after = change(at.key, before)
+    if (after !== before) edits.push({ start: at.valueStart, end: at.end, put: after })
   }
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
@@ -203,13 +279,13 @@ export function mapElements(
 ): JsonText {
   const at = new JsonCursor(array, OPEN_ARRAY)
   const edits: Edit[] = []
-  let kept = false
+  const removals = new Removals(array, edits)
   for (let index = 0; at.next(); index++) {
     const before = at.value
     const after = change(before, index)
-    if (after === undefined) edits.push(removal(array, at, kept))
-    else if (after !== before) edits.push({ start: at.start, end: at.end, put: after })
-    kept ||= after !== undefined
+    if (after === undefined) removals.remove(at)
+    else removals.kept()
+    if (after !== undefined && after !== before) edits.push({ start: at.start, end: at.end, put: after })
   }
   return edits.length === 0 ? array : applyEdits(array, edits)
 }

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { cut, decodeString, JsonCursor, type JsonText, trust } from './json-cursor.js'
+import { cut, decodeString, JsonCursor, type JsonKind, type JsonText, kindAt, trust } from './json-cursor.js'
 import {
   BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
   invalidUtf8At,
   JsonBudget,
   type JsonLimits,
@@ -18,16 +20,18 @@ import { LONG_BYTES, outsideLongStrings } from './long-values.js'
 // and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by `readJson`;
 // everything else trusts it, cuts slices out of it and splices new bytes in.
 
-export type { JsonText } from './json-cursor.js'
+export type { JsonKind, JsonText } from './json-cursor.js'
 export { JsonBudget, JsonLimitError, JsonTextError } from './json-scan.js'
 export {
   arrayText,
   mapElements,
+  mapMembers,
   objectText,
   withAt,
   withMember,
   withMembers,
   withoutMember,
+  withoutMembers,
 } from './json-splice.js'
 
 /** How many arrays and objects may be inside each other; keeps parsers with a recursion of their own safe. */
@@ -78,27 +82,8 @@ export function ownText(text: JsonText): JsonText {
   return trust(own)
 }
 
-/** What kind of value a text is; its first byte tells. */
-export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-
 /** The kind of value that a text is. */
-export function kindOf(text: JsonText): JsonKind {
-  switch (text[0] ?? 0) {
-    case OPEN_OBJECT:
-      return 'object'
-    case OPEN_ARRAY:
-      return 'array'
-    case QUOTE:
-      return 'string'
-    case 0x74:
-    case 0x66:
-      return 'boolean'
-    case 0x6e:
-      return 'null'
-    default:
-      return 'number'
-  }
-}
+export const kindOf = (text: JsonText): JsonKind => kindAt(text, 0)
 
 /** The value that a text means, with the losses of JSON.parse: only where a rule needs the meaning. */
 export const valueOf = (text: JsonText): unknown => JSON.parse(text.toString())
@@ -115,20 +100,47 @@ export interface Member {
   readonly value: JsonText
 }
 
-/** The members of an object in their order, repeated ones too; none if it is no object. */
-export function membersOf(object: JsonText): Member[] {
-  const members: Member[] = []
+/** The members of an object in their order, repeated ones too; none if it is no object. A peer's may have a million: take no list of them. */
+export function* membersOf(object: JsonText): Generator<Member, void> {
   const at = new JsonCursor(object, OPEN_OBJECT)
-  while (at.next()) members.push({ key: at.key, value: at.value })
-  return members
+  while (at.next()) yield { key: at.key, value: at.value }
 }
 
-/** The elements of an array as slices; none if it is no array. */
-export function elementsOf(array: JsonText): JsonText[] {
-  const elements: JsonText[] = []
+/** The elements of an array as slices; none if it is no array. As of members, there may be a million. */
+export function* elementsOf(array: JsonText): Generator<JsonText, void> {
   const at = new JsonCursor(array, OPEN_ARRAY)
-  while (at.next()) elements.push(at.value)
-  return elements
+  while (at.next()) yield at.value
+}
+
+/** The first of these, no more than `most`. */
+export function first<T>(most: number, items: Iterable<T>): T[] {
+  const found: T[] = []
+  for (const item of items) {
+    if (found.length >= most) break
+    found.push(item)
+  }
+  return found
+}
+
+/** Whether some of these pass a test. */
+export function some<T>(items: Iterable<T>, test: (item: T) => boolean): boolean {
+  for (const item of items) if (test(item)) return true
+  return false
+}
+
+/** How many elements an array has, counted up to one more than `most`. */
+export function countUpTo(most: number, array: JsonText): number {
+  const at = new JsonCursor(array, OPEN_ARRAY)
+  let count = 0
+  while (count <= most && at.next()) count++
+  return count
+}
+
+/** Whether a value has no members and no elements. */
+export function isEmpty(value: JsonText): boolean {
+  if (value[0] !== OPEN_OBJECT && value[0] !== OPEN_ARRAY) return true
+  const last = value[skipSpace(value, 1)]
+  return last === CLOSE_OBJECT || last === CLOSE_ARRAY
 }
 
 /** The first member with this (decoded) key; undefined if there is none or this is no object. */

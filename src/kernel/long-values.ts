@@ -44,6 +44,24 @@ export type Ends = ReadonlyMap<number, number> | undefined
 /** The long values that are remembered of the memory in which these bytes are. */
 export const endsIn = (bytes: Buffer): Ends => known.get(bytes.buffer)?.ends
 
+/**
+ * Takes note in a copy of what is remembered of the original. `placeOf` tells where in the copy what stood at an offset is now,
+ * undefined if it is gone: the first byte of a value, or what is behind its last one.
+ */
+export function rememberCopy(
+  original: Buffer,
+  copy: Buffer,
+  placeOf: (offset: number, isEnd: boolean) => number | undefined,
+): void {
+  const { byteOffset, length } = original
+  for (const [from, to] of endsIn(original) ?? []) {
+    if (from < byteOffset || to > byteOffset + length) continue
+    const start = placeOf(from - byteOffset, false)
+    const end = placeOf(to - byteOffset, true)
+    if (start !== undefined && end !== undefined) rememberEnd(copy, start, end)
+  }
+}
+
 /** The parts of a text that are in none of the strings that are remembered, in order. */
 export function outsideLongStrings(bytes: Buffer): Buffer[] {
   const { byteOffset, length } = bytes

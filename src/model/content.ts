@@ -1,8 +1,8 @@
-import { JsonCursor } from '../kernel/json-cursor.js'
+import { JsonCursor, trust } from '../kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json-scan.js'
 import {
   arrayText,
-  elementsOf,
+  isEmpty,
   type JsonText,
   kindOf,
   memberOf,
@@ -62,6 +62,12 @@ const isText = (result: JsonText, from: number): boolean => {
 /** A content block that every revision knows. */
 export const textBlock = (text: string): JsonText => textOf({ type: 'text', text })
 
+/** The same of the JSON of a value, whose bytes need not be made characters for that. */
+const blockOf = (value: JsonText): JsonText => {
+  const text = JSON.stringify(value.toString('latin1'))
+  return trust(Buffer.from(`{"type":"text","text":${text}}`, 'latin1'))
+}
+
 /** The JSON of a value as readable text, cut at 64 KiB between two characters. */
 export const shownJson = (value: JsonText): string => {
   if (value.length <= SHOWN_BYTES) return value.toString('utf8')
@@ -78,7 +84,7 @@ export const withReadableContent = (result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')
   const content = memberOf(result, 'content')
   const isList = content !== undefined && kindOf(content) === 'array'
-  if (isList && (structure === undefined || elementsOf(content).length > 0)) return result
-  const blocks = structure === undefined ? [] : [textBlock(structure.toString('utf8'))]
+  if (isList && (structure === undefined || !isEmpty(content))) return result
+  const blocks = structure === undefined ? [] : [blockOf(structure)]
   return withMember(result, 'content', arrayText(blocks))
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../kernel/clock.js'
-import { at, type JsonText, memberOf, membersOf, stringOf, textMember } from '../kernel/json-text.js'
+import { at, first, type JsonText, memberOf, membersOf, stringOf, textMember } from '../kernel/json-text.js'
 import { maskJson, said } from '../kernel/mask.js'
 import { RPC_CODES } from '../model/fault-table.js'
 import type { Call, Client, Reception } from '../model/links.js'
@@ -143,12 +143,7 @@ const nameOf = ({ method, named, params }: Call): string | undefined => {
 /** How questions were answered that an earlier result asked (2026-07-28, basic/patterns/mrtr). */
 const answersIn = (params: JsonText | undefined): readonly string[] | undefined => {
   const responses = params && memberOf(params, 'inputResponses')
-  return (
-    responses &&
-    membersOf(responses)
-      .slice(0, ANSWERS_MAX)
-      .map(({ value }) => actionOf(value))
-  )
+  return responses && first(ANSWERS_MAX, membersOf(responses)).map(({ value }) => actionOf(value))
 }
 
 /** What a person did with a form or page; whoever is asked anything else has answered. */

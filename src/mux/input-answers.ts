@@ -1,18 +1,20 @@
-import { withoutKeys } from '../kernel/json-edit.js'
 import {
   elementsOf,
   type JsonText,
   kindOf,
   mapElements,
   memberOf,
+  some,
   stringOf,
   withMember,
+  withoutMember,
+  withoutMembers,
 } from '../kernel/json-text.js'
 
 /** What is known about the answer to one kind of question. */
 interface AnswerKind {
   /** The members of its result; `_meta` and what we do not know say nothing to the other era. */
-  readonly members: ReadonlySet<string>
+  readonly members: readonly string[]
   readonly isWellFormed: (answer: JsonText) => boolean
 }
 
@@ -23,25 +25,25 @@ const isKind = (text: JsonText | undefined, ...kinds: readonly ReturnType<typeof
 
 const ANSWERS: Readonly<Record<string, AnswerKind>> = {
   'roots/list': {
-    members: new Set(['roots']),
+    members: ['roots'],
     isWellFormed(answer) {
       const roots = memberOf(answer, 'roots')
       return (
         roots !== undefined &&
         isKind(roots, 'array') &&
-        elementsOf(roots).every(root => isKind(memberOf(root, 'uri'), 'string'))
+        !some(elementsOf(roots), root => !isKind(memberOf(root, 'uri'), 'string'))
       )
     },
   },
   'sampling/createMessage': {
-    members: new Set(['role', 'content', 'model', 'stopReason']),
+    members: ['role', 'content', 'model', 'stopReason'],
     isWellFormed: answer =>
       isKind(memberOf(answer, 'role'), 'string') &&
       isKind(memberOf(answer, 'content'), 'object', 'array') &&
       isKind(memberOf(answer, 'model'), 'string'),
   },
   'elicitation/create': {
-    members: new Set(['action', 'content']),
+    members: ['action', 'content'],
     isWellFormed(answer) {
       const content = memberOf(answer, 'content')
       const isAccepted = stringOf(memberOf(answer, 'action')) === 'accept'
@@ -60,14 +62,13 @@ export const isAnswer = (method: string, answer: JsonText): boolean =>
  * roots those that are files, as both eras demand (client/roots, "Data Types").
  */
 export const bareAnswer = (method: string, answer: JsonText): JsonText => {
-  const known = withoutKeys(answer, key => ANSWERS[method]?.members.has(key) !== true)
+  const members = ANSWERS[method]?.members ?? []
+  const known = withoutMembers(answer, at => !members.some(key => at.keyIs(key)))
   switch (method) {
     case 'roots/list':
       return withMember(known, 'roots', fileRoots(memberOf(known, 'roots') ?? known))
     case 'elicitation/create':
-      return stringOf(memberOf(known, 'action')) === 'accept'
-        ? known
-        : withoutKeys(known, key => key === 'content')
+      return stringOf(memberOf(known, 'action')) === 'accept' ? known : withoutMember(known, 'content')
     default:
       return known
   }

@@ -1,7 +1,7 @@
 import {
+  isEmpty,
   type JsonText,
   memberOf,
-  membersOf,
   objectText,
   rawText,
   textOf,
@@ -40,7 +40,7 @@ const embedded = (method: string, params: JsonText | undefined): JsonText => {
 export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
   const isElicitation = method === 'elicitation/create'
   const bare = params && withoutMember(params, '_meta', 'task', ...(isElicitation ? ['elicitationId'] : []))
-  if (bare === undefined || membersOf(bare).length === 0) return undefined
+  if (bare === undefined || isEmpty(bare)) return undefined
   const needsMode = isElicitation && memberOf(bare, 'mode') === undefined
   return needsMode ? withMember(bare, 'mode', rawText('"form"')) : bare
 }

@@ -1,4 +1,5 @@
 import {
+  isEmpty,
   type JsonText,
   kindOf,
   memberOf,
@@ -50,6 +51,9 @@ interface Abort {
 /** What the client's answers come to. */
 export type RoundEnd = { readonly is: 'retry'; readonly responses: JsonText } | Abort
 
+/** Nobody answers more questions at a time. */
+export const QUESTIONS_MAX = 100
+
 const CANCELLED = rawText('{"action":"cancel"}')
 
 /**
@@ -61,10 +65,12 @@ export const planRound = (result: JsonText, context: RoundContext): RoundPlan =>
   const state = memberOf(result, 'requestState')
   const isObject = requests === undefined || kindOf(requests) === 'object'
   if (!isObject || (state !== undefined && kindOf(state) !== 'string')) return malformed(context)
-  const entries = requests === undefined ? [] : membersOf(requests)
-  if (entries.length === 0) return state === undefined ? malformed(context) : { is: 'wait', state }
+  if (requests === undefined || isEmpty(requests)) {
+    return state === undefined ? malformed(context) : { is: 'wait', state }
+  }
   const questions: RoundQuestion[] = []
-  for (const { key, value } of entries) {
+  for (const { key, value } of membersOf(requests)) {
+    if (questions.length === QUESTIONS_MAX) return tooMany(context)
     if (questions.some(other => other.key === key)) return malformed(context)
     const question = questionOf(key, value, context)
     if ('is' in question) return question
@@ -75,9 +81,9 @@ export const planRound = (result: JsonText, context: RoundContext): RoundPlan =>
 
 /** The same for a client that gets such questions as they are: there is nothing to change, only what it cannot be asked. */
 export const planAsIs = (result: JsonText, server: string, capabilities: ClientCapabilities): RoundPlan => {
-  const entries = membersOf(memberOf(result, 'inputRequests') ?? result)
   const questions: RoundQuestion[] = []
-  for (const { key, value } of entries) {
+  for (const { key, value } of membersOf(memberOf(result, 'inputRequests') ?? result)) {
+    if (questions.length === QUESTIONS_MAX) return tooMany({ server })
     const method = stringOf(memberOf(value, 'method'))
     if (method === undefined) return malformed({ server })
     const question = { key, method, params: memberOf(value, 'params'), elicitationId: undefined }
@@ -143,6 +149,11 @@ const LONGEST_PAUSE_MS = 5000
 
 /** How long to wait before asking a server again that gave only a state, for the nth time in a row from 0. */
 export const pauseMs = (n: number): number => Math.min(FIRST_PAUSE_MS * 2 ** n, LONGEST_PAUSE_MS)
+
+const tooMany = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
+  is: 'abort',
+  words: `Server ${server} asked more than ${QUESTIONS_MAX} questions at once`,
+})
 
 const malformed = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
   is: 'abort',

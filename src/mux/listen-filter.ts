@@ -29,7 +29,7 @@ export const readFilter = (params: JsonText | undefined): ListenFilter => {
   if (filter === undefined || kindOf(filter) !== 'object') throw malformed('notifications must be an object')
   return {
     flags: FLAG_NAMES.filter(name => isSet(filter, name)),
-    uris: [...new Set(urisOf(filter))].slice(0, URIS_MAX),
+    uris: [...urisOf(filter)],
   }
 }
 
@@ -40,15 +40,17 @@ const isSet = (filter: JsonText, name: Flag): boolean => {
   return flag.toString('latin1') === 'true'
 }
 
-const urisOf = (filter: JsonText): string[] => {
+const urisOf = (filter: JsonText): ReadonlySet<string> => {
+  const uris = new Set<string>()
   const list = memberOf(filter, 'resourceSubscriptions')
-  if (list === undefined) return []
+  if (list === undefined) return uris
   if (kindOf(list) !== 'array') throw malformed('notifications.resourceSubscriptions must be a list')
-  return elementsOf(list).map(element => {
+  for (const element of elementsOf(list)) {
     const uri = stringOf(element)
     if (uri === undefined) throw malformed('notifications.resourceSubscriptions must hold text')
-    return uri
-  })
+    if (uris.size < URIS_MAX) uris.add(uri)
+  }
+  return uris
 }
 
 const malformed = (words: string): Fault => new Fault('invalid-params', `subscriptions/listen: ${words}`)

@@ -1,6 +1,5 @@
 import type { FaultCode } from '../kernel/faults.js'
 import {
-  elementsOf,
   type JsonText,
   kindOf,
   mapElements,
@@ -81,10 +80,6 @@ const fileRoots = (result: JsonText): JsonText => {
   const roots = memberOf(result, 'roots')
   if (roots === undefined || kindOf(roots) !== 'array') return result
   const isFile = (root: JsonText): boolean => stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true
-  if (elementsOf(roots).every(isFile)) return result
-  return withMember(
-    result,
-    'roots',
-    mapElements(roots, root => (isFile(root) ? root : undefined)),
-  )
+  const files = mapElements(roots, root => (isFile(root) ? root : undefined))
+  return files === roots ? result : withMember(result, 'roots', files)
 }

@@ -1,9 +1,8 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Owners } from '../catalog/owners.js'
-import { repairResult } from '../catalog/repair.js'
+import { hasMoreParts, repairResult } from '../catalog/repair.js'
 import { rewriteUris } from '../catalog/rewrite.js'
 import { Fault } from '../kernel/faults.js'
-import { mayHold } from '../kernel/json-edit.js'
 import {
   at,
   type JsonText,
@@ -76,6 +75,10 @@ export class Presenter {
     const { catalog, owners } = this.#context
     // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
+    const { bounds } = connection
+    if (hasMoreParts(call.method, result, bounds.max.items)) {
+      throw bounds.tooLarge('items', 'its result has too many parts')
+    }
     if (call.method === 'tools/call') this.#checkOutput(errand.exposed, result)
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, result, connection.facts?.revision)
@@ -90,8 +93,8 @@ export class Presenter {
   /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
   #checkOutput(name: string, result: JsonText): void {
     if (this.#context.catalog.find('tools', name)?.promisesOutput !== true) return
-    if (mayHold(result, '"structuredContent"') || memberOf(result, 'isError')?.toString('latin1') === 'true')
-      return
+    const hasOutput = memberOf(result, 'structuredContent') !== undefined
+    if (hasOutput || memberOf(result, 'isError')?.toString('latin1') === 'true') return
     this.#context.catalog.breaksOutput(name)
   }
 

@@ -1,13 +1,15 @@
-import { editMember, editValues } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json-edit.js'
 import {
   arrayText,
   elementsOf,
   type JsonText,
   kindOf,
   mapElements,
+  mapMembers,
   memberOf,
   membersOf,
   objectText,
+  some,
   stringOf,
   textOf,
   withMember,
@@ -69,11 +71,11 @@ const TOOL_BLOCKS: ReadonlySet<string | undefined> = new Set(['tool_use', 'tool_
 const projectSampling = (params: JsonText | undefined, asked: Asked): Projected => {
   const { sampling } = asked.capabilities
   if (sampling === undefined || params === undefined) return impossible('sampling')
-  const messages = elementsOf(memberOf(params, 'messages') ?? arrayText([]))
+  const messages = memberOf(params, 'messages') ?? arrayText([])
   const wantsTools =
     memberOf(params, 'tools') !== undefined ||
     memberOf(params, 'toolChoice') !== undefined ||
-    messages.some(message => blocksOf(message).some(block => TOOL_BLOCKS.has(typeOf(block))))
+    some(elementsOf(messages), message => some(blocksOf(message), block => TOOL_BLOCKS.has(typeOf(block))))
   if (wantsTools && !(sampling.tools && asked.revision >= '2025-11-25'))
     return impossible('sampling with tools')
   const known = projectContext(params, asked)
@@ -95,7 +97,7 @@ const projectContext = (params: JsonText, { revision, capabilities, isShared }: 
   return isShared || !isKnown ? withoutMember(params, 'includeContext') : params
 }
 
-const blocksOf = (message: JsonText): readonly JsonText[] => {
+const blocksOf = (message: JsonText): Iterable<JsonText> => {
   const content = memberOf(message, 'content')
   if (content === undefined) return []
   return kindOf(content) === 'array' ? elementsOf(content) : [content]
@@ -105,7 +107,7 @@ const typeOf = (block: JsonText): string | undefined => stringOf(memberOf(block,
 
 /** Before 2025-11-25 the content of a message is one block (client/sampling, "Message Content"). */
 const oneBlock = (content: JsonText, revision: Revision): JsonText => {
-  const blocks = kindOf(content) === 'array' ? elementsOf(content) : [content]
+  const blocks = kindOf(content) === 'array' ? [...elementsOf(content)] : [content]
   if (revision < '2025-03-26' && blocks.some(block => typeOf(block) === 'audio')) {
     throw new Impossible('sampling with audio')
   }
@@ -144,7 +146,7 @@ const projectElicitation = (params: JsonText | undefined, asked: Asked): Project
 /** A form as 2025-06-18 knows it (client/elicitation, "Requested Schema"). */
 const oldSchema = (schema: JsonText): JsonText =>
   editMember(withoutMember(schema, '$schema'), 'properties', properties =>
-    editValues(properties, (_, field) => oldField(field)),
+    mapMembers(properties, (_, field) => oldField(field)),
   )
 
 const OLD_TYPES: ReadonlySet<string | undefined> = new Set(['string', 'number', 'integer', 'boolean'])
@@ -155,7 +157,7 @@ const oldField = (field: JsonText): JsonText => {
   if (!OLD_TYPES.has(type)) throw new Impossible('elicitation of an unknown field')
   const choices = memberOf(field, 'oneOf')
   if (choices === undefined) return field
-  const titled = elementsOf(choices).map(choice => ({
+  const titled = [...elementsOf(choices)].map(choice => ({
     value: memberOf(choice, 'const'),
     title: memberOf(choice, 'title'),
   }))
@@ -167,7 +169,7 @@ const oldField = (field: JsonText): JsonText => {
   }
   const names = titled.flatMap(({ title, value }) => (stringOf(title) === undefined ? value : title) ?? [])
   return objectText([
-    ...membersOf(withoutMember(field, 'oneOf', 'enum', 'enumNames')).map(
+    ...[...membersOf(withoutMember(field, 'oneOf', 'enum', 'enumNames'))].map(
       ({ key, value }) => [key, value] as const,
     ),
     ['enum', arrayText(values)],

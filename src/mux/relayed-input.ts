@@ -1,10 +1,12 @@
 import { Fault } from '../kernel/faults.js'
-import { editMember, editValues } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json-edit.js'
 import {
   type JsonText,
   kindOf,
+  mapMembers,
   memberOf,
   membersOf,
+  rawText,
   repeatedKey,
   textMember,
   textOf,
@@ -15,10 +17,12 @@ import type { ServerOptions } from '../peers/options.js'
 import { canBeAsked } from './abilities.js'
 import { mayNeedInput } from './digests.js'
 import { withoutContext } from './include-context.js'
+import { QUESTIONS_MAX } from './input-rounds.js'
 import type { RequestStates } from './request-states.js'
 
 /** How long a client may take to come back. */
 const STATE_MS = 3_600_000
+const NONE = rawText('{}')
 const MEMBERS = new Set(['inputRequests', 'requestState'])
 
 /** What relaying needs. */
@@ -48,7 +52,7 @@ export const relayedInput = (
   const inner = memberOf(result, 'requestState')
   const state = states.seal(call, server.alias, { kind: 'relay', inner }, STATE_MS)
   const asked = isShared
-    ? editMember(result, 'inputRequests', requests => editValues(requests, (_, entry) => bareEntry(entry)))
+    ? editMember(result, 'inputRequests', requests => mapMembers(requests, (_, entry) => bareEntry(entry)))
     : result
   return withMember(asked, 'requestState', textOf(state))
 }
@@ -63,12 +67,13 @@ const faultOf = (result: JsonText, { method, client }: Call): string | undefined
     (state === undefined || kindOf(state) === 'string') &&
     (requests !== undefined || state !== undefined)
   if (!isWellFormed) return 'in a way that cannot be understood'
-  const entries = requests === undefined ? [] : membersOf(requests)
-  const isFine = entries.every(({ value }) => {
+  let count = 0
+  for (const { value } of membersOf(requests ?? NONE)) {
     const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }
-    return canBeAsked(question, client.capabilities)
-  })
-  return isFine ? undefined : 'that this client cannot provide'
+    if (!canBeAsked(question, client.capabilities)) return 'that this client cannot provide'
+    if (++count > QUESTIONS_MAX) return `with more than ${QUESTIONS_MAX} questions`
+  }
+  return undefined
 }
 
 const bareEntry = (entry: JsonText): JsonText =>

@@ -136,8 +136,7 @@ export class Retries {
     responses: JsonText | undefined,
     connection: Connection,
   ): Resumed | Answer {
-    const answers = responses === undefined ? [] : membersOf(responses)
-    const action = answers.map(({ value }) => textMember(value, 'action')).find(one => one !== 'accept')
+    const action = responses && otherThanAccept(responses)
     if (action === 'decline' || action === 'cancel') {
       const words = `Server ${connection.server.name} needed a page to be visited; the user answered: ${action}`
       return noInput(method, words, connection.server.name)
@@ -147,6 +146,15 @@ export class Retries {
       after: this.#context.visits.completed(connection, elicitations, VISIT_WAIT_MS),
     }
   }
+}
+
+/** The first action among answers that is not `accept`. */
+const otherThanAccept = (responses: JsonText): string | undefined => {
+  for (const { value } of membersOf(responses)) {
+    const action = textMember(value, 'action')
+    if (action !== 'accept') return action
+  }
+  return undefined
 }
 
 /** Params without what belongs to a retry. */

@@ -246,7 +246,7 @@ const parkOf = (text: JsonText): Pick<ParkFacts, 'parkId' | 'replica'> | undefin
 
 const askedOf = (entries: readonly JsonText[]): AskedQuestion[] =>
   entries.flatMap(entry => {
-    const [key, method, question] = stringsOf(elementsOf(entry))
+    const [key, method, question] = stringsOf([...elementsOf(entry)])
     return key === undefined || method === undefined || question === undefined
       ? []
       : [{ key, method, question }]
@@ -259,7 +259,9 @@ const historyOf = (entries: readonly JsonText[]): History =>
     return question === undefined || answer === undefined ? [] : [[question, answer] as const]
   })
 
-const listOf = (text: JsonText, key: string): readonly JsonText[] => elementsOf(memberOf(text, key) ?? text)
+const listOf = (text: JsonText, key: string): readonly JsonText[] => [
+  ...elementsOf(memberOf(text, key) ?? text),
+]
 
 const stringsOf = (texts: readonly JsonText[]): string[] => texts.flatMap(text => stringOf(text) ?? [])
 

@@ -1,9 +1,9 @@
 import { editMember } from '../kernel/json-edit.js'
 import {
+  isEmpty,
   type JsonText,
   kindOf,
   memberOf,
-  membersOf,
   textMember,
   valueOf,
   withoutMember,
@@ -64,5 +64,5 @@ export const withoutTask = (holder: JsonText): JsonText =>
   editMember(holder, '_meta', meta => {
     if (memberOf(meta, RELATED_TASK) === undefined) return meta
     const rest = withoutMember(meta, RELATED_TASK)
-    return membersOf(rest).length === 0 ? undefined : rest
+    return isEmpty(rest) ? undefined : rest
   })

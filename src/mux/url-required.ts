@@ -27,18 +27,29 @@ export interface UrlElicitation {
 /** The pages that an error asks for (2025-11-25, client/elicitation, "URL Elicitation Required Error"); none in any other error. */
 export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
   if (memberOf(error, 'code')?.toString('latin1') !== URL_ELICITATION_REQUIRED) return []
-  return elementsOf(at(error, 'data', 'elicitations') ?? NONE).flatMap(one => {
-    const [text, url] = [memberOf(one, 'message'), memberOf(one, 'url')]
-    const address = stringOf(url)
-    if (url === undefined || address === undefined) return []
-    const message = stringOf(text)
-    const params = objectText([
-      ['mode', textOf('url')],
-      ['message', text === undefined || message === undefined ? textOf('') : text],
-      ['url', url],
-    ])
-    return [{ id: textMember(one, 'elicitationId'), message: message ?? '', url: address, params }]
-  })
+  const pages: UrlElicitation[] = []
+  for (const one of elementsOf(at(error, 'data', 'elicitations') ?? NONE)) {
+    const page = pageOf(one)
+    if (page !== undefined) pages.push(page)
+    if (pages.length === PAGES_MAX) break
+  }
+  return pages
+}
+
+/** Nobody visits more. */
+const PAGES_MAX = 100
+
+const pageOf = (one: JsonText): UrlElicitation | undefined => {
+  const [text, url] = [memberOf(one, 'message'), memberOf(one, 'url')]
+  const address = stringOf(url)
+  if (url === undefined || address === undefined) return undefined
+  const message = stringOf(text)
+  const params = objectText([
+    ['mode', textOf('url')],
+    ['message', text === undefined || message === undefined ? textOf('') : text],
+    ['url', url],
+  ])
+  return { id: textMember(one, 'elicitationId'), message: message ?? '', url: address, params }
 }
 
 /** The same for people, and for models that called a tool: what is wanted, and where. */

@@ -4,8 +4,10 @@ import {
   kindOf,
   memberOf,
   membersOf,
+  ownText,
   rawText,
-  withMember,
+  textMember,
+  withMembers,
   withoutMember,
 } from '../kernel/json-text.js'
 import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
@@ -30,15 +32,15 @@ const ROUTED: ReadonlySet<string> = new Set([
  * nothing of. `said` is in the form of the client's revision; members that are of no other go to clients of the same alone.
  */
 export const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
-  let own = said
+  const own: [string, JsonText][] = []
   for (const { key, value } of membersOf(announced)) {
     if (kindOf(value) !== 'object') continue
     const isSaid = memberOf(said, key) !== undefined
     const isUnknown = !ROUTED.has(key) && (revision === to || key === 'experimental')
     if (isSaid || isUnknown)
-      own = withMember(own, key, key === 'extensions' ? withoutMember(value, TASKS_EXTENSION) : value)
+      own.push([key, key === 'extensions' ? withoutMember(value, TASKS_EXTENSION) : value])
   }
-  return own
+  return withMembers(said, own)
 }
 
 /** Whether a capability is there: an object, or the `true` that sloppy peers send for one. */
@@ -54,11 +56,25 @@ const isTrue = (value: JsonText | undefined): boolean =>
 
 const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(capability, name))
 
-/** What the result of `initialize` or `server/discover` says that a server can do, as it came and as we understand it. */
-export const announcedIn = (result: JsonText): Pick<ServerFacts, 'announced' | 'capabilities'> => {
+/** What a peer may say about itself at most: it is kept for as long as the peer is known. */
+export const INFO_BYTES = 64 * 1024
+
+/** What the result of `initialize` or `server/discover` says about a server, as it came and as we understand it. */
+export const announcedIn = (
+  result: JsonText,
+  info = memberOf(result, 'serverInfo'),
+): Omit<ServerFacts, 'revision'> => {
   const announced = memberOf(result, 'capabilities') ?? NONE
-  return { announced, capabilities: decodeServerCapabilities(announced) }
+  return {
+    announced: kept(announced),
+    capabilities: decodeServerCapabilities(announced),
+    info: kept(info ?? NONE),
+    instructions: textMember(result, 'instructions')?.slice(0, INFO_BYTES),
+  }
 }
+
+/** In memory of its own; nothing in place of what is too long. */
+const kept = (said: JsonText): JsonText => (said.length > INFO_BYTES ? NONE : ownText(said))
 
 /** `ServerCapabilities` as a server announces them (schema, all revisions), read leniently. */
 const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {

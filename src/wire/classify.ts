@@ -120,6 +120,7 @@ const noObject = (): Malformed => invalid('A message must be a JSON object')
 
 /** The message that a frame is, or why it is none. */
 function messageOf(frame: Frame): Message | string {
+  if (frame.overfull !== undefined) return `There are too many members in ${frame.overfull}`
   if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`
   if (!frame.isVersion2) return 'The member jsonrpc must be "2.0"'
   return frame.hasMethod ? askOf(frame) : answerOf(frame)

@@ -5,15 +5,20 @@ import { isId } from './jsonrpc.js'
 
 /** The members that we read; the others of a message are dropped. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
-/** The members of `params` that something is routed or correlated by. */
-const ROUTED = ['_meta', 'ref', 'name', 'progressToken', 'uri', 'cursor', 'requestId'] as const
+/** The members of `params` that something is routed or correlated by, or that we read while others may read the last of them. */
+const ROUTED = ['_meta', 'ref', 'name', 'arguments', 'progressToken', 'uri', 'cursor', 'requestId'] as const
 /** The same of those of them that are objects. */
 const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
   _meta: ['progressToken'],
   ref: ['type', 'name', 'uri'],
 }
+/** These objects have a few members; each is looked for by itself, again and again. */
+const ROUTED_MAX = 10_000
 /** Few methods are named again and again. */
 const METHODS = new Words()
+
+const isBody = (key: string | undefined): key is 'params' | 'result' | 'error' =>
+  key === 'params' || key === 'result' || key === 'error'
 
 /** Which of `keys` a walk is at, by its place; -1 if none. */
 function which(keys: readonly string[], at: JsonWalk): number {
@@ -36,6 +41,8 @@ export class Frame {
   repeated: string | undefined
   /** The first member of `params` that comes twice, and that something is routed by. */
   repeatedParam: string | undefined
+  /** Which object has too many members: `params`, `result` or `error`, or one in it that something is routed by. */
+  overfull: string | undefined
   /** The id if there is exactly one and it is usable. */
   readonly id: JsonText | undefined
   /** Behind its last byte. */
@@ -48,8 +55,9 @@ export class Frame {
     const at = new JsonWalk(bytes, from, budget)
     while (at.next()) {
       const key = ENVELOPE[which(ENVELOPE, at)]
-      if (key === 'params' && this.params === undefined && at.isObject) this.#walkRouted(at, ROUTED)
-      else at.skip()
+      if (isBody(key) && this[key] === undefined && at.isObject) {
+        this.#walkRouted(at, key === 'params' ? ROUTED : ['_meta'], key)
+      } else at.skip()
       if (key !== undefined && !this.#take(key, at)) this.repeated ??= key
     }
     this.end = at.end
@@ -89,17 +97,18 @@ export class Frame {
   }
 
   /** Passes an object, and takes note of the first of these members that comes twice in it, or in one of them. */
-  #walkRouted(outer: JsonWalk, keys: readonly string[], path = ''): void {
+  #walkRouted(outer: JsonWalk, keys: readonly string[], name: string): void {
     const at = outer.enter()
     let seen = 0
-    while (at.next()) {
+    for (let count = 0; at.next(); count++) {
+      if (count === ROUTED_MAX) this.overfull ??= name
       const n = which(keys, at)
       const key = keys[n] ?? ''
       const bit = n === -1 ? 0 : 1 << n
-      const inside = (seen & bit) === 0 && path === '' ? ROUTED_INSIDE[key] : undefined
-      if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, `${key}.`)
+      const inside = (seen & bit) === 0 && isBody(name) ? ROUTED_INSIDE[key] : undefined
+      if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
       else at.skip()
-      if ((seen & bit) !== 0) this.repeatedParam ??= path + key
+      if ((seen & bit) !== 0) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`
       seen |= bit
     }
     outer.leave(at)

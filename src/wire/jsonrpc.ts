@@ -1,3 +1,4 @@
+import { decimalOf } from '../kernel/json-canonical.js'
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json-text.js'
 import { type Framed, type OutgoingFrame, whole } from './framed.js'
 
@@ -100,17 +101,4 @@ function integerKey(text: string): string | undefined {
   if (digits.length + exponent <= 15) return `${sign}${digits}${'0'.repeat(exponent)}`
   // An exponent that a double cannot hold: the spelling itself, so that two such ids are never taken for one.
   return Number.isSafeInteger(exponent) ? `${sign}${digits}e${exponent}` : text
-}
-
-/** A JSON number as sign, digits without zeros at either end, and the power of ten behind them. */
-function decimalOf(text: string): { sign: string; digits: string; exponent: number } {
-  const [mantissa = '', power = '0'] = text.toLowerCase().split('e')
-  const sign = mantissa.startsWith('-') ? '-' : ''
-  const [whole = '', fraction = ''] = mantissa.slice(sign.length).split('.')
-  const all = whole + fraction
-  let from = 0
-  let to = all.length
-  while (all[from] === '0') from += 1
-  while (to > from && all[to - 1] === '0') to -= 1
-  return { sign, digits: all.slice(from, to), exponent: Number(power) + all.length - fraction.length - to }
 }

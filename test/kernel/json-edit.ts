@@ -1,6 +1,6 @@
 import t from 'tap'
-import { editMember, editValues, mayHold, withoutKeys } from '../../src/kernel/json-edit.js'
-import { type JsonText, rawText, readJson } from '../../src/kernel/json-text.js'
+import { editMember, mayHold, withoutInner } from '../../src/kernel/json-edit.js'
+import { type JsonText, mapMembers, rawText, readJson, withoutMembers } from '../../src/kernel/json-text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
@@ -25,11 +25,11 @@ t.test('an edit that keeps a value keeps the object, byte for byte and by refere
     object,
   )
   t.equal(
-    editValues(object, (_, value) => value),
+    mapMembers(object, (_, value) => value),
     object,
   )
   t.equal(
-    withoutKeys(object, () => false),
+    withoutMembers(object, () => false),
     object,
   )
 })
@@ -47,11 +47,11 @@ t.test('an edit touches its own member and nothing around it', async t => {
     false,
   )
   t.equal(
-    editValues(object, (key, value) => (key === 'b' ? value : rawText(`"${key}!"`))).toString(),
+    mapMembers(object, (key, value) => (key === 'b' ? value : rawText(`"${key}!"`))).toString(),
     '{ "a" : "a!" , "b" : 9223372036854775807, "c":"c!" }',
   )
   t.same(
-    JSON.parse(withoutKeys(object, key => key !== 'b').toString()),
+    JSON.parse(withoutMembers(object, at => !at.keyIs('b')).toString()),
     JSON.parse('{"b":9223372036854775807}'),
   )
 })
@@ -64,12 +64,20 @@ t.test('what is no object has no members to edit', async t => {
       value,
     )
     t.equal(
-      editValues(value, () => rawText('0')),
+      mapMembers(value, () => rawText('0')),
       value,
     )
     t.equal(
-      withoutKeys(value, () => true),
+      withoutMembers(value, () => true),
       value,
     )
   }
+})
+
+t.test('what is taken out of an inner object takes it along if it held nothing else', async t => {
+  const isOdd = (key: string) => (at: { keyIs(key: string): boolean }) => at.keyIs(key)
+  const object = json('{"a":{"x":1},"b":{"x":1,"y":2},"c":{},"d":1}')
+  t.equal(withoutInner(object, 'a', isOdd('x')).toString(), '{"b":{"x":1,"y":2},"c":{},"d":1}')
+  t.equal(withoutInner(object, 'b', isOdd('x')).toString(), '{"a":{"x":1},"b":{"y":2},"c":{},"d":1}')
+  for (const key of ['c', 'd', 'e']) t.equal(withoutInner(object, key, isOdd('x')), object, key)
 })

@@ -66,7 +66,7 @@ t.test('members are removed with one comma each, and the others keep their bytes
     if (kept.length === object.items.length) return after === before
     readJson(after)
     return isDeepStrictEqual(
-      membersOf(after).map(({ key, value }) => [key, value.toString()]),
+      [...membersOf(after)].map(({ key, value }) => [key, value.toString()]),
       kept.map(({ key, value }) => [JSON.parse(key), value]),
     )
   })
@@ -109,7 +109,7 @@ t.test('a deep member is set, and objects that are missing are made', async t =>
   ]
   for (const [text, path, result] of table) {
     // In the middle of a longer message, so that offsets do not begin at 0.
-    const object = elementsOf(read(`[ 1,${text}]`))[1] ?? read('{}')
+    const object = [...elementsOf(read(`[ 1,${text}]`))][1] ?? read('{}')
     t.equal(withAt(object, path, rawText('7')).toString(), result, `${text} at ${path.join('/')}`)
     t.equal(object.toString(), text, 'what it was made from is untouched')
   }
@@ -124,7 +124,7 @@ t.test('what was set at any path is found there, and the rest is as before', asy
     const before = read(written(object, braces))
     const after = readJson(withAt(before, path, read(value)))
     const others = (text: JsonText) =>
-      membersOf(withoutMember(text, path[0] ?? '')).map(m => `${m.key} ${m.value}`)
+      [...membersOf(withoutMember(text, path[0] ?? ''))].map(m => `${m.key} ${m.value}`)
     return at(after, ...path)?.toString() === value && isDeepStrictEqual(others(after), others(before))
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 400 }))
@@ -163,7 +163,7 @@ t.test('elements are replaced or dropped, and every other byte stays', async t =
     // Without a drop the whole text is known; with one, the elements are.
     if (!used.includes('drop')) return after.toString() === written({ ...array, items }, brackets)
     return isDeepStrictEqual(
-      elementsOf(after).map(String),
+      [...elementsOf(after)].map(String),
       items.filter((_, i) => fate[i] !== 'drop').map(item => item.value),
     )
   })

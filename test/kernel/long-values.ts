@@ -34,7 +34,10 @@ t.test('members are found, and line breaks leave, as if nothing were remembered'
         const json = read[at]
         if (json === undefined) return false
         const meant = Object.entries(JSON.parse(text) as Record<string, string>)
-        const found = membersOf(json).map(({ key, value }) => [key, JSON.parse(value.toString()) as string])
+        const found = [...membersOf(json)].map(({ key, value }) => [
+          key,
+          JSON.parse(value.toString()) as string,
+        ])
         if (JSON.stringify(found) !== JSON.stringify(meant)) return false
         for (const [key, value] of meant) {
           if (JSON.parse(memberOf(json, key)?.toString() ?? 'null') !== value) return false

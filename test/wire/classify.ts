@@ -240,6 +240,25 @@ t.test(
   },
 )
 
+t.test('params and _meta have some members, but not thousands and thousands', async t => {
+  const many = (count: number): string => Array.from({ length: count }, (_, n) => `"k${n}":0`).join()
+  const rows: [params: string, why: RegExp | undefined][] = [
+    [`{${many(10_000)}}`, undefined],
+    [`{${many(10_001)}}`, /too many members in params$/],
+    [`{"_meta":{${many(10_000)}}}`, undefined],
+    [`{"_meta":{${many(10_001)}}}`, /too many members in _meta$/],
+    [`{"ref":{${many(10_001)}}}`, /too many members in ref$/],
+    [`{"arguments":{${many(20_000)}}}`, undefined],
+  ]
+  for (const [params, why] of rows) {
+    const told = classify(Buffer.from(`{"jsonrpc":"2.0","method":"m","params":${params},"id":7}`))
+    if (why === undefined) t.equal(told.is, 'message')
+    else t.match(plain(told), { is: 'malformed', code: -32600, why, id: '7', asks: true })
+  }
+  const answer = plain(classify(Buffer.from(`{"jsonrpc":"2.0","result":{${many(10_001)}},"id":7}`)))
+  t.match(answer, { is: 'malformed', why: /too many members in result$/, id: '7', answers: true })
+})
+
 t.test('a document of any depth is refused, not recursed into', async t => {
   const depth = 100_000
   const texts = [

@@ -1,6 +1,7 @@
 import type { Fault } from '../../kernel/faults.js'
 import {
   at,
+  isEmpty,
   type JsonText,
   membersOf,
   rawText,
@@ -49,10 +50,14 @@ export const projectError = (
 }
 
 /** What a server requires, for people: `sampling, elicitation.url`. */
-const capabilityNames = (required: JsonText): string =>
-  membersOf(required)
-    .flatMap(({ key, value }) => {
-      const inner = membersOf(value)
-      return inner.length === 0 ? [key] : inner.map(member => `${key}.${member.key}`)
-    })
-    .join(', ')
+const capabilityNames = (required: JsonText): string => {
+  const names: string[] = []
+  for (const { key, value } of membersOf(required)) {
+    if (isEmpty(value)) names.push(key)
+    for (const inner of membersOf(value)) if (names.length < NAMES_MAX) names.push(`${key}.${inner.key}`)
+    if (names.length >= NAMES_MAX) break
+  }
+  return names.join(', ')
+}
+
+const NAMES_MAX = 20

@@ -5,9 +5,7 @@ import {
   at,
   elementsOf,
   type JsonText,
-  memberOf,
   objectText,
-  rawText,
   stringOf,
   textMember,
   textOf,
@@ -43,8 +41,6 @@ interface Limits {
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }
-
-const EMPTY = rawText('{}')
 
 /**
  * Introduces us to a legacy server (basic/lifecycle, "Initialization"): accepts any published revision with a handshake,
@@ -121,12 +117,13 @@ const initializeParams = (intro: Introduction, version: LegacyRevision): JsonTex
 const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {
   const supported = answer.kind === 'error' ? at(answer.error, 'data', 'supported') : undefined
   if (supported === undefined) return undefined
-  return elementsOf(supported)
-    .map(version => stringOf(version))
-    .filter((version): version is LegacyRevision => version !== undefined && isLegacyRevision(version))
-    .filter(version => version !== offered)
-    .sort()
-    .at(-1)
+  let newest: LegacyRevision | undefined
+  for (const element of elementsOf(supported)) {
+    const version = stringOf(element)
+    if (version === undefined || !isLegacyRevision(version) || version === offered) continue
+    if (newest === undefined || version > newest) newest = version
+  }
+  return newest
 }
 
 const readAgreement = (outcome: Answer): Agreement => {
@@ -146,8 +143,6 @@ const readAgreement = (outcome: Answer): Agreement => {
     facts: {
       revision: version,
       ...announcedIn(result),
-      info: memberOf(result, 'serverInfo') ?? EMPTY,
-      instructions: textMember(result, 'instructions'),
     },
   }
 }

@@ -17,7 +17,7 @@ import {
   type LegacyRevision,
   NEWEST_LEGACY,
 } from '../../model/revision.js'
-import { decodeClientCapabilities } from '../../rpc/capabilities.js'
+import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 import { encodeServerCapabilities } from './encode.js'
 
 /** What a client said in `initialize`. */
@@ -26,9 +26,6 @@ export interface Newcomer {
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
 }
-
-/** It is kept as long as the session; icons may be a part of it. */
-const MAX_INFO_BYTES = 64 * 1024
 
 /**
  * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to, any other
@@ -53,8 +50,8 @@ export const readInitialize = (params: JsonText | undefined): Newcomer => {
   ) {
     throw new Fault('invalid-params', 'initialize: clientInfo must have a name and a version')
   }
-  if (info.length > MAX_INFO_BYTES) {
-    throw new Fault('invalid-params', `initialize: clientInfo is longer than ${MAX_INFO_BYTES} bytes`)
+  if (info.length > INFO_BYTES) {
+    throw new Fault('invalid-params', `initialize: clientInfo must not be longer than ${INFO_BYTES} bytes`)
   }
   const revision = isLegacyRevision(version) ? version : NEWEST_LEGACY
   return {

@@ -1,31 +1,27 @@
-import { editMember, withoutKeys } from '../../kernel/json-edit.js'
-import { type JsonText, kindOf, membersOf, withoutMember } from '../../kernel/json-text.js'
+import { editMember, withoutInner } from '../../kernel/json-edit.js'
+import { type JsonText, kindOf, withoutMember } from '../../kernel/json-text.js'
 import type { LegacyRevision } from '../../model/revision.js'
 
 const RESERVED = 'io.modelcontextprotocol/'
 
 /** Keys that 2026-07-28 puts into `_meta`; no older peer may see them. */
-const MODERN_KEYS: ReadonlySet<string> = new Set(
-  ['protocolVersion', 'clientCapabilities', 'clientInfo', 'logLevel', 'serverInfo', 'subscriptionId'].map(
-    name => RESERVED + name,
-  ),
-)
+const MODERN_KEYS: readonly string[] = [
+  'protocolVersion',
+  'clientCapabilities',
+  'clientInfo',
+  'logLevel',
+  'serverInfo',
+  'subscriptionId',
+].map(name => RESERVED + name)
 
 /** Keys that exist in 2025-11-25 alone (basic/utilities/tasks). */
-const TASK_KEYS: ReadonlySet<string> = new Set(
-  ['related-task', 'model-immediate-response'].map(name => RESERVED + name),
-)
-
-/** An object whose `_meta` lost some keys; a `_meta` that held nothing else goes too. */
-const withoutMetaKeys = (holder: JsonText, isStrange: (key: string) => boolean): JsonText =>
-  editMember(holder, '_meta', meta => {
-    const kept = withoutKeys(meta, isStrange)
-    return kept !== meta && membersOf(kept).length === 0 ? undefined : kept
-  })
+const TASK_KEYS: readonly string[] = ['related-task', 'model-immediate-response'].map(name => RESERVED + name)
 
 /** A result, item or block whose `_meta` holds no key that is newer than the revision of the client. */
-export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonText =>
-  withoutMetaKeys(holder, key => MODERN_KEYS.has(key) || (revision < '2025-11-25' && TASK_KEYS.has(key)))
+export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonText => {
+  const strange = revision < '2025-11-25' ? [...MODERN_KEYS, ...TASK_KEYS] : MODERN_KEYS
+  return withoutInner(holder, '_meta', at => at.keyStarts(RESERVED) && strange.some(key => at.keyIs(key)))
+}
 
 /** An item or block; there `_meta` exists since 2025-06-18. */
 export const projectInnerMeta = (revision: LegacyRevision, holder: JsonText): JsonText =>
@@ -33,9 +29,10 @@ export const projectInnerMeta = (revision: LegacyRevision, holder: JsonText): Js
 
 /** Request params for a server: of the reserved keys, only that of a task is known to any legacy revision. */
 export const projectRequestMeta = (revision: LegacyRevision, params: JsonText): JsonText =>
-  withoutMetaKeys(
+  withoutInner(
     params,
-    key => key.startsWith(RESERVED) && !(revision >= '2025-11-25' && key === `${RESERVED}related-task`),
+    '_meta',
+    at => at.keyStarts(RESERVED) && !(revision >= '2025-11-25' && at.keyIs(`${RESERVED}related-task`)),
   )
 
 /** `Annotations` of a resource or block; `lastModified` exists since 2025-06-18. */

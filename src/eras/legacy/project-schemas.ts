@@ -1,8 +1,9 @@
-import { editMember, editValues } from '../../kernel/json-edit.js'
+import { editMember } from '../../kernel/json-edit.js'
 import {
   type JsonText,
   kindOf,
   mapElements,
+  mapMembers,
   memberOf,
   objectText,
   rawText,
@@ -44,9 +45,9 @@ const editSchemas = (schema: JsonText, edit: SchemaEdit, level = 0): JsonText =>
   const edited = edit(schema)
   if (edited === undefined) return schema
   const inner = (value: JsonText): JsonText => editSchemas(value, edit, level + 1)
-  return editValues(edited, (key, value) => {
+  return mapMembers(edited, (key, value) => {
     if (DATA.has(key)) return value
-    if (MAPS.has(key)) return editValues(value, (_, named) => inner(named))
+    if (MAPS.has(key)) return mapMembers(value, (_, named) => inner(named))
     return kindOf(value) === 'array' ? mapElements(value, inner) : inner(value)
   })
 }
@@ -67,7 +68,7 @@ const asObject = (schema: JsonText): JsonText => {
 export const withObjectProperties = (schema: JsonText): JsonText =>
   editSchemas(schema, one =>
     editMember(one, 'properties', properties =>
-      kindOf(properties) === 'object' ? editValues(properties, (_, value) => asObject(value)) : properties,
+      kindOf(properties) === 'object' ? mapMembers(properties, (_, value) => asObject(value)) : properties,
     ),
   )
 

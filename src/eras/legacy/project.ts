@@ -1,5 +1,5 @@
 import { JsonCursor } from '../../kernel/json-cursor.js'
-import { editMember, mayHold, withoutKeys } from '../../kernel/json-edit.js'
+import { editMember, mayHold } from '../../kernel/json-edit.js'
 import { OPEN_OBJECT } from '../../kernel/json-scan.js'
 import {
   type JsonText,
@@ -9,6 +9,7 @@ import {
   objectText,
   withMember,
   withoutMember,
+  withoutMembers,
 } from '../../kernel/json-text.js'
 import { withReadableContent } from '../../model/content.js'
 import { isListMethod, LIST_METHODS } from '../../model/listing.js'
@@ -49,7 +50,7 @@ export const projectListResult = (revision: LegacyRevision, method: string, resu
 export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   if (isListMethod(method)) return projectListResult(revision, method, result)
   const known = projectFrame(revision, result)
-  if (EMPTY_RESULTS.has(method)) return withoutKeys(known, key => key !== '_meta')
+  if (EMPTY_RESULTS.has(method)) return withoutMembers(known, at => !at.keyIs('_meta'))
   switch (method) {
     case 'tools/call':
       return projectStructure(

@@ -1,10 +1,8 @@
-import { at, type JsonText, memberOf, rawText, textMember } from '../../kernel/json-text.js'
+import { at, type JsonText } from '../../kernel/json-text.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../model/peer.js'
 import { announcedIn } from '../../rpc/capabilities.js'
 import { withEnvelope } from './envelope.js'
 import { META, MODERN_REVISION } from './methods.js'
-
-const EMPTY = rawText('{}')
 
 /**
  * What a `DiscoverResult` says about a server (server/discover). Who it is stands in `_meta`; early servers of this revision
@@ -12,9 +10,7 @@ const EMPTY = rawText('{}')
  */
 export const factsOf = (discovered: JsonText): ServerFacts => ({
   revision: MODERN_REVISION,
-  ...announcedIn(discovered),
-  info: at(discovered, '_meta', META.serverInfo) ?? memberOf(discovered, 'serverInfo') ?? EMPTY,
-  instructions: textMember(discovered, 'instructions'),
+  ...announcedIn(discovered, at(discovered, '_meta', META.serverInfo)),
 })
 
 /** Params of a `server/discover` in a version of this era; `identity` is our `Implementation` object. */

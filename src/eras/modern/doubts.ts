@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { elementsOf, type JsonText, memberOf, stringOf } from '../../kernel/json-text.js'
+import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../kernel/json-text.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import type { Conversation } from '../../rpc/conversation.js'
 import { mayBeOlder } from '../probe-verdict.js'
@@ -80,7 +80,7 @@ const isNo = (answer: Outcome): boolean => {
   if (answer.kind === 'fault') return isRefused(answer.fault)
   if (answer.kind === 'error') return true
   const versions = memberOf(answer.result, 'supportedVersions')
-  return versions === undefined || !elementsOf(versions).some(one => stringOf(one) === MODERN_REVISION)
+  return versions === undefined || !some(elementsOf(versions), one => stringOf(one) === MODERN_REVISION)
 }
 
 const isRefused = ({ data }: Fault): boolean => {

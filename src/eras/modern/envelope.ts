@@ -1,10 +1,10 @@
 import { Fault } from '../../kernel/faults.js'
 import {
   at,
+  isEmpty,
   type JsonText,
   kindOf,
   memberOf,
-  membersOf,
   objectText,
   rawText,
   repeatedKey,
@@ -16,7 +16,7 @@ import {
 import { remembered } from '../../kernel/remembered.js'
 import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import type { ClientCapabilities } from '../../model/peer.js'
-import { decodeClientCapabilities } from '../../rpc/capabilities.js'
+import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 import { encodeClientCapabilities } from './encode.js'
 import { META } from './methods.js'
 import { withoutReservedMeta } from './project-meta.js'
@@ -84,7 +84,7 @@ const readMeta = remembered(
 const capabilitiesOf = (declared: JsonText): ClientCapabilities => {
   const { roots, sampling, elicitation } = decodeClientCapabilities(declared)
   const asked = memberOf(declared, 'elicitation')
-  const isBare = asked !== undefined && kindOf(asked) === 'object' && membersOf(asked).length === 0
+  const isBare = asked !== undefined && kindOf(asked) === 'object' && isEmpty(asked)
   return {
     roots: roots && { listChanged: false },
     sampling,
@@ -103,6 +103,7 @@ const problemOf = (meta: JsonText): string | undefined => {
   if (capabilities === undefined || kindOf(capabilities) !== 'object') {
     return `_meta ${META.clientCapabilities} must be an object`
   }
+  if (capabilities.length > INFO_BYTES) return tooLong(META.clientCapabilities)
   const info = memberOf(meta, META.clientInfo)
   const infoProblem = info && problemOfInfo(info)
   if (infoProblem !== undefined) return `_meta ${META.clientInfo} ${infoProblem}`
@@ -112,9 +113,13 @@ const problemOf = (meta: JsonText): string | undefined => {
     : `_meta ${META.logLevel} must be a log level`
 }
 
+const TOO_LONG = `must not be longer than ${INFO_BYTES} bytes`
+const tooLong = (key: string): string => `_meta ${key} ${TOO_LONG}`
+
 /** Why a value is no `Implementation` (schema); undefined if it is one. */
 const problemOfInfo = (info: JsonText): string | undefined => {
   if (kindOf(info) !== 'object') return 'must be an object'
+  if (info.length > INFO_BYTES) return TOO_LONG
   if (textMember(info, 'name') === undefined || textMember(info, 'version') === undefined) {
     return 'must have a name and a version'
   }

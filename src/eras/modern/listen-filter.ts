@@ -65,8 +65,12 @@ export const promisedIn = (acknowledgement: JsonText | undefined, kinds: readonl
   const filter = (acknowledgement && memberOf(acknowledgement, 'notifications')) ?? EMPTY
   return {
     kinds: kinds.filter(({ flag }) => isTrue(memberOf(filter, flag))),
-    uris: new Set(elementsOf(memberOf(filter, 'resourceSubscriptions') ?? EMPTY).map(stringOf)),
+    uris: new Set(stringsIn(memberOf(filter, 'resourceSubscriptions') ?? EMPTY)),
   }
+}
+
+function* stringsIn(list: JsonText): Generator<string | undefined, void> {
+  for (const element of elementsOf(list)) yield stringOf(element)
 }
 
 const isTrue = (flag: JsonText | undefined): boolean =>

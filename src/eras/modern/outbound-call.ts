@@ -5,6 +5,7 @@ import {
   kindOf,
   memberOf,
   objectText,
+  some,
   textMember,
   textOf,
 } from '../../kernel/json-text.js'
@@ -199,7 +200,7 @@ const nextPlace = (page: JsonText, place: Place | undefined): Place | undefined 
 }
 
 const hasTool = (page: JsonText, tool: string): boolean =>
-  elementsOf(memberOf(page, 'tools') ?? page).some(one => textMember(one, 'name') === tool)
+  some(elementsOf(memberOf(page, 'tools') ?? page), one => textMember(one, 'name') === tool)
 
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? Number(memberOf(outcome.error, 'code')?.toString('latin1')) : undefined

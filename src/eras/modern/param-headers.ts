@@ -1,8 +1,9 @@
-import { editValues, mayHold } from '../../kernel/json-edit.js'
+import { mayHold } from '../../kernel/json-edit.js'
 import {
   type JsonText,
   kindOf,
   mapElements,
+  mapMembers,
   memberOf,
   stringOf,
   withoutMember,
@@ -88,12 +89,12 @@ const swept = (schema: JsonText, place: Place, found: Found): JsonText => {
   if (kindOf(schema) !== 'object') return schema
   const annotation = memberOf(schema, ANNOTATION)
   const kept = annotation === undefined || counts(annotation, schema, place, found) ? schema : bare(schema)
-  return editValues(kept, (key, value) => {
+  return mapMembers(kept, (key, value) => {
     if (key === 'properties') {
-      return editValues(value, (name, property) => swept(property, below(place, name), found))
+      return mapMembers(value, (name, property) => swept(property, below(place, name), found))
     }
     const aside: Place = { path: undefined, words: `${place.words}, ${key}` }
-    if (MAPS.has(key)) return editValues(value, (_, named) => swept(named, aside, found))
+    if (MAPS.has(key)) return mapMembers(value, (_, named) => swept(named, aside, found))
     if (!SCHEMAS.has(key)) return value
     return kindOf(value) === 'array'
       ? mapElements(value, element => swept(element, aside, found))

@@ -1,4 +1,12 @@
-import { type JsonText, kindOf, memberOf, membersOf, rawText, withMember } from '../../kernel/json-text.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  rawText,
+  some,
+  withMember,
+} from '../../kernel/json-text.js'
 
 const FORM = rawText('{"form":{}}')
 
@@ -10,7 +18,7 @@ export const lacksCapability = (declared: JsonText, required: JsonText): boolean
   lacksMember(withForm(declared), withForm(required))
 
 const lacksMember = (declared: JsonText, required: JsonText): boolean =>
-  membersOf(required).some(({ key, value }) => {
+  some(membersOf(required), ({ key, value }) => {
     const found = memberOf(declared, key)
     return found === undefined || lacksMember(found, value)
   })

@@ -3,8 +3,8 @@ import {
   type JsonText,
   kindOf,
   memberOf,
-  membersOf,
   rawText,
+  repeatedKey,
   stringOf,
   withMember,
   withMembers,
@@ -21,6 +21,7 @@ const TYPE_TEXTS = {
 } as const satisfies Record<ResultType, JsonText>
 
 const NO_MEMBERS = rawText('{}')
+const TYPE_KEY: ReadonlySet<string> = new Set(['resultType'])
 
 const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TEXTS, text)
 
@@ -30,11 +31,10 @@ const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TE
  */
 export const readResultType = (result: JsonText): ResultType | 'unknown' | 'absent' => {
   if (!mayHold(result, '"resultType"')) return 'absent'
-  const types = membersOf(result).filter(({ key }) => key === 'resultType')
-  const [type] = types
+  const type = memberOf(result, 'resultType')
   if (type === undefined) return 'absent'
-  const name = stringOf(type.value) ?? ''
-  return types.length === 1 && isResultType(name) ? name : 'unknown'
+  const name = stringOf(type) ?? ''
+  return repeatedKey(result, TYPE_KEY) === undefined && isResultType(name) ? name : 'unknown'
 }
 
 /** What goes into every result: its kind, who answered, and whatever else is to be said about it. */

@@ -47,7 +47,7 @@ const GONE: Readonly<Record<ListName, Readonly<Record<LegacyRevision, string[]>>
   },
 }
 
-const keys = (item: JsonText): string[] => membersOf(item).map(({ key }) => key)
+const keys = (item: JsonText): string[] => [...membersOf(item)].map(({ key }) => key)
 
 t.test('a client gets the members that its revision has, and those that nobody knows', async t => {
   for (const list of ['tools', 'prompts', 'resources', 'templates'] as const) {

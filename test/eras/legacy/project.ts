@@ -121,7 +121,7 @@ t.test('a sloppy server’s list is repaired, renamed and projected to what a st
   const list = json(
     '{"tools":[{"name":"x","description":null,"annotations":null,"inputSchema":{"properties":{"a":true}}},{"description":"no name","inputSchema":{"type":"object"}}],"nextCursor":null}',
   )
-  const items = elementsOf(memberOf(list, 'tools') ?? list).flatMap(tool => {
+  const items = [...elementsOf(memberOf(list, 'tools') ?? list)].flatMap(tool => {
     const repaired = repairItem('tools', tool)
     return 'dropped' in repaired ? [] : [rewriteItem('tools', repaired.item, { name: 'a__x' })]
   })
