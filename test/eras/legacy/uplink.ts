@@ -618,5 +618,7 @@ t.test('a client that says too much about itself is not let in', async t => {
   const { say, take } = start()
   const clientInfo = { name: 'c', version: '1', icons: [{ src: `data:,${'x'.repeat(70_000)}` }] }
   say({ ...hello(), params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })
-  t.match(take().map(parsed), [{ error: { code: -32602, message: /clientInfo is longer than 65536 bytes/ } }])
+  t.match(take().map(parsed), [
+    { error: { code: -32602, message: /clientInfo must not be longer than 65536 bytes/ } },
+  ])
 })
