@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../kernel/clock.js'
 import { Deferred } from '../kernel/deferred.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
-import { errorText } from '../model/fault-table.js'
+import { errorText, faultText } from '../model/fault-table.js'
 import type { Principal } from '../model/peer.js'
 import type { HostOptions } from '../rpc/host.js'
 import { PipeWriter } from '../rpc/pipe-writer.js'
@@ -12,6 +12,7 @@ import { type Classified, classifyWithin } from '../wire/classify.js'
 import { guarded } from '../wire/guarded.js'
 import { encodeRefusal, type Message } from '../wire/jsonrpc.js'
 import { isOfSdk } from '../wire/sdk-client.js'
+import { wreckOf } from '../wire/wreck.js'
 import { eraOf, type Speaks } from './detect-inbound.js'
 import { LegacyPipeHost } from './legacy/pipe-host.js'
 import { ModernPipeHost } from './modern/pipe-host.js'
@@ -23,6 +24,7 @@ export interface PipeHostOptions extends HostOptions {
   readonly drainMs?: () => number
 }
 
+const NOTHING = Buffer.alloc(0)
 /** How soon after the last answer a client is left that has said all. */
 const LOOK_MS = 20
 
@@ -119,9 +121,18 @@ export class PipeHost implements ChannelListener {
     }
   }
 
-  skipped(bytes: number): void {
-    this.#bounds.hit('body')
+  skipped(bytes: number, ends = NOTHING): void {
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
+    const words = `The message of ${bytes} bytes is too long`
+    // Where there was no room for it, that was counted.
+    const why =
+      bytes > this.#bounds.max.body
+        ? this.#bounds.tooLarge('body', words)
+        : this.#bounds.refusal('inbound', words)
+    const { id, asks, answers } = wreckOf(ends)
+    // A notification is not answered.
+    if (id === undefined ? asks : answers) return
+    if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.tell(encodeRefusal(id, faultText(why)))
   }
 
   drained(): void {
@@ -160,8 +171,12 @@ export class PipeHost implements ChannelListener {
 
   #refuse(code: number, why: string, id: JsonText | undefined): void {
     this.#dropped(why)
-    const isReadable = this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.isUsed
-    if (id !== undefined || isReadable) this.#writer.tell(encodeRefusal(id, errorText(code, why)))
+    if (id !== undefined || this.#readsErrorsWithoutId)
+      this.#writer.tell(encodeRefusal(id, errorText(code, why)))
+  }
+
+  get #readsErrorsWithoutId(): boolean {
+    return this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.isUsed
   }
 
   #dropped(why: string): void {

@@ -1,5 +1,5 @@
 import { Bounds } from '../kernel/bounds.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
@@ -20,6 +20,9 @@ const BURST = 8
 
 /** So many messages above the limit in so short a time: the server is left, so that it may begin anew. */
 const OVERLONG = { max: 3, withinMs: 60_000 }
+
+/** Some messages above the limit end soon after it; one that does not has no end. */
+const OVERRUN_MS = 1000
 
 /** What a conversation needs beside its peer. */
 export interface CallerContext {
@@ -45,6 +48,8 @@ export class PipeCaller implements Conversation, ChannelListener {
   #tookMs = Number.NEGATIVE_INFINITY
   /** When the last messages came that were too long. */
   #overlongMs: readonly number[] = []
+  /** Runs while such a message is not over. */
+  #overrun: Timer | undefined
 
   constructor(channel: Channel, listener: ConversationListener, around: CallerContext) {
     this.#channel = channel
@@ -147,7 +152,15 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#inbox.take(bytes, undefined)
   }
 
+  overrun(): void {
+    this.#overrun ??= this.#clock.after(OVERRUN_MS, () => {
+      this.#leave(this.#bounds.tooLarge('message', 'It sent a message that is too long, and did not end it'))
+    })
+  }
+
   skipped(bytes: number, ends?: Buffer): void {
+    this.#overrun?.cancel()
+    this.#overrun = undefined
     this.#bounds.hit('message')
     this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
     if (ends !== undefined) this.#inbox.tooLong(bytes, ends)
@@ -166,6 +179,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   closed(fault: Fault | undefined): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#overrun?.cancel()
     this.#inbox.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
   }
 

@@ -1,8 +1,7 @@
-import type { ByteAccount } from '../kernel/byte-account.js'
 import type { Logger } from '../kernel/logger.js'
 import { said } from '../kernel/mask.js'
 import type { ChannelListener } from '../wire/channel.js'
-import { LineSplitter } from '../wire/ndjson.js'
+import { type LineOptions, LineSplitter } from '../wire/ndjson.js'
 
 const NOISE_READ_BYTES = 4096
 const NOISE_SHOWN_BYTES = 256
@@ -22,8 +21,8 @@ export class ChildOutput {
   readonly #log: Logger
   #noiseLines = 0
 
-  constructor(maxBytes: number, log: Logger, account: ByteAccount) {
-    this.#lines = new LineSplitter({ maxBytes, account })
+  constructor(log: Logger, options: LineOptions) {
+    this.#lines = new LineSplitter(options)
     this.#log = log
   }
 

@@ -69,7 +69,11 @@ export class LineChannel implements Channel {
     const { bounds, clock, limits, peer } = options
     this.#stream = stream
     this.#options = options
-    this.#lines = new LineSplitter({ maxBytes: limits.lineBytes, account: bounds?.inbound })
+    this.#lines = new LineSplitter({
+      maxBytes: limits.lineBytes,
+      account: bounds?.inbound,
+      onOverrun: () => this.#listener?.overrun?.(),
+    })
     this.#writer = new LineWriter(stream)
     this.#backlog = new Backlog({
       bounds,

@@ -87,7 +87,11 @@ class StdioChild implements ChildChannel {
     const { bounds = new Bounds(), clock } = options
     this.#limits = { ...CHILD_LIMITS, lineBytes: bounds.max.message, ...options.limits }
     this.#bounds = bounds
-    this.#output = new ChildOutput(this.#limits.lineBytes, options.log, bounds.inbound)
+    this.#output = new ChildOutput(options.log, {
+      maxBytes: this.#limits.lineBytes,
+      account: bounds.inbound,
+      onOverrun: () => this.#listener?.overrun?.(),
+    })
     this.#stderr = new StderrLines(options.log, clock, bounds)
     // Without file descriptors Node makes no pipes, whatever its types say.
     this.#writer = child.stdin ? new LineWriter(child.stdin) : undefined

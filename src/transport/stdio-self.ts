@@ -107,7 +107,7 @@ class StdioSelf implements Channel {
   // Also what is no JSON at all: the client is told so.
   readonly #onLine = (line: Buffer): void => this.#listener?.message(line)
 
-  readonly #onSkipped = (bytes: number): void => this.#listener?.skipped(bytes)
+  readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#listener?.skipped(bytes, ends)
 
   readonly #onDrain = (): void => {
     if (!this.#over) this.#listener?.drained()

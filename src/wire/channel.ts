@@ -7,6 +7,8 @@ export interface ChannelListener {
   message(bytes: Buffer): void
   /** A line, event or frame that was longer than the limit was skipped; `ends` are its first and last bytes, if they are known. */
   skipped(bytes: number, ends?: Buffer): void
+  /** A line or event is longer than the limit and not over yet; where it ends it is told as `skipped`. */
+  overrun?(): void
   /** The peer reads again after `send` had returned false. */
   drained(): void
   /**

@@ -15,6 +15,7 @@ export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => 
   return {
     message: bytes => attempt(() => listener.message(bytes)),
     skipped: (bytes, ends) => attempt(() => listener.skipped(bytes, ends)),
+    overrun: () => attempt(() => listener.overrun?.()),
     drained: () => attempt(() => listener.drained()),
     ...(listener.ended !== undefined && { ended: () => attempt(() => listener.ended?.()) }),
     closed: fault => attempt(() => listener.closed(fault)),

@@ -15,6 +15,14 @@ export type OnLine = (line: Buffer) => void
 /** Told the size of a line that was longer than the limit and was thrown away, and its two ends as one piece. */
 export type OnSkipped = (bytes: number, ends: Buffer) => void
 
+/** Bounds on lines, and who is told that one is too long before it is over; must not throw. */
+export interface LineOptions {
+  readonly maxBytes: number
+  /** A line that it has no room for is too long, whatever the limit. */
+  readonly account?: ByteAccount | undefined
+  readonly onOverrun?: () => void
+}
+
 /**
  * Cuts a stream of bytes into lines, the framing of the stdio transport (spec 2025-11-25, transports,
  * "stdio"). A line ends at LF only; one CR before it, blank lines and a byte order mark at the start are
@@ -23,6 +31,7 @@ export type OnSkipped = (bytes: number, ends: Buffer) => void
  */
 export class LineSplitter {
   readonly #maxBytes: number
+  readonly #onOverrun: (() => void) | undefined
   readonly #bom = new BomFilter()
   readonly #held: ByteRope
   /** Bytes of the unfinished line that were already thrown away, because it is too long whatever follows. */
@@ -31,12 +40,9 @@ export class LineSplitter {
   #head: Buffer = NOTHING
   #tail: Buffer = NOTHING
 
-  /** A line that `account` has no room for is too long, whatever the limit. */
-  constructor({
-    maxBytes,
-    account,
-  }: { readonly maxBytes: number; readonly account?: ByteAccount | undefined }) {
+  constructor({ maxBytes, account, onOverrun }: LineOptions) {
     this.#maxBytes = maxBytes
+    this.#onOverrun = onOverrun
     this.#held = new ByteRope(account?.open(() => this.#throwAway()))
   }
 
@@ -85,6 +91,7 @@ export class LineSplitter {
     this.#head = this.#held.first(WRECK_BYTES)
     this.#thrownBytes = this.#held.size
     this.#held.clear()
+    this.#onOverrun?.()
   }
 
   #finish(onLine: OnLine, onSkipped: OnSkipped): void {

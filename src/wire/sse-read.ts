@@ -40,6 +40,14 @@ export interface SseHandlers {
   onSkipped(bytes: number): void
 }
 
+/** Bounds on events, and who is told that one is too long before it is over; must not throw. */
+export interface SseOptions {
+  readonly maxBytes: number
+  /** An event that it has no room for is too long, whatever the limit. */
+  readonly account?: ByteAccount
+  readonly onOverrun?: () => void
+}
+
 /**
  * Reads server-sent events as WHATWG HTML §9.2.6 says, from bytes that may be cut anywhere. An event whose
  * lines (without line ends and comments) hold more than `maxBytes` is skipped and reported once. An event
@@ -47,6 +55,7 @@ export interface SseHandlers {
  */
 export class SseReader {
   readonly #maxBytes: number
+  readonly #onOverrun: (() => void) | undefined
   readonly #bom = new BomFilter()
   /** The last chunk ended with CR: an LF at the start of the next one belongs to that line end. */
   #afterCr = false
@@ -65,9 +74,9 @@ export class SseReader {
   #lastEventId = ''
   #retryMs: number | undefined
 
-  /** An event that `account` has no room for is too long, whatever the limit. */
-  constructor({ maxBytes, account }: { readonly maxBytes: number; readonly account?: ByteAccount }) {
+  constructor({ maxBytes, account, onOverrun }: SseOptions) {
     this.#maxBytes = maxBytes
+    this.#onOverrun = onOverrun
     this.#line = new ByteRope(account?.open(() => this.#throwAway()))
     this.#data = new ByteRope(account?.open(() => this.#throwAway()))
   }
@@ -139,9 +148,11 @@ export class SseReader {
   }
 
   #throwAway(): void {
+    if (this.#isTooLong) return
     this.#isTooLong = true
     this.#line.clear()
     this.#data.clear()
+    this.#onOverrun?.()
   }
 
   #endLine(handlers: SseHandlers): void {

@@ -1,8 +1,7 @@
-import type { JsonText } from '../kernel/json-text.js'
-import { rawText } from '../kernel/json-text.js'
+import { type JsonText, JsonTextError, readJson } from '../kernel/json-text.js'
 
 /** How much of either end of an unreadable message is looked at. */
-export const WRECK_BYTES = 256
+export const WRECK_BYTES = 1024
 
 /** What the ends of a message show that is no JSON, or too long to be kept. */
 export interface Wreck {
@@ -14,7 +13,7 @@ export interface Wreck {
   readonly answers: boolean
 }
 
-const SHORT = String.raw`"(jsonrpc|id|method)"\s*:\s*(\d{1,16}|"[^"\\]{1,64}")\s*`
+const SHORT = String.raw`"(jsonrpc|id|method)"\s*:\s*(-?\d{1,16}|"(?:[^"\\]|\\.){1,512}")\s*`
 const FRONT = new RegExp(String.raw`^\s*\{\s*(?:${SHORT},\s*)*"(result|error|params|method)"\s*:`)
 const BACK = new RegExp(String.raw`(?:,\s*${SHORT})+\}\s*$`)
 const EACH = new RegExp(SHORT, 'g')
@@ -30,7 +29,16 @@ export const wreckOf = (bytes: Buffer): Wreck => {
   const [id] = ids
   const answers = front[3] === 'result' || front[3] === 'error'
   // The same id may stand there twice, which makes it no message but leaves no doubt.
-  return { id: id !== undefined && ids.size === 1 ? rawText(id) : undefined, asks: !answers, answers }
+  return { id: id !== undefined && ids.size === 1 ? readId(id) : undefined, asks: !answers, answers }
+}
+
+const readId = (text: string): JsonText | undefined => {
+  try {
+    return readJson(Buffer.from(text, 'latin1'))
+  } catch (error) {
+    if (error instanceof JsonTextError) return undefined
+    throw error
+  }
 }
 
 /** Whether the beginning of something that is not written like a message may be that of an answer all the same. */

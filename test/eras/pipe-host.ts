@@ -164,6 +164,32 @@ t.test('a client that does not read is not read from, and at the end it is cut o
   t.same(reception.cancels, ['tools/list the client does not read'])
 })
 
+t.test('a request that is too long is refused with the name of the limit', async t => {
+  const { client } = start()
+  const long = (text: string, bytes = 1e9) => client.channel.skipped(bytes, Buffer.from(text))
+  long('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"')
+  long('{"method":"tools/call","params":{"name":"t","arguments":{"text":""}},"jsonrpc":"2.0","id":"é"}')
+  const data = { reason: 'too-large', limit: 'body', max: 16 * 1024 * 1024 }
+  t.match(client.take(), [
+    { id: 7, error: { code: -32603, message: /limits\.body is 16MiB/, data } },
+    { id: 'é', error: { data } },
+  ])
+  long('{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t"', 1000)
+  t.match(client.take(), [{ id: 8, error: { data: { reason: 'overloaded', limit: 'inbound' } } }])
+  long('{"jsonrpc":"2.0","method":"notifications/progress","params":{"name":"t"')
+  long('{"jsonrpc":"2.0","id":1,"result":{"content":[]')
+  long('[{"jsonrpc":"2.0","id":7,"method":"tools/call"')
+  t.same(
+    client.take(),
+    [],
+    'unlike a notification, an answer, or what is sent by nobody who has said who it is',
+  )
+  client.say(modern(9, 'tools/list'))
+  client.take()
+  long('[{"jsonrpc":"2.0","id":7,"method":"tools/call"')
+  t.match(client.take(), [{ error: { data } }])
+})
+
 t.test('a malformed answer is not answered, a malformed request is', async t => {
   const { client } = start()
   client.say('{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}')

@@ -166,6 +166,20 @@ t.test('a server that sends three messages in a minute that are too long is left
   t.equal(heard.length, 2)
 })
 
+t.test('a server that does not end a message that is too long is left', async t => {
+  const { server, heard, request, clock } = start()
+  request()
+  server.channel.overrun()
+  clock.advance(999)
+  server.channel.skipped(1e9, Buffer.from('xxx'))
+  clock.advance(10_000)
+  t.same(heard, [], 'unless it ends soon after the limit')
+  server.channel.overrun()
+  clock.advance(1000)
+  t.match(heard, [/^ended 1 too-large: .*limits\.message is 64MiB/, 'closed too-large'])
+  t.ok(server.isClosed)
+})
+
 t.test('bytes that are no UTF-8 cost their characters, not the answer', async t => {
   const { server, heard, request } = start()
   request()

@@ -55,6 +55,11 @@ export class PairedChannel implements Channel {
     this.#listener?.skipped(bytes, ends)
   }
 
+  /** A message is longer than the limit already. */
+  overrun(): void {
+    this.#listener?.overrun?.()
+  }
+
   /** The peer has said all. */
   ended(): void {
     this.#listener?.ended?.()

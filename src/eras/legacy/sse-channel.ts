@@ -123,7 +123,11 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   constructor(link: SseLink) {
     this.#turns = createPostTurns(link.clock, link.stop.signal)
     const { bounds = new Bounds() } = link
-    this.#reader = new SseReader({ maxBytes: bounds.max.message, account: bounds.inbound })
+    this.#reader = new SseReader({
+      maxBytes: bounds.max.message,
+      account: bounds.inbound,
+      onOverrun: () => this.#listener?.overrun?.(),
+    })
     this.#link = link
   }
 
