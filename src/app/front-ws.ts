@@ -41,7 +41,7 @@ export const createWsFace = ({ path, principalOf, around }: WsFaceOptions): WsFa
   return {
     async upgrade(request, socket, head) {
       const loaded = server ?? (await load())
-      await loaded.upgrade(request, socket, head)
+      return await loaded.upgrade(request, socket, head)
     },
     get sessions() {
       return hosts.size

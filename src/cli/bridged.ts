@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { readAddress } from '../config/address.js'
+import { splitArgument } from '../config/secrets.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../config/types.js'
 import { EXIT } from './exit-codes.js'
 import { CliError } from './verb.js'
@@ -83,15 +84,22 @@ export const bridgedName = (transport: ServerTransport): string => {
   if (transport.kind === 'socket') return plain(stemOf(transport.path))
   if (transport.kind !== 'stdio') return plain(new URL(transport.url).hostname)
   const { args, command } = transport
-  const meant = [command, ...args].find(
+  const words = [command, ...args]
+  const meant = words.find(
     (word, index) =>
       !RUNNERS.test(stemOf(word)) &&
       !RUNNER_WORDS.has(word) &&
       // A flag, also one of `cmd /c`, or the value of one that may be a secret, as in `docker run -e TOKEN=…`.
-      !(index > 0 && /^-|=|^\/[a-z]$/i.test(word)),
+      !(index > 0 && /^-|=|^\/[a-z]$/i.test(word)) &&
+      !splitArgument(word, index, words).isSecret &&
+      !isCode(word, words[index - 1]),
   )
   return plain(meant === undefined ? FALLBACK : wordName(meant, transport.cwd ?? ''))
 }
+
+/** A program or command line, as after `node -e` and `sh -c`, in which anything may stand. */
+const isCode = (word: string, before = ''): boolean =>
+  /^(?:-[cep]|--eval|--print)$/.test(before) && /[\s;(]/.test(word)
 
 /** The last part of a path or package name, without what is only its version or the kind of its file. */
 const stemOf = (word: string): string =>

@@ -1,7 +1,9 @@
 import type { Argv } from 'yargs'
 import { formatProblem } from '../config/problem.js'
 import { redactServer } from '../config/redact.js'
+import { secretsOf } from '../config/secrets.js'
 import type { DisabledServer, ServerConfig, ServerTransport } from '../config/types.js'
+import { addSecrets, mask } from '../kernel/mask.js'
 import { configFile, loadFile } from './configuration.js'
 import { EXIT } from './exit-codes.js'
 import { print, say } from './output.js'
@@ -33,7 +35,8 @@ export const check: Verb<Flags> = {
       ...(config?.servers ?? []).map(server => rowOf(server, prefixOf(server))),
       ...disabled.map(rowOfDisabled),
     ]
-    if (rows.length > 0) print(tableText(HEADINGS, rows, stdoutLook()))
+    if (config !== undefined) addSecrets(secretsOf(config))
+    if (rows.length > 0) print(mask(tableText(HEADINGS, rows, stdoutLook())))
     const errors = problems.filter(({ severity }) => severity === 'error').length
     const warnings = problems.length - errors
     say(

@@ -73,7 +73,10 @@ const decoded = (text: string): string => {
 
 const inArgument = (arg: string, at: number, args: readonly string[]): readonly string[] => {
   const { value, isSecret } = splitArgument(arg, at, args)
-  return isSecret ? [value] : inAddress(value)
+  // A whole command line, as after `sh -c`.
+  const words = arg.split(/\s+/)
+  const inWords = words.length === 1 ? inAddress(value) : words.flatMap(inArgument)
+  return isSecret ? [value, ...inWords] : inWords
 }
 
 /** An argument: what may be shown of it, and its value, which is secret or may be an address. */

@@ -1,4 +1,4 @@
-import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
+import { type ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
@@ -76,6 +76,12 @@ export function answerAndCut(response: ServerResponse, status: number, message: 
   response.write(body)
   const cut = () => response.destroy()
   clock.after(LINGER_MS, cut)
+}
+
+/** Answers on a connection that has no response of Node's, and closes it. */
+export function refuseOn(socket: Duplex, status: number): void {
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`
+  socket.end(head, () => socket.destroy())
 }
 
 const CUT_OFF = new Error('The connection was cut')
@@ -171,11 +177,12 @@ export class Answering {
     return this.#last.get(socket)?.writableFinished === false
   }
 
-  /** Whether more words on this connection would land in the middle of an answer, or in front of it. */
-  isUnderWay(socket: Duplex): boolean {
+  /** Whether more words on this connection would land in the middle of an answer, or be taken for it. */
+  isInWay(socket: Duplex): boolean {
     const last = this.#last.get(socket)
-    // Node gives the connection to an answer when its turn has come.
-    return last?.writableFinished === false && (last.headersSent || last.socket === null)
+    if (last?.writableFinished !== false) return false
+    // What is wrong with a request that is not complete is its own answer; Node gives the connection to one whose turn has come.
+    return last.headersSent || last.socket === null || last.req.complete
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
@@ -11,6 +12,7 @@ import {
   answerError,
   createResponder,
   type ResponderContext,
+  refuseOn,
 } from './http-answer.js'
 import { announcesTooMuch, hasLongBody, readBody } from './http-body.js'
 import { answerPreflight, isPreflight, shareWith } from './http-cors.js'
@@ -20,8 +22,15 @@ import { Unread } from './unread.js'
 /** A handler of Node's own kind, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What takes over a connection, such as a WebSocket server, now or once it is loaded. A Fault `unavailable` is answered with 503. */
-export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>
+/**
+ * What takes over a connection, such as a WebSocket server. Resolves with the status that it refused with, if it did. A Fault
+ * `unavailable` is answered with 503.
+ */
+export type UpgradeHandler = (
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+) => number | undefined | Promise<number | undefined>
 
 /** For whom we listen, and what to do with a request. */
 export interface FrontOptions {
@@ -46,14 +55,14 @@ export interface FrontOptions {
   readonly bounds?: Bounds | undefined
 }
 
-/** A request that was refused; all but the status and the address are words of whoever made it. */
+/** A request that was refused; all but the status and the address are words of whoever made it, as far as they could be read. */
 export interface RefusedRequest {
   readonly status: number
   readonly remoteAddress: string
-  readonly method: string | undefined
-  readonly path: string | undefined
-  readonly host: string | undefined
-  readonly origin: string | undefined
+  readonly method?: string | undefined
+  readonly path?: string | undefined
+  readonly host?: string | undefined
+  readonly origin?: string | undefined
 }
 
 interface Refusal {
@@ -90,9 +99,7 @@ function headersOf(request: IncomingMessage): HttpHeaders {
   )
 }
 
-const refuseUpgrade = (socket: Duplex, status: string): void => {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
-}
+const addressOf = (socket: Duplex): string => (socket instanceof Socket ? (socket.remoteAddress ?? '') : '')
 
 /** A request to an endpoint, whose body is read; what few handlers look at is made when they do. */
 class EndpointRequest implements HttpRequest {
@@ -150,8 +157,11 @@ export class HttpFront {
     response.on('error', nothing)
     this.answering.began(response)
     if (this.#options.onRefused !== undefined) {
+      // A connection that is closed has no address any more.
+      const remoteAddress = addressOf(request.socket)
       response.once('close', () => {
-        if (response.headersSent && response.statusCode >= 400) this.#refused(request, response.statusCode)
+        const { headersSent, statusCode } = response
+        if (headersSent && statusCode >= 400) this.#refused(request, statusCode, remoteAddress)
       })
     }
     try {
@@ -173,25 +183,38 @@ export class HttpFront {
     void this.#takeOver(request, socket, head)
   }
 
+  /** What could not be read as a request was answered with an error. */
+  unreadable(status: number, socket: Duplex): void {
+    this.#options.onRefused?.({ status, remoteAddress: addressOf(socket) })
+  }
+
   async #takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const remoteAddress = addressOf(socket)
+    const status = await this.#upgraded(request, socket, head)
+    if (status !== undefined) this.#refused(request, status, remoteAddress)
+  }
+
+  /** The status with which an upgrade was refused, if it was. Never rejects. */
+  async #upgraded(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
     try {
       const refusal = this.#refusal(request, '')
-      if (refusal !== undefined) {
-        refuseUpgrade(socket, `${refusal.status} Forbidden`)
-        this.#refused(request, refusal.status)
-      } else await this.#options.upgrade?.(request, socket, head)
+      if (refusal === undefined) return await this.#options.upgrade?.(request, socket, head)
+      refuseOn(socket, refusal.status)
+      return refusal.status
     } catch (error) {
       this.#options.log.error({ err: error }, 'a request could not be handled')
-      if (error instanceof Fault && error.code === 'unavailable') {
-        refuseUpgrade(socket, '503 Service Unavailable')
-      } else socket.destroy()
+      if (!(error instanceof Fault && error.code === 'unavailable')) {
+        socket.destroy()
+        return undefined
+      }
+      refuseOn(socket, 503)
+      return 503
     }
   }
 
-  #refused({ method, url, headers, socket }: IncomingMessage, status: number): void {
+  #refused({ method, url, headers }: IncomingMessage, status: number, remoteAddress: string): void {
     const { host, origin } = headers
     const [path] = url?.split('?', 1) ?? []
-    const remoteAddress = socket.remoteAddress ?? ''
     this.#options.onRefused?.({ status, remoteAddress, method, path, host, origin })
   }
 

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import type { LimitName, Limits } from '../kernel/limits.js'
-import type { Answering } from './http-answer.js'
+import { type Answering, refuseOn } from './http-answer.js'
 import { type FrontOptions, HttpFront } from './http-front.js'
 import { connectionsThatFit } from './open-files.js'
 
@@ -53,21 +53,29 @@ const REFUSED_BY: Readonly<Record<string, LimitName>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTime',
 }
 
-/** What Node's parser did not take: answered when nothing of an answer is out yet, then cut. */
-function refuseGarbage(error: Error & { readonly code?: string }, socket: Duplex, bounds: Bounds): void {
-  const limit = REFUSED_BY[error.code ?? '']
-  if (limit !== undefined) bounds.hit(limit)
-  const answers: Readonly<Record<string, string>> = {
-    HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-    ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-  }
-  if (!socket.writable || error.code === 'ECONNRESET') {
+/** What Node's parser did not take: answered when no other answer is in the way, then cut. */
+function refuseGarbage(
+  error: Error & { readonly code?: string },
+  socket: Duplex,
+  { front, bounds }: { readonly front: HttpFront; readonly bounds: Bounds },
+): void {
+  const { code = '' } = error
+  if (front.answering.isInWay(socket)) {
     socket.destroy()
     return
   }
-  const answer = answers[error.code ?? ''] ?? '400 Bad Request'
-  socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
+  const limit = REFUSED_BY[code]
+  if (limit !== undefined) bounds.hit(limit)
+  if (!socket.writable || code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const status = STATUSES[code] ?? 400
+  front.unreadable(status, socket)
+  refuseOn(socket, status)
 }
+
+const STATUSES: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
 
 function listenFault(error: Error & { readonly code?: string }, { host, port }: HttpServerOptions): Fault {
   const words: Readonly<Record<string, string>> = {
@@ -140,9 +148,7 @@ function createNodeServer(
   server.maxConnections = maxConnections
   server.on('request', front.onRequest)
   server.on('checkContinue', front.onExpect)
-  server.on('clientError', (error, socket) =>
-    front.answering.isUnderWay(socket) ? socket.destroy() : refuseGarbage(error, socket, bounds),
-  )
+  server.on('clientError', (error, socket) => refuseGarbage(error, socket, { front, bounds }))
   server.on('drop', () => bounds.hit('connections', { open: maxConnections }))
   if (options.upgrade !== undefined) server.on('upgrade', front.onUpgrade)
   return server

@@ -5,6 +5,7 @@ import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel } from '../wire/channel.js'
+import { refuseOn } from './http-answer.js'
 import type { UpgradeHandler } from './http-front.js'
 import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits, wsLimits } from './ws-channel.js'
 
@@ -38,9 +39,10 @@ export interface WsServer {
 
 const nothing = (): void => undefined
 
-function refuse(socket: Duplex, status: string): void {
+function refuse(socket: Duplex, status: number): number {
   socket.on('error', nothing)
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
+  refuseOn(socket, status)
+  return status
 }
 
 /** A client that lists subprotocols wants one of them; one that lists none takes what there is. */
@@ -75,16 +77,17 @@ export function createWsServer(options: WsServerOptions): WsServer {
   return {
     upgrade(request, socket, head) {
       const [path = ''] = (request.url ?? '').split('?', 1)
-      if (!paths.has(path)) refuse(socket, '404 Not Found')
-      else if (!offersOurs(request)) refuse(socket, '400 Bad Request')
-      else {
-        server.handleUpgrade(request, socket, head, ws => {
-          const channel = new WsChannel(ws, { peer: 'client', socket, limits, log, clock, bounds })
-          channels.add(channel)
-          ws.once('close', () => channels.delete(channel))
-          onChannel(channel, { remoteAddress: request.socket.remoteAddress ?? '', path })
-        })
-      }
+      if (!paths.has(path)) return refuse(socket, 404)
+      if (!offersOurs(request)) return refuse(socket, 400)
+      const { size } = channels
+      server.handleUpgrade(request, socket, head, ws => {
+        const channel = new WsChannel(ws, { peer: 'client', socket, limits, log, clock, bounds })
+        channels.add(channel)
+        ws.once('close', () => channels.delete(channel))
+        onChannel(channel, { remoteAddress: request.socket.remoteAddress ?? '', path })
+      })
+      // Whoever offers another version, or no key, is refused by the library.
+      return channels.size > size ? undefined : 400
     },
     close: () => (closing ??= close()),
   }

@@ -241,7 +241,7 @@ t.test('a bridge to a socket opens no port', async t => {
   t.match(bridge.err, `"unix://${socket}"`)
 })
 
-t.test('a bridge is named after what it bridges', async t => {
+t.test('a bridge is named after what it bridges, and after no secret', async t => {
   const NAMES: readonly (readonly [words: string[], name: string])[] = [
     [['npx', '-y', '@modelcontextprotocol/server-memory'], 'server-memory'],
     [['node', '/opt/tools/my server.js', '--x'], 'my-server'],
@@ -257,6 +257,9 @@ t.test('a bridge is named after what it bridges', async t => {
     [['node', '/index.js'], 'server'],
     [['uvx', 'main'], 'main'],
     [['docker', 'run', '-i', '-e', 'TOKEN=secret', 'ghcr.io/github/github-mcp-server'], 'github-mcp-server'],
+    [['npx', '--api-key', 'a1b2c3d4e5', 'some-server'], 'some-server'],
+    [['sh', '-c', 'exec some-server --token a1b2c3d4e5'], 'server'],
+    [['node', '-e', 'connect("a1b2c3d4e5")'], 'server'],
   ]
   for (const [words, name] of NAMES) t.equal(bridgedName(commandTransport(words)), name, words.join(' '))
   const onDrive = { ...commandTransport(['node', 'C:\\index.js']), cwd: '/' }

@@ -31,6 +31,12 @@ t.test('values of env and headers are secret unless they are plain words, paths 
   t.same(secretsIn({ x: { url: 'http://h/', headers } }), ['Bearer abc', 'v1'])
 })
 
+t.test('a command line in one argument is read word by word', async t => {
+  t.same(inArgs('-c', 'exec some-server --token a1 --mode fast'), ['a1'])
+  t.same(inArgs('-c', 'API_KEY=a1 some-server http://u:p@h/ && echo done').includes('a1'), true)
+  t.same(inArgs('/opt/my tools/server.js', 'a b'), [])
+})
+
 t.test('of addresses, passwords, queries and keys in the path are', async t => {
   t.same(inEnv({ PLAIN_URL: 'http://db:80/x' }), [])
   const found = inEnv({ DATABASE_URL: 'postgres://app:p%40ss@db:5432/x?ssl=on&key=v%201' })

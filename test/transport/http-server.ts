@@ -5,6 +5,7 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { createResponder } from '../../src/transport/http-answer.js'
+import type { RefusedRequest, UpgradeHandler } from '../../src/transport/http-front.js'
 import { type HttpServerOptions, listenHttp } from '../../src/transport/http-server.js'
 import { Unread } from '../../src/transport/unread.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../src/wire/http.js'
@@ -518,9 +519,55 @@ t.test('garbage behind a second request does not get into the answer to the firs
   t.notMatch(seen.text, '400')
 })
 
+t.test('garbage behind a request that waits for its answer is not taken for that answer', async t => {
+  const waiting: HttpResponder[] = []
+  const { listener } = await listening(t, (_request, responder) => void waiting.push(responder))
+  const { socket, seen } = raw(
+    t,
+    listener.port,
+    `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`,
+  )
+  await until(() => waiting.length === 1, 'the request')
+  socket.write('garbage \u0000\r\n\r\n')
+  await until(() => seen.closed, 'the end')
+  t.equal(seen.text, '')
+})
+
+t.test('each refusal is told with the address that it went to', async t => {
+  const refused: RefusedRequest[] = []
+  const { listener } = await listening(t, echo, {
+    onRefused: one => void refused.push(one),
+    upgrade: (_request, socket) => {
+      socket.end('HTTP/1.1 404 Not Found\r\n\r\n')
+      return 404
+    },
+  })
+  const { port } = listener
+  const own = `Host: localhost:${port}\r\n`
+  const requests = [
+    `POST /mcp HTTP/1.1\r\n${own}Content-Length: 9999\r\n\r\n`,
+    'POST /mcp HTTP/1.1\r\nHost: evil.example\r\nTransfer-Encoding: chunked\r\n\r\n',
+    offer(port, 'websocket', '/nowhere'),
+    'garbage \u0000\r\n\r\n',
+  ]
+  for (const request of requests) {
+    const { seen } = raw(t, port, request)
+    await until(() => seen.closed, 'the end')
+  }
+  await until(() => refused.length === 4, 'all refusals')
+  const remoteAddress = '127.0.0.1'
+  t.match(refused, [
+    { status: 413, remoteAddress, path: '/mcp' },
+    { status: 403, remoteAddress, host: 'evil.example' },
+    { status: 404, remoteAddress, path: '/nowhere' },
+    { status: 400, remoteAddress },
+  ])
+})
+
 t.test('upgrades pass the same guards, and none is granted when nobody takes them', async t => {
-  const upgrade = (_request: IncomingMessage, socket: { end(text: string): unknown }) => {
+  const upgrade: UpgradeHandler = (_request, socket) => {
     socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+    return undefined
   }
   const ask = 'Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   const { listener } = await listening(t, echo, { upgrade })
@@ -547,7 +594,7 @@ t.test('upgrades pass the same guards, and none is granted when nobody takes the
 })
 
 t.test('a request that offers HTTP/2 on the way is served as if it had not', async t => {
-  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => void socket.destroy() })
+  const { listener } = await listening(t, echo, { upgrade: leave })
   const body = '{"a":1}'
   const { seen } = raw(
     t,
@@ -558,6 +605,12 @@ t.test('a request that offers HTTP/2 on the way is served as if it had not', asy
   await until(() => seen.text.includes(body), 'the answer')
   t.match(seen.text, /^HTTP\/1\.1 200 /)
 })
+
+/** Takes over a connection to close it. */
+const leave: UpgradeHandler = (_request, socket) => {
+  socket.destroy()
+  return undefined
+}
 
 /** A request that offers another protocol. */
 const offer = (port: number, to: string, path = '/mcp'): string =>
@@ -570,6 +623,7 @@ t.test('a connection on which an answer is due is not upgraded, and answers in o
     upgrade: (_request, socket) => {
       granted += 1
       socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+      return undefined
     },
   })
   const { port } = listener
@@ -596,7 +650,7 @@ t.test('a connection on which an answer is due is not upgraded, and answers in o
 })
 
 t.test('who offers another protocol and wants no further request has the connection closed', async t => {
-  const { listener } = await listening(t, echo, { upgrade: (_request, socket) => void socket.destroy() })
+  const { listener } = await listening(t, echo, { upgrade: leave })
   const { seen } = raw(
     t,
     listener.port,
@@ -628,6 +682,7 @@ t.test('who comes while upgrades cannot be taken is told to come again, and is t
       await Promise.resolve()
       if (!isReady) throw new Fault('unavailable', 'no descriptors')
       socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+      return undefined
     },
   })
   const ask = async () => {
