@@ -68,6 +68,7 @@ t.test('what is called a secret is masked, and passwords and queries in addresse
     ['{\\"apiKey\\": \\"hunter\\"}', '{\\"apiKey\\": \\"***\\"}'],
     ["{ token: 'x1y2', a: 1 }", "{ token: '***', a: 1 }"],
     ['run --token abc123 --verbose', 'run --token *** --verbose'],
+    ['run --token = abc123', 'run --token = ***'],
     ['run --client-secret=abc', 'run --client-secret=***'],
     ['secret: token=abc123', 'secret: token=***'],
     ['auth: token: abc123', 'auth: token: ***'],
