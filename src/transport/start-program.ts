@@ -30,8 +30,11 @@ export const startProgram = (
   const { file, original, ...parsed } = crossSpawn._parse(command, args, options)
   const isForCmd = parsed.options.windowsVerbatimArguments === true
   if (!isForCmd) return spawn(parsed.command, parsed.args, parsed.options)
-  // Node says that it is not there; `cmd` would say so to people only.
-  if (file === undefined) return spawn(command, args, options)
+  // Node says that it is not there, but for batch files, which it does not look for; `cmd` would say so to people only.
+  if (file === undefined) {
+    if (/\.(?:bat|cmd)$/i.test(command)) throw Object.assign(new Error('no such file'), { code: 'ENOENT' })
+    return spawn(command, args, options)
+  }
   if (original.args.length > args.length) return startProgram(parsed.command, original.args, options)
   return spawn(parsed.command, cmdArguments(file, args), parsed.options)
 }
