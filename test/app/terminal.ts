@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { watchTerminal } from '../../src/app/terminal.js'
 import { BIN, configFile, tiny } from '../support/cli.js'
-import { isRunning, until } from '../support/processes.js'
+import { skipWithout } from '../support/platform.js'
+import { endWith, isRunning, OWN_GROUP, until } from '../support/processes.js'
 
 t.test('a terminal is closed if there was one and is none any more', t => {
   const table: readonly (readonly [boolean, boolean, boolean])[] = [
@@ -46,14 +47,15 @@ t.test('a terminal counts as there when only a descriptor for it cannot be had',
   }
 })
 
-const hasScript = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0
-
-t.test('a proxy ends with the terminal that it was started in', { skip: !hasScript }, async t => {
+t.test('a proxy ends with the terminal that it was started in', { skip: skipWithout.script }, async t => {
   const file = configFile(t, { one: tiny() })
   const command = `exec ${[process.execPath, BIN, 'serve', '--config', file, '--port', '0'].join(' ')}`
   // What `script` runs has a terminal, which is closed when `script` is killed.
-  const terminal = spawn('script', ['-qfc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
-  t.teardown(() => terminal.kill('SIGKILL'))
+  const terminal = spawn('script', ['-qfc', command, '/dev/null'], {
+    ...OWN_GROUP,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  endWith(t, terminal)
   let out = ''
   terminal.stdout.on('data', chunk => {
     out += String(chunk)

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
+import { endWith, OWN_GROUP } from '../support/processes.js'
 import { startProxy } from '../support/proxies.js'
 import { RawClient } from '../support/raw-client.js'
 
@@ -10,8 +11,11 @@ const DUAL = fileURLToPath(new URL('../conformance/dual-server.mjs', import.meta
 
 /** The official fixture of both eras behind a URL. */
 const startHttp = async (t: Test): Promise<string> => {
-  const child: ChildProcess = spawn(process.execPath, [DUAL, 'http'], { stdio: ['pipe', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill())
+  const child: ChildProcess = spawn(process.execPath, [DUAL, 'http'], {
+    ...OWN_GROUP,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  endWith(t, child)
   if (child.stdout === null) throw new Error('it has no stdout')
   for await (const line of createInterface({ input: child.stdout })) return line
   throw new Error('it did not start')

@@ -7,11 +7,12 @@ import t, { type Test } from 'tap'
 import { configFile, startBin } from '../support/cli.js'
 import { openHandles, startDaemon } from '../support/daemon.js'
 import { probe } from '../support/neighbour.js'
-import { isRunning, until } from '../support/processes.js'
+import { skipWithout } from '../support/platform.js'
+import { endWith, isRunning, OWN_GROUP, until } from '../support/processes.js'
 import { rawServer } from '../support/proxies.js'
 import { type Answer, RawClient } from '../support/raw-client.js'
 
-const skip = process.platform === 'linux' ? false : 'what runs is read from /proc'
+const skip = skipWithout.proc
 const CROWD = fileURLToPath(new URL('../fixtures/crowd.mjs', import.meta.url))
 const CHILD = fileURLToPath(new URL('../fixtures/hostile-child.mjs', import.meta.url))
 const hostile = (mode: string): object => ({ command: process.execPath, args: [CHILD, mode] })
@@ -22,8 +23,11 @@ const SESSIONS = Number(process.env['MCP_TEST_SESSIONS'] ?? 100)
 
 /** A process with so many clients, each with a session and a call under way. */
 const crowd = async (t: Test, url: string, count: number): Promise<ChildProcess> => {
-  const child = spawn(process.execPath, [CROWD, url, String(count)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill('SIGKILL'))
+  const child = spawn(process.execPath, [CROWD, url, String(count)], {
+    ...OWN_GROUP,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  endWith(t, child)
   await once(child.stdout, 'data')
   return child
 }

@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
 import { BIN } from '../support/cli.js'
+import { endWith, OWN_GROUP } from '../support/processes.js'
 import { startProxy } from '../support/proxies.js'
 
 const INFO = { name: 'test', version: '1' }
@@ -21,8 +22,8 @@ const local = (name: string, ...args: string[]) => ({
 /** The reference server over a transport of its own; resolves with its address. */
 const everythingAt = (t: Test, mode: 'streamableHttp' | 'sse'): Promise<string> => {
   const args = ['--import', PRINT_PORT, program('server-everything'), mode]
-  const child = spawn(process.execPath, args, { env: { ...process.env, PORT: '0' } })
-  t.teardown(() => child.kill('SIGKILL'))
+  const child = spawn(process.execPath, args, { ...OWN_GROUP, env: { ...process.env, PORT: '0' } })
+  endWith(t, child)
   let said = ''
   return new Promise((resolve, reject) => {
     child.stderr.on('data', chunk => {

@@ -6,10 +6,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { main } from '../../src/cli/main.js'
+import { isWindows } from './platform.js'
+import { endWith, OWN_GROUP } from './processes.js'
 
 /** Where proxies of this test file keep their state, so that they see no others and none see them. */
 export const STATE_HOME = mkdtempSync(join(tmpdir(), 'mcp-state-'))
-process.env['XDG_STATE_HOME'] = STATE_HOME
+process.env[isWindows ? 'LOCALAPPDATA' : 'XDG_STATE_HOME'] = STATE_HOME
 process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }))
 
 /** A tiny stdio server; see its first lines for what it can be told. */
@@ -36,13 +38,6 @@ export const configFile = (t: Test, servers: object, more: object = {}): string 
   const file = join(folder, 'mcp.json')
   writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))
   return file
-}
-
-/** A path for a socket; the folder of a test may be too long for one. */
-export const socketFile = (t: Test): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'x.sock')
 }
 
 /** What a command line came to. */
@@ -96,8 +91,9 @@ export const startBin = (
     bin = BIN,
   }: { nodeArgs?: string[]; env?: Record<string, string>; bin?: string } = {},
 ): Running => {
-  const child = spawn(process.execPath, [...nodeArgs, bin, ...argv], { env: { ...process.env, ...env } })
-  t.teardown(() => child.kill('SIGKILL'))
+  const options = { ...OWN_GROUP, env: { ...process.env, ...env } }
+  const child = spawn(process.execPath, [...nodeArgs, bin, ...argv], options)
+  endWith(t, child)
   const running: Running = {
     child,
     out: '',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { Test } from 'tap'
 import { configFile, type Running, startBin } from './cli.js'
+import { codeOnSignal } from './platform.js'
 import { until } from './processes.js'
 
 /** A running `mcp-proxy serve`, and what can be seen of it from outside. */
@@ -90,7 +91,7 @@ export const startDaemon = async (
       const code = await running.exited
       // Zombies of a container without an init are no longer there, and what was just killed may take a moment.
       await until(() => carriers(mark, pid).length === 0, 'the end of all descendants')
-      return { code, left: carriers(mark, pid) }
+      return { code: code === codeOnSignal('SIGTERM') ? 0 : code, left: carriers(mark, pid) }
     },
   })
   return daemon

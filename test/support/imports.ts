@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 
 const PRELOAD = new URL('../fixtures/print-imports.mjs', import.meta.url)
@@ -9,7 +8,7 @@ const PRELOAD = new URL('../fixtures/print-imports.mjs', import.meta.url)
 export const tracedImports = (t: Test) => {
   const file = join(t.testdir(), 'imports.json')
   return {
-    nodeArgs: ['--import', fileURLToPath(PRELOAD)],
+    nodeArgs: ['--import', PRELOAD.href],
     env: { IMPORTS_FILE: file },
     read: (): string[] => JSON.parse(readFileSync(file, 'utf8')),
   }

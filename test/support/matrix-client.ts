@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { BIN } from './cli.js'
-import { socketPath } from './matrix-server.js'
 import type { Address, ClientKind } from './matrix-transports.js'
+import { socketFile } from './platform.js'
 import { startProxy } from './proxies.js'
 
 /** How every proxy is configured, beside its servers. */
@@ -40,7 +40,7 @@ export const openDoor = async (
   }
   const proxy = startProxy(t, servers, SETTINGS)
   if (kind === 'socket') {
-    const { path } = await proxy.listenSocket(socketPath(t))
+    const { path } = await proxy.listenSocket(socketFile(t))
     return { address: { ...NOWHERE, path }, sessions: () => undefined }
   }
   const face = await proxy.listen({ port: 0 })

@@ -7,7 +7,10 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { socketUrlOf } from '../../src/kernel/socket-path.js'
 import type { AnyMessage } from './matrix-wire.js'
+import { socketFile } from './platform.js'
+import { endWith, OWN_GROUP } from './processes.js'
 
 const LEGACY = fileURLToPath(new URL('../fixtures/matrix-server.mjs', import.meta.url))
 const MODERN = fileURLToPath(new URL('../fixtures/matrix-modern.mjs', import.meta.url))
@@ -23,7 +26,7 @@ const ENTRIES = {
   http: (port: string) => ({ type: 'http', url: `http://127.0.0.1:${port}/mcp` }),
   'http-json': (port: string) => ({ type: 'http', url: `http://127.0.0.1:${port}/mcp` }),
   ws: (port: string) => ({ url: `ws://127.0.0.1:${port}` }),
-  socket: (path: string) => ({ url: `unix://${path}` }),
+  socket: (path: string) => ({ url: socketUrlOf(path) }),
 } as const
 
 /** A transport between the proxy and a server; `http-json` answers requests with JSON, `http` with streams. */
@@ -69,7 +72,7 @@ export const startServer = async (t: Test, kind: ServerKind, revision: string): 
       restart: () => Promise.resolve(),
     }
   }
-  let address = kind === 'socket' ? socketPath(t) : '0'
+  let address = kind === 'socket' ? socketFile(t) : '0'
   let child: ChildProcess | undefined
   const start = async (): Promise<void> => {
     const started = await startChild([...fixture, address], env)
@@ -95,9 +98,6 @@ const recordIn = (file: string): (() => readonly Hop[]) => {
     return fresh.map(line => JSON.parse(line) as Hop)
   }
 }
-
-/** Where a socket can be: the folders of tests have paths that are longer than a socket's may be. */
-export const socketPath = (t: Test): string => join(folderFor(t), 's')
 
 const folderFor = (t: Test): string => {
   const folder = mkdtempSync(join(tmpdir(), 'matrix-'))
@@ -141,10 +141,11 @@ export const startEverything = async (t: Test, mode: keyof typeof MODES): Promis
   const entryFor = MODES[mode]
   if (entryFor === undefined) return { command: process.execPath, args: [EVERYTHING_MAIN, mode] }
   const child = spawn(process.execPath, ['--import', PRINT_PORT, EVERYTHING_MAIN, mode], {
+    ...OWN_GROUP,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, PORT: '0' },
   })
-  t.teardown(() => end(child))
+  endWith(t, child)
   return entryFor(await addressIn(child.stderr))
 }
 

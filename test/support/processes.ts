@@ -1,5 +1,10 @@
+import { type ChildProcess, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { createDeathGuard } from '../../src/transport/death-guard.js'
+import { isWindows } from './platform.js'
 
 /** Whether a process runs; one that only waits to be reaped by somebody else does not. */
 export function isRunning(pid: number): boolean {
@@ -25,4 +30,30 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
     if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`)
     await delay(5)
   }
+}
+
+/** How the processes of a test are started: a group of its own is what `endWith` can end. */
+export const OWN_GROUP = { detached: !isWindows } as const
+
+const guard = createDeathGuard()
+
+/**
+ * Ends a child that was started as an `OWN_GROUP` with the test at the latest, and also if this process is killed, as tap does with a file
+ * that takes too long. On Windows all that it started goes with it, for a folder that somebody works in cannot be removed; and Windows
+ * itself ends what we started with us.
+ */
+export const endWith = (t: Test, child: ChildProcess): void => {
+  const { pid = 0 } = child
+  if (!isWindows) guard.watch(pid)
+  const gone = once(child, 'exit').catch(() => undefined)
+  t.teardown(async () => {
+    if (!isWindows) child.kill('SIGKILL')
+    else {
+      const { stdout } = spawnSync('taskkill', ['/PID', String(pid), '/T', '/F'], { encoding: 'utf8' })
+      const pids = [...stdout.matchAll(/\d+/g)].map(Number).filter(each => each !== process.pid)
+      await until(() => !pids.some(isRunning), 'the end of all that a program started')
+    }
+    await gone
+    guard.forget(pid)
+  })
 }
