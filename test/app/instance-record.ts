@@ -2,6 +2,7 @@ import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseRecord, readRecords } from '../../src/app/instance-record.js'
+import { skipWithout } from '../support/platform.js'
 
 const MARK = 'aaaaaaaaaaaaaaaaaaaaaa'
 const RECORD = {
@@ -47,27 +48,23 @@ t.test('what is no record of ours is none', async t => {
   ])
 })
 
-t.test(
-  'only files that nobody else can have written are read',
-  { skip: process.platform === 'win32' },
-  async t => {
-    const folder = t.testdir()
-    const write = (mark: string, text: string, mode = 0o600) => {
-      writeFileSync(join(folder, `${mark}.json`), text, { mode })
-      chmodSync(join(folder, `${mark}.json`), mode)
-    }
-    const text = (mark: string) => JSON.stringify({ ...RECORD, mark })
-    write(MARK, text(MARK))
-    write('bbbbbbbbbbbbbbbbbbbbbb', text('bbbbbbbbbbbbbbbbbbbbbb'), 0o666)
-    write('cccccccccccccccccccccc', text(MARK))
-    write('dddddddddddddddddddddd', '{"version":')
-    write('too-short', text('too-short'))
-    write('eeeeeeeeeeeeeeeeeeeeee', ' '.repeat(2 ** 20 + 1))
-    symlinkSync(join(folder, `${MARK}.json`), join(folder, 'ffffffffffffffffffffff.json'))
-    t.same(
-      (await readRecords(folder)).map(({ mark }) => mark),
-      [MARK],
-    )
-    t.same(await readRecords(join(folder, 'nowhere')), [])
-  },
-)
+t.test('only files that nobody else can have written are read', { skip: skipWithout.modes }, async t => {
+  const folder = t.testdir()
+  const write = (mark: string, text: string, mode = 0o600) => {
+    writeFileSync(join(folder, `${mark}.json`), text, { mode })
+    chmodSync(join(folder, `${mark}.json`), mode)
+  }
+  const text = (mark: string) => JSON.stringify({ ...RECORD, mark })
+  write(MARK, text(MARK))
+  write('bbbbbbbbbbbbbbbbbbbbbb', text('bbbbbbbbbbbbbbbbbbbbbb'), 0o666)
+  write('cccccccccccccccccccccc', text(MARK))
+  write('dddddddddddddddddddddd', '{"version":')
+  write('too-short', text('too-short'))
+  write('eeeeeeeeeeeeeeeeeeeeee', ' '.repeat(2 ** 20 + 1))
+  symlinkSync(join(folder, `${MARK}.json`), join(folder, 'ffffffffffffffffffffff.json'))
+  t.same(
+    (await readRecords(folder)).map(({ mark }) => mark),
+    [MARK],
+  )
+  t.same(await readRecords(join(folder, 'nowhere')), [])
+})

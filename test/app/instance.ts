@@ -5,6 +5,7 @@ import { Children } from '../../src/app/children.js'
 import { Instance } from '../../src/app/instance.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import type { ProcessTable } from '../../src/transport/process-table.js'
+import { isWindows } from '../support/platform.js'
 
 const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json' }
 const table: ProcessTable = {
@@ -35,7 +36,7 @@ t.test('a proxy writes down that it runs and what runs for it, and takes it back
     ...facts,
     children: [],
   })
-  if (process.platform !== 'win32') {
+  if (!isWindows) {
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.equal(statSync(join(folder, 'instances')).mode & 0o777, 0o700)
   }

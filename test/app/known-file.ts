@@ -12,6 +12,7 @@ import {
 } from '../../src/app/known-file.js'
 import type { Known } from '../../src/catalog/known.js'
 import { rawText } from '../../src/kernel/json-text.js'
+import { isWindows } from '../support/platform.js'
 
 const KNOWN: Known = {
   facts: {
@@ -33,7 +34,6 @@ const KNOWN: Known = {
     resources: [],
   },
 }
-const isWindows = process.platform === 'win32'
 
 t.test('what a server sent is in its file byte for byte', async t => {
   const text = encodeKnown(KNOWN).toString()

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { removePrivate, whenReleased, writePrivate } from '../../src/app/private-file.js'
+import { isWindows } from '../support/platform.js'
 
 const failing = (code: string, times: number) => {
   let left = times
@@ -16,7 +17,7 @@ t.test('a file is there whole, for its user alone, and another takes its place',
   await writePrivate(file, 'first')
   await writePrivate(file, Buffer.from('second'))
   t.equal(readFileSync(file, 'utf8'), 'second')
-  if (process.platform !== 'win32') {
+  if (!isWindows) {
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
   }

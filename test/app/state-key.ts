@@ -4,8 +4,8 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { keptKey, stateDir } from '../../src/app/state-key.js'
+import { isWindows, skipWithout } from '../support/platform.js'
 
-const isWindows = process.platform === 'win32'
 const fileIn = (dir: string): string => join(dir, 'request-state.key')
 
 t.test('a key is made once, for nobody else to read, and found again', async t => {
@@ -39,26 +39,34 @@ t.test('a file that holds no key is replaced', async t => {
   }
 })
 
-t.test('a key that others can read or write is not used, and that is said', { skip: isWindows }, async t => {
-  for (const mode of [0o666, 0o644, 0o660, 0o640, 0o602]) {
-    const dir = t.testdir({})
-    const exposed = keptKey(dir)
-    chmodSync(fileIn(dir), mode)
-    const told: string[] = []
-    const key = keptKey(dir, path => told.push(path))
-    t.notSame(key, exposed, mode.toString(8))
-    t.same(told, [fileIn(dir)])
-    t.same(keptKey(dir), key)
-    t.equal(statSync(fileIn(dir)).mode & 0o777, 0o600)
-  }
-})
+t.test(
+  'a key that others can read or write is not used, and that is said',
+  { skip: skipWithout.modes },
+  async t => {
+    for (const mode of [0o666, 0o644, 0o660, 0o640, 0o602]) {
+      const dir = t.testdir({})
+      const exposed = keptKey(dir)
+      chmodSync(fileIn(dir), mode)
+      const told: string[] = []
+      const key = keptKey(dir, path => told.push(path))
+      t.notSame(key, exposed, mode.toString(8))
+      t.same(told, [fileIn(dir)])
+      t.same(keptKey(dir), key)
+      t.equal(statSync(fileIn(dir)).mode & 0o777, 0o600)
+    }
+  },
+)
 
-t.test('what cannot be read or written is said', { skip: isWindows || process.getuid?.() === 0 }, async t => {
-  const dir = t.testdir()
-  chmodSync(dir, 0o500)
-  t.throws(() => keptKey(dir), { code: 'EACCES' })
-  chmodSync(dir, 0o700)
-})
+t.test(
+  'what cannot be read or written is said',
+  { skip: skipWithout.modes || (process.getuid?.() === 0 && 'the superuser may read and write everything') },
+  async t => {
+    const dir = t.testdir()
+    chmodSync(dir, 0o500)
+    t.throws(() => keptKey(dir), { code: 'EACCES' })
+    chmodSync(dir, 0o700)
+  },
+)
 
 t.test('a folder in the place of the file is said too', async t => {
   const dir = t.testdir()

@@ -9,9 +9,10 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { type ProcessTable, processTable } from '../../src/transport/process-table.js'
 import { MARK_VARIABLE } from '../../src/transport/strays.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 
-const skip = process.platform === 'win32' ? 'POSIX only' : false
+const skip = skipWithout.groups
 const table = processTable()
 const marks = ['a', 'b', 'c', 'd'].map(letter => letter.repeat(22))
 

@@ -2,8 +2,10 @@ import { mkdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import t from 'tap'
 import { bridgedName, commandTransport, type UrlFlags, urlTransport } from '../../src/cli/bridged.js'
-import { INITIALIZE, type Running, socketFile, startBin, TINY } from '../support/cli.js'
+import { socketUrlOf } from '../../src/kernel/socket-path.js'
+import { INITIALIZE, type Running, startBin, TINY } from '../support/cli.js'
 import { tracedImports } from '../support/imports.js'
+import { codeOnSignal, skipWithout, socketFile } from '../support/platform.js'
 import { RawClient } from '../support/raw-client.js'
 
 const AWKWARD = ['--config', 'x', '--help', '--', '--port=1', '', 'a b', "it's", '$HOME', '"q"', '-']
@@ -37,13 +39,14 @@ t.test('a command gets its words, the environment and the folder untouched, ther
   stdio.child.stdin?.end()
   t.equal(await stdio.exited, 0)
   http.child.kill('SIGINT')
-  t.equal(await http.exited, 0)
+  t.equal(await http.exited, codeOnSignal('SIGINT'))
   t.match(http.err, 'claude mcp add --transport http tiny-server ')
   t.match(http.out, /^mcp-proxy listening on \S+\/mcp\n/)
 })
 
 t.test(
   'a bridge to a program loads nothing that only other commands, or other servers and clients, need',
+  { skip: skipWithout.signals },
   async t => {
     const traced = tracedImports(t)
     const proxy = startBin(t, ['bridge', '--port', '0', '--', process.execPath, TINY], traced)
@@ -81,12 +84,12 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
   const ws = await urlOf(server, /./)
   t.match(ws, /^ws:\/\/127\.0\.0\.1:\d+\/ws$/, 'what was asked for is told first')
   const sse = await urlOf(server, /\/sse \(HTTP\+SSE\)$/)
-  const unix = await urlOf(server, /unix:/)
-  t.equal(unix, `unix://${socket}`)
+  const local = await urlOf(server, /(?:unix|pipe):/)
+  t.equal(local, socketUrlOf(socket))
   const between = startBin(t, ['bridge', '--from', 'sse', sse, '--to', 'http', '--port', '0'])
   const http = await urlOf(between, /./)
   t.match(http, /\/mcp$/)
-  for (const url of [ws, unix, sse, http]) {
+  for (const url of [ws, local, sse, http]) {
     const client = startBin(t, ['bridge', url, '--to', 'stdio'])
     client.send(INITIALIZE)
     await client.line(/"id":1/)
@@ -101,7 +104,7 @@ t.test('any transport reaches any other, the one of 2024 as well', async t => {
   }
   for (const bridge of [between, server]) {
     bridge.child.kill('SIGTERM')
-    t.equal(await bridge.exited, 0)
+    t.equal(await bridge.exited, codeOnSignal('SIGTERM'))
   }
 })
 
@@ -234,11 +237,11 @@ t.test('what a server speaks can be said, and is not found out then', async t =>
 t.test('a bridge to a socket opens no port', async t => {
   const socket = socketFile(t)
   const bridge = startBin(t, ['bridge', '--to', 'unix', '--socket', socket, '--', process.execPath, TINY])
-  t.equal(await bridge.line(/./), `mcp-proxy listening on unix://${socket}`)
+  t.equal(await bridge.line(/./), `mcp-proxy listening on ${socketUrlOf(socket)}`)
   bridge.child.kill('SIGTERM')
-  t.equal(await bridge.exited, 0)
+  t.equal(await bridge.exited, codeOnSignal('SIGTERM'))
   t.equal(bridge.out.split('\n').length, 2, 'and tells nothing else')
-  t.match(bridge.err, `"unix://${socket}"`)
+  t.match(bridge.err, `"${socketUrlOf(socket)}"`)
 })
 
 t.test('a bridge is named after what it bridges, and after no secret', async t => {

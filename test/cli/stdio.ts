@@ -1,6 +1,7 @@
 import t from 'tap'
 import { configFile, INITIALIZE, startBin, tiny } from '../support/cli.js'
 import { tracedImports } from '../support/imports.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 
 t.test('stdio serves one client, loads nothing for others or for mistakes, and ends with stdin', async t => {
@@ -40,18 +41,22 @@ t.test('check loads nothing of the proxy', async t => {
   )
 })
 
-t.test('a second signal while stdio serves ends at once, with its own code', async t => {
-  const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny('--stubborn') })])
-  proxy.send(INITIALIZE)
-  await proxy.line(/"id":1/)
-  // One right after the other: the end must still be under way when the second comes. The system may swap them.
-  proxy.child.kill('SIGTERM')
-  proxy.child.kill('SIGINT')
-  const code = await proxy.exited
-  t.ok(code === 130 || code === 143, `ended with ${code}, and not in order with 0`)
-})
+t.test(
+  'a second signal while stdio serves ends at once, with its own code',
+  { skip: skipWithout.signals },
+  async t => {
+    const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny('--stubborn') })])
+    proxy.send(INITIALIZE)
+    await proxy.line(/"id":1/)
+    // One right after the other: the end must still be under way when the second comes. The system may swap them.
+    proxy.child.kill('SIGTERM')
+    proxy.child.kill('SIGINT')
+    const code = await proxy.exited
+    t.ok(code === 130 || code === 143, `ended with ${code}, and not in order with 0`)
+  },
+)
 
-t.test('a signal while stdio serves ends in order, with 0', async t => {
+t.test('a signal while stdio serves ends in order, with 0', { skip: skipWithout.signals }, async t => {
   const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny() })])
   proxy.send(INITIALIZE)
   await proxy.line(/"id":1/)

@@ -59,7 +59,7 @@ t.test('a server that says only what it must gets every default', async t => {
             args: [],
             env: Object.create(null),
             unsetEnv: [],
-            cwd: '/etc/proxy',
+            cwd: resolve('/etc/proxy'),
           },
           tools: {
             allow: undefined,
@@ -146,7 +146,7 @@ t.test('everything that can be said arrives', async t => {
           args: ['1', '2'],
           env: { N: '12345678901234567890', F: '1.0', B: 'true', S: 's' },
           unsetEnv: ['GONE'],
-          cwd: '/etc/proxy/sub',
+          cwd: resolve('/etc/proxy/sub'),
         },
         tools: {
           allow: ['*'],
@@ -195,7 +195,7 @@ t.test('everything that can be said arrives', async t => {
       listBytes: 1_500_000,
       sessionIdle: 3_600_000,
     },
-    audit: { to: { file: '/etc/proxy/log/audit.jsonl' }, withArguments: true },
+    audit: { to: { file: resolve('/etc/proxy/log/audit.jsonl') }, withArguments: true },
     logLevel: 'silent',
     knownServers: false,
     variables: [{ name: 'HOME', value: '/home/ann' }],
@@ -215,7 +215,7 @@ t.test('variables are put in place wherever a server is described', async t => {
       args: ['s3cr3t-value', '${TOKEN}', 'd'],
       env: { A: 'e', B: 'xy' },
       unsetEnv: [],
-      cwd: '/home/ann/w/9',
+      cwd: resolve('/home/ann/w/9'),
     },
   )
   t.same(
@@ -996,8 +996,8 @@ t.test('where audit lines go is a table', async t => {
   const audit = (text: string) => read(`{ "mcpServers": {}, "audit": ${text} }`).config?.audit
   t.equal(audit('"off"'), undefined)
   t.same(audit('"stderr"'), { to: 'stderr', withArguments: false })
-  t.same(audit('"/var/log/a"'), { to: { file: '/var/log/a' }, withArguments: false })
-  t.same(audit('"~/a"'), { to: { file: '/home/ann/a' }, withArguments: false })
+  t.same(audit('"/var/log/a"'), { to: { file: resolve('/var/log/a') }, withArguments: false })
+  t.same(audit('"~/a"'), { to: { file: resolve('/home/ann/a') }, withArguments: false })
   t.equal(audit('true'), undefined)
   t.equal(audit('"${NOPE}"'), undefined)
 })

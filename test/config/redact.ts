@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../src/config/parse.js'
 import { redactArgs, redactConfig, redactServer } from '../../src/config/redact.js'
@@ -61,7 +62,7 @@ t.test('a whole configuration is shown as it is written, without any value of a 
         unsetEnv: ['G'],
         cwd: '${S}',
       },
-      { kind: 'stdio', command: 'x', args: ['plain'], env: {}, unsetEnv: [], cwd: '/etc/proxy' },
+      { kind: 'stdio', command: 'x', args: ['plain'], env: {}, unsetEnv: [], cwd: resolve('/etc/proxy') },
       { kind: 'socket', path: 'unix:${S}/x.sock' },
       { kind: 'auto', url: 'http://***@h/${S}/x?***', headers: { X: '***' } },
     ],

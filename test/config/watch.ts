@@ -15,6 +15,7 @@ import type { FileWatchOptions } from '../../src/config/watch.js'
 import { watchFile } from '../../src/config/watch.js'
 import { systemClock } from '../../src/kernel/clock.js'
 import { FakeClock } from '../support/fake-clock.js'
+import { skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
 
 /** A watch on a file, whose changes can be waited for. */
@@ -72,41 +73,37 @@ t.test('whatever happens to a file is heard of', async t => {
   t.same(watched.troubles, [])
 })
 
-t.test(
-  'links on the way are followed, and each of them may change',
-  { skip: process.platform === 'win32' },
-  async t => {
-    const dir = t.testdir({
-      one: { conf: { file: '1' } },
-      two: { conf: { file: '2' } },
-      etc: {},
-      current: t.fixture('symlink', 'one'),
-    })
-    const file = join(dir, 'etc', 'file')
-    symlinkSync(join('..', 'current', 'conf', 'file'), file)
-    const watched = new Watched(t, file)
-    await watched.after('what it leads to', () => writeFileSync(join(dir, 'one', 'conf', 'file'), '3'))
-    await watched.after('a folder on the way', () => {
-      symlinkSync('two', join(dir, 'next'))
-      renameSync(join(dir, 'next'), join(dir, 'current'))
-    })
-    t.equal(readFileSync(file, 'utf8'), '2')
-    await watched.after('what it leads to now', () => writeFileSync(join(dir, 'two', 'conf', 'file'), '4'))
-    await watched.after('a file in place of the link', () => {
-      rmSync(file)
-      writeFileSync(file, '5')
-    })
-    await watched.after('a link to itself', () => {
-      rmSync(file)
-      symlinkSync('file', file)
-    })
-    await watched.after('a link to nowhere', () => {
-      rmSync(file)
-      symlinkSync(join('..', 'later'), file)
-    })
-    await watched.after('which is somewhere', () => writeFileSync(join(dir, 'later'), '6'))
-  },
-)
+t.test('links on the way are followed, and each of them may change', { skip: skipWithout.links }, async t => {
+  const dir = t.testdir({
+    one: { conf: { file: '1' } },
+    two: { conf: { file: '2' } },
+    etc: {},
+    current: t.fixture('symlink', 'one'),
+  })
+  const file = join(dir, 'etc', 'file')
+  symlinkSync(join('..', 'current', 'conf', 'file'), file)
+  const watched = new Watched(t, file)
+  await watched.after('what it leads to', () => writeFileSync(join(dir, 'one', 'conf', 'file'), '3'))
+  await watched.after('a folder on the way', () => {
+    symlinkSync('two', join(dir, 'next'))
+    renameSync(join(dir, 'next'), join(dir, 'current'))
+  })
+  t.equal(readFileSync(file, 'utf8'), '2')
+  await watched.after('what it leads to now', () => writeFileSync(join(dir, 'two', 'conf', 'file'), '4'))
+  await watched.after('a file in place of the link', () => {
+    rmSync(file)
+    writeFileSync(file, '5')
+  })
+  await watched.after('a link to itself', () => {
+    rmSync(file)
+    symlinkSync('file', file)
+  })
+  await watched.after('a link to nowhere', () => {
+    rmSync(file)
+    symlinkSync(join('..', 'later'), file)
+  })
+  await watched.after('which is somewhere', () => writeFileSync(join(dir, 'later'), '6'))
+})
 
 t.test('a folder that is removed with its file, and made again, is watched again', async t => {
   const dir = t.testdir({ a: { b: { file: '1' } } })

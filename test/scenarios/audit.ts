@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { configFile, startBin } from '../support/cli.js'
+import { skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
 import { rawServer } from '../support/proxies.js'
 import { RawClient } from '../support/raw-client.js'
@@ -31,7 +32,7 @@ const askAsStranger = (url: string): Promise<number | undefined> =>
 
 t.test(
   'the audit says who came, called, was asked, was refused, and what was reloaded; it can be moved away',
-  { skip: process.platform === 'win32' && 'there is no SIGHUP' },
+  { skip: skipWithout.signals },
   async t => {
     const config = configFile(t, { raw: rawServer() }, { audit: 'audit.jsonl' })
     const file = join(config, '..', 'audit.jsonl')

@@ -1,6 +1,5 @@
 import { appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { ProxyStatus } from '../../src/app/status.js'
 import { configFile, INITIALIZE, type Running, STATE_HOME, startBin, TINY, tiny } from '../support/cli.js'
@@ -103,7 +102,7 @@ t.test('what changed although the program is the same is told once, when it is c
   const script = `
     import { existsSync } from 'node:fs'
     process.argv.splice(2, 0, 'raw', '2025-11-25', existsSync(${JSON.stringify(more)}) ? '1' : '0')
-    await import(${JSON.stringify(fileURLToPath(new URL('../fixtures/raw-server.mjs', import.meta.url)))})`
+    await import(${JSON.stringify(new URL('../fixtures/raw-server.mjs', import.meta.url).href)})`
   const entry = { command: process.execPath, args: ['--input-type=module', '-e', script, 'x'] }
   const file = configFile(t, { one: entry })
   await meet(t, file, 1)

@@ -1,12 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { Deferred } from '../../src/kernel/deferred.js'
 import { configFile, INITIALIZE, type Running, STATE_HOME, startBin, tiny } from '../support/cli.js'
+import { skipWithout, socketFile } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxies.js'
 import { type Loose, RawClient } from '../support/raw-client.js'
@@ -18,7 +18,7 @@ const WITH_CHILD = `
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   console.error('grandchild ' + child.pid + ' of ' + process.pid)
   setInterval(() => {}, 1000)
-  await import(${JSON.stringify(RAW)})`
+  await import(${JSON.stringify(pathToFileURL(RAW).href)})`
 const withChild = { command: process.execPath, args: ['--input-type=module', '-e', WITH_CHILD] }
 
 const serve = async (t: Test, servers: object, more: object = {}): Promise<Running & { url: string }> => {
@@ -36,7 +36,7 @@ const introduced = async (url: string): Promise<RawClient> => {
   return client
 }
 
-t.test('nothing of a proxy that is killed outlives it', { skip: process.platform === 'win32' }, async t => {
+t.test('nothing of a proxy that is killed outlives it', { skip: skipWithout.groups }, async t => {
   const proxy = await serve(t, { plain: rawServer(), deep: withChild })
   const client = await introduced(proxy.url)
   const plain = Number(textOf(await client.call(1, 'plain__pid')))
@@ -58,7 +58,7 @@ const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, 
 
 t.test(
   'what outlives a proxy that was killed with its death guard is ended by the next, and nothing else',
-  { skip: process.platform !== 'linux' },
+  { skip: skipWithout.proc },
   async t => {
     const stubborn = { two: tiny('--stubborn'), deep: withChild }
     const dies = await serve(t, stubborn)
@@ -94,61 +94,76 @@ t.test(
 )
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal} answers what is under way, ends the servers and exits with 0`, async t => {
-    const proxy = await serve(t, { raw: rawServer() }, { drain: '100ms' })
-    const client = await introduced(proxy.url)
-    const pid = Number(textOf(await client.call(1, 'raw__pid')))
-    const calls = [client.call(2, 'raw__wait'), client.call(3, 'raw__wait', '{}', { progressToken: 1 })]
-    await until(() => isRunning(pid), 'the server')
-    await client.call(4, 'raw__echo')
-    proxy.child.kill(signal)
-    for (const answer of await Promise.all(calls)) t.match(answer.last.message, { error: { code: -32603 } })
-    t.equal(await proxy.exited, 0)
-    await until(() => !isRunning(pid), 'the end of the server')
-  })
+  t.test(
+    `${signal} answers what is under way, ends the servers and exits with 0`,
+    { skip: skipWithout.signals },
+    async t => {
+      const proxy = await serve(t, { raw: rawServer() }, { drain: '100ms' })
+      const client = await introduced(proxy.url)
+      const pid = Number(textOf(await client.call(1, 'raw__pid')))
+      const calls = [client.call(2, 'raw__wait'), client.call(3, 'raw__wait', '{}', { progressToken: 1 })]
+      await until(() => isRunning(pid), 'the server')
+      await client.call(4, 'raw__echo')
+      proxy.child.kill(signal)
+      for (const answer of await Promise.all(calls)) t.match(answer.last.message, { error: { code: -32603 } })
+      t.equal(await proxy.exited, 0)
+      await until(() => !isRunning(pid), 'the end of the server')
+    },
+  )
 }
 
-t.test('who is in may finish when the proxy is asked to end, and nobody else is let in', async t => {
-  const proxy = await serve(t, { raw: rawServer() }, { drain: '1m' })
-  const client = new RawClient(proxy.url)
-  const [asked, answered] = [new Deferred<void>(), new Deferred<void>()]
-  client.onAsk = async () => {
-    asked.resolve()
-    await answered.promise
-    return { action: 'accept', content: {} }
-  }
-  await client.initialize({ elicitation: {} })
-  await client.listen()
-  const ready = async () => {
-    const response = await fetch(new URL('/readyz', proxy.url))
-    return [response.status, ((await response.json()) as { status: string }).status]
-  }
-  t.same(await ready(), [200, 'ready'])
-  const question = { message: 'well?', requestedSchema: { type: 'object', properties: {} } }
-  const args = JSON.stringify({ method: 'elicitation/create', params: question })
-  const call = client.call(1, 'raw__ask', args)
-  await asked.promise
-  proxy.child.kill('SIGTERM')
-  await until(async () => (await ready())[0] === 503, 'the beginning of the end')
-  t.same(await ready(), [503, 'draining'])
-  t.equal((await fetch(new URL('/healthz', proxy.url))).status, 200)
-  t.match(await new RawClient(proxy.url).initialize(), { status: 503, last: { message: { error: {} } } })
-  t.equal((await fetch(new URL('/sse', proxy.url), { headers: { accept: 'text/event-stream' } })).status, 503)
-  t.match((await client.call(2, 'raw__echo')).last.message.error, { data: { reason: 'unavailable' } })
-  answered.resolve()
-  t.match(textOf(await call), '"action":"accept"')
-  t.equal(await proxy.exited, 0)
-})
+t.test(
+  'who is in may finish when the proxy is asked to end, and nobody else is let in',
+  { skip: skipWithout.signals },
+  async t => {
+    const proxy = await serve(t, { raw: rawServer() }, { drain: '1m' })
+    const client = new RawClient(proxy.url)
+    const [asked, answered] = [new Deferred<void>(), new Deferred<void>()]
+    client.onAsk = async () => {
+      asked.resolve()
+      await answered.promise
+      return { action: 'accept', content: {} }
+    }
+    await client.initialize({ elicitation: {} })
+    await client.listen()
+    const ready = async () => {
+      const response = await fetch(new URL('/readyz', proxy.url))
+      return [response.status, ((await response.json()) as { status: string }).status]
+    }
+    t.same(await ready(), [200, 'ready'])
+    const question = { message: 'well?', requestedSchema: { type: 'object', properties: {} } }
+    const args = JSON.stringify({ method: 'elicitation/create', params: question })
+    const call = client.call(1, 'raw__ask', args)
+    await asked.promise
+    proxy.child.kill('SIGTERM')
+    await until(async () => (await ready())[0] === 503, 'the beginning of the end')
+    t.same(await ready(), [503, 'draining'])
+    t.equal((await fetch(new URL('/healthz', proxy.url))).status, 200)
+    t.match(await new RawClient(proxy.url).initialize(), { status: 503, last: { message: { error: {} } } })
+    t.equal(
+      (await fetch(new URL('/sse', proxy.url), { headers: { accept: 'text/event-stream' } })).status,
+      503,
+    )
+    t.match((await client.call(2, 'raw__echo')).last.message.error, { data: { reason: 'unavailable' } })
+    answered.resolve()
+    t.match(textOf(await call), '"action":"accept"')
+    t.equal(await proxy.exited, 0)
+  },
+)
 
-t.test('a second signal ends the proxy at once, with its own code', async t => {
-  const proxy = await serve(t, { slow: tiny('--stubborn') })
-  await introduced(proxy.url)
-  // One right after the other: the end must still be under way when the second comes. The system may swap them.
-  proxy.child.kill('SIGTERM')
-  proxy.child.kill('SIGINT')
-  const code = await proxy.exited
-  t.ok(code === 130 || code === 143, `ended with ${code}, and not in order with 0`)
-})
+t.test(
+  'a second signal ends the proxy at once, with its own code',
+  { skip: skipWithout.signals },
+  async t => {
+    const proxy = await serve(t, { slow: tiny('--stubborn') })
+    await introduced(proxy.url)
+    // One right after the other: the end must still be under way when the second comes. The system may swap them.
+    proxy.child.kill('SIGTERM')
+    proxy.child.kill('SIGINT')
+    const code = await proxy.exited
+    t.ok(code === 130 || code === 143, `ended with ${code}, and not in order with 0`)
+  },
+)
 
 t.test('a client on stdio that is killed takes everything with it', async t => {
   const proxy = startBin(t, ['stdio', '--config', configFile(t, { raw: rawServer() })])
@@ -282,14 +297,8 @@ t.test('calls of clients with equal ids and tokens are never crossed, lost or do
     }
   }
   const clients = [overWs(t, wsUrl), overWs(t, wsUrl)]
-  if (process.platform !== 'win32') {
-    // Not the folder of the test: the path of a socket must be short.
-    const folder = mkdtempSync(join(tmpdir(), 'sock-'))
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const path = join(folder, 'x.sock')
-    await proxy.listenSocket(path)
-    clients.push(overSocket(t, path), overSocket(t, path))
-  }
+  const { path } = await proxy.listenSocket(socketFile(t))
+  clients.push(overSocket(t, path), overSocket(t, path))
   await Promise.all([
     http('A'),
     http('B'),
@@ -413,7 +422,7 @@ t.test('sick servers keep no client from the others, and say what is wrong', asy
         args: [
           '--input-type=module',
           '-e',
-          `console.log('*** Welcome ***'); await import(${JSON.stringify(RAW)})`,
+          `console.log('*** Welcome ***'); await import(${JSON.stringify(pathToFileURL(RAW).href)})`,
         ],
       },
       late: tiny('--slow', '900'),

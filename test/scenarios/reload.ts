@@ -14,6 +14,7 @@ import type { ConfigStatus } from '../../src/app/reload.js'
 import type { ProxyStatus } from '../../src/app/status.js'
 import { Deferred } from '../../src/kernel/deferred.js'
 import { configFile, INITIALIZE, type Running, startBin } from '../support/cli.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer } from '../support/proxies.js'
 import { RawClient } from '../support/raw-client.js'
@@ -205,35 +206,39 @@ t.test('a file that is written many times in a row is what it was last, and noth
   t.same(Object.keys(after), ['a', 'b'])
 })
 
-t.test('a file behind symbolic links is followed when one of them leads somewhere else', async t => {
-  const proxy = await follow(t, { a: eager() })
-  const before = await proxy.pids()
-  const folder = dirname(proxy.file)
-  // As Kubernetes mounts a ConfigMap.
-  const publish = (version: string, entries: Entries): void => {
-    mkdirSync(join(folder, version))
-    writeFileSync(join(folder, version, 'mcp.json'), JSON.stringify({ mcpServers: entries }))
-    symlinkSync(version, join(folder, '..data~'))
-    renameSync(join(folder, '..data~'), join(folder, '..data'))
-  }
-  await proxy.after('it is a link', () => {
-    publish('..1', { a: eager(), b: eager() })
-    rmSync(proxy.file)
-    symlinkSync(join('..data', 'mcp.json'), proxy.file)
-  })
-  t.same((await proxy.pids())['a'], before['a'])
-  const last = await proxy.after('the swap', () => publish('..2', { a: eager(), c: eager() }))
-  t.match(last, { added: ['c'], removed: ['b'] })
-  const again = await proxy.after('a change of what it leads to', () =>
-    writeFileSync(join(folder, '..2', 'mcp.json'), JSON.stringify({ mcpServers: { a: eager() } })),
-  )
-  t.match(again, { removed: ['c'] })
-  t.same(await proxy.pids(), before)
-})
+t.test(
+  'a file behind symbolic links is followed when one of them leads somewhere else',
+  { skip: skipWithout.links },
+  async t => {
+    const proxy = await follow(t, { a: eager() })
+    const before = await proxy.pids()
+    const folder = dirname(proxy.file)
+    // As Kubernetes mounts a ConfigMap.
+    const publish = (version: string, entries: Entries): void => {
+      mkdirSync(join(folder, version))
+      writeFileSync(join(folder, version, 'mcp.json'), JSON.stringify({ mcpServers: entries }))
+      symlinkSync(version, join(folder, '..data~'))
+      renameSync(join(folder, '..data~'), join(folder, '..data'))
+    }
+    await proxy.after('it is a link', () => {
+      publish('..1', { a: eager(), b: eager() })
+      rmSync(proxy.file)
+      symlinkSync(join('..data', 'mcp.json'), proxy.file)
+    })
+    t.same((await proxy.pids())['a'], before['a'])
+    const last = await proxy.after('the swap', () => publish('..2', { a: eager(), c: eager() }))
+    t.match(last, { added: ['c'], removed: ['b'] })
+    const again = await proxy.after('a change of what it leads to', () =>
+      writeFileSync(join(folder, '..2', 'mcp.json'), JSON.stringify({ mcpServers: { a: eager() } })),
+    )
+    t.match(again, { removed: ['c'] })
+    t.same(await proxy.pids(), before)
+  },
+)
 
 t.test(
   'SIGHUP reads the file again, and what needs a restart is named',
-  { skip: process.platform === 'win32' },
+  { skip: skipWithout.signals },
   async t => {
     const proxy = await follow(t, { a: eager() })
     const before = await proxy.pids()

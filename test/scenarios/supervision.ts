@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import { KILLED } from '../support/platform.js'
 import { until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxies.js'
 import { type Answer, type Loose, RawClient } from '../support/raw-client.js'
@@ -50,7 +51,7 @@ t.test(
         t.equal(heard.length, 1, 'each has one answer')
         t.match(heard[0]?.message.error, {
           code: -32603,
-          message: 'Server raw: was killed by SIGKILL',
+          message: `Server raw: ${KILLED}`,
           data: { reason: 'server_exited', server: 'raw', retryAfterMs: 0 },
         })
       }
@@ -79,7 +80,7 @@ t.test('a program that comes back with other tools is told of once', async t => 
   writeFileSync(file, '1')
   const script = `
     process.argv.splice(2, 0, 'raw', '2025-11-25', (await import('node:fs')).readFileSync(${JSON.stringify(file)}, 'utf8'))
-    await import(${JSON.stringify(RAW)})`
+    await import(${JSON.stringify(pathToFileURL(RAW).href)})`
   const command = { command: process.execPath, args: ['--input-type=module', '-e', script, 'x'] }
   const proxy = startProxy(t, { raw: command, other: rawServer() })
   const client = await introduced((await proxy.listen({ port: 0 })).url)
@@ -104,7 +105,7 @@ const dying = (t: Test, more: object = {}) => {
   writeFileSync(file, '')
   const script = `
     const { appendFileSync, existsSync } = await import('node:fs')
-    if (existsSync(${JSON.stringify(`${file}.mended`)})) await import(${JSON.stringify(RAW)})
+    if (existsSync(${JSON.stringify(`${file}.mended`)})) await import(${JSON.stringify(pathToFileURL(RAW).href)})
     else {
       appendFileSync(${JSON.stringify(file)}, '.')
       console.error('cannot open \\u001b[31mdata\\u0000base with ' + process.env.API_TOKEN)

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createDeathGuard, DEATH_GUARD_SCRIPT, guardProgram } from '../../src/transport/death-guard.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 
-const skip = process.platform === 'win32' ? 'POSIX only' : false
+const skip = skipWithout.groups
 const windowsGuard = fileURLToPath(new URL('../../dist/transport/windows-guard-main.js', import.meta.url))
 const parentFixture = fileURLToPath(new URL('../fixtures/guarded-parent.mjs', import.meta.url))
 
@@ -36,25 +37,29 @@ t.test('when a proxy is killed its children go, except those it no longer owns',
 })
 
 for (const shell of ['/bin/dash', '/bin/bash']) {
-  t.test(`the script runs in ${shell}`, { skip: skip || !existsSync(shell) }, async t => {
-    const victim = serve()
-    const other = serve()
-    t.teardown(() => other.kill('SIGKILL'))
-    const guard = spawn(shell, ['-c', DEATH_GUARD_SCRIPT, 'death-guard', '0', '0'], {
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
-    let output = ''
-    for (const stream of [guard.stdout, guard.stderr]) stream.on('data', chunk => (output += String(chunk)))
-    guard.stdin.end(`+${other.pid}\n+${victim.pid}\n+999999999\nx*\n-${other.pid}\n+${victim.pid}`)
-    const [code] = (await once(guard, 'exit')) as [number]
-    t.equal(code, 0)
-    t.equal(output, '')
-    await until(() => !isRunning(victim.pid ?? 0), 'the end of the watched group')
-    t.equal(isRunning(other.pid ?? 0), true)
-  })
+  t.test(
+    `the script runs in ${shell}`,
+    { skip: skip || (!existsSync(shell) && 'this shell is not installed') },
+    async t => {
+      const victim = serve()
+      const other = serve()
+      t.teardown(() => other.kill('SIGKILL'))
+      const guard = spawn(shell, ['-c', DEATH_GUARD_SCRIPT, 'death-guard', '0', '0'], {
+        stdio: ['pipe', 'pipe', 'pipe'],
+      })
+      let output = ''
+      for (const stream of [guard.stdout, guard.stderr]) stream.on('data', chunk => (output += String(chunk)))
+      guard.stdin.end(`+${other.pid}\n+${victim.pid}\n+999999999\nx*\n-${other.pid}\n+${victim.pid}`)
+      const [code] = (await once(guard, 'exit')) as [number]
+      t.equal(code, 0)
+      t.equal(output, '')
+      await until(() => !isRunning(victim.pid ?? 0), 'the end of the watched group')
+      t.equal(isRunning(other.pid ?? 0), true)
+    },
+  )
 }
 
-t.test('what carries the mark ends too, wherever it is', { skip: process.platform !== 'linux' }, async t => {
+t.test('what carries the mark ends too, wherever it is', { skip: skipWithout.proc }, async t => {
   const env = { ...process.env, GUARD_MARK: 'of this test' }
   const code = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"
   const marked = spawn(process.execPath, ['-e', code], { detached: true, stdio: 'ignore', env })

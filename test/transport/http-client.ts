@@ -5,6 +5,7 @@ import type { Fault } from '../../src/kernel/faults.js'
 import { askRemote, type RemoteReply } from '../../src/rpc/http-ask.js'
 import { createHttpClient, type HttpClientOptions } from '../../src/transport/http-client.js'
 import type { OutboundExchange, OutboundRequest, ReplyListener } from '../../src/wire/http.js'
+import { skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
 
 const urlOf = (server: TcpServer) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -115,7 +116,9 @@ t.test('a stream is told piece by piece, and one that is held back holds its sen
   for (let i = 0; i < 64; i += 1) sender?.write(Buffer.alloc(MIB))
   await new Promise(resolve => setTimeout(resolve, 100))
   t.ok(told.bytes < MIB, 'no more than what was on its way')
-  t.ok((sender?.writableLength ?? 0) > 16 * MIB, 'the sender keeps what we do not take')
+  t.ok((sender?.writableLength ?? 0) > 16 * MIB, 'the sender keeps what we do not take', {
+    skip: skipWithout.sendBuffers,
+  })
   exchange.resume()
   await until(() => told.bytes === 18 + 64 * MIB, 'the rest')
   t.same([told.events[0], told.events.at(-1)], ['head 200', 'data'], 'it is not over')

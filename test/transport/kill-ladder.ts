@@ -6,13 +6,14 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { endGroup } from '../../src/transport/kill-ladder.js'
 import { signalGroup } from '../../src/transport/process-group.js'
 import { processTree } from '../../src/transport/process-tree.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 
 /** Longer than anything takes: a rung that is waited for is left because it worked. */
 const patient = { closeMs: 60_000, termMs: 60_000, graceMs: 60_000 }
 /** For what ignores the first rungs. */
 const quick = { ...patient, closeMs: 60, termMs: 60 }
-const skip = process.platform === 'win32' ? 'POSIX only' : false
+const skip = skipWithout.groups
 
 const start = (...args: string[]): ChildProcess =>
   spawn(process.execPath, args, { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })

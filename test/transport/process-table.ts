@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { processTable, rowsOfPs, rowsOfWindows } from '../../src/transport/process-table.js'
+import { skipWithout } from '../support/platform.js'
 
-const skip = process.platform === 'win32' ? 'POSIX only' : false
+const skip = skipWithout.groups
 
 t.test('a process is known by its number, its group and the moment of its birth', { skip }, async t => {
   const table = processTable()

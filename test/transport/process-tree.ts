@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { processTree, type RunProgram } from '../../src/transport/process-tree.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 import { recordedLog } from '../support/recorded-channel.js'
 
-const skip = process.platform === 'win32' ? 'POSIX only' : false
+const skip = skipWithout.groups
 const STAYS = "setInterval(() => {}, 1000); console.log('here')"
 
 const recordedRuns = () => {

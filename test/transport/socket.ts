@@ -22,10 +22,11 @@ import type { Channel } from '../../src/wire/channel.js'
 import { boundsOf } from '../support/bounds.js'
 import { cutInto } from '../support/chunks.js'
 import { FakeClock } from '../support/fake-clock.js'
+import { skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
 import { Recorder, recordedLog } from '../support/recorded-channel.js'
 
-const skip = process.platform === 'win32' && 'unix domain sockets only'
+const skip = skipWithout.unixSockets
 
 function place(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'sock-'))

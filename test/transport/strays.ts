@@ -5,9 +5,10 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../../src/transport/process-table.js'
 import { type ProcessTree, processTree } from '../../src/transport/process-tree.js'
 import { endStrays, MARK_VARIABLE, ownedBy, type RecordedChild } from '../../src/transport/strays.js'
+import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 
-const skip = process.platform === 'win32' ? 'POSIX only' : false
+const skip = skipWithout.groups
 const table = processTable()
 const MARK = 'a-mark-that-nobody-else'
 const IGNORES = "process.on('SIGTERM', () => {});"

@@ -5,8 +5,10 @@ import { silentLogger } from '../../src/kernel/logger.js'
 import { Unread } from '../../src/transport/unread.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
+import { skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
 
+const skip = skipWithout.sendBuffers
 const MIB = 1024 * 1024
 
 /** A server whose answers are written by the test, and clients that read when they are told to. */
@@ -43,7 +45,7 @@ const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) =
   return { bounds, clock, lazy }
 }
 
-t.test('an answer of which nothing is taken for long is cut off, whatever kind it is', async t => {
+t.test('an answer of which nothing is taken for long is cut off, whatever kind it is', { skip }, async t => {
   const { bounds, clock, lazy } = await listening(t)
   const { response } = await lazy(6 * MIB)
   const { bytes } = bounds.unread
@@ -58,7 +60,7 @@ t.test('an answer of which nothing is taken for long is cut off, whatever kind i
   t.equal(clock.pending, 0, 'nobody is watched any more')
 })
 
-t.test('a client that reads, however slowly, keeps its connection', async t => {
+t.test('a client that reads, however slowly, keeps its connection', { skip }, async t => {
   const { bounds, clock, lazy } = await listening(t)
   const { socket, response } = await lazy(6 * MIB)
   let read = 0
@@ -82,7 +84,7 @@ t.test('a client that reads, however slowly, keeps its connection', async t => {
   t.same(bounds.hits, {})
 })
 
-t.test('when more waits altogether than may, the longest answer goes', async t => {
+t.test('when more waits altogether than may, the longest answer goes', { skip }, async t => {
   const { bounds, lazy } = await listening(t, { unread: 16 * MIB })
   const short = await lazy(6 * MIB)
   const long = await lazy(12 * MIB)
