@@ -1,0 +1,74 @@
+// Joins tests by esbuild, for test/run.js and test/windows/run.js.
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+
+/** The folder of the project. */
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const PURE = ['kernel', 'wire', 'model', 'rpc', 'eras', 'peers', 'catalog', 'mux', 'config', 'app']
+const isTest = path => path.endsWith('.ts') && !/^(support|fixtures|matrix\/flows)\//.test(path)
+
+/** The test files at a path, relative to `test/`. */
+const filesAt = async path => {
+  const full = join(root, 'test', path)
+  if (!(await stat(full)).isDirectory()) return [path]
+  const entries = await readdir(full, { recursive: true })
+  return entries
+    .map(entry => join(path, entry))
+    .filter(isTest)
+    .sort()
+}
+
+/** A module of a bundle still finds what lies beside its source. */
+const sourceUrls = urlOf => ({
+  name: 'source-urls',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      const url = JSON.stringify(urlOf(path))
+      return { contents: text.replaceAll('import.meta.url', url), loader: 'ts', resolveDir: dirname(path) }
+    }),
+})
+
+/** The paths of a command line, relative to `test/`: with or without it. */
+const withoutFolder = path => (relative('test', path).startsWith('..') ? path : relative('test', path))
+
+/**
+ * Makes modules of the tests at these paths (all pure rooms if there are none) in a folder of `.tap/`. Resolves with their paths, relative to the
+ * project. `urlOf` says where tests find what lies beside their sources.
+ */
+export const bundle = async (paths, { folder, urlOf = path => pathToFileURL(path).href }) => {
+  const asked = paths.length > 0 ? paths.map(withoutFolder) : PURE
+  const files = (await Promise.all(asked.map(filesAt))).flat()
+  const built = join(root, '.tap', folder)
+  await rm(built, { recursive: true, force: true })
+  await mkdir(built, { recursive: true })
+  const entries = {}
+  for (const room of PURE) {
+    const own = files.filter(file => file.startsWith(`${room}${sep}`))
+    if (own.length === 0) continue
+    const entry = join(built, `${room}.ts`)
+    await writeFile(entry, own.map(file => `import ${JSON.stringify(join(root, 'test', file))}\n`).join(''))
+    entries[room] = entry
+  }
+  for (const file of files)
+    if (!PURE.includes(file.split(sep)[0])) entries[file.slice(0, -3)] = join(root, 'test', file)
+
+  await build({
+    entryPoints: entries,
+    bundle: true,
+    splitting: true,
+    outdir: built,
+    outExtension: { '.js': '.mjs' },
+    chunkNames: 'part-[hash]',
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    sourcemap: 'inline',
+    plugins: [sourceUrls(urlOf)],
+    logLevel: 'warning',
+  })
+  return Object.keys(entries).map(name => join('.tap', folder, `${name}.mjs`))
+}
