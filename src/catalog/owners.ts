@@ -13,6 +13,8 @@ export interface Owned {
 
 /** URIs seen in answers of servers that keep theirs, so that they can be read back although they are not listed. */
 const SEEN_MAX = 10_000
+/** Longer ones are not remembered. */
+const SEEN_CHARS = 2048
 /** Servers that have left and are remembered, so that whoever still asks for them learns why they are not there. */
 const DEPARTED_MAX = 100
 /** A name that is not known makes its server's list be read again, but not more often than this. */
@@ -86,6 +88,7 @@ export class Owners {
 
   /** Remembers that a server that keeps its URIs showed this one. */
   saw(server: Server, uri: string): void {
+    if (uri.length > SEEN_CHARS) return
     this.#seen.delete(uri)
     if (this.#seen.size >= SEEN_MAX) {
       const [oldest] = this.#seen.keys()

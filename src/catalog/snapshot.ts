@@ -1,5 +1,6 @@
 import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
+import { cutText } from '../kernel/plain-text.js'
 import type { ListName } from '../model/listing.js'
 import type { Server } from '../peers/server.js'
 import { createToolFilter, type ToolFilter } from './allow.js'
@@ -30,6 +31,8 @@ const KEYS = {
 
 /** Tools of one server whose `outputSchema` is left out. */
 const UNKEPT_MAX = 1000
+/** Of a name in the log. */
+const SHOWN_BYTES = 128
 
 /** How one server's items and URIs are written for clients. */
 export class ServerView {
@@ -108,9 +111,10 @@ export class ServerView {
 
   /** Says a thing about an item once, not on every refresh. */
   #note(list: ListName, item: string, words: string): void {
-    const key = `${list} ${item} ${words}`
+    const shown = cutText(item, SHOWN_BYTES)
+    const key = `${list} ${shown} ${words}`
     if (this.#noted.has(key) || this.#noted.size > 1000) return
     this.#noted.add(key)
-    this.#log.warn({ server: this.server.name, list, item: item.slice(0, 128) }, words)
+    this.#log.warn({ server: this.server.name, list, item: shown }, words)
   }
 }

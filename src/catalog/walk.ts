@@ -1,6 +1,15 @@
 import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
-import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import {
+  elementsOf,
+  type JsonText,
+  memberOf,
+  objectText,
+  ownText,
+  rawText,
+  stringOf,
+  textOf,
+} from '../kernel/json-text.js'
 import type { LimitName } from '../kernel/limits.js'
 import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../model/cache-hints.js'
 import type { Downlink } from '../model/links.js'
@@ -8,6 +17,8 @@ import type { ListName } from '../model/listing.js'
 import type { Answer } from '../model/outcome.js'
 import type { ServerCapabilities } from '../model/peer.js'
 import { type AskLimit, askServer } from '../peers/ask-server.js'
+
+const NONE = rawText('[]')
 
 /** How each list is asked for, and which capability announces it. */
 export const LISTS = {
@@ -64,18 +75,22 @@ export const walkList = async (
       const code = outcome.kind === 'fault' ? outcome.fault.code : 'unavailable'
       throw new Fault(code, `${LISTS[list].method} failed: ${why}`)
     }
+    const listed = listedOn(outcome.result, list)
     // Not spread: a server may put more on one page than a call takes arguments.
-    for (const item of itemsOn(outcome.result, list)) {
-      bytes += item.length
+    for (const item of elementsOf(listed)) {
+      const end = item.byteOffset - listed.byteOffset + item.length
       if (items.length >= bounds.max.items) return cutAt('items', items, bounds)
-      if (bytes > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
+      if (bytes + end > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
       items.push(item)
     }
+    bytes += listed.length
     if (link.asking === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
     if (cursor === undefined) return whole(items, hints)
     if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
     seen.add(cursor)
+    bytes += cursor.length
+    if (bytes > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
   }
   return cutAt('pages', items, bounds)
 }
@@ -94,8 +109,9 @@ const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Walk
   return hints.length === 0 ? walked : { ...walked, hints: mergeHints(hints) }
 }
 
-const itemsOn = (result: JsonText, list: ListName): Iterable<JsonText> =>
-  elementsOf(memberOf(result, LISTS[list].member) ?? result)
+/** In bytes of its own: a few items must not keep all that came with them in memory. */
+const listedOn = (result: JsonText, list: ListName): JsonText =>
+  ownText(memberOf(result, LISTS[list].member) ?? NONE)
 
 const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
   outcome.kind === 'fault'

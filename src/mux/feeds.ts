@@ -12,6 +12,8 @@ import type { Connection } from '../peers/connection.js'
 import { stillWanted } from './still-wanted.js'
 
 const EMPTY = rawText('{}')
+/** A URI is kept for as long as it is subscribed; a longer one cannot be. */
+const URI_CHARS = 8192
 
 /** One URI of a server, subscribed once however many clients want it. */
 interface Feed {
@@ -111,6 +113,8 @@ export class Feeds {
    * more. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
    */
   async join({ subscriber, client, exposed, isWanted }: Wish): Promise<Joined | undefined> {
+    if (exposed.length > URI_CHARS)
+      throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
     const { server, own } = await this.#context.owners.uri(exposed)
     if (!isWanted()) return undefined
     const connection = server.connectionFor(client)

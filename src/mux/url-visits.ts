@@ -5,6 +5,8 @@ import type { Connection } from '../peers/connection.js'
 
 /** Visits that are remembered at a time; the oldest is forgotten. */
 const VISITS_MAX = 1000
+/** One whose id is longer is not waited for. */
+const ID_CHARS = 1024
 
 interface Visit {
   readonly client: Client
@@ -24,6 +26,7 @@ export class UrlVisits {
 
   /** A client is shown a page, by a question or by an error that names it. */
   shown(connection: Connection, client: Client, id: string): void {
+    if (id.length > ID_CHARS) return
     if (this.#visits.size >= VISITS_MAX) {
       const [oldest] = this.#visits.keys()
       if (oldest !== undefined) this.#visits.delete(oldest)

@@ -60,6 +60,9 @@ export function readBody(request: IncomingMessage, { max, inbound }: Bounds, rea
     if (body.size > max.body) refuse('body')
   })
   request.on('end', () => {
-    if (!isRefused) reader.whole(body?.take() ?? only ?? NOTHING)
+    if (isRefused) return
+    const whole = body?.take() ?? only ?? NOTHING
+    only = undefined
+    reader.whole(whole)
   })
 }

@@ -278,6 +278,8 @@ export class HttpFront {
       whole: body => {
         request.body = body
         this.#handle(handler, request, response)
+        // Whoever wants any of it later has taken that: the request stays until it is answered.
+        request.body = NO_BODY
       },
       refused: limit => {
         if (limit === 'body') this.#bounds.hit('body', { client: request.remoteAddress })

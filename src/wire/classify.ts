@@ -7,6 +7,7 @@ import {
   JsonLimitError,
   type JsonText,
   kindOf,
+  ownText,
   readJson,
   startOf,
 } from '../kernel/json-text.js'
@@ -58,7 +59,7 @@ function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
     // Most of them by far: taken apart in the same pass that checks them.
     const frame = new Frame(bytes, start, new JsonBudget(limits))
     checkEnd(bytes, frame.end)
-    return classifyFrame(frame)
+    return classifyFrame(frame, bytes.length)
   } catch (thrown) {
     if (thrown instanceof JsonLimitError) return beyond(bytes, thrown)
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
@@ -94,17 +95,43 @@ function classifyArray(text: JsonText, limits: MessageLimits): Classified {
     if (items.length === batch)
       return { ...invalid(`A batch may hold ${batch} messages (limits.batch)`), limit: 'batch' }
     const isObject = text[at.valueStart] === OPEN_OBJECT
-    items.push(isObject ? classifyFrame(new Frame(text, at.valueStart, new JsonBudget(limits))) : noObject())
+    items.push(
+      isObject
+        ? classifyFrame(new Frame(text, at.valueStart, new JsonBudget(limits)), text.length)
+        : noObject(),
+    )
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }
 
-function classifyFrame(frame: Frame): Classified {
+function classifyFrame(frame: Frame, cameBytes: number): Classified {
   const message = messageOf(frame)
-  if (typeof message !== 'string') return { is: 'message', message }
+  if (typeof message !== 'string') return { is: 'message', message: apart(message, frame, cameBytes) }
   const asks = frame.hasMethod
   const answers = !asks && (frame.result !== undefined || frame.error !== undefined)
   return { ...invalid(message), id: frame.id, asks, answers }
+}
+
+/** What is shorter may stay in memory with any part of it. */
+const SPARE_BYTES = 16 * 1024
+
+/**
+ * A message in bytes of its own if most of what came is no part of it: it may be kept for long, and is counted by what is read of it.
+ */
+function apart(message: Message, { params, result, error }: Frame, cameBytes: number): Message {
+  const body = params ?? result ?? error
+  if (cameBytes <= SPARE_BYTES || 2 * (body?.length ?? 0) >= cameBytes) return message
+  const own = (text: JsonText | undefined): JsonText | undefined => text && ownText(text)
+  switch (message.kind) {
+    case 'request':
+      return { ...message, id: ownText(message.id), params: own(message.params) }
+    case 'notice':
+      return { ...message, params: own(message.params) }
+    case 'reply':
+      return { ...message, id: ownText(message.id), result: ownText(message.result) }
+    case 'refusal':
+      return { ...message, id: own(message.id), error: ownText(message.error) }
+  }
 }
 
 const invalid = (why: string): Malformed => ({

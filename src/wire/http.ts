@@ -11,6 +11,7 @@ export interface HttpRequest {
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: HttpHeaders
+  /** Only until the handler returns; what is wanted later is to be taken out of it by then. */
   readonly body: Buffer
   /** Address of the peer, for the principal and the log. */
   readonly remoteAddress: string

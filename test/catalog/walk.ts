@@ -1,7 +1,7 @@
 import t from 'tap'
 import { walkList } from '../../src/catalog/walk.js'
 import { Bounds } from '../../src/kernel/bounds.js'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { readJson, textOf, valueOf } from '../../src/kernel/json-text.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { type Outcome, resulted } from '../../src/model/outcome.js'
 import type { Revision } from '../../src/model/revision.js'
@@ -124,3 +124,37 @@ t.test('a list may be kept as long as its page that ends first, by all if every 
   for (const [all, hints] of rows) t.same((await pages(...all)).hints, hints, JSON.stringify(all))
   t.equal((await walk(() => page(5, 'public'))).hints, undefined, 'an older server means something else')
 })
+
+t.test(
+  'what comes with items does not stay in memory with them, and counts if it stands between them',
+  async t => {
+    const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+    const limit = { clock: new FakeClock(), timeoutMs: 1000 }
+    const walkOf = (page: (number: number) => string) => {
+      let pages = 0
+      const link = {
+        asking: 'pushed',
+        call: (_request: unknown, sink: { ended(outcome: Outcome): void }) => {
+          pages += 1
+          queueMicrotask(() => sink.ended(resulted(readJson(Buffer.from(page(pages))))))
+          return { cancel: () => undefined }
+        },
+      }
+      return walkList(link as never, 'tools', limit, bounds)
+    }
+    const padded = await walkOf(
+      n => `{"tools":[1],"_meta":{"x":"${'x'.repeat(5000)}"}${n < 9 ? `,"nextCursor":"${n}"` : ''}}`,
+    )
+    t.equal(padded.items.length, 9)
+    t.ok(padded.items.every(item => item.buffer.byteLength < 100))
+    const cut = { isWhole: false, why: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' }
+    t.match(await walkOf(n => `{"tools":[1${' '.repeat(400)}],"nextCursor":"${n}"}`), {
+      ...cut,
+      items: { length: 3 },
+    })
+    t.match(await walkOf(n => `{"tools":[],"nextCursor":"${n}${'x'.repeat(400)}"}`), {
+      ...cut,
+      items: { length: 0 },
+    })
+  },
+)

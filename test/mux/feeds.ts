@@ -259,3 +259,10 @@ t.test('no client has more than 1000 subscriptions', async t => {
   t.same(await clients[0].get('resources/subscribe', { uri: 'a+x:7' }), { result: {} })
   t.equal(sent(server).length, 1000)
 })
+
+t.test('a URI that is longer than any real one cannot be subscribed', async t => {
+  const { server, clients } = await withResource({})
+  const uri = `a+file:///${'x'.repeat(8192)}`
+  t.match(await clients[0].get('resources/subscribe', { uri }), { code: -32602, message: /8192 characters/ })
+  t.same(sent(server), [])
+})

@@ -81,8 +81,10 @@ const echo: HttpHandler = (request, responder) =>
 
 t.test('an endpoint gets the whole request and answers it', async t => {
   let seen: HttpRequest | undefined
+  let body = ''
   const { ask } = await listening(t, (request, responder) => {
     seen = request
+    body = request.body.toString()
     responder.send(202, { 'X-Mine': 'yes' })
   })
   const answer = await ask('/mcp?a=1&a=%C3%A4?', { 'X-Odd': 'ö', 'Mcp-Session-Id': 's' }, '{"ä":1}')
@@ -94,7 +96,7 @@ t.test('an endpoint gets the whole request and answers it', async t => {
     headers: { 'mcp-session-id': 's' },
   })
   t.same(seen?.query.getAll('a'), ['1', 'ä?'])
-  t.equal(seen?.body.toString(), '{"ä":1}')
+  t.equal(body, '{"ä":1}')
 })
 
 t.test('a header that came several times is joined, also one of which Node keeps the first', async t => {
@@ -205,6 +207,19 @@ t.test('a web page of an allowed origin may read answers, and is told what it ma
   }
   t.equal((await ask('/mcp', {}, 'x')).headers['access-control-allow-origin'], undefined)
   t.equal((await ask('/mcp', {}, '', 'OPTIONS')).status, 200, 'without an origin it is a method like others')
+})
+
+t.test('a body does not stay in memory until its request is answered', async t => {
+  const held: { request?: HttpRequest; responder?: HttpResponder; text?: string } = {}
+  const { ask } = await listening(t, (request, responder) => {
+    Object.assign(held, { request, responder, text: request.body.toString() })
+  })
+  const answer = ask('/mcp', {}, 'body')
+  await until(() => held.responder !== undefined, 'the request')
+  t.equal(held.text, 'body')
+  t.equal(held.request?.body.length, 0)
+  held.responder?.send(200, {}, 'late')
+  t.match(await answer, { status: 200, text: 'late' })
 })
 
 t.test('a body of just the limit is taken', async t => {

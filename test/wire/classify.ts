@@ -374,3 +374,31 @@ t.test('no bytes make it throw', async () => {
     { numRuns: 2000 },
   )
 })
+
+t.test('what is no part of a message does not stay in memory with it', async t => {
+  const junk = `"junk":"${'x'.repeat(100_000)}"`
+  const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"},${junk}}`
+  const messages = [
+    call,
+    `{"jsonrpc":"2.0","id":1,"result":{},${junk}}`,
+    `{"jsonrpc":"2.0","id":1,"error":{"code":1},${junk}}`,
+    `{"jsonrpc":"2.0","method":"n","params":{},${junk}}`,
+    `{"jsonrpc":"2.0","method":"n"}${' '.repeat(100_000)}`,
+  ]
+  const parts = (classified: Classified): Buffer[] => {
+    if (classified.is === 'batch') return classified.items.flatMap(parts)
+    return classified.is === 'message'
+      ? Object.values<unknown>(classified.message).filter(part => Buffer.isBuffer(part))
+      : []
+  }
+  for (const message of [...messages, `[${call}]`]) {
+    const found = parts(classify(Buffer.from(message)))
+    t.ok(
+      found.every(part => part.buffer.byteLength === part.length),
+      message.slice(0, 60),
+    )
+  }
+  const bytes = Buffer.from(call.replace('"a"', `"${'a'.repeat(200_000)}"`))
+  const shared = parts(classify(bytes)).filter(part => part.buffer === bytes.buffer)
+  t.equal(shared.length, 2, 'nothing that is large is copied')
+})

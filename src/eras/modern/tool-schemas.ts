@@ -1,13 +1,15 @@
 import { editMember, mayHold } from '../../kernel/json-edit.js'
-import { type JsonText, mapElements, memberOf, rawText, textMember } from '../../kernel/json-text.js'
+import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../kernel/json-text.js'
 import type { Logger } from '../../kernel/logger.js'
+import { cutText } from '../../kernel/plain-text.js'
 import { paramHeadersOf } from './param-headers.js'
 
-/** Tools whose arguments are repeated in headers that we remember of one server; beyond, the oldest is forgotten. */
+/** Tools whose arguments are repeated in headers that we remember of one server, and their bytes; beyond, the oldest is forgotten. */
 const TOOLS_MAX = 10_000
+const BYTES_MAX = 16 * 1024 * 1024
 /** Tools that were left out are named in the log once each, up to so many. */
 const NAMED_MAX = 1000
-/** Of a name in the log. */
+/** Of a name, and of what is wrong with it, in the log. */
 const SHOWN_LENGTH = 128
 
 /**
@@ -18,6 +20,7 @@ export class ToolSchemas {
   readonly #log: Logger
   readonly #schemas = new Map<string, JsonText>()
   readonly #named = new Set<string>()
+  #bytes = 0
 
   constructor(log: Logger) {
     this.#log = log
@@ -43,7 +46,7 @@ export class ToolSchemas {
     const schema = memberOf(tool, 'inputSchema')
     if (name === undefined || schema === undefined) return tool
     const { headers, invalid } = paramHeadersOf(schema)
-    this.#schemas.delete(name)
+    this.#forget(name)
     if (invalid.length > 0) {
       this.#leftOut(name, invalid)
       return undefined
@@ -54,16 +57,27 @@ export class ToolSchemas {
 
   /** A copy: a slice would keep the whole page. */
   #keep(name: string, schema: JsonText): void {
-    const [oldest] = this.#schemas.keys()
-    if (this.#schemas.size >= TOOLS_MAX && oldest !== undefined) this.#schemas.delete(oldest)
-    this.#schemas.set(name, rawText(schema.toString()))
+    this.#schemas.set(name, ownText(schema))
+    this.#bytes += name.length + schema.length
+    for (const oldest of this.#schemas.keys()) {
+      if (this.#schemas.size <= TOOLS_MAX && this.#bytes <= BYTES_MAX) return
+      this.#forget(oldest)
+    }
+  }
+
+  #forget(name: string): void {
+    const schema = this.#schemas.get(name)
+    if (schema === undefined) return
+    this.#schemas.delete(name)
+    this.#bytes -= name.length + schema.length
   }
 
   #leftOut(name: string, invalid: readonly string[]): void {
-    if (this.#named.has(name) || this.#named.size >= NAMED_MAX) return
-    this.#named.add(name)
+    const tool = cutText(name, SHOWN_LENGTH)
+    if (this.#named.has(tool) || this.#named.size >= NAMED_MAX) return
+    this.#named.add(tool)
     const facts = {
-      tool: name.slice(0, SHOWN_LENGTH),
+      tool,
       why: invalid.map(words => words.slice(0, SHOWN_LENGTH)),
     }
     this.#log.warn(facts, 'left out a tool whose arguments cannot be repeated in headers')
