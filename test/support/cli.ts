@@ -33,6 +33,9 @@ const written = new WeakMap<Test, number>()
 export const configFile = (t: Test, servers: object, more: object = {}): string => {
   const count = written.get(t) ?? 0
   written.set(t, count + 1)
+  // tap runs what is torn down before it removes the folder only if something was registered before the folder was made; Windows
+  // removes no folder that a proxy watches.
+  t.teardown(() => undefined)
   const folder = count === 0 ? t.testdir() : join(t.testdirName, String(count))
   mkdirSync(folder, { recursive: true })
   const file = join(folder, 'mcp.json')
