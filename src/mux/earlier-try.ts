@@ -1,4 +1,5 @@
 import { Fault } from '../kernel/faults.js'
+import { type JsonText, textMember } from '../kernel/json-text.js'
 import type { Downlink } from '../model/links.js'
 import type { Outcome } from '../model/outcome.js'
 
@@ -32,7 +33,7 @@ export class EarlierTry {
   refusal({ asking, facts }: Way): Fault | undefined {
     const isOtherKind = asking !== this.#link.asking
     // Some speak both: the same program may have had a bad moment.
-    const isReplaced = isOtherKind && !facts.info.equals(this.#link.facts.info)
+    const isReplaced = isOtherKind && isAnother(facts.info, this.#link.facts.info)
     if (this.#fault.code === 'maybe-replaced' && !isReplaced) return this.#fault
     if (!isOtherKind || !this.#hasAnswers) return undefined
     const words = 'it was replaced by one that did not ask for these answers'
@@ -43,4 +44,11 @@ export class EarlierTry {
   unsent(why: Fault): Fault {
     return this.#fault.code === 'maybe-replaced' ? this.#fault : why
   }
+}
+
+/** Whether two programs cannot be the same one. What else they say of themselves may depend on the revision, and so may whether they do. */
+const isAnother = (one: JsonText, other: JsonText): boolean => {
+  const [name, otherName] = [one, other].map(info => textMember(info, 'name'))
+  if (name === undefined || otherName === undefined) return false
+  return name !== otherName || textMember(one, 'version') !== textMember(other, 'version')
 }

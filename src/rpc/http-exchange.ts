@@ -38,7 +38,7 @@ export interface ExchangeOwner {
   /** The head of a reply came. False: it means something else than an answer, and was dealt with. */
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
   /** What the JSON body of a refusal says about the conversation instead of answering the request, if it does. */
-  refusal(status: number, body: Buffer): Fault | undefined
+  refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   /** The event stream of a request ended, or broke, without its answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
 }
@@ -158,7 +158,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
       return
     }
     this.over()
-    const fault = this.#owner.refusal(status, body)
+    const fault = this.#owner.refusal(this, status, body)
     if (fault === undefined) this.#owner.inbox.take(body, this.sink)
     if (this.isOpen) this.fail(fault ?? statusFault(status))
   }

@@ -6,12 +6,14 @@ import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
+import { errorCodeOf } from '../../rpc/error-text.js'
 import { type RemoteReply, readStream } from '../../rpc/http-ask.js'
 import { type ExchangeOwner, HttpExchange } from '../../rpc/http-exchange.js'
-import type { RemoteAddress, StreamHandlers } from '../../rpc/http-reply.js'
+import { mayBeAnswer, type RemoteAddress, type StreamHandlers } from '../../rpc/http-reply.js'
 import { Inbox } from '../../rpc/inbox.js'
-import type { OwnId } from '../../rpc/pending.js'
+import { type OwnId, ownIdOf } from '../../rpc/pending.js'
 import type { CallerContext } from '../../rpc/pipe-caller.js'
+import { classify } from '../../wire/classify.js'
 import type { HttpClient, HttpHeaders } from '../../wire/http.js'
 import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../wire/jsonrpc.js'
 import { mediaTypeOf } from '../../wire/media-type.js'
@@ -144,7 +146,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
     const fault = this.#remote.learnSession(headers)
-    const isLost = status === 404 && this.#remote.hasSession
+    // What may be an answer all the same says whether it is.
+    const isLost = status === 404 && this.#remote.hasSession && !mayBeAnswer(status, headers)
     if (fault === undefined && !isLost) return true
     exchange.discard()
     if (fault !== undefined) exchange.fail(fault)
@@ -152,8 +155,11 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     return false
   }
 
-  refusal(): undefined {
-    return undefined
+  refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+    const isLost = status === 404 && this.#remote.hasSession && !isAnswer(body, exchange.id)
+    if (!isLost) return undefined
+    this.#lost(exchange.id)
+    return sessionLost()
   }
 
   streamEnded(exchange: HttpExchange, reader: SseReader): void {
@@ -264,7 +270,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     if (this.#isOver) return
     const untouched = id === undefined ? undefined : this.inbox.pending.drop(id)
     this.#over(new Fault('disconnected', 'The server no longer knows the session'))
-    untouched?.ended(failed(new Fault('session-lost', 'The server no longer knows the session')))
+    untouched?.ended(failed(sessionLost()))
   }
 
   #over(why: Fault): void {
@@ -275,6 +281,20 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     this.#all.abort()
     for (const exchange of this.#exchanges.values()) exchange.stop()
   }
+}
+
+const sessionLost = (): Fault => new Fault('session-lost', 'The server no longer knows the session')
+
+/** With status 404: the server does not know the session (measured: SDK servers, most of them under no id). */
+const UNKNOWN_SESSION = -32001
+
+/** Whether the body of a 404 answers the request: then the server has read it, and may have run it. */
+const isAnswer = (body: Buffer, id: OwnId): boolean => {
+  const classified = classify(body)
+  if (classified.is !== 'message' || !('id' in classified.message)) return false
+  const { message } = classified
+  const isLoss = message.kind === 'refusal' && errorCodeOf(message.error) === UNKNOWN_SESSION
+  return !isLoss && ownIdOf(message.id) === id
 }
 
 /** What a notification is about, if the latest one says all; undefined if each counts. */

@@ -147,7 +147,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     return true
   }
 
-  refusal(status: number, body: Buffer): Fault | undefined {
+  refusal(_exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
     const code = status === BAD_REQUEST ? unreadCode(body) : undefined
     if (code === undefined) return undefined
     const { message, data } = statusFault(status)

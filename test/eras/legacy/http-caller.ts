@@ -536,6 +536,25 @@ t.test('404 loses the session: its request may be sent again, the others may not
   t.equal(http.waiting, 0, 'a lost session is not ended again')
 })
 
+t.test('404 with an answer to the request is that answer, and the session stays', async t => {
+  const json = { 'content-type': 'application/json' }
+  const error = (id: unknown, code: number) =>
+    JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: 'no' } })
+  const { call, heard } = await connected()
+  const [unknown, done] = [call(), call()]
+  unknown.exchange.reply(404, json, error(unknown.exchange.message.id, -32602))
+  done.exchange.reply(404, json, `{"jsonrpc":"2.0","id":${done.exchange.message.id},"result":{"content":[]}}`)
+  await settled()
+  t.match(unknown.ends, [/-32602/])
+  t.match(done.ends, [/content/])
+  t.same(heard, [])
+  const lost = call()
+  lost.exchange.reply(404, json, error(lost.exchange.message.id, -32001))
+  await settled()
+  t.match(lost.ends, [/^session-lost/], 'SDK servers say so of a session')
+  t.same(heard, ['closed disconnected'])
+})
+
 t.test('404 to a notification or a resumption loses the session for every request', async t => {
   const { call, heard, http, link, clock } = await connected()
   const { exchange, ends } = call()
