@@ -87,7 +87,7 @@ export class ByteAccount {
     if (this.#bytes <= maxBytes) return
     for (const holding of [...this.#open]) holding.look()
     if (this.#bytes <= maxBytes) return
-    for (const holding of [...this.#open].sort((one, other) => other.bytes - one.bytes)) {
+    for (const holding of this.#largest(this.#bytes - maxBytes)) {
       if (this.#bytes <= maxBytes) return
       // One that was cut may have taken others with it.
       if (holding.bytes === 0) continue
@@ -95,6 +95,13 @@ export class ByteAccount {
       holding.set(0)
       holding.cut?.()
     }
+  }
+
+  /** Those to be cut until there is room for so much, largest first: mostly one is enough, and thousands need not be sorted. */
+  #largest(missing: number): Holding[] {
+    let most = this.#small
+    for (const holding of this.#open) if (holding.bytes > most.bytes) most = holding
+    return most.bytes >= missing ? [most] : [...this.#open].sort((one, other) => other.bytes - one.bytes)
   }
 
   /** Called by a holding. */

@@ -10,6 +10,7 @@ import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { type OutgoingFrame, whole } from '../wire/framed.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
+import { FrameMeter } from './ws-frames.js'
 
 /** Bounds on one WebSocket. */
 export interface WsLimits extends BacklogLimits {
@@ -62,11 +63,6 @@ const TRY_AGAIN_LATER = 1013
 
 const UNANSWERED_PINGS = 2
 
-/** The head of a ping or pong, with its mask. */
-const CONTROL_HEAD_BYTES = 6
-/** What it costs that `ws` keeps a chunk, beside its bytes. */
-const CHUNK_BYTES = 256
-
 /** Codes with which a client says goodbye. */
 const GOODBYES = [NORMAL, GOING_AWAY, NO_STATUS]
 
@@ -90,10 +86,9 @@ export class WsChannel implements Channel {
   readonly #backlog: Backlog
   readonly #heartbeat: Timer
   readonly #gone = new Deferred<void>()
-  /** What came of a message that is not complete; `ws` keeps it and does not say how much. */
+  /** What came of a message that is not complete. */
   readonly #incoming: Holding | undefined
-  /** What of the current chunk belongs to no message. */
-  #controlBytes = 0
+  readonly #frames = new FrameMeter()
   #listener: ChannelListener | undefined
   #isPaused = false
   #isCorked = false
@@ -127,13 +122,7 @@ export class WsChannel implements Channel {
       // What has come is given back with the connection only.
       this.#ws.terminate()
     })
-    const onControl = (payload: Buffer): void => {
-      this.#controlBytes += CONTROL_HEAD_BYTES + payload.length
-    }
-    ws.on('ping', onControl)
-    ws.on('pong', onControl)
-    // After `ws`, which has told by now of all messages that end in this chunk.
-    socket.on('data', (chunk: Buffer) => this.#onChunk(chunk.length))
+    socket.on('data', (chunk: Buffer) => this.#onChunk(chunk))
     ws.pause()
     this.#heartbeat = clock.every(limits.pingMs, () => this.#beat())
   }
@@ -207,15 +196,13 @@ export class WsChannel implements Channel {
     this.#cutOff(TRY_AGAIN_LATER, 'too far behind in reading', fault)
   }
 
-  #onChunk(chunkBytes: number): void {
+  #onChunk(chunk: Buffer): void {
     this.#wasHeard = true
-    const bytes = chunkBytes - this.#controlBytes
-    this.#controlBytes = 0
-    if (bytes > 0 && !this.#isEnding) this.#incoming?.set(this.#incoming.bytes + bytes + CHUNK_BYTES)
+    const bytes = this.#frames.push(chunk)
+    if (!this.#isEnding) this.#incoming?.set(bytes)
   }
 
   #onMessage(data: Buffer, isBinary: boolean): void {
-    this.#incoming?.set(0)
     if (this.#isEnding) return
     if (isBinary) {
       const fault = new Fault('disconnected', 'sent a binary frame')

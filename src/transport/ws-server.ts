@@ -37,6 +37,9 @@ export interface WsServer {
   close(): Promise<void>
 }
 
+/** Of one message. Each costs some of the heap until the message is complete, and a peer can send ten thousand at once. */
+const MAX_FRAMES = 1024
+
 const nothing = (): void => undefined
 
 function refuse(socket: Duplex, status: number): number {
@@ -67,6 +70,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
     // A few bytes could make us unpack as many as we allow, and each connection would hold a dictionary.
     perMessageDeflate: false,
     maxPayload: limits.messageBytes,
+    maxFragments: MAX_FRAMES,
     handleProtocols: () => WS_SUBPROTOCOL,
   })
   let closing: Promise<void> | undefined

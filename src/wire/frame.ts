@@ -101,7 +101,11 @@ export class Frame {
     const at = outer.enter()
     let seen = 0
     for (let count = 0; at.next(); count++) {
-      if (count === ROUTED_MAX) this.overfull ??= name
+      if (count >= ROUTED_MAX) {
+        this.overfull ??= name
+        at.skip()
+        continue
+      }
       const n = which(keys, at)
       const key = keys[n] ?? ''
       const bit = n === -1 ? 0 : 1 << n

@@ -8,6 +8,10 @@ const SPACE = 0x20
 const COLON = 0x3a
 const NUL = 0x00
 const LONGEST_FIELD_NAME = 'event'.length
+/** No event that we know has a longer name. */
+const NAME_BYTES = 64
+/** It goes back in a header; of what is longer nothing can be asked for again. */
+const ID_BYTES = 4096
 
 const nearest = (one: number, other: number): number =>
   one === -1 || other === -1 ? Math.max(one, other) : Math.min(one, other)
@@ -184,10 +188,10 @@ export class SseReader {
         this.#hasData = true
         break
       case 'event':
-        this.#event = value.toString()
+        this.#event = value.toString('utf8', 0, NAME_BYTES)
         break
       case 'id':
-        if (!value.includes(NUL)) this.#id = value.toString()
+        if (!value.includes(NUL)) this.#id = value.length > ID_BYTES ? '' : value.toString()
         break
       case 'retry':
         this.#readRetry(value.toString('latin1'))

@@ -87,6 +87,8 @@ t.test('the id to resume from is the last one of a finished event', async t => {
     ['id: 7\n\nid: 8\0\n\n', '7'],
     ['id: 7\n\nid\n\n', undefined],
     ['id: 漢\n\n', '漢'],
+    [`id: ${'7'.repeat(4096)}\n\n`, '7'.repeat(4096)],
+    [`id: 7\n\nid: ${'7'.repeat(4097)}\n\n`, undefined],
   ]
   for (const [text, id] of rows) t.equal(read([Buffer.from(text)]).lastEventId, id, JSON.stringify(text))
 })
@@ -199,6 +201,11 @@ t.test('a long event in small chunks and many lines arrives whole', async t => {
   reader.push(Buffer.from(`${'data:y\r'.repeat(500_000)}\r`), handlers)
   reader.push(Buffer.from(`${'data:y\r'.repeat(500_000)}\n\n`), handlers)
   t.same(sizes, [16 * 1024 * 1024, 999_999, 999_999])
+})
+
+t.test('of the name of an event no more is kept than any has that is known', async t => {
+  const { told } = read([Buffer.from(`event: ${'e'.repeat(90_000)}\ndata: x\n\n`)])
+  t.strictSame(told, [{ event: 'e'.repeat(64), data: 'x', id: undefined }])
 })
 
 t.test('an event for which there is no room is skipped like one that is too long', async t => {
