@@ -1,4 +1,4 @@
-import { createWriteStream, openSync } from 'node:fs'
+import { createWriteStream, fstatSync, openSync } from 'node:fs'
 import type { AuditConfig } from '../config/types.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
@@ -11,6 +11,7 @@ import type { OnAsked } from '../mux/asks.js'
 import { Audit } from '../mux/audit.js'
 import type { RefusedRequest } from '../transport/http-front.js'
 import { LinePace } from './line-pace.js'
+import { isPrivate } from './private-file.js'
 import { createStderrSink } from './stderr-sink.js'
 
 /** Where audit lines go. */
@@ -65,7 +66,7 @@ export const openAudit = (
 ): AuditLog => {
   if (config === undefined) return NO_AUDIT
   const { to, withArguments } = config
-  const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, log)
+  const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, { clock, log })
   const audit = new Audit({ write: line => sink.write(line), clock, now: () => new Date(), withArguments })
   const pace = new LinePace(clock)
   return {
@@ -91,20 +92,27 @@ export const openAudit = (
   }
 }
 
-/** Appends to a file that only its user can read. A disk that fails later costs lines, and a word in the log. */
+/** How soon a file is tried again that could not be written to. */
+const RETRY_MS = 5000
+
+/** Appends to a file that only its user can read. A disk that fails for a while costs lines, and a word in the log. */
 class AuditFile implements AuditSink {
   readonly #file: string
+  readonly #clock: Clock
   readonly #log: Logger
   #stream: ReturnType<typeof createWriteStream>
+  #openedMs = 0
   #dropped = 0
 
-  constructor(file: string, log: Logger) {
+  constructor(file: string, { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#file = file
+    this.#clock = clock
     this.#log = log
     this.#stream = this.#open()
   }
 
   write(line: string): void {
+    if (this.#stream.destroyed && this.#clock.nowMs() - this.#openedMs >= RETRY_MS) this.reopen()
     if (this.#stream.writableLength > QUEUE_BYTES || !this.#stream.writable) this.#dropped += 1
     else this.#stream.write(`${line}\n`)
   }
@@ -114,6 +122,7 @@ class AuditFile implements AuditSink {
     try {
       this.#stream = this.#open()
       before.end()
+      this.#report()
     } catch (thrown) {
       this.#log.error({ err: thrown }, 'the audit file cannot be opened anew; the old one is written to')
     }
@@ -128,9 +137,18 @@ class AuditFile implements AuditSink {
   }
 
   #open(): ReturnType<typeof createWriteStream> {
-    const stream = createWriteStream(this.#file, { fd: open(this.#file) })
+    this.#openedMs = this.#clock.nowMs()
+    const fd = open(this.#file)
+    const found = fstatSync(fd)
+    if (found.isFile() && !isPrivate(found)) {
+      this.#log.warn(
+        { file: this.#file },
+        'others may write to the audit file: what stands in it may be theirs',
+      )
+    }
+    const stream = createWriteStream(this.#file, { fd })
     stream.on('error', error =>
-      this.#log.error({ err: error }, 'the audit file cannot be written to any more'),
+      this.#log.error({ err: error }, 'the audit file cannot be written to; it is tried again'),
     )
     stream.on('drain', () => this.#report())
     return stream

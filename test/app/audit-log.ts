@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openAudit } from '../../src/app/audit-log.js'
@@ -9,6 +9,7 @@ import { FakeClock } from '../support/fake-clock.js'
 import { FakeReception } from '../support/fake-reception.js'
 import { FakeCall, type FakeClient } from '../support/mux.js'
 import { isWindows, skipWithout } from '../support/platform.js'
+import { until } from '../support/processes.js'
 
 const around = { clock: new FakeClock(), log: silentLogger }
 const withArguments = false
@@ -51,9 +52,44 @@ t.test('a disk that fails later costs lines, and is told', { skip: skipWithout.f
   callAt(audit, 'late')
   await audit.close()
   t.same(logged, [
-    'the audit file cannot be written to any more',
+    'the audit file cannot be written to; it is tried again',
     'audit lines were dropped: the disk does not keep up, or failed',
   ])
+})
+
+t.test(
+  'a disk that fails for a while costs the lines of that time',
+  { skip: skipWithout.fullDevice },
+  async t => {
+    const dir = t.testdir()
+    const file = join(dir, 'audit.log')
+    symlinkSync('/dev/full', file)
+    const logged: object[] = []
+    const log = { ...silentLogger, error: (facts: object) => void logged.push(facts) }
+    const clock = new FakeClock()
+    const audit = openAudit({ to: { file }, withArguments }, { clock, log })
+    callAt(audit, 'lost')
+    await until(() => logged.length === 1, 'the failure')
+    rmSync(file)
+    callAt(audit, 'too soon')
+    t.notOk(existsSync(file))
+    clock.advance(5000)
+    callAt(audit, 'kept')
+    await audit.close()
+    t.match(JSON.parse(readFileSync(file, 'utf8')), { name: 'kept' })
+    t.match(logged, [{}, { dropped: 1 }])
+  },
+)
+
+t.test('a file that others may write to is told', { skip: isWindows }, async t => {
+  const file = join(t.testdir({ 'audit.log': '' }), 'audit.log')
+  const told: object[] = []
+  const log = { ...silentLogger, warn: (facts: object) => void told.push(facts) }
+  for (const mode of [0o640, 0o666]) {
+    chmodSync(file, mode)
+    await openAudit({ to: { file }, withArguments }, { ...around, log }).close()
+  }
+  t.same(told, [{ file }])
 })
 
 t.test('lines can go to stderr, and nothing is in the way when they go nowhere', async t => {
