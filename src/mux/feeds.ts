@@ -215,6 +215,11 @@ export class Feeds {
     this.#homeless.delete(orphan)
   }
 
+  /** Whether anything is subscribed over a connection. */
+  areOn(connection: Connection): boolean {
+    return this.#feeds.has(connection)
+  }
+
   /** Whether a subscriber has any subscription. */
   has(subscriber: Subscriber): boolean {
     return this.#bySubscriber.has(subscriber)

@@ -258,8 +258,7 @@ export class Router implements Reception, ConnectionListener {
   /** Whether somebody who is asked between two requests would come back to nothing, or whoever listens would hear nothing. */
   isKept(connection: Connection): boolean {
     const isAwaited = [...this.#calls.on(connection)].some(({ call }) => call.client.asking === 'returned')
-    const isSubscribed = [...connection.clients].some(client => this.#feeds.has(client))
-    return isAwaited || isSubscribed || this.#isHeard(connection)
+    return isAwaited || this.#feeds.areOn(connection) || this.#isHeard(connection)
   }
 
   joined(connection: Connection): void {

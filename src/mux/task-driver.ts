@@ -93,7 +93,8 @@ export class TaskDriver implements Undertaking, CallSink {
     this.#close(reason)
     if (this.#taskId !== undefined) this.#cancelTask()
     // A task that was asked for is called off by its name, which is still to come.
-    else if (this.#request.taskTtlMs === undefined) this.#call?.cancel(reason)
+    else if (this.#request.taskTtlMs !== undefined) this.#endSoon()
+    else this.#call?.cancel(reason)
   }
 
   // ── what the server says ──
@@ -285,8 +286,14 @@ export class TaskDriver implements Undertaking, CallSink {
     } catch {
       // The connection is gone, and the task with it.
     }
+    this.#endSoon()
+  }
+
+  /** A server that has not answered by then never will. */
+  #endSoon(): void {
     this.#options.clock.after(LINGER_MS, () => {
-      for (const down of [...(this.#open ?? [])]) down.cancel('nobody waits for it')
+      const first = this.#isCalled ? [] : [this.#call]
+      for (const down of [...first, ...(this.#open ?? [])]) down?.cancel('nobody waits for it')
     })
   }
 
@@ -314,5 +321,6 @@ export class TaskDriver implements Undertaking, CallSink {
     this.#poll?.cancel()
     this.#round?.withdraw(reason)
     this.#round = undefined
+    if (this.#open !== undefined && this.#open.size > 0) this.#endSoon()
   }
 }

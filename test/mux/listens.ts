@@ -364,3 +364,15 @@ t.test(
     t.equal(world.clock.pending, 0)
   },
 )
+
+t.test('no connection makes room over which somebody listens to a resource', async t => {
+  const options = { isProcess: true, limits: { childrenPerServer: 1 } } as const
+  const world = new World({ a: { tools: [tool('x')], resources: [resource('file:///a')], options } })
+  const call = await listen(await ready(world), { resourceSubscriptions: ['a+file:///a'] })
+  t.match(honoured(call), { resourceSubscriptions: ['a+file:///a'] })
+  await world.pass(1000)
+  const other = world.modern({ capabilities: { ...CAN_NOTHING, roots: { listChanged: false } } })
+  t.match(await other.get('tools/call', { name: 'a__x' }), { message: /^Server a has 1 connections/ })
+  world.server('a').link.notice(UPDATED, { uri: 'file:///a' })
+  t.same(updatesOf(call), ['a+file:///a'])
+})

@@ -223,6 +223,34 @@ t.test('a task that was asked for is cancelled when its name is known, a plain c
 
 // ── questions of tasks ──
 
+t.test(
+  'what a server never answers about a task that nobody follows any more is left after a while',
+  async t => {
+    const { world, client, server } = await withTasks()
+    const unmade = await start(client)
+    unmade.cancel('user')
+    const done = await start(client)
+    server.last('tools/call').becomes(created())
+    await world.pass(1000)
+    const status = server.last('tasks/get')
+    status.answer(state('input_required'))
+    await world.pass(1000)
+    server.last('tasks/result').answer(DONE)
+    t.same(done.ended, { result: DONE })
+    const unanswered = [server.got('tools/call')[0], server.last('tasks/get')]
+    await world.pass(9999)
+    t.same(
+      unanswered.map(request => request?.cancels),
+      [['nobody waits for it'], []],
+    )
+    await world.pass(1)
+    t.same(
+      unanswered.map(request => request?.cancels),
+      [['nobody waits for it'], ['nobody waits for it']],
+    )
+  },
+)
+
 t.test('a question that names its task reaches the client of that call, without the name', async t => {
   const { world, client, server } = await withTasks('2025-11-25', '2025-11-25')
   const other = await world.client()
