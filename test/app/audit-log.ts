@@ -81,7 +81,7 @@ t.test(
   },
 )
 
-t.test('a file that others may write to is told', { skip: isWindows }, async t => {
+t.test('a file that others may write to is told', { skip: skipWithout.modes }, async t => {
   const file = join(t.testdir({ 'audit.log': '' }), 'audit.log')
   const told: object[] = []
   const log = { ...silentLogger, warn: (facts: object) => void told.push(facts) }
@@ -92,21 +92,25 @@ t.test('a file that others may write to is told', { skip: isWindows }, async t =
   t.same(told, [{ file }])
 })
 
-t.test('lines can go to stderr, and nothing is in the way when they go nowhere', async t => {
-  const said: string[] = []
-  const mocked = await t.mockImport<typeof import('../../src/app/audit-log.js')>(
-    '../../src/app/audit-log.js',
-    {
-      '../../src/app/stderr-sink.js': {
-        createStderrSink: () => ({ write: (line: string) => void said.push(line) }),
+t.test(
+  'lines can go to stderr, and nothing is in the way when they go nowhere',
+  { skip: skipWithout.mocks },
+  async t => {
+    const said: string[] = []
+    const mocked = await t.mockImport<typeof import('../../src/app/audit-log.js')>(
+      '../../src/app/audit-log.js',
+      {
+        '../../src/app/stderr-sink.js': {
+          createStderrSink: () => ({ write: (line: string) => void said.push(line) }),
+        },
       },
-    },
-  )
-  callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
-  t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
-  const reception = new FakeReception()
-  t.equal(openAudit(undefined, around).around(reception), reception)
-})
+    )
+    callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
+    t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
+    const reception = new FakeReception()
+    t.equal(openAudit(undefined, around).around(reception), reception)
+  },
+)
 
 t.test('a file that was moved away is left, and a new one begun', async t => {
   const file = join(t.testdir(), 'audit.log')

@@ -79,11 +79,11 @@ t.test('a folder in the place of the file is said too', async t => {
 
 t.test('proxies that start at the same time agree on one key', async t => {
   const dir = join(t.testdir(), 'mcp-proxy')
-  const module = new URL('../../src/app/state-key.ts', import.meta.url).href
+  const module = new URL('../../dist/app/state-key.js', import.meta.url).href
   const script = `const { keptKey } = await import(${JSON.stringify(module)})
     const keys = Array.from({ length: 20 }, (_, n) => Buffer.from(keptKey(process.argv[1] + n)).toString('base64'))
     console.log(JSON.stringify(keys))`
-  const args = [...process.execArgv, '--input-type=module', '-e', script, dir]
+  const args = ['--input-type=module', '-e', script, dir]
   const run = () =>
     new Promise<string>((done, fail) => {
       execFile(process.execPath, args, (error, stdout) => {

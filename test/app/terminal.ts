@@ -23,29 +23,33 @@ t.test('a terminal is closed if there was one and is none any more', t => {
   t.end()
 })
 
-t.test('a terminal counts as there when only a descriptor for it cannot be had', async t => {
-  const codes: Record<string, boolean> = {
-    ENXIO: true,
-    EIO: true,
-    ENOENT: true,
-    EMFILE: false,
-    ENFILE: false,
-  }
-  for (const [code, isClosed] of Object.entries(codes)) {
-    let isFailing = false
-    const openSync = () => {
-      if (isFailing) throw Object.assign(new Error('no'), { code })
-      return 99
+t.test(
+  'a terminal counts as there when only a descriptor for it cannot be had',
+  { skip: skipWithout.mocks },
+  async t => {
+    const codes: Record<string, boolean> = {
+      ENXIO: true,
+      EIO: true,
+      ENOENT: true,
+      EMFILE: false,
+      ENFILE: false,
     }
-    const { watchTerminal: mocked } = await t.mockImport<typeof import('../../src/app/terminal.js')>(
-      '../../src/app/terminal.js',
-      { 'node:fs': { openSync, closeSync: () => undefined, constants: {} } },
-    )
-    const terminal = mocked()
-    isFailing = true
-    t.equal(terminal.isClosed, isClosed, code)
-  }
-})
+    for (const [code, isClosed] of Object.entries(codes)) {
+      let isFailing = false
+      const openSync = () => {
+        if (isFailing) throw Object.assign(new Error('no'), { code })
+        return 99
+      }
+      const { watchTerminal: mocked } = await t.mockImport<typeof import('../../src/app/terminal.js')>(
+        '../../src/app/terminal.js',
+        { 'node:fs': { openSync, closeSync: () => undefined, constants: {} } },
+      )
+      const terminal = mocked()
+      isFailing = true
+      t.equal(terminal.isClosed, isClosed, code)
+    }
+  },
+)
 
 t.test('a proxy ends with the terminal that it was started in', { skip: skipWithout.script }, async t => {
   const file = configFile(t, { one: tiny() })

@@ -6,7 +6,7 @@ import t from 'tap'
 import { loadConfig, readConfig } from '../../src/config/load.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { formatProblem } from '../../src/config/problem.js'
-import { isWindows } from '../support/platform.js'
+import { isWindows, skipWithout } from '../support/platform.js'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 
@@ -47,7 +47,7 @@ t.test('a file that cannot be read is told like any other problem', async t => {
   }
 })
 
-t.test('a file that one may not read says so', async t => {
+t.test('a file that one may not read says so', { skip: skipWithout.mocks }, async t => {
   // Mocked, because the superuser may read everything.
   const stat = () => Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }))
   const readFile = () => Promise.reject(new Error('not asked'))
@@ -89,24 +89,31 @@ t.test('only what is wrong needs the parser, and is told by it', async t => {
   t.equal(told.problems.length, 2)
 })
 
-t.test('without a schema that is ours, everything is left to the parser', async t => {
-  for (const schema of [undefined, '', '{}', '[]', 'null']) {
-    let reads = 0
-    const mocked = await t.mockImport<typeof import('../../src/config/load.js')>('../../src/config/load.js', {
-      'node:fs/promises': {
-        stat,
-        readFile: () => {
-          reads += 1
-          return schema === undefined ? Promise.reject(new Error('gone')) : Promise.resolve(schema)
+t.test(
+  'without a schema that is ours, everything is left to the parser',
+  { skip: skipWithout.mocks },
+  async t => {
+    for (const schema of [undefined, '', '{}', '[]', 'null']) {
+      let reads = 0
+      const mocked = await t.mockImport<typeof import('../../src/config/load.js')>(
+        '../../src/config/load.js',
+        {
+          'node:fs/promises': {
+            stat,
+            readFile: () => {
+              reads += 1
+              return schema === undefined ? Promise.reject(new Error('gone')) : Promise.resolve(schema)
+            },
+          },
         },
-      },
-    })
-    const source = { text: EXAMPLE, file: 'mcp.json', env: {} }
-    await t.rejects(mocked.readConfig(source, asked), /asked for/, schema ?? 'none')
-    await t.rejects(mocked.readConfig(source, asked), /asked for/, schema ?? 'none')
-    t.equal(reads, 1, 'and it is not read again: it may be that of another version by then')
-  }
-})
+      )
+      const source = { text: EXAMPLE, file: 'mcp.json', env: {} }
+      await t.rejects(mocked.readConfig(source, asked), /asked for/, schema ?? 'none')
+      await t.rejects(mocked.readConfig(source, asked), /asked for/, schema ?? 'none')
+      t.equal(reads, 1, 'and it is not read again: it may be that of another version by then')
+    }
+  },
+)
 
 t.test('a problem cannot write control sequences to a terminal', async t => {
   const line = formatProblem({

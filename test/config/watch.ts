@@ -140,7 +140,7 @@ t.test(
   },
 )
 
-t.test('where nothing tells of changes they are found by looking', async t => {
+t.test('where nothing tells of changes they are found by looking', { skip: skipWithout.mocks }, async t => {
   const dir = t.testdir({ file: '1' })
   const file = join(dir, 'file')
   const fail = () => {

@@ -38,6 +38,9 @@ export const skipWithout = {
   ulimit: isWindows && 'Windows has no limit on open files that a shell could set',
   proc: !isLinux && 'what runs is read from /proc of Linux',
   fullDevice: !isLinux && 'only Linux has /dev/full',
+  mocks:
+    !process.execArgv.some(arg => arg.includes('@tapjs/mock')) &&
+    'modules can be replaced only where tap itself runs the test',
   script:
     (!isLinux || spawnSync('script', ['--version']).status !== 0) &&
     'makes a terminal with `script` of Linux',
