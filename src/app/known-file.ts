@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Known } from '../catalog/known.js'
+import type { Known, Said } from '../catalog/known.js'
 import { LIST_NAMES } from '../catalog/walk.js'
 import {
   arrayText,
@@ -11,6 +11,7 @@ import {
   memberOf,
   objectText,
   readJson,
+  stringOf,
   textMember,
   textOf,
   valueOf,
@@ -27,15 +28,32 @@ export const KNOWN_BYTES = 8 * 1024 * 1024
 /** So many servers are known; those that were met longest ago are forgotten. */
 const FILES_MAX = 500
 
-/** What is known of a server as it stands in a file: what the server sent is in it byte for byte. */
-export const encodeKnown = ({ facts, lists }: Known): JsonText => {
+/** What is known of a server as it stands in a file: what the server sent is in it byte for byte, once for all who were sent it. */
+export const encodeKnown = (known: Known): JsonText => {
+  const profiles = new Map<string, string[]>()
+  for (const [profile, said] of known) {
+    const text = encodeSaid(said).toString('latin1')
+    profiles.set(text, [...(profiles.get(text) ?? []), profile])
+  }
+  const said = [...profiles].map(([text, all]) =>
+    objectText([
+      ['profiles', textOf(all)],
+      ['said', Buffer.from(text, 'latin1') as JsonText],
+    ]),
+  )
+  return objectText([
+    ['format', textOf(FORMAT)],
+    ['known', arrayText(said)],
+  ])
+}
+
+const encodeSaid = ({ facts, lists }: Said): JsonText => {
   const { revision, capabilities, announced, info, instructions } = facts
   const known = LIST_NAMES.flatMap(list => {
     const items = lists[list]
     return items === undefined ? [] : [[list, arrayText(items)] as const]
   })
   return objectText([
-    ['format', textOf(FORMAT)],
     ['revision', textOf(revision)],
     ['capabilities', textOf(capabilities)],
     ['announced', announced],
@@ -50,13 +68,24 @@ export const decodeKnown = (bytes: Buffer): Known | undefined => {
   try {
     const text = readJson(bytes)
     if (kindOf(text) !== 'object' || memberOf(text, 'format')?.toString() !== String(FORMAT)) return undefined
-    const facts = decodeFacts(text)
-    const lists = memberOf(text, 'lists')
-    if (facts === undefined || lists === undefined || kindOf(lists) !== 'object') return undefined
-    return { facts, lists: decodeLists(lists) }
+    const known = new Map<string, Said>()
+    for (const entry of elementsOf(memberOf(text, 'known') ?? text)) {
+      const said = decodeSaid(memberOf(entry, 'said'))
+      if (said === undefined) return undefined
+      for (const profile of elementsOf(memberOf(entry, 'profiles') ?? entry))
+        known.set(stringOf(profile) ?? '', said)
+    }
+    return known.size === 0 ? undefined : known
   } catch {
     return undefined
   }
+}
+
+const decodeSaid = (text: JsonText | undefined): Said | undefined => {
+  const facts = text && decodeFacts(text)
+  const lists = text && memberOf(text, 'lists')
+  if (facts === undefined || lists === undefined || kindOf(lists) !== 'object') return undefined
+  return { facts, lists: decodeLists(lists) }
 }
 
 const decodeFacts = (text: JsonText): ServerFacts | undefined => {
@@ -74,7 +103,7 @@ const decodeFacts = (text: JsonText): ServerFacts | undefined => {
   }
 }
 
-const decodeLists = (text: JsonText): Known['lists'] => {
+const decodeLists = (text: JsonText): Said['lists'] => {
   const lists: Partial<Record<ListName, readonly JsonText[]>> = {}
   for (const list of LIST_NAMES) {
     const items = memberOf(text, list)

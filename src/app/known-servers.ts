@@ -38,7 +38,7 @@ interface Note {
 interface Due {
   readonly timer: Timer
   readonly note: Note
-  readonly known: () => Known | undefined
+  readonly known: () => Known
 }
 
 /** What the servers of this user said when they last ran: one file each, by its fingerprint. */
@@ -74,7 +74,7 @@ export class KnownFiles implements KnownServers {
     note.isTouched = false
   }
 
-  learnt(server: ServerOptions, known: () => Known | undefined): void {
+  learnt(server: ServerOptions, known: () => Known): void {
     const note = this.#note(server)
     if (note === undefined) return
     this.#due.get(server)?.timer.cancel()
@@ -101,9 +101,8 @@ export class KnownFiles implements KnownServers {
     const due = this.#due.get(server)
     due?.timer.cancel()
     this.#due.delete(server)
-    const known = due?.known()
-    if (due === undefined || known === undefined) return
-    const bytes = encodeKnown(known)
+    if (due === undefined) return
+    const bytes = encodeKnown(due.known())
     if (bytes.length > KNOWN_BYTES) {
       this.#context.log.info({ server: server.name, bytes: bytes.length }, 'lists too much to be remembered')
       return

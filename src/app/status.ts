@@ -1,4 +1,4 @@
-import type { Catalog } from '../catalog/catalog.js'
+import type { Listed } from '../catalog/listed.js'
 import type { ServerConfig } from '../config/types.js'
 import type { Bounds, Hits, Pressure } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
@@ -30,7 +30,7 @@ export interface ServerStatus {
   readonly pids: readonly number[]
   readonly connections: number
   readonly clients: number
-  /** What clients see of it; undefined until it was reached once. */
+  /** What clients see of it, on its best connection where they do not see the same; undefined until it was reached once. */
   readonly items: Readonly<Record<ListName, number>> | undefined
   /** The lists of which something is left out because there is too much. */
   readonly truncated: readonly ListName[]
@@ -58,26 +58,27 @@ export interface StatusContext {
   readonly configStatus?: (() => ConfigStatus | undefined) | undefined
 }
 
-const ORDER = ['ready', 'starting', 'backoff', 'failed', 'draining', 'idle'] as const
+const ORDER: readonly ServerState['at'][] = ['ready', 'starting', 'backoff', 'failed', 'draining', 'idle']
+
+const rankOf = ({ state }: Connection): number => ORDER.indexOf(state.at)
 
 /** How a server is at this moment. */
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
   const nowMs = context.clock.nowMs()
-  const connections = [...server.connections]
-  const best = ORDER.map(at => connections.find(({ state }) => state.at === at)).find(
-    one => one !== undefined,
-  )
+  const connections = [...server.connections].sort((one, other) => rankOf(one) - rankOf(other))
+  const [best] = connections
+  const facts = best?.facts ?? context.router.catalog.saidBy(server)
   const loss = lastLoss(connections)
   return {
     name: server.name,
     alias: server.options.alias,
     ...stateOf(best, nowMs),
     transport: config.transport.kind,
-    revision: server.facts?.revision,
+    revision: facts?.revision,
     pids: context.children.of(server.options),
     connections: connections.length,
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
-    items: server.facts === undefined ? undefined : countItems(server, context.router.catalog),
+    items: facts && countItems(context.router.catalog.listedBy(server, connections)),
     truncated: context.router.catalog.truncated(server),
     ...absence(best, nowMs),
     stderr: loss?.why.lastWords,
@@ -108,9 +109,8 @@ const lastLoss = (connections: readonly Connection[]) =>
     .sort((one, other) => other.atMs - one.atMs)
     .at(0)
 
-const countItems = (server: Server, catalog: Catalog): Record<ListName, number> => {
-  const count = (list: ListName): number =>
-    catalog.merged(list).parts.find(({ index }) => index === server.index)?.items.length ?? 0
+const countItems = (listed: (list: ListName) => Listed | undefined): Record<ListName, number> => {
+  const count = (list: ListName): number => listed(list)?.items.length ?? 0
   return {
     tools: count('tools'),
     prompts: count('prompts'),

@@ -1,22 +1,25 @@
 import type { Welcome } from '../model/links.js'
-import type { Server } from '../peers/server.js'
+import type { ServerFacts } from '../model/peer.js'
 
 /** Instructions of one server may be so long, in UTF-16 units; the rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
 
+/** What clients may be told that servers can do. */
+export type Offer = Omit<Welcome, 'instructions' | 'own'>
+
 /**
- * What all servers can do together. While one of them is still unknown, everything that it might bring is announced: what
- * a client was told at `initialize` cannot be extended later, and an empty list is legal.
+ * What servers can do together, by what each says of itself. While one of them is still unknown, everything that it might bring is
+ * announced: what a client was told at `initialize` cannot be extended later, and an empty list is legal.
  */
-export const joinWelcome = (servers: readonly Server[], isAlone: boolean): Welcome => {
-  const known = servers.map(server => server.facts?.capabilities)
-  const isUnknown = known.includes(undefined)
-  const some = (test: (capabilities: NonNullable<(typeof known)[number]>) => boolean): boolean =>
-    known.some(capabilities => capabilities !== undefined && test(capabilities))
+export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]): Offer => {
+  const known = servers.filter(facts => facts !== undefined)
+  const isUnknown = known.length < servers.length
+  const some = (test: (capabilities: ServerFacts['capabilities']) => boolean): boolean =>
+    known.some(({ capabilities }) => test(capabilities))
   const resources = isUnknown || some(capabilities => capabilities.resources !== undefined)
-  const isOldest = servers.some(
-    ({ facts }) =>
-      facts?.revision === '2024-11-05' && (facts.capabilities.prompts ?? facts.capabilities.resources),
+  const isOldest = known.some(
+    ({ revision, capabilities }) =>
+      revision === '2024-11-05' && (capabilities.prompts ?? capabilities.resources) !== undefined,
   )
   return {
     capabilities: {
@@ -29,18 +32,18 @@ export const joinWelcome = (servers: readonly Server[], isAlone: boolean): Welco
       completions: isOldest || some(capabilities => capabilities.completions),
       logging: some(capabilities => capabilities.logging),
     },
-    ...(isAlone
-      ? { instructions: servers[0]?.facts?.instructions, own: servers[0]?.facts }
-      : { instructions: joinInstructions(servers) }),
     isComplete: !isUnknown,
   }
 }
 
-const joinInstructions = (servers: readonly Server[]): string | undefined => {
-  const texts = servers.flatMap(server => {
-    const text = server.facts?.instructions?.trim()
+/** What servers say about their use, each under its alias. */
+export const joinInstructions = (
+  servers: readonly (readonly [alias: string, facts: ServerFacts | undefined])[],
+): string | undefined => {
+  const texts = servers.flatMap(([alias, facts]) => {
+    const text = facts?.instructions?.trim()
     if (text === undefined || text === '') return []
-    return [`## ${server.options.alias}\n${cutText(text)}`]
+    return [`## ${alias}\n${cutText(text)}`]
   })
   return texts.length === 0 ? undefined : texts.join('\n\n')
 }

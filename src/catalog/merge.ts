@@ -1,9 +1,9 @@
 import type { JsonText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ListName } from '../model/listing.js'
+import type { Item } from './listed.js'
 import { exposedName } from './names.js'
 import { rewriteItem } from './rewrite.js'
-import type { Item } from './snapshot.js'
 
 /** One server's part of a merged list; its place says in which order. */
 export interface Part {
@@ -20,9 +20,6 @@ export interface Merged {
   readonly pages: Map<number, JsonText>
 }
 
-/** All items of a merged list, in their order. */
-export const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) => items)
-
 /**
  * Puts parts together. Two servers can only meet in one name where an operator took the prefixes away: the later one is
  * then shown under its prefixed name, and the operator is told. Names under the prefix of another server are that server's,
@@ -31,9 +28,8 @@ export const itemsOf = ({ parts }: Merged): Item[] => parts.flatMap(({ items }) 
 export const mergeParts = (list: ListName, parts: readonly Part[], log: Logger): Merged => {
   const byExposed = new Map<string, Item>()
   const aliases = new Set(parts.map(({ alias }) => alias))
-  const merged = parts.map(part => ({
-    ...part,
-    items: part.items.flatMap(item => {
+  const merged = parts.map(part => {
+    const items = part.items.flatMap(item => {
       const isTaken = byExposed.has(item.exposed) || isOfAnother(item, part.alias, aliases)
       const unique = isTaken ? movedAside(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
@@ -52,8 +48,9 @@ export const mergeParts = (list: ListName, parts: readonly Part[], log: Logger):
         )
       byExposed.set(unique.exposed, unique)
       return [unique]
-    }),
-  }))
+    })
+    return items.every((item, at) => item === part.items[at]) ? part : { ...part, items }
+  })
   return { parts: merged, byExposed, pages: new Map() }
 }
 

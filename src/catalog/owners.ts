@@ -1,4 +1,6 @@
 import { Fault } from '../kernel/faults.js'
+import type { Client } from '../model/links.js'
+import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
 import type { ServerView } from './snapshot.js'
@@ -20,13 +22,13 @@ const DEPARTED_MAX = 100
 /** A name that is not known makes its server's list be read again, but not more often than this. */
 const REREAD_MS = 1000
 
-/** Finds the server behind an exposed name or URI: by table, never by taking a name apart. */
+/** Finds the server behind an exposed name or URI: by table, as its client was shown it, never by taking a name apart. */
 export class Owners {
   readonly #catalog: Catalog
   readonly #nowMs: () => number
   readonly #isAlone: boolean
   readonly #seen = new Map<string, Server>()
-  readonly #rereadMs = new WeakMap<Server, Map<string, number>>()
+  readonly #rereadMs = new WeakMap<Connection, Map<string, number>>()
   /** By alias, the names of those that were taken out of the configuration. */
   readonly #departed = new Map<string, string>()
   #roster: Roster
@@ -66,8 +68,8 @@ export class Owners {
    * The owner of a tool or prompt: at once if it is known, which most are, else after asking the servers that could have
    * it. Rejects with a Fault: `invalid-params`, or why the server that could have it does not answer.
    */
-  named(list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
-    return this.#known(list, exposed) ?? this.#named(list, exposed)
+  named(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
+    return this.#known(client, list, exposed) ?? this.#named(client, list, exposed)
   }
 
   /**
@@ -75,15 +77,15 @@ export class Owners {
    * that showed it last, else the only one with resources. Rejects with a Fault that names the candidates if several
    * could be.
    */
-  uri(exposed: string): Owned | Promise<Owned> {
+  uri(client: Client, exposed: string): Owned | Promise<Owned> {
     const alone = this.#isAlone ? this.#alone(exposed) : undefined
-    return alone ?? this.#prefixed(exposed) ?? this.#unprefixed(exposed)
+    return alone ?? this.#prefixed(exposed) ?? this.#unprefixed(client, exposed)
   }
 
   /** The owner of a template, as clients name it in a completion. Rejects as `uri` does. */
-  template(exposed: string): Owned | Promise<Owned> {
+  template(client: Client, exposed: string): Owned | Promise<Owned> {
     const alone = this.#isAlone ? this.#alone(exposed) : undefined
-    return alone ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(exposed)
+    return alone ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(client, exposed)
   }
 
   /** Remembers that a server that keeps its URIs showed this one. */
@@ -102,16 +104,16 @@ export class Owners {
     return server && { server, own }
   }
 
-  #known(list: 'tools' | 'prompts', exposed: string): Owned | undefined {
-    return this.#isAlone ? this.#alone(exposed) : this.#catalog.find(list, exposed)
+  #known(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | undefined {
+    return this.#isAlone ? this.#alone(exposed) : this.#catalog.find(client, list, exposed)
   }
 
-  async #named(list: 'tools' | 'prompts', exposed: string): Promise<Owned> {
-    const reads = this.#couldName(exposed).map(server => this.#reread(server, list))
+  async #named(client: Client, list: 'tools' | 'prompts', exposed: string): Promise<Owned> {
+    const reads = this.#couldName(exposed).map(server => this.#reread(server, client, list))
     const failures = (await Promise.allSettled(reads)).flatMap(read =>
       read.status === 'rejected' ? [Fault.from(read.reason)] : [],
     )
-    const found = this.#known(list, exposed)
+    const found = this.#known(client, list, exposed)
     if (found !== undefined) return found
     if (failures[0] !== undefined) throw failures[0]
     const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`
@@ -128,12 +130,13 @@ export class Owners {
     })
   }
 
-  async #reread(server: Server, list: 'tools' | 'prompts'): Promise<void> {
-    const rereadMs = this.#rereadMs.get(server) ?? new Map<string, number>()
-    this.#rereadMs.set(server, rereadMs)
+  async #reread(server: Server, client: Client, list: 'tools' | 'prompts'): Promise<void> {
+    const connection = server.connectionFor(client)
+    const rereadMs = this.#rereadMs.get(connection) ?? new Map<string, number>()
+    this.#rereadMs.set(connection, rereadMs)
     const lastMs = rereadMs.get(list)
     if (lastMs !== undefined && this.#nowMs() - lastMs < REREAD_MS) return
-    await this.#catalog.read(server, list)
+    await this.#catalog.read(server, client, list)
     rereadMs.set(list, this.#nowMs())
   }
 
@@ -143,30 +146,31 @@ export class Owners {
     return split && server && { server, own: split.uri }
   }
 
-  async #unprefixed(uri: string): Promise<Owned> {
-    await Promise.all([this.#catalog.readOnce('resources'), this.#catalog.readOnce('templates')])
-    return { server: this.#ownerOf(uri), own: uri }
+  async #unprefixed(client: Client, uri: string): Promise<Owned> {
+    await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(client, list)))
+    return { server: this.#ownerOf(client, uri), own: uri }
   }
 
-  async #unprefixedTemplate(template: string): Promise<Owned> {
-    await this.#catalog.readOnce('templates')
-    const owners = this.#servers.filter(server => this.#owns('templates', server).has(template))
+  async #unprefixedTemplate(client: Client, template: string): Promise<Owned> {
+    await this.#catalog.readOnce(client, 'templates')
+    const owners = this.#servers.filter(server => this.#owns(client, 'templates', server).has(template))
     const [first] = owners
-    if (first === undefined) return this.#unprefixed(template)
+    if (first === undefined) return this.#unprefixed(client, template)
     if (owners.length > 1) throw this.#ambiguous(template, owners)
     return { server: first, own: template }
   }
 
-  #ownerOf(uri: string): Server {
-    const listing = this.#servers.filter(server => this.#owns('resources', server).has(uri))
-    const owners = listing.length > 0 ? listing : this.#byTemplate(uri)
+  #ownerOf(client: Client, uri: string): Server {
+    const listing = this.#servers.filter(server => this.#owns(client, 'resources', server).has(uri))
+    const owners = listing.length > 0 ? listing : this.#byTemplate(client, uri)
     const [first] = owners
     if (first !== undefined && owners.length === 1) return first
     const seen = this.#seen.get(uri)
     if (seen !== undefined && (owners.length === 0 || owners.includes(seen))) return seen
     if (owners.length === 0) this.#checkDeparted(uri)
-    const candidates =
-      owners.length > 0 ? owners : this.#servers.filter(server => server.facts?.capabilities.resources)
+    const hasResources = (server: Server): boolean =>
+      this.#catalog.facts(server, client)?.capabilities.resources !== undefined
+    const candidates = owners.length > 0 ? owners : this.#servers.filter(hasResources)
     const [only] = candidates
     if (only === undefined) throw new Fault('unknown-resource', 'Resource not found', { data: { uri } })
     if (candidates.length > 1) throw this.#ambiguous(uri, candidates)
@@ -195,21 +199,21 @@ export class Owners {
   }
 
   /** What a server calls its resources or templates; collected once per reading of its list. */
-  #owns(list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
-    const part = this.#catalog.merged(list).parts.find(({ index }) => index === server.index)
+  #owns(client: Client, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
+    const part = this.#catalog.merged(client, list).parts.find(({ index }) => index === server.index)
     if (part === undefined) return new Set()
-    let uris = this.#uriSets.get(part)
+    let uris = this.#uriSets.get(part.items)
     if (uris === undefined) {
       uris = new Set(part.items.map(item => item.own))
-      this.#uriSets.set(part, uris)
+      this.#uriSets.set(part.items, uris)
     }
     return uris
   }
 
-  #byTemplate(uri: string): Server[] {
+  #byTemplate(client: Client, uri: string): Server[] {
     let longest = -1
     let owners: Server[] = []
-    for (const { items } of this.#catalog.merged('templates').parts) {
+    for (const { items } of this.#catalog.merged(client, 'templates').parts) {
       for (const { own, server } of items) {
         const literal = matchTemplate(own, uri)
         if (literal === undefined || literal < longest) continue

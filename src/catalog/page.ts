@@ -2,8 +2,8 @@ import { Fault } from '../kernel/faults.js'
 import { arrayText, type JsonText, objectText, textOf } from '../kernel/json-text.js'
 import type { ListName } from '../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
+import type { Item } from './listed.js'
 import type { Merged } from './merge.js'
-import type { Item } from './snapshot.js'
 import { LISTS } from './walk.js'
 
 /**

@@ -1,26 +1,16 @@
+import { Interned } from '../kernel/interned.js'
 import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import { cutText } from '../kernel/plain-text.js'
 import type { ListName } from '../model/listing.js'
 import type { Server } from '../peers/server.js'
 import { createToolFilter, type ToolFilter } from './allow.js'
+import { bytesOf, digestOf, type Item, type Listed } from './listed.js'
 import { exposedName } from './names.js'
 import type { Showing } from './options.js'
 import { repairItem } from './repair.js'
 import { rewriteItem, type UriMap } from './rewrite.js'
 import { exposedUri } from './uris.js'
-
-/** One item of a server's list, ready to be shown. */
-export interface Item {
-  readonly server: Server
-  /** The server's own name, URI or template. */
-  readonly own: string
-  /** The name, URI or template that clients see; unique in its merged list. */
-  readonly exposed: string
-  readonly text: JsonText
-  /** Whether it is a tool that lists an `outputSchema`. */
-  readonly promisesOutput: boolean
-}
 
 const KEYS = {
   tools: 'name',
@@ -34,19 +24,28 @@ const UNKEPT_MAX = 1000
 /** Of a name in the log. */
 const SHOWN_BYTES = 128
 
+let views = 0
+
 /** How one server's items and URIs are written for clients. */
 export class ServerView {
+  /** Unique in this process. */
+  readonly id: number
   readonly server: Server
   readonly showing: Showing
   readonly tools: ToolFilter
   readonly #log: Logger
-  readonly #noted = new Set<string>()
+  readonly #noted: Set<string>
   /** Tools that did not keep what their `outputSchema` promises. */
   readonly #unkept: Set<string>
+  /** By what the server sent. */
+  readonly #shown = new Interned<Listed>()
 
   /** `earlier` is how the same server was shown before. */
   constructor(server: Server, showing: Showing, log: Logger, earlier?: ServerView) {
-    this.#unkept = earlier === undefined ? new Set() : earlier.#unkept
+    views += 1
+    this.id = views
+    this.#noted = earlier === undefined ? new Set() : earlier.#noted
+    this.#unkept = new Set(earlier === undefined ? [] : earlier.#unkept)
     this.server = server
     this.showing = showing
     this.tools = createToolFilter(showing.tools)
@@ -63,8 +62,17 @@ export class ServerView {
     return this.showing.prefix ? exposedName(this.server.options.alias, name) : name
   }
 
+  /** A list as clients may see it; the very same for the same list. */
+  show(list: ListName, raw: readonly JsonText[]): Listed {
+    return this.#shown.get(`${list} ${digestOf(raw)}`, () => {
+      const items = this.#items(list, raw)
+      const shown = items.map(({ text }) => text)
+      return { raw, items, looks: digestOf(shown), bytes: bytesOf(raw) + bytesOf(shown) }
+    })
+  }
+
   /** Items as clients may see them: repaired, filtered, renamed; a bad or repeated one never spoils the others. */
-  show(list: ListName, raw: readonly JsonText[]): Item[] {
+  #items(list: ListName, raw: readonly JsonText[]): Item[] {
     const items = new Map<string, Item>()
     for (const text of raw) {
       const item = this.#showOne(list, text)
@@ -77,7 +85,7 @@ export class ServerView {
 
   /**
    * A tool returned no structured output although it lists an `outputSchema`; clients refuse such a result (server/tools,
-   * "Output Schema"). From now on it is shown without. False if it was before.
+   * "Output Schema"). A view that follows this one shows it without. False if it does so already.
    */
   breaksOutput(own: string): boolean {
     if (this.#unkept.has(own) || this.#unkept.size >= UNKEPT_MAX) return false

@@ -48,11 +48,15 @@ export interface Walked {
   readonly cutAt?: LimitName
   /** How long the whole may be kept, and for whom; undefined where the server's revision does not say such things. */
   readonly hints?: CacheHints | undefined
+  /** The rest did not come, so that another walk may find more; an error for an answer will most likely come again. */
+  readonly isBroken?: boolean
+  /** The error that the server answered with to the first page, in our words. */
+  readonly refusal?: Fault
 }
 
 /**
  * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
- * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page fails.
+ * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page does not come.
  */
 export const walkList = async (
   link: Downlink,
@@ -70,10 +74,12 @@ export const walkList = async (
     const outcome = await askServer(link, LISTS[list].method, params, pageLimit)
     if (outcome.kind !== 'result') {
       const why = wordsOf(outcome)
-      if (page > 0) return { items, isWhole: false, why: `page ${page + 1} failed: ${why}` }
+      const isBroken = outcome.kind === 'fault'
+      if (page > 0) return { items, isWhole: false, why: `page ${page + 1} failed: ${why}`, isBroken }
       if (isUnknownMethod(outcome)) return { items, isWhole: true }
-      const code = outcome.kind === 'fault' ? outcome.fault.code : 'unavailable'
-      throw new Fault(code, `${LISTS[list].method} failed: ${why}`)
+      const words = `${LISTS[list].method} failed: ${why}`
+      if (isBroken) throw new Fault(outcome.fault.code, words)
+      return { items, isWhole: false, why, refusal: new Fault('unavailable', words) }
     }
     const listed = listedOn(outcome.result, list)
     // Not spread: a server may put more on one page than a call takes arguments.

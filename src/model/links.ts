@@ -91,10 +91,10 @@ export interface Reception {
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
-  /** The `inputSchema` of a tool as clients see it, by the name that they know; undefined if it is not known (yet). */
-  toolSchema(exposed: string): JsonText | undefined
+  /** The `inputSchema` of a tool as a client sees it, by the name that it knows; undefined if it is not known (yet). */
+  toolSchema(client: Client, exposed: string): JsonText | undefined
   /** The `Implementation` object of the server that is served as it is, if one is and it was reached: who we say that we are. */
-  ownIdentity(): JsonText | undefined
+  ownIdentity(client: Client): JsonText | undefined
   /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
   notice(client: Client, method: string, params: JsonText | undefined): void
   /** The client has been away for a while and may come back: what runs for it alone need not go on meanwhile. */

@@ -4,8 +4,8 @@ import type { Call, Reception } from '../model/links.js'
 export const withCall = (behind: Reception, call: (call: Call) => void): Reception => ({
   call,
   welcome: client => behind.welcome(client),
-  ownIdentity: () => behind.ownIdentity(),
-  toolSchema: exposed => behind.toolSchema(exposed),
+  ownIdentity: client => behind.ownIdentity(client),
+  toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
   notice: (client, method, params) => behind.notice(client, method, params),
   rests: client => behind.rests(client),
   left: client => behind.left(client),

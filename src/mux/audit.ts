@@ -59,8 +59,8 @@ export class Audit {
         this.#watch(call)
         behind.call(call)
       },
-      ownIdentity: () => behind.ownIdentity(),
-      toolSchema: exposed => behind.toolSchema(exposed),
+      ownIdentity: client => behind.ownIdentity(client),
+      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
       notice: (client, method, params) => behind.notice(client, method, params),
       rests: client => behind.rests(client),
       left: client => {

@@ -4,15 +4,13 @@ import { CHANGE_NOTICES } from './routes.js'
 
 /** Changes that come together are one notification. */
 const MERGE_MS = 50
-/** And so are those that come after one that was told, for so long. */
+/** And for each client those that come after one that it was told, for so long. */
 const APART_MS = 1000
 
-/** A change of a merged list. */
+/** A change of what some clients see. */
 export interface Change {
   readonly list: ListName
-  /** Counts how often the list has become another one. */
-  readonly version: number
-  /** All that came into it was the first that is known of a server. */
+  /** All that came into it was the first that is known of a list of a server. */
   readonly isFirst: boolean
 }
 
@@ -20,13 +18,16 @@ export interface Change {
 export interface Audience {
   /** Whether it would see another list than the one it knows. */
   isNews(change: Change): boolean
+  /** It was told, or need not be: from now on it knows the list as it stands. */
+  knows(list: ListName): void
   tell(method: string, params: undefined): void
 }
 
 interface Due {
   /** The lists that changed, and whether each change was a first one. */
   readonly lists: Map<ListName, boolean>
-  readonly timer: Timer
+  timer: Timer
+  atMs: number
 }
 
 /**
@@ -37,40 +38,53 @@ export class ChangeNotices {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
-  /** When each notification was told last. */
-  readonly #toldMs = new Map<string, number>()
+  /** By notification, when each audience was told it last. */
+  readonly #toldMs = new Map<string, WeakMap<Audience, number>>()
 
   constructor(clock: Clock, audiences: () => Iterable<Audience>) {
     this.#clock = clock
     this.#audiences = audiences
   }
 
-  /** A merged list is another one now, `isFirst` as in the catalogue; `versionOf` counts how often each was. */
-  changed(list: ListName, isFirst: boolean, versionOf: (list: ListName) => number): void {
-    const notice = CHANGE_NOTICES[list]
-    const due = this.#due.get(notice)
-    if (due !== undefined) {
-      due.lists.set(list, isFirst && due.lists.get(list) !== false)
-      return
-    }
-    const lists = new Map([[list, isFirst]])
-    const restMs = (this.#toldMs.get(notice) ?? Number.NEGATIVE_INFINITY) + APART_MS - this.#clock.nowMs()
-    const timer = this.#clock.after(Math.max(MERGE_MS, restMs), () => {
-      this.#due.delete(notice)
-      const changes = [...lists].map(([one, first]) => ({
-        list: one,
-        version: versionOf(one),
-        isFirst: first,
-      }))
-      const told = [...this.#audiences()].filter(audience => changes.some(change => audience.isNews(change)))
-      if (told.length > 0) this.#toldMs.set(notice, this.#clock.nowMs())
-      for (const audience of told) audience.tell(notice, undefined)
-    })
-    this.#due.set(notice, { lists, timer })
+  /** Some clients see another list now, `isFirst` as in the catalogue. */
+  changed(list: ListName, isFirst: boolean): void {
+    this.#await(CHANGE_NOTICES[list], new Map([[list, isFirst]]), MERGE_MS)
   }
 
   close(): void {
     for (const { timer } of this.#due.values()) timer.cancel()
     this.#due.clear()
+  }
+
+  #await(notice: string, lists: ReadonlyMap<ListName, boolean>, ms: number): void {
+    const due = this.#due.get(notice)
+    const atMs = Math.min(this.#clock.nowMs() + ms, due?.atMs ?? Number.POSITIVE_INFINITY)
+    const all = due?.lists ?? new Map<ListName, boolean>()
+    for (const [list, isFirst] of lists) all.set(list, isFirst && all.get(list) !== false)
+    if (due?.atMs === atMs) return
+    due?.timer.cancel()
+    const timer = this.#clock.after(ms, () => this.#flush(notice, all))
+    this.#due.set(notice, { lists: all, timer, atMs })
+  }
+
+  #flush(notice: string, lists: ReadonlyMap<ListName, boolean>): void {
+    this.#due.delete(notice)
+    const nowMs = this.#clock.nowMs()
+    const toldMs = this.#toldMs.get(notice) ?? new WeakMap<Audience, number>()
+    this.#toldMs.set(notice, toldMs)
+    let restMs = Number.POSITIVE_INFINITY
+    for (const audience of [...this.#audiences()]) {
+      const isNews = [...lists].some(([list, isFirst]) => audience.isNews({ list, isFirst }))
+      const waitMs = (toldMs.get(audience) ?? Number.NEGATIVE_INFINITY) + APART_MS - nowMs
+      if (isNews && waitMs > 0) {
+        restMs = Math.min(restMs, waitMs)
+        continue
+      }
+      for (const list of lists.keys()) audience.knows(list)
+      if (!isNews) continue
+      toldMs.set(audience, nowMs)
+      audience.tell(notice, undefined)
+    }
+    if (restMs < Number.POSITIVE_INFINITY) this.#await(notice, lists, restMs)
   }
 }

@@ -6,7 +6,7 @@ import type { Server } from '../peers/server.js'
 import type { ServerPool } from '../peers/server-pool.js'
 import type { Feeds } from './feeds.js'
 import type { Guests } from './guests.js'
-import { type Overview, startFor } from './overview.js'
+import { type Reach, startFor } from './reach.js'
 
 /** What another configuration changes for the router. */
 export interface RouterChange {
@@ -25,7 +25,7 @@ export interface Parts {
   readonly pool: ServerPool
   readonly catalog: Catalog
   readonly owners: Owners
-  readonly overview: Overview
+  readonly reach: Reach
   readonly guests: Guests
   readonly feeds: Feeds
 }
@@ -37,7 +37,7 @@ export interface Parts {
  */
 export const changeOver = async (change: RouterChange, parts: Parts): Promise<void> => {
   const { servers, reshown, drainMs, ...pace } = change
-  const { pool, catalog, owners, overview, guests, feeds } = parts
+  const { pool, catalog, owners, reach, feeds } = parts
   const { joined, left } = pool.reload(servers)
   const successors = new Map(
     joined.flatMap(server => {
@@ -47,8 +47,10 @@ export const changeOver = async (change: RouterChange, parts: Parts): Promise<vo
   )
   catalog.reload(pool.servers, { isReshown: ({ options }) => reshown.has(options), successors, ...pace })
   owners.reload()
-  overview.reload(pace)
-  const users = joined.map(server => [server, userOf(server, successors.get(server), guests)] as const)
+  reach.reload(pace)
+  const users = joined.flatMap(server =>
+    usersOf(server, successors.get(server), parts).map(user => [server, user] as const),
+  )
   const replaced = new Set(successors.values())
   const dismissals = left.map(server => {
     const connections = [...server.connections]
@@ -56,16 +58,21 @@ export const changeOver = async (change: RouterChange, parts: Parts): Promise<vo
     feeds.serverLeft(connections, replaced.has(server))
     return dismissal
   })
-  for (const [server, user] of users) if (user !== undefined) void startFor(server, user)
+  for (const [server, user] of users) void startFor(server, user)
   await Promise.all(dismissals)
 }
 
 /**
- * On whose behalf a new server is started: of one who used the server before it, else of anybody who would have started it, which is
- * nobody if it is known already.
+ * On whose behalf a new server is started: of those who used the server before it, one for all to whom it lists the same, else of
+ * anybody who would have started it, which is nobody if it is known already.
  */
-const userOf = ({ facts }: Server, predecessor: Server | undefined, guests: Guests): Client | undefined => {
+const usersOf = (
+  server: Server,
+  predecessor: Server | undefined,
+  { catalog, guests }: Parts,
+): readonly Client[] => {
   const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients])
-  const isUnknown = facts === undefined && predecessor?.facts === undefined
-  return users[0] ?? (isUnknown ? guests.anyone : undefined)
+  if (users.length > 0) return [...new Map(users.map(user => [server.profilesOf(user)[0], user])).values()]
+  const { anyone } = guests
+  return anyone === undefined || catalog.isRemembered(server, anyone) ? [] : [anyone]
 }

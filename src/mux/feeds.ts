@@ -115,7 +115,7 @@ export class Feeds {
   async join({ subscriber, client, exposed, isWanted }: Wish): Promise<Joined | undefined> {
     if (exposed.length > URI_CHARS)
       throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
-    const { server, own } = await this.#context.owners.uri(exposed)
+    const { server, own } = await this.#context.owners.uri(client, exposed)
     if (!isWanted()) return undefined
     const connection = server.connectionFor(client)
     const link = await connection.open()

@@ -1,4 +1,5 @@
-import { LISTS } from '../catalog/walk.js'
+import type { Offer } from '../catalog/capabilities.js'
+import { LIST_NAMES, LISTS } from '../catalog/walk.js'
 import type { Client, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import type { Principal } from '../model/peer.js'
@@ -8,25 +9,38 @@ import type { Route } from './routes.js'
 /** What we remember of a client. */
 class Guest implements Audience {
   readonly client: Client
+  readonly #context: GuestsContext
   /** What a session was told that we can do. Never changed then: no revision with sessions can take it back. */
   announced: Welcome['capabilities'] | undefined
   /** Whether some servers had not answered when it was told: what they bring then is news, though it may have seen nothing. */
   wasEarly = false
   /** The version of each merged list of which it was last given the first page. */
-  readonly seen = new Map<ListName, number>()
+  readonly given: Versions = {}
+  /** The version of each that there was when a session came, was given it or heard of it last. */
+  readonly #known: Versions = {}
 
-  constructor(client: Client) {
+  constructor(client: Client, context: GuestsContext) {
     this.client = client
+    this.#context = context
   }
 
   /**
-   * A list that it was told of and has not seen. The first list of a server that was there before the client is no news to one
+   * A list that it was told of and does not know. The first list of a server that was there before the client is no news to one
    * that was never given the merged one: there is nothing that it would have to read again.
    */
-  isNews({ list, version, isFirst }: Change): boolean {
+  isNews({ list, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
-    const seen = this.seen.get(list)
-    return seen === undefined ? this.wasEarly || !isFirst : seen !== version
+    if (isFirst && !this.wasEarly && this.given[list] === undefined) return false
+    return this.#known[list] !== this.#context.versionOf(this.client, list)
+  }
+
+  knows(list: ListName): void {
+    if (this.announced !== undefined) this.#known[list] = this.#context.versionOf(this.client, list)
+  }
+
+  saw(list: ListName, version: string): void {
+    this.given[list] = version
+    this.#known[list] = version
   }
 
   tell(method: string, params: undefined): void {
@@ -34,16 +48,26 @@ class Guest implements Audience {
   }
 }
 
+type Versions = Partial<Record<ListName, string>>
+
+/** What there is to know about clients. */
+export interface GuestsContext {
+  /** What a client can be told at the moment that all servers can do. */
+  readonly offerTo: (client: Client) => Offer
+  /** The same for lists that look the same. */
+  readonly versionOf: (client: Client, list: ListName) => string
+}
+
 /**
  * The clients that are there. All may use what there is at the moment, whatever they asked before (2026-07-28, basic,
  * "Statelessness"), and a session for ever what it was told when it came.
  */
 export class Guests {
-  readonly #current: () => Welcome
+  readonly #context: GuestsContext
   readonly #byClient = new Map<Client, Guest>()
 
-  constructor(current: () => Welcome) {
-    this.#current = current
+  constructor(context: GuestsContext) {
+    this.#context = context
   }
 
   get size(): number {
@@ -52,15 +76,16 @@ export class Guests {
 
   /** A client is there from now on, until it leaves. */
   came(client: Client): void {
-    if (!this.#byClient.has(client)) this.#byClient.set(client, new Guest(client))
+    if (!this.#byClient.has(client)) this.#byClient.set(client, new Guest(client, this.#context))
   }
 
   /** A client was told what we can do, unless it has left meanwhile. */
-  welcomed(client: Client, { capabilities, isComplete }: Welcome): void {
+  welcomed(client: Client, { capabilities, isComplete }: Offer): void {
     const guest = this.#byClient.get(client)
     if (guest === undefined || client.asking !== 'pushed') return
     guest.announced = capabilities
     guest.wasEarly = !isComplete
+    for (const list of LIST_NAMES) guest.knows(list)
   }
 
   /** Whether a client has this method. One whose requests stand for themselves is a guest from its first one on. */
@@ -70,21 +95,26 @@ export class Guests {
     const announced = this.#byClient.get(client)?.announced
     if (client.asking === 'pushed' && announced === undefined) return false
     if (needs === undefined || announced?.[needs]) return true
-    const { capabilities, isComplete } = this.#current()
+    const { capabilities, isComplete } = this.#context.offerTo(client)
     // A server that was not reached yet may be the one that has it, and is asked; sessions were told so when they came.
     return (!isComplete && client.asking === 'returned') || Boolean(capabilities[needs])
   }
 
   /** A client was given the first page of this version of a list. */
-  saw(client: Client, list: ListName, version: number): void {
-    this.#byClient.get(client)?.seen.set(list, version)
+  saw(client: Client, list: ListName, version: string): void {
+    this.#byClient.get(client)?.saw(list, version)
+  }
+
+  /** The version of a list that a client was given last. */
+  givenTo(client: Client, list: ListName): string | undefined {
+    return this.#byClient.get(client)?.given[list]
   }
 
   /** The versions of a list that clients of this principal were given last. */
-  seenBy(principal: Principal, list: ListName): readonly number[] {
+  seenBy(principal: Principal, list: ListName): readonly string[] {
     return [...this.#byClient.values()]
       .filter(({ client }) => client.principal === principal)
-      .flatMap(({ seen }) => seen.get(list) ?? [])
+      .flatMap(({ given }) => given[list] ?? [])
   }
 
   /** Somebody who is there. */

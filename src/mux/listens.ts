@@ -1,15 +1,19 @@
+import type { Offer } from '../catalog/capabilities.js'
+import { offers } from '../catalog/remembered.js'
 import type { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, rawText } from '../kernel/json-text.js'
 import type { Logger } from '../kernel/logger.js'
 import { withLimit } from '../kernel/with-limit.js'
-import type { Call, Welcome } from '../model/links.js'
+import type { Call, Client } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import { failed, resulted } from '../model/outcome.js'
 import type { Principal } from '../model/peer.js'
+import type { Connection } from '../peers/connection.js'
 import type { Audience, Change } from './change-notices.js'
 import type { Feeds, Subscriber } from './feeds.js'
+import type { Guests } from './guests.js'
 import { acknowledgement, flagsFor, type ListenFilter, listsOf, readFilter } from './listen-filter.js'
 
 /** How long the servers of resources have to accept; whoever is later is left out of the acknowledgement. */
@@ -22,12 +26,13 @@ export interface ListensContext {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: Bounds
-  /** What there is at the moment. */
-  readonly current: () => Welcome
-  /** Counts how often a merged list has become another one. */
-  readonly versionOf: (list: ListName) => number
-  /** The versions of a list that clients of this principal were given last. */
-  readonly seenBy: (principal: Principal, list: ListName) => readonly number[]
+  readonly guests: Guests
+  /** Has a client's connections opened on which changes of these lists are told. */
+  readonly hear: (client: Client, lists: ReadonlySet<ListName>) => void
+  /** What a client can be told at the moment that all servers can do. */
+  readonly offerTo: (client: Client) => Offer
+  /** The same for lists that look the same. */
+  readonly versionOf: (client: Client, list: ListName) => string
 }
 
 /**
@@ -55,9 +60,14 @@ export class Listens {
     return [...this.#byPrincipal.values()].flatMap(listens => [...listens])
   }
 
-  /** Whether anybody was promised to hear of changes of a list. */
-  hears(list: ListName): boolean {
-    return this.audience.some(listen => listen.hears(list))
+  /** Whether anybody was promised to hear of changes that are told on a connection; `connectionOf` finds that of each. */
+  isHeard(connection: Connection, connectionOf: (client: Client) => Connection | undefined): boolean {
+    const { facts } = connection
+    if (facts === undefined) return false
+    return this.audience.some(
+      ({ call, lists }) =>
+        lists.some(list => offers(facts, list)) && connectionOf(call.client) === connection,
+    )
   }
 
   /** Serves `subscriptions/listen`; whatever is wrong with it ends it. */
@@ -97,7 +107,7 @@ export class Listens {
   }
 
   async #open(listen: Listen, { flags, uris }: ListenFilter): Promise<void> {
-    const { feeds, clock, current } = this.#context
+    const { feeds, clock, offerTo } = this.#context
     const accepted = new Set<string>()
     const answers = uris.map(async uri => {
       if (await this.#subscribe(listen, uri)) accepted.add(uri)
@@ -105,10 +115,11 @@ export class Listens {
     if (answers.length > 0) await withLimit(Promise.all(answers), ACK_WAIT_MS, clock)
     if (listen.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) feeds.leave(listen, uri)
-    const { capabilities, isComplete } = current()
+    const { capabilities, isComplete } = offerTo(listen.call.client)
     const isOffered = (list: ListName): boolean =>
       Boolean(capabilities[list === 'templates' ? 'resources' : list])
     const honoured = flagsFor({ flags, uris }, isOffered)
+    this.#context.hear(listen.call.client, listsOf({ flags: honoured, uris }))
     listen.open({ flags: honoured, uris: uris.filter(uri => accepted.has(uri)) }, isComplete)
   }
 
@@ -142,8 +153,8 @@ class Listen implements Subscriber, Audience {
   readonly call: Call
   at: 'opening' | 'open' | 'over' = 'opening'
   readonly #context: ListensContext
-  /** The lists that it hears of, in the version that they had when that was promised. */
-  readonly #since = new Map<ListName, number>()
+  /** The lists that it hears of, in the version that they had when that was promised, or that it heard of last. */
+  readonly #since = new Map<ListName, string>()
   /** Whether some servers had not answered then. */
   #wasEarly = false
 
@@ -155,26 +166,39 @@ class Listen implements Subscriber, Audience {
   /** Says what will be heard: the first thing that is said at all. `isComplete` tells whether all servers are known. */
   open(honoured: ListenFilter, isComplete: boolean): void {
     this.#wasEarly = !isComplete
-    for (const list of listsOf(honoured)) this.#since.set(list, this.#context.versionOf(list))
+    for (const list of listsOf(honoured)) this.#since.set(list, this.#version(list))
     this.at = 'open'
     this.call.tell('notifications/subscriptions/acknowledged', acknowledgement(honoured))
   }
 
-  hears(list: ListName): boolean {
-    return this.#since.has(list)
+  /** The lists that it hears of. */
+  get lists(): readonly ListName[] {
+    return [...this.#since.keys()]
   }
 
   /**
    * Every change since the acknowledgement. The first list of a server is one for those who were given the merged list without
-   * it, not necessarily by this client, for what is listed is the same for all of a principal; if nobody was, for those
-   * who were there before the server.
+   * it, not necessarily by this client, for it may be another one of the same program; if nobody was, for those who were there
+   * before the server.
    */
-  isNews({ list, version, isFirst }: Change): boolean {
+  isNews({ list, isFirst }: Change): boolean {
     const since = this.#since.get(list)
-    if (this.at !== 'open' || since === undefined || since === version) return false
+    if (this.at !== 'open' || since === undefined) return false
+    const { guests } = this.#context
+    const { client } = this.call
+    const version = this.#version(list)
+    if (since === version && (guests.givenTo(client, list) ?? version) === version) return false
     if (!isFirst) return true
-    const seen = this.#context.seenBy(this.call.client.principal, list)
+    const seen = guests.seenBy(client.principal, list)
     return seen.length === 0 ? this.#wasEarly : seen.some(other => other !== version)
+  }
+
+  knows(list: ListName): void {
+    if (this.#since.has(list)) this.#since.set(list, this.#version(list))
+  }
+
+  #version(list: ListName): string {
+    return this.#context.versionOf(this.call.client, list)
   }
 
   tell(method: string, params: JsonText | undefined): void {

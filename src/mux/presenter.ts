@@ -14,7 +14,7 @@ import {
   withAt,
 } from '../kernel/json-text.js'
 import { errorText, RPC_CODES } from '../model/fault-table.js'
-import type { Call } from '../model/links.js'
+import type { Call, Client } from '../model/links.js'
 import { answerOf, type Outcome, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import { hasAbility } from './abilities.js'
@@ -69,7 +69,7 @@ export class Presenter {
   #result({ call, connection, errand }: LiveCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
-      this.#checkOutput(errand.exposed, result)
+      this.#checkOutput(call.client, errand.exposed, result)
       return outcome
     }
     const { catalog, owners } = this.#context
@@ -79,7 +79,7 @@ export class Presenter {
     if (hasMoreParts(call.method, result, bounds.max.items)) {
       throw bounds.tooLarge('items', 'its result has too many parts')
     }
-    if (call.method === 'tools/call') this.#checkOutput(errand.exposed, result)
+    if (call.method === 'tools/call') this.#checkOutput(call.client, errand.exposed, result)
     const view = catalog.viewOf(connection.server)
     const repaired = repairResult(call.method, result, connection.facts?.revision)
     return resulted(
@@ -91,11 +91,11 @@ export class Presenter {
   }
 
   /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
-  #checkOutput(name: string, result: JsonText): void {
-    if (this.#context.catalog.find('tools', name)?.promisesOutput !== true) return
+  #checkOutput(client: Client, name: string, result: JsonText): void {
+    if (this.#context.catalog.find(client, 'tools', name)?.promisesOutput !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
     if (hasOutput || memberOf(result, 'isError')?.toString('latin1') === 'true') return
-    this.#context.catalog.breaksOutput(name)
+    this.#context.catalog.breaksOutput(client, name)
   }
 
   #error(live: LiveCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {

@@ -109,11 +109,14 @@ export class Retries {
   }
 
   /** Whether a call may be run again if it is lost while parked; what a tool does may be done only once. */
-  mayReplay({ method, params }: Pick<Call, 'method' | 'params'>, server: ServerOptions): boolean {
+  mayReplay(
+    { client, method, params }: Pick<Call, 'client' | 'method' | 'params'>,
+    server: ServerOptions,
+  ): boolean {
     if (method !== 'tools/call') return true
     if (!server.replay) return false
     const name = params && textMember(params, 'name')
-    const tool = name === undefined ? undefined : this.#context.catalog.find('tools', name)
+    const tool = name === undefined ? undefined : this.#context.catalog.find(client, 'tools', name)
     return ['readOnlyHint', 'idempotentHint'].some(
       hint => tool !== undefined && at(tool.text, 'annotations', hint)?.toString() === 'true',
     )

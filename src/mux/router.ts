@@ -1,8 +1,8 @@
+import type { Offer } from '../catalog/capabilities.js'
 import { Catalog } from '../catalog/catalog.js'
 import type { KnownServers } from '../catalog/known.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
-import { LIST_NAMES, LISTS } from '../catalog/walk.js'
 import { Bounds } from '../kernel/bounds.js'
 import type { Clock } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
@@ -25,7 +25,7 @@ import { Feeds } from './feeds.js'
 import { Guests } from './guests.js'
 import { Listens } from './listens.js'
 import { LogLevels } from './log-level.js'
-import { Overview } from './overview.js'
+import { Reach } from './reach.js'
 import { CHANGES, ROUTES } from './routes.js'
 import type { Sealer } from './sealed-state.js'
 import { WayToOwner } from './way-owner.js'
@@ -74,7 +74,7 @@ export class Router implements Reception, ConnectionListener {
   readonly #feeds: Feeds
   readonly #levels: LogLevels
   readonly #toOwner: WayToOwner
-  readonly #overview: Overview
+  readonly #reach: Reach
   readonly #guests: Guests
   readonly #listens: Listens
   readonly #notices: ChangeNotices
@@ -83,14 +83,16 @@ export class Router implements Reception, ConnectionListener {
     const { clock, log, isAlone, bounds = new Bounds() } = options
     this.#options = options
     this.#calls = new CallTable(clock)
-    this.#overview = new Overview({ ...options, servers: () => this.pool.servers })
-    this.#guests = new Guests(() => this.#overview.current)
+    const offerTo = (client: Client): Offer => this.catalog.offer(client)
+    const versionOf = (client: Client, list: ListName): string => this.catalog.version(client, list)
+    this.#guests = new Guests({ offerTo, versionOf })
     this.#notices = new ChangeNotices(clock, () => [...this.#guests.sessions, ...this.#listens.audience])
     this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log, bounds })
     this.catalog = new Catalog(this.pool.servers, {
       ...options,
-      onChanged: (list, isFirst) => this.#notices.changed(list, isFirst, one => this.catalog.version(one)),
+      onChanged: (list, isFirst) => this.#notices.changed(list, isFirst),
     })
+    this.#reach = new Reach({ ...options, catalog: this.catalog })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
     this.#owners = owners
     this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log, bounds })
@@ -99,9 +101,10 @@ export class Router implements Reception, ConnectionListener {
       bounds,
       clock,
       log,
-      current: () => this.#overview.current,
-      versionOf: list => this.catalog.version(list),
-      seenBy: (principal, list) => this.#guests.seenBy(principal, list),
+      guests: this.#guests,
+      hear: (client, lists) => this.#reach.hear(client, lists),
+      offerTo,
+      versionOf,
     })
     this.#levels = new LogLevels(this.#calls, { clock, log, isAlone })
     const parts = { catalog: this.catalog, owners, calls: this.#calls, levels: this.#levels }
@@ -121,7 +124,7 @@ export class Router implements Reception, ConnectionListener {
   /** Starts the servers that are wanted from the beginning. */
   start(): void {
     for (const server of this.pool.servers) {
-      if (server.options.start === 'eager') server.anyLink().catch(() => undefined)
+      if (server.options.start === 'eager') server.start().catch(() => undefined)
     }
   }
 
@@ -130,12 +133,12 @@ export class Router implements Reception, ConnectionListener {
    * when they are. Never rejects.
    */
   async reload(change: RouterChange): Promise<void> {
-    const [overview, guests, feeds, owners] = [this.#overview, this.#guests, this.#feeds, this.#owners]
+    const [reach, guests, feeds, owners] = [this.#reach, this.#guests, this.#feeds, this.#owners]
     const done = changeOver(change, {
       pool: this.pool,
       catalog: this.catalog,
       owners,
-      overview,
+      reach,
       guests,
       feeds,
     })
@@ -157,7 +160,7 @@ export class Router implements Reception, ConnectionListener {
     this.#calls.close()
     this.#levels.close()
     this.#notices.close()
-    this.#overview.close()
+    this.#reach.close()
   }
 
   /** What is held for clients at the moment; all zero when none is there. */
@@ -175,10 +178,10 @@ export class Router implements Reception, ConnectionListener {
 
   async welcome(client: Client): Promise<Welcome> {
     this.#guests.came(client)
-    await this.#overview.reach(client)
-    const welcome = this.#overview.current
-    this.#guests.welcomed(client, welcome)
-    return welcome
+    await this.#reach.all(client)
+    const offer = this.catalog.offer(client)
+    this.#guests.welcomed(client, offer)
+    return { ...offer, instructions: this.catalog.instructions(client), own: this.catalog.own(client) }
   }
 
   call(call: Call): void {
@@ -205,13 +208,13 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
-  ownIdentity(): JsonText | undefined {
-    const info = this.#overview.current.own?.info
+  ownIdentity(client: Client): JsonText | undefined {
+    const info = this.catalog.own(client)?.info
     return info !== undefined && textMember(info, 'name') !== undefined ? info : undefined
   }
 
-  toolSchema(exposed: string): JsonText | undefined {
-    const tool = this.catalog.find('tools', exposed)
+  toolSchema(client: Client, exposed: string): JsonText | undefined {
+    const tool = this.catalog.find(client, 'tools', exposed)
     return tool && memberOf(tool.text, 'inputSchema')
   }
 
@@ -242,30 +245,34 @@ export class Router implements Reception, ConnectionListener {
   // ── what servers say ──
 
   ready(connection: Connection): void {
-    const server = this.pool.of(connection)
-    this.#overview.changed()
+    this.catalog.ready(connection)
     this.#levels.restore(connection)
     this.#feeds.renew(connection)
-    // One more connection to a server that is there says nothing new about its lists.
-    if (server !== undefined && !isThere(server, connection)) this.catalog.cameBack(server)
   }
 
   lost(connection: Connection): void {
-    const server = this.pool.of(connection)
-    if (server !== undefined && !isThere(server)) this.catalog.wentAway(server)
+    this.catalog.lost(connection)
+  }
+
+  ended(connection: Connection): void {
+    this.catalog.ended(connection)
   }
 
   /** Whether somebody who is asked between two requests would come back to nothing, or whoever listens would hear nothing. */
   isKept(connection: Connection): boolean {
     const isAwaited = [...this.#calls.on(connection)].some(({ call }) => call.client.asking === 'returned')
-    return isAwaited || this.#feeds.areOn(connection) || this.#isHeard(connection)
+    const server = this.pool.of(connection)
+    const isHeard = this.#listens.isHeard(connection, client => server?.connectionOf(client))
+    return isAwaited || isHeard || this.#feeds.areOn(connection)
   }
 
-  joined(connection: Connection): void {
+  joined(connection: Connection, client: Client): void {
+    this.catalog.moved(client)
     this.#levels.sync(connection)
   }
 
   parted(connection: Connection, client: Client): void {
+    this.catalog.moved(client)
     this.#feeds.parted(connection, client)
     this.#levels.sync(connection)
   }
@@ -281,10 +288,8 @@ export class Router implements Reception, ConnectionListener {
     about: DownCall | undefined,
   ): void {
     const lists = CHANGES.get(method)
-    const server = this.pool.of(connection)
-    if (lists !== undefined && server !== undefined) {
-      for (const list of lists) this.catalog.changed(server, list)
-    } else if (method === 'notifications/message') this.#levels.relay(connection, params, about)
+    if (lists !== undefined) for (const list of lists) this.catalog.changed(connection, list)
+    else if (method === 'notifications/message') this.#levels.relay(connection, params, about)
     else if (method === 'notifications/resources/updated') this.#feeds.updated(connection, params)
     else if (method === 'notifications/elicitation/complete') this.#asking.visits.complete(connection, params)
     else
@@ -299,8 +304,8 @@ export class Router implements Reception, ConnectionListener {
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
       // What a client sees must not depend on whether it asked before what there is: it waits as long for servers that start.
-      const waitMs = call.client.asking === 'returned' ? this.#overview.start(call.client).restMs : 0
-      const { result, version, hints } = await this.catalog.page(list, cursor, waitMs)
+      const waitMs = call.client.asking === 'returned' ? this.#reach.start(call.client).restMs : 0
+      const { result, version, hints } = await this.catalog.page(call.client, list, cursor, waitMs)
       if (cursor === undefined) this.#guests.saw(call.client, list, version)
       call.end({ kind: 'result', result, hints })
     } catch (thrown) {
@@ -317,19 +322,7 @@ export class Router implements Reception, ConnectionListener {
     }
   }
 
-  /** Whether it is the only way to learn of changes that somebody listens for. */
-  #isHeard(connection: Connection): boolean {
-    const server = this.pool.of(connection)
-    if (server === undefined || [...server.connections].length > 1) return false
-    const { facts } = server
-    return LIST_NAMES.some(list => facts?.capabilities[LISTS[list].capability] && this.#listens.hears(list))
-  }
-
   #connections(): Iterable<Connection> {
     return this.pool.connections()
   }
 }
-
-/** Whether a server can be asked over any connection but this one. */
-const isThere = (server: Server, but?: Connection): boolean =>
-  [...server.connections].some(connection => connection !== but && connection.link !== undefined)

@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.js'
 import type { Owned, Owners } from '../catalog/owners.js'
 import { Fault } from '../kernel/faults.js'
 import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../kernel/json-text.js'
-import type { Call, Downlink, Request } from '../model/links.js'
+import type { Call, Client, Downlink, Request } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
@@ -71,7 +71,7 @@ export class WayToOwner {
       const place = namedAt(by, call.params)
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
       const named = { ...place, exposed: textAt(call, place.path) }
-      const owner = this.#ownerOf(named, retry)
+      const owner = this.#ownerOf(call.client, named, retry)
       if (owner instanceof Promise) this.#sendLater(call, owner, named, retry)
       else this.#send(call, owner, named, retry)
     } catch (thrown) {
@@ -79,21 +79,21 @@ export class WayToOwner {
     }
   }
 
-  #ownerOf(named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
+  #ownerOf(client: Client, named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
     const { owners, catalog } = this.#context
     const { by, exposed } = named
     // Whether a tool may be called again is written in its list.
     if (retry?.state?.kind === 'park')
-      return catalog.readOnce('tools').then(() => this.#ownerOf(named, undefined))
+      return catalog.readOnce(client, 'tools').then(() => this.#ownerOf(client, named, undefined))
     switch (by) {
       case 'tool':
-        return owners.named('tools', exposed)
+        return owners.named(client, 'tools', exposed)
       case 'prompt':
-        return owners.named('prompts', exposed)
+        return owners.named(client, 'prompts', exposed)
       case 'uri':
-        return owners.uri(exposed)
+        return owners.uri(client, exposed)
       case 'template':
-        return owners.template(exposed)
+        return owners.template(client, exposed)
     }
   }
 
@@ -108,7 +108,7 @@ export class WayToOwner {
   }
 
   #send(call: Call, { server, own }: Owned, { path, exposed }: Named, retry: Retry | undefined): void {
-    if (call.method === 'completion/complete' && completesNothing(server)) {
+    if (call.method === 'completion/complete' && this.#completesNothing(server, call.client)) {
       call.end(resulted(NO_COMPLETIONS))
       return
     }
@@ -136,6 +136,12 @@ export class WayToOwner {
     const adopted = isAskable ? resumed : undefined
     if (resumed.after === undefined) this.#start(errand, connection, adopted)
     else this.#startAfter(resumed.after, errand, connection, adopted)
+  }
+
+  /** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */
+  #completesNothing(server: Server, client: Client): boolean {
+    const facts = this.#context.catalog.facts(server, client)
+    return facts !== undefined && !facts.capabilities.completions && facts.revision !== '2024-11-05'
   }
 
   /** With `adopted`, the client is asked by answers to its requests: something stands in for it. */
@@ -177,14 +183,14 @@ export class WayToOwner {
     const { catalog, levels } = this.#context
     const ready = levels.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
-    if (!mayNeedTask || catalog.find('tools', errand.exposed) !== undefined) return ready
-    return Promise.all([ready, catalog.readOnce('tools')])
+    if (!mayNeedTask || catalog.find(call.client, 'tools', errand.exposed) !== undefined) return ready
+    return Promise.all([ready, catalog.readOnce(call.client, 'tools')])
   }
 
   /** A tool that its server calls only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
   #needsTask({ request, exposed }: Errand, link: Downlink): boolean {
     if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
-    const tool = this.#context.catalog.find('tools', exposed)
+    const tool = this.#context.catalog.find(request.client, 'tools', exposed)
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 
@@ -218,10 +224,6 @@ const takesTurns = ({ connection, call: { client } }: LiveCall): boolean => {
   const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
   return connection.server.serialize && connection.link?.asking === 'pushed' && canBeAsked
 }
-
-/** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */
-const completesNothing = ({ facts }: Server): boolean =>
-  facts !== undefined && !facts.capabilities.completions && facts.revision !== '2024-11-05'
 
 /** A text that a request must have; throws a Fault `invalid-params` without it. */
 const textAt = (call: Call, path: readonly string[]): string => {

@@ -24,6 +24,8 @@ export interface ConnectionListener {
   joined(connection: Connection, client: Client): void
   /** A client that used it is gone, or uses another one from now on. */
   parted(connection: Connection, client: Client): void
+  /** It was closed by us for good. */
+  ended(connection: Connection): void
   /** Whether it must stay although no client uses it: one that left will come back for an answer, or somebody listens. */
   isKept(connection: Connection): boolean
   asked(connection: Connection, ask: Ask): void
@@ -240,6 +242,7 @@ export class Connection {
   /** Stops the server for good; what is under way ends with a fault. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#context.listener.ended(this)
     this.#supervisor.step({ is: 'stop' })
     this.#attempt?.abort.abort()
     this.#attempt = undefined

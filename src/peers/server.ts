@@ -1,10 +1,9 @@
 import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import type { Asking, Client, Downlink } from '../model/links.js'
-import type { ServerFacts } from '../model/peer.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'
-import { nobodysShare, type Share, shareOf } from './sharing.js'
+import { nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
 
 /** One configured server with all connections to it. */
 export class Server {
@@ -19,8 +18,6 @@ export class Server {
   #common: Connection | undefined
   /** The only way in which the server asks, if it is known to have no other. */
   #only: Asking | undefined
-  #facts: ServerFacts | undefined
-  #isMet = false
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
@@ -41,6 +38,7 @@ export class Server {
         },
         joined: (connection, client) => context.listener.joined(connection, client),
         parted: (connection, client) => context.listener.parted(connection, client),
+        ended: connection => context.listener.ended(connection),
         isKept: connection => context.listener.isKept(connection),
         asked: (connection, ask) => context.listener.asked(connection, ask),
         noticed: (connection, method, params, about) =>
@@ -64,65 +62,74 @@ export class Server {
     this.bounds.setOwn(this.options.limits)
   }
 
-  /** What the server last said about itself; undefined until it was reached once. */
-  get facts(): ServerFacts | undefined {
-    return this.#facts
-  }
-
-  /** What it said about itself when it last ran, before this process; what it says by itself counts for more. */
-  recall(facts: ServerFacts): void {
-    this.#facts ??= facts
-  }
-
-  /**
-   * Whether all that is known of it comes from an earlier process, although it runs somewhere and may have changed. A program is
-   * another matter: nothing happens to it before it is started.
-   */
-  get isOnlyRemembered(): boolean {
-    return this.#facts !== undefined && !this.#isMet && !this.options.isProcess
-  }
-
-  /** Whether it is known, and does not run because nobody calls it: there is nothing that it could say meanwhile. */
+  /** Whether it is a program that does not run because nobody calls it: there is nothing that it could say meanwhile. */
   get isResting(): boolean {
-    if (!this.options.isProcess || this.#facts === undefined) return false
+    if (!this.options.isProcess) return false
     for (const { state } of this.#connections.values()) if (state.at !== 'idle') return false
     return true
   }
 
-  /** How long the oldest attempt to reach it has been under way, in milliseconds: who comes later need not wait as long again. */
-  get unansweredMs(): number {
+  /**
+   * How long the attempt to reach it for a client has been under way, in milliseconds. While nobody reaches it the oldest attempt
+   * counts: who comes later need not wait as long again.
+   */
+  unansweredMs(client: Client): number {
+    const all = [...this.#connections.values()]
+    const own = all.some(({ link }) => link !== undefined) ? [this.connectionOf(client)] : all
+    const startsMs = own.flatMap(connection =>
+      connection?.state.at === 'starting' ? [connection.state.sinceMs] : [],
+    )
     const nowMs = this.#context.clock.nowMs()
-    let longestMs = 0
-    for (const { state } of this.#connections.values()) {
-      if (state.at === 'starting') longestMs = Math.max(longestMs, nowMs - state.sinceMs)
-    }
-    return longestMs
+    return Math.max(0, nowMs - Math.min(nowMs, ...startsMs))
   }
 
   get connections(): Iterable<Connection> {
     return this.#connections.values()
   }
 
-  /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
-  connectionFor(client: Client): Connection {
-    this.#checkServed()
+  /** The connection that `client` would use, if it is there: whatever is said on it is said to this client. */
+  connectionOf(client: Client): Connection | undefined {
     const known = this.#byClient.get(client)
     // Whoever has one that works keeps it, unless it only stood in for one of the client's own way of asking.
     if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
     const asking = this.#only ?? client.asking
     const shared = asking === 'returned' ? this.#shared : undefined
-    const connection = shared ?? this.#connection(shareOf(this.options.sharing, client), asking)
-    if (known !== connection) known?.leave(client)
+    return shared ?? this.#connections.get(slotOf(shareOf(this.options.sharing, client), asking))
+  }
+
+  /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
+  connectionFor(client: Client): Connection {
+    this.#checkServed()
+    const known = this.#byClient.get(client)
+    const connection = this.#placeFor(client)
+    if (known === connection && connection.clients.has(client)) return connection
+    known?.leave(client)
     this.#byClient.set(client, connection)
     connection.join(client)
     return connection
   }
 
+  /** Opens the connection that `client` would use, for whoever listens on its behalf. Rejects with a Fault. */
+  async open(client: Client): Promise<Downlink> {
+    this.#checkServed()
+    return this.#placeFor(client).open()
+  }
+
+  #placeFor(client: Client): Connection {
+    const share = (): Share => shareOf(this.options.sharing, client)
+    return this.connectionOf(client) ?? this.#connection(share(), this.#only ?? client.asking)
+  }
+
+  /** What decides what `client` is shown of it (`profileOf`), and what does where the server does not have its way of asking. */
+  profilesOf(client: Client): readonly [own: string, other: string] {
+    const share = shareOf(this.options.sharing, client)
+    const asking = this.#only ?? client.asking
+    return [profileOf(share, asking), profileOf(share, asking === 'pushed' ? 'returned' : 'pushed')]
+  }
+
   #met(connection: Connection): void {
     const { link, asking } = connection
     if (link === undefined) return
-    this.#facts = link.facts
-    this.#isMet = true
     this.#only = link.hasOtherWay ? undefined : asking
     if (asking === 'returned' && this.#shared === undefined) this.#common = connection
     this.#place(connection)
@@ -149,21 +156,11 @@ export class Server {
     return this.#common?.asking === 'returned' ? this.#common : undefined
   }
 
-  /** Any link that can be asked about the server itself, preferably one that is open. Rejects with a Fault. */
-  anyLink(): Promise<Downlink> {
+  /** Opens a connection that belongs to no client, unless there is one. Rejects with a Fault. */
+  start(): Promise<Downlink> {
     this.#checkServed()
-    const connections = [...this.#connections.values()]
-    const best =
-      connections.find(connection => connection.link !== undefined) ??
-      connections.find(connection => connection.state.at === 'starting') ??
-      connections.find(connection => connection.clients.size > 0)
-    return (best ?? this.#connection(nobodysShare(this.options.sharing), 'returned')).open()
-  }
-
-  /** Whether the server tells us by itself when something changes. */
-  hears(): boolean {
-    for (const { link } of this.#connections.values()) if (link?.hearsAmbient === true) return true
-    return false
+    const [first] = this.#connections.values()
+    return (first ?? this.#connection(nobodysShare(this.options.sharing), 'returned')).open()
   }
 
   /** Takes a client off its connection; one that was the client's alone ends with it. */

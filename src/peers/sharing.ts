@@ -1,4 +1,4 @@
-import type { Client } from '../model/links.js'
+import type { Asking, Client } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
 import type { Sharing } from './options.js'
 
@@ -8,7 +8,7 @@ export interface Share {
   readonly capabilities: ClientCapabilities
 }
 
-/** The connections that belong to no client: for lists before the first client came. */
+/** The connections that belong to no client: before the first one came. */
 export const nobodysShare = (sharing: Sharing): Share => ({
   key: sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '',
   capabilities: NO_CAPABILITIES,
@@ -31,6 +31,13 @@ export const shareOf = (sharing: Sharing, client: Client): Share => {
       return nobodysShare('all')
   }
 }
+
+/**
+ * What decides what a server says of itself and lists on a connection, beside the server: how it asks, and what it is told that its
+ * clients can be asked. One that keeps nothing about us lists the same to all (2026-07-28, server/tools, "Listing Tools").
+ */
+export const profileOf = ({ capabilities }: Share, asking: Asking): string =>
+  asking === 'returned' ? asking : `${asking} ${fingerprint(capabilities)}`
 
 /** The fingerprint stands first and holds no NUL, so no principal can be written such that it meets another one's key. */
 const keyOf = (principal: string, capabilities: ClientCapabilities): string =>

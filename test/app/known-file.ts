@@ -10,11 +10,11 @@ import {
   touchKnown,
   writeKnown,
 } from '../../src/app/known-file.js'
-import type { Known } from '../../src/catalog/known.js'
+import type { Known, Said } from '../../src/catalog/known.js'
 import { rawText } from '../../src/kernel/json-text.js'
 import { isWindows } from '../support/platform.js'
 
-const KNOWN: Known = {
+const SAID: Said = {
   facts: {
     revision: '2025-11-25',
     capabilities: {
@@ -34,23 +34,42 @@ const KNOWN: Known = {
     resources: [],
   },
 }
+const KNOWN: Known = new Map([['pushed', SAID]])
 
 t.test('what a server sent is in its file byte for byte', async t => {
   const text = encodeKnown(KNOWN).toString()
   t.match(text, '"max":12345678901234567890,"x":1e400')
-  const read = decodeKnown(Buffer.from(text))
-  t.same(read?.facts, KNOWN.facts)
+  const read = decodeKnown(Buffer.from(text))?.get('pushed')
+  t.same(read?.facts, SAID.facts)
   t.same(
     read?.lists.tools?.map(item => item.toString()),
-    KNOWN.lists.tools?.map(item => item.toString()),
+    SAID.lists.tools?.map(item => item.toString()),
   )
   t.same(read?.lists.resources, [])
   t.equal(read?.lists.prompts, undefined)
-  const { instructions: _, ...mute } = KNOWN.facts
+  const { instructions: _, ...mute } = SAID.facts
   t.equal(
-    decodeKnown(encodeKnown({ facts: { ...mute, instructions: undefined }, lists: {} }))?.facts.instructions,
+    decodeKnown(
+      encodeKnown(new Map([['x', { facts: { ...mute, instructions: undefined }, lists: {} }]])),
+    )?.get('x')?.facts.instructions,
     undefined,
   )
+})
+
+t.test('what a server sent to all alike is in its file once', async t => {
+  const other: Said = { ...SAID, lists: { tools: [] } }
+  const text = encodeKnown(
+    new Map([
+      ['a', SAID],
+      ['b', other],
+      ['c', { ...SAID }],
+    ]),
+  )
+  t.equal(text.toString().split('"max":').length, 2)
+  const read = decodeKnown(text)
+  t.same([...(read?.keys() ?? [])], ['a', 'c', 'b'])
+  t.equal(read?.get('a'), read?.get('c'))
+  t.same(read?.get('b')?.lists, { tools: [] })
 })
 
 t.test('what is broken, or of another version, is nothing', async t => {
@@ -69,12 +88,15 @@ t.test('what is broken, or of another version, is nothing', async t => {
     text.replace('"announced"', '"x"'),
     text.replace('"capabilities"', '"x"'),
     text.replace('"lists"', '"x"'),
-    text.replace(/"lists":.*/, '"lists":[]}'),
+    text.replace(/"lists":.*/, '"lists":[]}}]}'),
   ]) {
     t.equal(decodeKnown(Buffer.from(broken)), undefined, broken.slice(0, 40))
   }
   t.equal(decodeKnown(Buffer.from([0xff, 0x00])), undefined)
-  t.same(decodeKnown(Buffer.from(text.replace(/"lists":.*/, '"lists":{"tools":7}}')))?.lists, {})
+  t.same(
+    decodeKnown(Buffer.from(text.replace(/"lists":.*/, '"lists":{"tools":7}}}]}')))?.get('pushed')?.lists,
+    {},
+  )
 })
 
 t.test('a file is for its user only, and is believed only if nobody else could write it', async t => {

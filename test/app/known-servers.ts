@@ -10,13 +10,13 @@ import { silentLogger } from '../../src/kernel/logger.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { FakeServer, tool } from '../support/mux.js'
 
-const knownOf = (...names: string[]): Known => ({
-  facts: new FakeServer('a', { tools: [] }).facts,
-  lists: { tools: names.map(name => textOf(tool(name))) },
-})
+const { facts } = new FakeServer('a', { tools: [] })
+
+const knownOf = (...names: string[]): Known =>
+  new Map([['all', { facts, lists: { tools: names.map(name => textOf(tool(name))) } }]])
 
 const namesOf = (known: Known | undefined): string[] | undefined =>
-  known?.lists.tools?.map(item => (JSON.parse(item.toString()) as { name: string }).name)
+  known?.get('all')?.lists.tools?.map(item => (JSON.parse(item.toString()) as { name: string }).name)
 
 /** The memory of a proxy; several may share one folder. */
 const create = (t: Test, stateDir = t.testdir({ 'server.mjs': '' })) => {
@@ -104,11 +104,10 @@ t.test('what a program said before it was replaced is not taken for what the new
 
 t.test('lists that are too long are not kept', async t => {
   const { files, options, stateDir } = create(t)
-  const facts = knownOf().facts
-  files.learnt(options, () => ({ facts, lists: { tools: [rawText(`"${'x'.repeat(9 * 2 ** 20)}"`)] } }))
-  files.learnt(options, () => undefined)
+  const long = { facts, lists: { tools: [rawText(`"${'x'.repeat(9 * 2 ** 20)}"`)] } }
+  files.learnt(options, () => new Map([['all', long]]))
   await files.close()
-  files.learnt(options, () => ({ facts, lists: { tools: [rawText(`"${'x'.repeat(9 * 2 ** 20)}"`)] } }))
+  files.learnt(options, () => new Map([['all', long]]))
   await files.close()
   t.notOk(readdirSync(stateDir).includes('known'))
 })

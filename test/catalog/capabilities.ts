@@ -1,17 +1,14 @@
 import t from 'tap'
-import { joinWelcome } from '../../src/catalog/capabilities.js'
-import type { ServerFacts } from '../../src/model/peer.js'
-import type { Server } from '../../src/peers/server.js'
+import { joinCapabilities, joinInstructions } from '../../src/catalog/capabilities.js'
 import { FakeServer, type Script } from '../support/mux.js'
 
-const servers = (...scripts: readonly (Script | undefined)[]): Server[] =>
-  scripts.map((script, index) => {
-    const alias = `s${index}`
-    const facts: ServerFacts | undefined = script && new FakeServer(alias, script).facts
-    return { options: { alias }, facts } as Server
-  })
+const factsOf = (scripts: readonly (Script | undefined)[]) =>
+  scripts.map((script, index) => script && new FakeServer(`s${index}`, script).facts)
 
-const joined = (...scripts: readonly (Script | undefined)[]) => joinWelcome(servers(...scripts), false)
+const joined = (...scripts: readonly (Script | undefined)[]) => joinCapabilities(factsOf(scripts))
+
+const instructed = (...scripts: readonly (Script | undefined)[]) =>
+  joinInstructions(factsOf(scripts).map((facts, index) => [`s${index}`, facts] as const))
 
 t.test('what any server can do, all of them together can', async t => {
   t.same(
@@ -48,7 +45,6 @@ t.test('servers of all revisions count, and tasks and extensions of none', t => 
         completions: true,
         logging: true,
       },
-      instructions: undefined,
       isComplete: true,
     },
   )
@@ -77,13 +73,9 @@ t.test('a server of 2024-11-05 can complete without saying so, if it has what ca
 })
 
 t.test('instructions stand under the alias of their server, in order, cut to a bounded length', async t => {
-  t.equal(joined({}, undefined, { instructions: '  ' }).instructions, undefined)
-  t.equal(
-    joined({ instructions: ' one\n' }, {}, { instructions: 'two' }).instructions,
-    '## s0\none\n\n## s2\ntwo',
-  )
-  const long = joined({ instructions: `${'x'.repeat(8191)}😀` }).instructions ?? ''
+  t.equal(instructed({}, undefined, { instructions: '  ' }), undefined)
+  t.equal(instructed({ instructions: ' one\n' }, {}, { instructions: 'two' }), '## s0\none\n\n## s2\ntwo')
+  const long = instructed({ instructions: `${'x'.repeat(8191)}😀` }) ?? ''
   t.equal(long.length, '## s0\n'.length + 8191, 'not through the middle of a character')
-  t.equal(joined({ instructions: `${'x'.repeat(8190)}😀y` }).instructions?.endsWith('x😀'), true)
-  t.equal(joinWelcome(servers({ instructions: 'x'.repeat(9000) }), true).instructions?.length, 9000)
+  t.equal(instructed({ instructions: `${'x'.repeat(8190)}😀y` })?.endsWith('x😀'), true)
 })

@@ -74,7 +74,7 @@ t.test('a program that is known is not started to be introduced and listed, but 
   t.same(await look(client), SEEN)
   const modern = world.modern()
   t.match(await modern.get('tools/list'), { result: { tools: [{ name: 'a__x' }] } })
-  t.match(world.router.toolSchema('a__x')?.toString(), '{"type":"object"}')
+  t.match(world.router.toolSchema(client, 'a__x')?.toString(), '{"type":"object"}')
   await world.pass(3_600_000, 60_000)
   t.same(await look(client), SEEN, 'nor is it looked after from time to time')
   t.equal(world.server('a').greetings.length, 0)
@@ -162,12 +162,13 @@ t.test(
   'a list that was not remembered is read, and a program that is not known is started as ever',
   async t => {
     const { known, world } = await again()
-    const { facts, lists } = known.held.get('a') ?? {}
-    t.ok(facts && lists)
     await world.router.close()
-    if (facts === undefined || lists === undefined) return
-    const { prompts: _, ...others } = lists
-    known.held.set('a', { facts, lists: others })
+    const withoutPrompts = [...(known.held.get('a') ?? [])].map(([profile, { facts, lists }]) => {
+      const { prompts: _, ...others } = lists
+      return [profile, { facts, lists: others }] as const
+    })
+    t.equal(withoutPrompts.length, 1)
+    known.held.set('a', new Map(withoutPrompts))
     const partly = new World({ a: SCRIPT, b: { ...SCRIPT, tools: [tool('y')] } }, { known })
     const client = await partly.client()
     t.equal(partly.server('b').greetings.length, 1)

@@ -330,7 +330,7 @@ t.test(
     world.router.notice(client, 'notifications/other', undefined)
     t.same(
       world.server('own').links.map(link => link.told),
-      [[[roots, undefined]]],
+      [[[roots, undefined]], []],
     )
     t.same(world.server('shared').link.told, [])
   },

@@ -103,22 +103,27 @@ t.test('of changes that come together one that is told to everybody is enough', 
       reader: [] as string[],
       current: [] as string[],
     }
-    const guests = new Guests(() => ({ capabilities: ALL, instructions: undefined, isComplete: true }))
-    const guest = (who: keyof typeof told, seen: number | undefined): void => {
+    let version = 'before'
+    const guests = new Guests({
+      offerTo: () => ({ capabilities: ALL, isComplete: true }),
+      versionOf: () => version,
+    })
+    const guest = (who: keyof typeof told, seen: string | undefined): void => {
       const tell = (method: string) => void told[who].push(method)
       const client = { asking: 'pushed', tell } as unknown as Client
       guests.came(client)
       const isComplete = who !== 'early'
-      guests.welcomed(client, { capabilities: ALL, instructions: undefined, isComplete })
-      for (const [list] of seen === undefined ? [] : changes) guests.saw(client, list, seen ?? 0)
+      guests.welcomed(client, { capabilities: ALL, isComplete })
+      for (const [list] of seen === undefined ? [] : changes) guests.saw(client, list, seen ?? '')
     }
     guest('stranger', undefined)
     guest('early', undefined)
-    guest('reader', 0)
-    guest('current', 2)
+    guest('reader', 'before')
+    guest('current', 'after')
+    version = 'after'
     const notices = new ChangeNotices(clock, () => guests.sessions)
     for (const [list, isFirst] of changes) {
-      notices.changed(list, isFirst, () => 2)
+      notices.changed(list, isFirst)
       clock.advance(1)
     }
     clock.advance(1000)

@@ -2,8 +2,17 @@ import t, { type Test } from 'tap'
 import type { KnownServers } from '../../src/catalog/known.js'
 import { textOf } from '../../src/kernel/json-text.js'
 import type { ServerOptions } from '../../src/peers/options.js'
+import { profileOf } from '../../src/peers/sharing.js'
 import { settled } from '../support/fake-clock.js'
-import { FakeServer, resource, type Script, tool, World, type WorldOptions } from '../support/mux.js'
+import {
+  ALL_ABILITIES,
+  FakeServer,
+  resource,
+  type Script,
+  tool,
+  World,
+  type WorldOptions,
+} from '../support/mux.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
@@ -320,7 +329,14 @@ t.test('servers that come and are known are listed at once, and started when the
   const fake = new FakeServer('known', { tools: [] })
   const known: KnownServers = {
     recall: ({ name }) =>
-      name === 'known' ? { facts: fake.facts, lists: { tools: [textOf(tool('old'))] } } : undefined,
+      name === 'known'
+        ? new Map([
+            [
+              profileOf({ key: '', capabilities: ALL_ABILITIES }, 'pushed'),
+              { facts: fake.facts, lists: { tools: [textOf(tool('old'))] } },
+            ],
+          ])
+        : undefined,
     met: () => undefined,
     learnt: () => undefined,
   }

@@ -79,7 +79,7 @@ t.test('everything but calls passes', async t => {
   gate.reception.rests(client)
   gate.reception.left(client)
   behind.schemas.set('a', textOf({}))
-  t.ok(gate.reception.toolSchema('a'))
+  t.ok(gate.reception.toolSchema(client, 'a'))
   t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
 })
 

@@ -21,6 +21,7 @@ const create = (script: Script = {}) => {
     lost: (_connection, why) => heard.push(`lost: ${why.message}`),
     joined: () => heard.push('joined'),
     parted: () => undefined,
+    ended: () => undefined,
     asked: (_connection, ask) => heard.push(`asked ${ask.method}`),
     noticed: (_connection, method) => heard.push(method),
     isKept: () => false,
@@ -269,7 +270,7 @@ t.test(
   async t => {
     const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
     const clock = new FakeClock()
-    const nothing = { ready() {}, lost() {}, joined() {}, parted() {}, asked() {}, noticed() {} }
+    const nothing = { ready() {}, lost() {}, joined() {}, parted() {}, ended() {}, asked() {}, noticed() {} }
     const silent: ConnectionListener = { ...nothing, isKept: () => false }
     const peer = new Server(server.options, 0, {
       dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
@@ -277,11 +278,7 @@ t.test(
       clock,
       log: silentLogger,
     })
-    t.equal(peer.facts, undefined)
-    t.equal(peer.hears(), false)
-    await peer.anyLink()
-    t.ok(peer.hears())
-    t.match(peer.facts, { revision: '2025-11-25' })
+    await peer.start()
     peer.sweep(clock.nowMs())
     t.equal([...peer.connections].length, 1, 'the only one stays for a while')
 
@@ -289,10 +286,10 @@ t.test(
     const own = peer.connectionFor(client)
     t.equal(peer.connectionFor(client), own)
     await own.open()
-    t.equal(await peer.anyLink(), server.links[0])
+    t.equal(await peer.start(), server.links[0])
     peer.sweep(clock.nowMs())
     t.same([...peer.connections], [own])
-    t.equal(await peer.anyLink(), own.link)
+    t.equal(await peer.start(), own.link)
 
     const { link } = own
     peer.release(client)
@@ -300,14 +297,14 @@ t.test(
     t.same([...peer.connections], [])
     t.ok((link as { isClosed?: boolean } | undefined)?.isClosed)
 
-    await peer.anyLink()
+    await peer.start()
     clock.advance(15 * 60_000 + 1)
     peer.sweep(clock.nowMs())
     t.same([...peer.connections], [])
 
     await peer.close()
     t.throws(() => peer.connectionFor(client), { code: 'unavailable' })
-    t.throws(() => peer.anyLink(), { code: 'unavailable' })
+    t.throws(() => peer.start(), { code: 'unavailable' })
   },
 )
 

@@ -23,6 +23,7 @@ const create = (sharing: Sharing, revision: Either = MODERN, otherRevision?: Eit
       lost: () => undefined,
       joined: () => undefined,
       parted: () => undefined,
+      ended: () => undefined,
       asked: () => undefined,
       noticed: () => undefined,
       isKept: () => false,

@@ -48,7 +48,7 @@ export class FakeReception implements Reception {
     return this.identity
   }
 
-  toolSchema(exposed: string): JsonText | undefined {
+  toolSchema(_client: Client, exposed: string): JsonText | undefined {
     return this.schemas.get(exposed)
   }
 

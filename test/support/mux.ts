@@ -59,6 +59,8 @@ const askingOf = (revision: Revision): Asking => (revision === '2026-07-28' ? 'r
 
 type Items = readonly object[]
 
+type ListOf = 'tools' | 'prompts' | 'resources' | 'templates'
+
 /** What a scripted server has and does. */
 export interface Script {
   readonly tools?: Items
@@ -79,6 +81,8 @@ export interface Script {
   /** Items on a page of its lists. */
   readonly pageSize?: number
   readonly hearsAmbient?: boolean
+  /** What a connection has in place of what all have. */
+  readonly own?: (greeting: Greeting) => Partial<Pick<Script, ListOf | 'capabilities'>>
   /** What it says about keeping its lists. */
   readonly hints?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
 }
@@ -180,7 +184,7 @@ export class FakeServer {
         signal.addEventListener('abort', () => reject(new Fault('cancelled', 'called off')), { once: true })
       })
     }
-    const link = new FakeLink(this, greeting.asking, listener)
+    const link = new FakeLink(this, greeting, listener)
     this.links.push(link)
     return link
   }
@@ -191,19 +195,18 @@ export class FakeServer {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  answerTo({ method, params }: FakeRequest): Outcome | undefined {
+  answerTo({ method, params }: FakeRequest, link?: FakeLink): Outcome | undefined {
     const failure = this.failing.get(method)
     if (failure !== undefined) return failure
     if (this.silent.has(method)) return undefined
     const part = PARTS[method]
-    if (part !== undefined) return this.#page(part[0], part[1], params)
+    if (part !== undefined) return this.#page(link?.lists[part[0]] ?? this.lists[part[0]], part[1], params)
     return BY_ITSELF.has(method) ? resulted(rawText('{}')) : undefined
   }
 
-  #page(list: 'tools' | 'prompts' | 'resources' | 'templates', member: string, params: unknown): Outcome {
+  #page(items: Items, member: string, params: unknown): Outcome {
     const { pageSize = Number.POSITIVE_INFINITY } = this.script
     const from = Number((params as { cursor?: string } | undefined)?.cursor ?? 0)
-    const items = this.lists[list]
     const isMore = from + pageSize < items.length
     return resulted(
       textOf({
@@ -223,6 +226,8 @@ export class FakeLink implements Downlink {
   readonly listener: DownlinkListener
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
+  /** What it has in place of what all connections have. */
+  lists: Partial<Record<ListOf, Items>>
   /** Notifications that it was sent: method and params. */
   readonly told: (readonly [string, unknown])[] = []
   readonly asks: ServerAsk[] = []
@@ -230,13 +235,17 @@ export class FakeLink implements Downlink {
   lastHeardMs = 0
   isClosed = false
 
-  constructor(server: FakeServer, wanted: Asking, listener: DownlinkListener) {
-    const { revision = '2025-11-25', otherRevision } = server.script
-    const other =
-      otherRevision !== undefined && askingOf(otherRevision) === wanted ? otherRevision : undefined
+  constructor(server: FakeServer, greeting: Greeting, listener: DownlinkListener) {
+    const { revision = '2025-11-25', otherRevision, own } = server.script
+    const { capabilities, ...lists } = own?.(greeting) ?? {}
+    const hasWanted = otherRevision !== undefined && askingOf(otherRevision) === greeting.asking
+    const other = hasWanted ? otherRevision : undefined
+    this.lists = lists
     this.server = server
     this.listener = listener
-    this.facts = { ...server.facts, revision: other ?? revision }
+    const { facts } = server
+    const all = { ...facts.capabilities, ...capabilities }
+    this.facts = { ...facts, capabilities: all, revision: other ?? revision }
     this.asking = askingOf(this.facts.revision)
     this.hasOtherWay = otherRevision !== undefined
     this.hearsAmbient = server.script.hearsAmbient ?? true
@@ -246,7 +255,7 @@ export class FakeLink implements Downlink {
     if (this.server.isBroken) throw new Error('bug')
     const call = new FakeRequest(request, sink)
     this.requests.push(call)
-    const answer = this.server.answerTo(call)
+    const answer = this.server.answerTo(call, this)
     if (answer !== undefined) queueMicrotask(() => call.end(answer))
     return call
   }

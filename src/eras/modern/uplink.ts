@@ -49,7 +49,7 @@ export class ModernUplink {
   readonly #options: HostOptions
   readonly #way: WayIn
   readonly #bounds: Bounds
-  readonly #identity: () => JsonText
+  readonly #identity: JsonText
   readonly #clients: ModernClients
   readonly #calls = new HashTable<string, InboundCall>()
 
@@ -58,8 +58,7 @@ export class ModernUplink {
     this.#options = options
     this.#way = way
     this.#bounds = bounds
-    const identity = textOf(options.identity)
-    this.#identity = () => options.reception.ownIdentity() ?? identity
+    this.#identity = textOf(options.identity)
     const limits = (): ClientLimits => ({
       clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
       bytes: TOLD_BYTES,
@@ -120,7 +119,8 @@ export class ModernUplink {
     const { method, params } = message
     const check = readEnvelope(params)
     if (check.is === 'malformed') throw check.fault
-    const mismatch = arrival.headers && checkHeaders(arrival.headers, method, params, this.#schemaOf(message))
+    const schema = arrival.headers && this.#schemaOf(message, arrival.principal, check.envelope)
+    const mismatch = arrival.headers && checkHeaders(arrival.headers, method, params, schema)
     if (mismatch !== undefined) {
       this.#refuse(message, arrival, headerMismatch(mismatch))
       return undefined
@@ -134,15 +134,16 @@ export class ModernUplink {
 
   #callOf(message: RequestMessage, { principal, replies, key }: Arrival, envelope: Envelope): InboundCall {
     const { id, method, params } = message
+    const client = this.#clientOf(principal, envelope)
     const call = new InboundCall({
       id,
       method,
       params,
       declared: envelope.declared,
-      client: this.#clientOf(principal, envelope),
+      client,
       logLevel: envelope.logLevel,
       replies,
-      identity: this.#identity,
+      identity: () => this.#options.reception.ownIdentity(client) ?? this.#identity,
       over: () => this.#calls.take(key),
     })
     this.#calls.set(key, call)
@@ -168,9 +169,14 @@ export class ModernUplink {
   }
 
   /** The schema that the client may have read `x-mcp-header` annotations from. */
-  #schemaOf({ method, params }: RequestMessage): JsonText | undefined {
+  #schemaOf(
+    { method, params }: RequestMessage,
+    principal: Principal,
+    envelope: Envelope,
+  ): JsonText | undefined {
     const name = method === 'tools/call' && params !== undefined ? textMember(params, 'name') : undefined
-    return name === undefined ? undefined : this.#options.reception.toolSchema(name)
+    if (name === undefined) return undefined
+    return this.#options.reception.toolSchema(this.#clientOf(principal, envelope), name)
   }
 
   #refuse({ id }: RequestMessage, { replies }: Arrival, error: JsonText, why?: Fault): void {
