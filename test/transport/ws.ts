@@ -647,7 +647,7 @@ t.test('what came of messages that are not complete is counted, and the longest 
   await short.heard.hasMessages(1)
   t.equal(short.heard.messages[0]?.length, 600 * KIB + 1)
   await until(() => bounds.inbound.bytes === 0, 'nothing of it is kept any more')
-  for (let time = 0; time < 100; time += 1) short.ws.ping('hello')
+  for (let time = 0; time < 10; time += 1) short.ws.ping('hello')
   await new Promise(resolve => short.ws.once('pong', resolve))
   t.equal(bounds.inbound.bytes, 0, 'pings are no part of a message')
   short.ws.send('x'.repeat(100 * KIB), { fin: false })
