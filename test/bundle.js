@@ -6,7 +6,12 @@ import { build } from 'esbuild'
 
 /** The folder of the project. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
+/** Rooms whose tests start no programs. */
 const PURE = ['kernel', 'wire', 'model', 'rpc', 'eras', 'peers', 'catalog', 'mux', 'config', 'app']
+/** What `npm test` runs. */
+const QUICK = ['architecture.ts', ...PURE]
+/** All tests but the official conformance suite. */
+export const EVERY = [...QUICK, 'transport', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
 const isTest = path => path.endsWith('.ts') && !/^(support|fixtures|matrix\/flows)\//.test(path)
 
 /** The test files at a path, relative to `test/`. */
@@ -35,11 +40,11 @@ const sourceUrls = urlOf => ({
 const withoutFolder = path => (relative('test', path).startsWith('..') ? path : relative('test', path))
 
 /**
- * Makes modules of the tests at these paths (all pure rooms if there are none) in a folder of `.tap/`. Resolves with their paths, relative to the
+ * Makes modules of the tests at these paths (all that start no programs if there are none) in a folder of `.tap/`. Resolves with their paths, relative to the
  * project. `urlOf` says where tests find what lies beside their sources.
  */
 export const bundle = async (paths, { folder, urlOf = path => pathToFileURL(path).href }) => {
-  const asked = paths.length > 0 ? paths.map(withoutFolder) : PURE
+  const asked = paths.length > 0 ? paths.map(withoutFolder) : QUICK
   const files = (await Promise.all(asked.map(filesAt))).flat()
   const built = join(root, '.tap', folder)
   await rm(built, { recursive: true, force: true })

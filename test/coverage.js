@@ -1,0 +1,35 @@
+// `npm run coverage`: every test but the official conformance suite, and which lines and branches of the source ran in them, in the processes
+// of tests as in those that tests start. Exits with 1 when tests fail or less is covered than MUST says, in percent.
+import { spawnSync } from 'node:child_process'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { CoverageReport } from 'monocart-coverage-reports'
+import { EVERY, root } from './bundle.js'
+
+const MUST = { lines: 95, branches: 85 }
+
+const raw = join(root, '.tap', 'coverage')
+await rm(raw, { recursive: true, force: true })
+const { status } = spawnSync(process.execPath, [join(root, 'test/run.js'), ...EVERY], {
+  cwd: root,
+  stdio: 'inherit',
+  env: { ...process.env, NODE_V8_COVERAGE: raw },
+})
+
+const [built, dist] = ['.tap/bundles/', 'dist/'].map(folder => pathToFileURL(join(root, folder)).href)
+const report = new CoverageReport({
+  name: 'Coverage',
+  outputDir: join(root, '.tap', 'report'),
+  reports: ['console-details', 'v8'],
+  entryFilter: ({ url }) => [built, dist].some(folder => url.startsWith(folder)),
+  sourcePath: path => path.replace(/^.*\/src\//, 'src/'),
+  sourceFilter: path => path.startsWith('src/'),
+})
+report.cleanCache()
+await report.addFromDir(raw)
+const { summary } = await report.generate()
+const short = Object.entries(MUST).filter(([what, percent]) => summary[what].pct < percent)
+for (const [what, percent] of short)
+  console.error(`${what}: ${summary[what].pct} % covered, ${percent} % must be`)
+process.exitCode = status !== 0 || short.length > 0 ? 1 : 0
