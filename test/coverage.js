@@ -1,5 +1,6 @@
 // `npm run coverage`: every test but the official conformance suite, and which lines and branches of the source ran in them, in the processes
-// of tests as in those that tests start. Exits with 1 when tests fail or less is covered than MUST says, in percent.
+// of tests as in those that tests start; .tap/report/index.html shows them. Exits with 1 when tests fail or less is covered than MUST says, in
+// percent.
 import { spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { CoverageReport } from 'monocart-coverage-reports'
 import { EVERY, root } from './bundle.js'
 
-const MUST = { lines: 95, branches: 85 }
+const MUST = { lines: 96, branches: 80 }
 
 const raw = join(root, '.tap', 'coverage')
 await rm(raw, { recursive: true, force: true })
@@ -21,7 +22,7 @@ const [built, dist] = ['.tap/bundles/', 'dist/'].map(folder => pathToFileURL(joi
 const report = new CoverageReport({
   name: 'Coverage',
   outputDir: join(root, '.tap', 'report'),
-  reports: ['console-details', 'v8'],
+  reports: ['console-summary', 'v8'],
   entryFilter: ({ url }) => [built, dist].some(folder => url.startsWith(folder)),
   sourcePath: path => path.replace(/^.*\/src\//, 'src/'),
   sourceFilter: path => path.startsWith('src/'),
@@ -29,6 +30,7 @@ const report = new CoverageReport({
 report.cleanCache()
 await report.addFromDir(raw)
 const { summary } = await report.generate()
+await rm(raw, { recursive: true, force: true })
 const short = Object.entries(MUST).filter(([what, percent]) => summary[what].pct < percent)
 for (const [what, percent] of short)
   console.error(`${what}: ${summary[what].pct} % covered, ${percent} % must be`)
