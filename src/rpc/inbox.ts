@@ -122,4 +122,4 @@ export class Inbox {
 const malformedFault = ({ why, limit }: Malformed): Fault =>
   limit === undefined
     ? new Fault('internal', `The server's answer is malformed: ${why}`)
-    : new Fault('too-large', `The server's answer holds too much: ${why}`, { data: { limit } })
+    : new Fault('too-large', `The server's answer is beyond a limit: ${why}`, { data: { limit } })

@@ -71,7 +71,7 @@ function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
 const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed => ({
   is: 'malformed',
   code: -32700,
-  why: `Not JSON: ${message} (limits.${limit})`,
+  why: `${message} (limits.${limit})`,
   ...wreckOf(bytes),
   limit,
 })

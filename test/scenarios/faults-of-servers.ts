@@ -76,7 +76,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'invalid-utf8': { bad: { text: /^r\ufffd+$/ } },
   'huge-line': { bad: blames(/longer than/) },
   'huge-line-id-last': { bad: blames(/longer than/) },
-  'deep-json': { bad: blames(/malformed/) },
+  'deep-json': { bad: blames(/nested deeper than 512 levels.*limits\.depth/) },
   'repeated-members': { bad: blames(/malformed/) },
   'repeated-id': { bad: blames(/malformed/) },
   'an-array': { bad: right },
