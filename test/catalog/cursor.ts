@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from '../../src/catalog/cursor.js'
+import { runs } from '../support/property.js'
 
 const position: Position = { list: 'tools', alias: 'gh', aliasIndex: 2, key: 'search', index: 40 }
 
@@ -27,7 +28,7 @@ t.test('a cursor stands for the same place wherever it is read', async t => {
       const back = decodeCursor(encodeCursor(at), at.list)
       return JSON.stringify(back) === JSON.stringify({ ...at, key: cursorKey(at.key) })
     }),
-    { numRuns: 500 },
+    runs(500),
   )
 })
 
@@ -79,7 +80,7 @@ t.test('text that we did not write is no cursor', async t => {
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[A-Za-z0-9_-]*$/)), text => {
       return decodeCursor(text, 'tools') === undefined
     }),
-    { numRuns: 2000 },
+    runs(2000),
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { aliasOf } from '../../src/catalog/names.js'
 import { exposedUri, schemeAliases, splitUri } from '../../src/catalog/uris.js'
+import { runs } from '../support/property.js'
 
 t.test('a URI gets its server in front, and one of an interface behind its scheme', async t => {
   const cases: [string, string, string][] = [
@@ -76,6 +77,6 @@ t.test('every URI of every server comes back as it was', async _t => {
       }
       return true
     }),
-    { numRuns: 2000 },
+    runs(2000),
   )
 })

@@ -10,6 +10,7 @@ import { serve } from '../../src/cli/serve.js'
 import { status } from '../../src/cli/status.js'
 import { stdio } from '../../src/cli/stdio.js'
 import type { Verb } from '../../src/cli/verb.js'
+import { runs } from '../support/property.js'
 
 /** A verb by what it has in common with the others. */
 type AnyVerb = Pick<Verb<unknown>, 'usage' | 'flags'> & {
@@ -109,7 +110,7 @@ t.test('no words are read in another way than the parser reads them', async t =>
       plain += 1
       t.same(read, await parsed(name, words), `${name} ${JSON.stringify(words)}`)
     }),
-    { numRuns: 1500 },
+    runs(1500),
   )
   t.ok(plain > 100, `${plain} lines were plain`)
 })

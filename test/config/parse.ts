@@ -11,6 +11,7 @@ import { type Loaded, PROTOCOL_VERSIONS, type ServerConfig } from '../../src/con
 import { MODERN_REVISION } from '../../src/eras/modern/methods.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
+import { runs } from '../support/property.js'
 
 const FILE = '/etc/proxy/mcp.json'
 const ENV = { HOME: '/home/ann', TOKEN: 's3cr3t-value', EMPTY: '', PORT: '9', BREAK: 'hush\r\nX-Evil: 1' }
@@ -988,7 +989,7 @@ t.test('no text makes it throw, and what is unusable always says why', async _t 
       const invalid = disabled.some(d => d.why === 'invalid')
       return !invalid || problems.some(p => p.severity === 'error' && p.line > 0 && p.column > 0)
     }),
-    { numRuns: 500 },
+    runs(500),
   )
 })
 

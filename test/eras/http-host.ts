@@ -16,6 +16,7 @@ import { FakeReception, IDENTITY } from '../support/fake-reception.js'
 import { mirrored, modern } from '../support/modern-message.js'
 import { until } from '../support/processes.js'
 import { progressOf } from '../support/progress.js'
+import { runs } from '../support/property.js'
 
 const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const hello = {
@@ -182,7 +183,7 @@ t.test('whatever comes is answered once, with a status that says what it was', a
     const isAsked = message.method === 'server/discover' || message.method === 'initialize'
     return calls.length <= 1 && (answer.answers === 1 ? known.has(answer.status) : isAsked)
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(2000)))
   await settled()
 })
 

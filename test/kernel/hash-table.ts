@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { HashTable } from '../../src/kernel/hash-table.js'
+import { runs } from '../support/property.js'
 
 const key = fc.oneof(
   fc.integer({ min: 0, max: 200 }),
@@ -43,7 +44,7 @@ t.test('it holds what a map would hold, in the same order, whatever comes and go
       const isSame = [...map].every(([at, value]) => table.has(at) && table.get(at) === value)
       return isSame && table.values().join() === [...map.values()].join()
     }),
-    { numRuns: 300 },
+    runs(300),
   )
   t.end()
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { canonicalJson } from '../../src/kernel/json-canonical.js'
 import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { runs } from '../support/property.js'
 
 const SAME: readonly (readonly [why: string, one: string, two: string, canonical: string])[] = [
   ['white space', '{ "a" : [ 1 , 2 ] }', '{"a":[1,2]}', '{"a":[1,2]}'],
@@ -59,5 +60,5 @@ t.test('what was parsed and written again has the same canonical text', async t 
       canonicalJson(textOf(JSON.parse(text))) === canonical
     )
   })
-  t.doesNotThrow(() => fc.assert(isStable, { numRuns: 300 }))
+  t.doesNotThrow(() => fc.assert(isStable, runs(300)))
 })

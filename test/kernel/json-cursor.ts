@@ -4,6 +4,7 @@ import { JsonCursor } from '../../src/kernel/json-cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../../src/kernel/json-scan.js'
 import { rawText, readJson } from '../../src/kernel/json-text.js'
 import { mutated, values } from '../support/json-documents.js'
+import { runs } from '../support/property.js'
 
 /** Whether a key can be decoded is not for the walk to find out: JSON.parse says no to bad escapes. */
 const isAnswered = (ask: () => unknown): boolean => {
@@ -31,7 +32,7 @@ t.test('over bytes that are no JSON a walk ends and stays inside', async t => {
     }
     return true
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(2000)))
 })
 
 t.test('a walk tells where each item and the comma before it are', async t => {
@@ -112,7 +113,7 @@ t.test('a key is the one that it means, however it is written', async t => {
       key => at.keyIs(key) === (key === at.key),
     )
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(2000)))
 })
 
 t.test('no key is decoded to see that it is another', async t => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createFindSpecial } from '../../src/kernel/json-long.js'
 import { JsonTextError, readJson } from '../../src/kernel/json-text.js'
+import { runs } from '../support/property.js'
 
 const find = createFindSpecial()
 
@@ -51,6 +52,6 @@ t.test('long strings are valid exactly when they are for JSON.parse', async () =
         return !isValid && thrown instanceof JsonTextError
       }
     }),
-    { numRuns: 500 },
+    runs(500),
   )
 })

@@ -4,6 +4,7 @@ import t from 'tap'
 import { invalidUtf8At } from '../../src/kernel/json-scan.js'
 import { JsonTextError, readJson } from '../../src/kernel/json-text.js'
 import { mutated, space, values } from '../support/json-documents.js'
+import { runs } from '../support/property.js'
 
 /** What JSON.parse has to say about bytes that may be no UTF-8 and may begin with a byte order mark. */
 const oracle = (bytes: Buffer): 'fine' | 'refused' => {
@@ -54,7 +55,7 @@ t.test('every document is accepted and comes back byte for byte, without the spa
     const bytes = Buffer.from((hasMark ? '\ufeff' : '') + before + text + after)
     return readJson(bytes).toString() === text
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+  t.doesNotThrow(() => fc.assert(property, runs(500)))
 })
 
 t.test('damaged documents are accepted exactly when they are UTF-8 and JSON.parse accepts them', async t => {
@@ -66,14 +67,14 @@ t.test('damaged documents are accepted exactly when they are UTF-8 and JSON.pars
     else refused++
     return verdict(bytes) === expected
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 6000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(6000)))
   t.ok(fine > 300 && refused > 300, 'both verdicts were met often', { fine, refused })
 })
 
 t.test('any short sequence of structural bytes gets the verdict of JSON.parse', async t => {
   const bytes = fc.array(fc.constantFrom(...Buffer.from('{}[]",:\\u01-.eE+ \ntrue')), { maxLength: 7 })
   const property = fc.property(bytes, all => verdict(Buffer.from(all)) === oracle(Buffer.from(all)))
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 8000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(8000)))
 })
 
 t.test('a document that is cut off anywhere is refused at its end', async t => {
@@ -179,7 +180,7 @@ t.test('any bytes are UTF-8 for us exactly when they are for Node', async t => {
     const at = invalidUtf8At(bytes)
     return at === bytes.length ? isUtf8(bytes) : !isUtf8(bytes) && isUtf8(bytes.subarray(0, at))
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 5000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(5000)))
 })
 
 t.test('what JSON.parse would round or replace is legal', async t => {
@@ -192,7 +193,7 @@ t.test('the depth is that of the deepest bracket', async t => {
   const property = fc.property(values, fc.nat(4), (text, maxDepth) => {
     return verdict(Buffer.from(text), maxDepth) === (depthOf(text) <= maxDepth ? 'fine' : 'refused')
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+  t.doesNotThrow(() => fc.assert(property, runs(500)))
 })
 
 t.test('512 levels pass, one more is refused at its bracket', async t => {

@@ -18,6 +18,7 @@ import {
   withoutMember,
 } from '../../src/kernel/json-text.js'
 import { arrays, keys, objects, values, written } from '../support/json-documents.js'
+import { runs } from '../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))
 const braces = ['{', '}'] as const
@@ -39,7 +40,7 @@ t.test('a member is replaced or appended, and every other byte stays', async t =
     const after = withMember(before, key, read(value))
     return after.toString() === expected && readJson(after) === after && before.toString() === source
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 600 }))
+  t.doesNotThrow(() => fc.assert(property, runs(600)))
 })
 
 t.test('several members are set at once as they would be one after the other', async t => {
@@ -54,7 +55,7 @@ t.test('several members are set at once as they would be one after the other', a
     const expected = pairs.reduce((text, [key, value]) => withMember(text, key, value), before)
     return after.toString() === expected.toString() && readJson(after) === after
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 600 }))
+  t.doesNotThrow(() => fc.assert(property, runs(600)))
 })
 
 t.test('members are removed with one comma each, and the others keep their bytes', async t => {
@@ -70,7 +71,7 @@ t.test('members are removed with one comma each, and the others keep their bytes
       kept.map(({ key, value }) => [JSON.parse(key), value]),
     )
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 600 }))
+  t.doesNotThrow(() => fc.assert(property, runs(600)))
 })
 
 t.test('removal leaves the white space around as it was', async t => {
@@ -127,7 +128,7 @@ t.test('what was set at any path is found there, and the rest is as before', asy
       [...membersOf(withoutMember(text, path[0] ?? ''))].map(m => `${m.key} ${m.value}`)
     return at(after, ...path)?.toString() === value && isDeepStrictEqual(others(after), others(before))
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 400 }))
+  t.doesNotThrow(() => fc.assert(property, runs(400)))
 })
 
 t.test('setting what is there already gives the same reference back', async t => {
@@ -167,7 +168,7 @@ t.test('elements are replaced or dropped, and every other byte stays', async t =
       items.filter((_, i) => fate[i] !== 'drop').map(item => item.value),
     )
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 600 }))
+  t.doesNotThrow(() => fc.assert(property, runs(600)))
 })
 
 t.test('a dropped element takes one comma and leaves the white space', async t => {
@@ -198,7 +199,7 @@ t.test('texts are joined to arrays and objects byte for byte', async t => {
       object.toString() === `{${members.map(([key], i) => `${JSON.stringify(key)}:${raw[i]}`).join(',')}}`
     )
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 300 }))
+  t.doesNotThrow(() => fc.assert(property, runs(300)))
   t.same(valueOf(objectText([['é😀', arrayText([])]])), { 'é😀': [] })
 })
 

@@ -21,6 +21,7 @@ import {
   valueOf,
 } from '../../src/kernel/json-text.js'
 import { arrays, keys, objects, strings, values, written } from '../support/json-documents.js'
+import { runs } from '../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))
 
@@ -47,7 +48,7 @@ const meaning = (text: JsonText): unknown => {
 
 t.test('what slices mean, put together, is what JSON.parse makes of the whole', async t => {
   const property = fc.property(values, text => isDeepStrictEqual(meaning(read(text)), JSON.parse(text)))
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+  t.doesNotThrow(() => fc.assert(property, runs(500)))
 })
 
 t.test('a number member is what JSON.parse makes of it, and nothing else is a number', async t => {
@@ -90,8 +91,8 @@ t.test('members and elements are the very bytes between the space, in their orde
       array.items.map(({ value }) => value),
     )
   })
-  t.doesNotThrow(() => fc.assert(ofObjects, { numRuns: 300 }))
-  t.doesNotThrow(() => fc.assert(ofArrays, { numRuns: 300 }))
+  t.doesNotThrow(() => fc.assert(ofObjects, runs(300)))
+  t.doesNotThrow(() => fc.assert(ofArrays, runs(300)))
 })
 
 t.test('slices share the memory of their message', async t => {
@@ -115,7 +116,7 @@ t.test('a member is found by its decoded key, the first one of them', async t =>
     const expected = object.items.find(item => JSON.parse(item.key) === key)?.value
     return memberOf(read(written(object, ['{', '}'])), key)?.toString() === expected
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+  t.doesNotThrow(() => fc.assert(property, runs(500)))
   const find = (text: string, key: string) => memberOf(read(text), key)?.toString()
   t.equal(find('{"\\u0069d":1,"id":2}', 'id'), '1')
   t.equal(find('{"i":1,"idx":2,"\\u0069d\\u0078":3,"id":4}', 'id'), '4', 'a prefix is another key')
@@ -162,7 +163,7 @@ t.test('what is no container has no items, and what is no string has no string',
 
 t.test('a string is decoded as JSON.parse decodes it', async t => {
   const property = fc.property(strings, text => stringOf(read(text)) === JSON.parse(text))
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+  t.doesNotThrow(() => fc.assert(property, runs(500)))
   t.equal(stringOf(read('"\ufeffa"')), '\ufeffa', 'a byte order mark inside is a character')
   t.equal(stringOf(read('""')), '')
 })
@@ -205,7 +206,7 @@ t.test('one line is the same JSON without line ends', async t => {
     if (!/[\r\n]/.test(text)) return line === before
     return line.toString() === text.replace(/[\r\n]/g, ' ') && before.toString() === text
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 300 }))
+  t.doesNotThrow(() => fc.assert(property, runs(300)))
   t.equal(oneLine(read('{\r\n"a\\n":\n1}')).toString(), '{  "a\\n": 1}')
   t.equal(oneLine(read('[\r1]')).toString(), '[ 1]', 'CR alone')
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { JsonBudget, JsonTextError, memberOf, membersOf, readJson } from '../../src/kernel/json-text.js'
 import { JsonWalk } from '../../src/kernel/json-walk.js'
 import { mutated, objects, written } from '../support/json-documents.js'
+import { runs } from '../support/property.js'
 
 const LIMITS = { depth: 512, members: Number.POSITIVE_INFINITY }
 
@@ -63,7 +64,7 @@ t.test('what is no JSON is refused in the words of whoever only reads it, howeve
       return typeof read === 'number' ? typeof end === 'number' : isSame
     },
   )
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 3000 }))
+  t.doesNotThrow(() => fc.assert(property, runs(3000)))
 })
 
 t.test('keys and values are known in any spelling', async t => {

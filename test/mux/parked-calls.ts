@@ -8,6 +8,7 @@ import { PARK_LIMITS } from '../../src/mux/parked-calls.js'
 import { boundsOf } from '../support/bounds.js'
 import { type LegacyAsk, ModernCall, type Parked, Parking } from '../support/parking.js'
 import { progressOf } from '../support/progress.js'
+import { runs } from '../support/property.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }
 const SAMPLE = { role: 'assistant', content: { type: 'text', text: 'a' }, model: 'm' }
@@ -523,7 +524,7 @@ t.test(
           play.calls.every(call => call.held.size === 0 && call.park.at === 'over')
         return isSound() && isDone && play.parking.calls.size === 0 && play.parking.clock.pending === 0
       }),
-      { numRuns: 500 },
+      runs(500),
     )
     t.same([...seen].sort(), ['collecting', 'finished', 'over', 'parked', 'running'], 'every state was seen')
   },

@@ -12,6 +12,7 @@ import {
   tool,
   World,
 } from '../support/mux.js'
+import { runs } from '../support/property.js'
 
 // Random interleavings of everything that clients and servers can do, against what must hold in all of them.
 
@@ -220,6 +221,6 @@ t.test(
       const wrong = await wind(play)
       if (wrong !== undefined) throw new Error(wrong)
     })
-    await t.resolves(fc.assert(property, { numRuns: 300 }))
+    await t.resolves(fc.assert(property, runs(300)))
   },
 )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from '../../src/transport/http-guards.js'
+import { runs } from '../support/property.js'
 
 const hosts = resolveHosts({
   host: '127.0.0.1',
@@ -117,7 +118,7 @@ t.test('no header text makes a guard throw, or lets a stranger in', async t => {
       }
       return true
     }),
-    { numRuns: 2000 },
+    runs(2000),
   )
   t.pass()
 })

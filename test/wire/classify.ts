@@ -9,6 +9,7 @@ import {
   encodeRequest,
   type Message,
 } from '../../src/wire/jsonrpc.js'
+import { runs } from '../support/property.js'
 
 /** A classification with its texts as strings, to compare with a literal. */
 function plain(classified: Classified): unknown {
@@ -371,7 +372,7 @@ t.test('no bytes make it throw', async () => {
       const isUnreadable = classified.is === 'malformed' && classified.code === -32700
       assert.equal(isUnreadable, !isJson(bytes))
     }),
-    { numRuns: 2000 },
+    runs(2000),
   )
 })
 

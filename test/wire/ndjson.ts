@@ -7,6 +7,7 @@ import t from 'tap'
 import { ByteAccount } from '../../src/kernel/byte-account.js'
 import { LineSplitter } from '../../src/wire/ndjson.js'
 import { cutInto } from '../support/chunks.js'
+import { runs } from '../support/property.js'
 
 /** All that is told about a stream: lines as latin1 text, skipped lines as their size. */
 function split(chunks: readonly Buffer[], maxBytes = 1000): (string | number)[] {
@@ -87,7 +88,7 @@ t.test('it does not matter where the stream is cut', async _t => {
     fc.property(bytes, fc.array(fc.nat()), fc.constantFrom(3, 8, 1000), (whole, cuts, maxBytes) => {
       assert.deepEqual(split(cutInto(whole, cuts), maxBytes), splitByTheBook(whole, maxBytes))
     }),
-    { numRuns: 500 },
+    runs(500),
   )
 })
 

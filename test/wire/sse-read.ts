@@ -5,6 +5,7 @@ import t from 'tap'
 import { ByteAccount } from '../../src/kernel/byte-account.js'
 import { SseReader } from '../../src/wire/sse-read.js'
 import { cutInto } from '../support/chunks.js'
+import { runs } from '../support/property.js'
 
 type Told = { event: string; data: string; id: string | undefined } | number
 
@@ -166,7 +167,7 @@ t.test('wherever the stream is cut, it tells what another implementation finds i
       const { told, retryMs } = read(cutInto(whole, cuts))
       assert.deepEqual({ told, retryMs }, readByOracle(whole))
     }),
-    { numRuns: 1000 },
+    runs(1000),
   )
 })
 
@@ -175,7 +176,7 @@ t.test('wherever the stream is cut, the same events are too long', async () => {
     fc.property(stream, fc.array(fc.nat()), fc.nat(40), (whole, cuts, maxBytes) => {
       assert.deepEqual(read(cutInto(whole, cuts), maxBytes), read([whole], maxBytes))
     }),
-    { numRuns: 1000 },
+    runs(1000),
   )
 })
 
