@@ -152,6 +152,7 @@ export class Asks {
     return {
       server: live.connection.server.name,
       clock,
+      account: live.connection.bounds.unread,
       ask: (ask: Ask) => this.#askFor(live, ask),
       elicitationComplete: (elicitationId: string) =>
         live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),

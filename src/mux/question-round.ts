@@ -1,3 +1,4 @@
+import type { ByteAccount, Holding } from '../kernel/byte-account.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { type JsonText, textMember } from '../kernel/json-text.js'
 import type { Ask, CancelReason } from '../model/links.js'
@@ -11,6 +12,9 @@ export interface QuestionRoundOptions {
   readonly clock: Clock
   /** How long the client may take for all of them. */
   readonly waitMs: number
+  /** What of the server's words stays meanwhile, and where that is counted. */
+  readonly bytes: number
+  readonly account: ByteAccount
   /** One form after the other, for hosts that show only one at a time; other questions never wait. */
   readonly isSequential: boolean
   /** Puts a question to the client; `ask.onWithdrawn` is set by whoever does. */
@@ -28,6 +32,7 @@ export class QuestionRound {
   /** Forms that wait for the one before. */
   readonly #waiting: RoundQuestion[]
   #limit: Timer | undefined
+  #holding: Holding | undefined
   #isOver = false
 
   constructor(questions: readonly RoundQuestion[], options: QuestionRoundOptions) {
@@ -48,7 +53,12 @@ export class QuestionRound {
 
   /** Asks; may be over before it returns. */
   start(): void {
-    const { clock, waitMs, server } = this.#options
+    const { clock, waitMs, server, account, bytes } = this.#options
+    this.#holding = account.reserve(bytes)
+    if (this.#holding === undefined) {
+      this.#end({ is: 'abort', words: `Server ${server} asked for input when too much waits for clients` })
+      return
+    }
     const later = new Set(this.#waiting)
     this.#limit = clock.after(waitMs, () => {
       this.#end({ is: 'abort', words: `Server ${server} asked for input that did not come in time` })
@@ -60,6 +70,7 @@ export class QuestionRound {
   withdraw(reason: CancelReason): void {
     this.#isOver = true
     this.#limit?.cancel()
+    this.#holding?.set(0)
     const asks = [...this.#asks.values()]
     this.#asks.clear()
     for (const ask of asks) ask.withdraw(reason)

@@ -1,3 +1,4 @@
+import type { ByteAccount } from '../kernel/byte-account.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
@@ -29,6 +30,8 @@ export interface Undertaker {
 export interface RoundOptions extends RoundContext {
   readonly clock: Clock
   readonly limits: RoundLimits
+  /** Where is counted what waits for the client. */
+  readonly account: ByteAccount
   /** One form after the other, for hosts that show only one at a time; other questions never wait. */
   readonly isSequential: boolean
   /** Puts a question to the client, on the stream of its request; `ask.onWithdrawn` is set by whoever does. */
@@ -124,12 +127,12 @@ export class RoundDriver implements Undertaking {
         return
       case 'ask':
         this.#pauses = 0
-        this.#ask(plan.questions, plan.state)
+        this.#ask(plan.questions, plan.state, outcome.result.length)
     }
   }
 
-  #ask(questions: readonly RoundQuestion[], state: JsonText | undefined): void {
-    const { clock, limits, server, isSequential } = this.#options
+  #ask(questions: readonly RoundQuestion[], state: JsonText | undefined, bytes: number): void {
+    const { clock, limits, server, isSequential, account } = this.#options
     const waitMs = Math.min(limits.roundMs, this.#lastMs - clock.nowMs())
     if (waitMs <= 0) {
       this.#outOfTime()
@@ -139,6 +142,8 @@ export class RoundDriver implements Undertaking {
       server,
       clock,
       waitMs,
+      bytes,
+      account,
       isSequential,
       ask: ask => this.#options.ask(ask),
       over: end => {

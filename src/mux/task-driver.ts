@@ -1,3 +1,4 @@
+import type { ByteAccount } from '../kernel/byte-account.js'
 import type { Clock, Timer } from '../kernel/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../kernel/json-text.js'
@@ -21,6 +22,8 @@ export interface TaskOptions {
   readonly clock: Clock
   /** How long the client may take for questions that a task returns; something else may limit it. */
   readonly waitMs: number
+  /** Where is counted what waits for the client. */
+  readonly account: ByteAccount
   /** What to ask the client for such a wish for input. */
   plan(wish: JsonText): RoundPlan
   /** Puts a question to the client. */
@@ -183,7 +186,7 @@ export class TaskDriver implements Undertaking, CallSink {
   // ── questions that a task returns ──
 
   #input(text: JsonText, pollMs: number): void {
-    const { server, clock, waitMs } = this.#options
+    const { server, clock, waitMs, account } = this.#options
     const plan = this.#options.plan(text)
     if (plan.is === 'abort') {
       this.#abort(plan.words)
@@ -204,6 +207,8 @@ export class TaskDriver implements Undertaking, CallSink {
       server,
       clock,
       waitMs,
+      bytes: text.length,
+      account,
       isSequential: false,
       ask: ask => this.#options.ask(ask),
       over: end => {

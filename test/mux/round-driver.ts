@@ -1,6 +1,8 @@
 import t from 'tap'
+import { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import type { Ask, CallSink, Request } from '../../src/model/links.js'
 import { failed, resulted } from '../../src/model/outcome.js'
 import { ROUND_LIMITS, RoundDriver, type RoundOptions } from '../../src/mux/round-driver.js'
@@ -82,6 +84,7 @@ class Scene {
         isShared: false,
         newElicitationId: () => 'e1',
         clock: this.clock,
+        account: new Bounds().unread,
         limits: ROUND_LIMITS,
         isSequential: false,
         ask: ask => {
@@ -326,3 +329,20 @@ t.test('a retry that cannot be sent ends the request', async t => {
   t.same(scene.ends, [{ fault: 'overloaded', message: 'too much' }])
   t.equal(scene.clock.pending, 0)
 })
+
+t.test(
+  'what a server said counts while its question waits; where there is no room the client is not asked',
+  async t => {
+    const account = new Bounds({ limits: { ...DEFAULT_LIMITS, unread: 1024 * 1024 } }).unread
+    const scenes = [new Scene({ account }), new Scene({ account })]
+    for (const { last } of scenes) last.returns(asking({ ok: PAGE }, 'S'.repeat(400_000)))
+    t.same(
+      scenes.map(({ asks }) => asks.length),
+      [1, 0],
+    )
+    t.ok(account.bytes >= 400_000)
+    t.same(scenes[1]?.ends, [error('Server b asked for input when too much waits for clients')])
+    scenes[0]?.answer(0, ACCEPT)
+    t.equal(account.bytes, 0)
+  },
+)
