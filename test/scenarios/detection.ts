@@ -23,7 +23,11 @@ const oldAnswer = (method: string, name = 'old'): object | undefined =>
 
 const newAnswer = (method: string): object | undefined =>
   ({
-    'server/discover': { supportedVersions: [MODERN], capabilities: { tools: {} } },
+    'server/discover': {
+      supportedVersions: [MODERN],
+      capabilities: { tools: {} },
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'new', version: '2' } },
+    },
     'tools/list': { tools: TOOLS },
     'tools/call': said('new'),
   })[method]
