@@ -110,6 +110,8 @@ const PARTS: ReadonlyMap<string, string> = new Map([
 
 /** Whether a result has more parts (blocks, messages, contents) than this; each of them is looked at by itself. */
 export const hasMoreParts = (method: string, result: JsonText, most: number): boolean => {
+  // Most are too short for that.
+  if (result.length <= most) return false
   const parts = memberOf(result, PARTS.get(method) ?? '')
   if (parts === undefined) return false
   let count = countUpTo(most, parts)
