@@ -344,7 +344,7 @@ export class Catalog {
     const connection = server.connectionOf(client)
     const slice = connection && this.#readings.of(connection, list)
     if (slice?.isDue) return false
-    if (!server.isResting) return connection !== undefined && this.#readings.isFresh(connection, list)
+    if (!server.isResting(client)) return connection !== undefined && this.#readings.isFresh(connection, list)
     const memory = this.#sights.memory(server, client)
     const isRemembered = memory?.lists[list] !== undefined || memory?.refused.has(list)
     return slice?.known !== undefined || (memory?.isDue === false && isRemembered === true)

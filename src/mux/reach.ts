@@ -76,8 +76,9 @@ export class Reach {
     const { catalog } = this.#context
     for (const server of catalog.views.keys()) {
       const facts = catalog.facts(server, client)
-      const isWanted = [...lists].some(list => facts === undefined || offers(facts, list))
-      if (isWanted && !server.isResting) server.open(client).catch(() => undefined)
+      const hasSome = facts === undefined || [...lists].some(list => offers(facts, list))
+      if (hasSome && (facts === undefined || !server.isResting(client)))
+        server.open(client).catch(() => undefined)
     }
   }
 

@@ -62,11 +62,9 @@ export class Server {
     this.bounds.setOwn(this.options.limits)
   }
 
-  /** Whether it is a program that does not run because nobody calls it: there is nothing that it could say meanwhile. */
-  get isResting(): boolean {
-    if (!this.options.isProcess) return false
-    for (const { state } of this.#connections.values()) if (state.at !== 'idle') return false
-    return true
+  /** Whether it is a program that does not run for a client that never called it: there is nothing that it could say to that one. */
+  isResting(client: Client): boolean {
+    return this.options.isProcess && (this.connectionOf(client)?.state.at ?? 'idle') === 'idle'
   }
 
   /**

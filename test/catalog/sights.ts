@@ -20,6 +20,14 @@ const CHANGED = 'notifications/tools/list_changed'
 const tools = (...names: string[]) => names.map(name => tool(name))
 const list = (client: FakeClient): Promise<string[]> => client.list('tools/list')
 
+/** The server has other tools on one of its connections, and says so there. */
+const relist = (world: World, at: number, ...names: string[]): void => {
+  const link = world.server('a').links[at]
+  if (link === undefined) throw new Error(`there is no connection ${at}`)
+  link.lists.tools = tools(...names)
+  link.notice(CHANGED)
+}
+
 /** How a call of a tool that its server answers at once has ended. */
 const call = async (world: World, client: FakeClient, name: string): Promise<unknown> => {
   const made = client.call('tools/call', { name })
@@ -39,10 +47,7 @@ t.test('each client sees and calls what its own connection has, and hears of wha
     const clients = [await world.client(), await world.client({ principal: 'other' })] as const
     for (const client of clients) t.same(await list(client), ['a__x'])
     await world.pass(500, 10)
-    const link = world.server('a').links[1]
-    if (link === undefined) throw new Error('there is no second connection')
-    link.lists.tools = tools('x', 'gained')
-    link.notice(CHANGED)
+    relist(world, 1, 'x', 'gained')
     await world.pass(500, 10)
     t.same(
       clients.map(client => client.heard(CHANGED).length),
@@ -142,10 +147,7 @@ t.test('a request that listens hears of what its own connection gains, and of no
     client.call('subscriptions/listen', { notifications: { toolsListChanged: true } }),
   )
   await world.pass(500, 10)
-  const link = world.server('a').links[1]
-  if (link === undefined) throw new Error('there is no second connection')
-  link.lists.tools = tools('x', 'gained')
-  link.notice(CHANGED)
+  relist(world, 1, 'x', 'gained')
   await world.pass(500, 10)
   t.same(
     listens.map(({ told }) => told.filter(([method]) => method === CHANGED).length),
@@ -162,11 +164,8 @@ t.test('a cursor goes on in what its own client sees', async t => {
   await list(one)
   await list(other)
   await world.pass(500, 10)
-  const link = world.server('a').links[1]
-  if (link === undefined) throw new Error('there is no second connection')
-  link.lists.tools = tools('a', 'b', 'b2', 'd')
   const { result } = (await other.get('tools/list')) as { result: { nextCursor: string } }
-  link.notice(CHANGED)
+  relist(world, 1, 'a', 'b', 'b2', 'd')
   await world.pass(500, 10)
   const { nextCursor: cursor } = result
   t.match(await one.get('tools/list', { cursor }), {
@@ -223,8 +222,7 @@ t.test('a client hears of what it loses with the connection that had gained it',
   await world.pass(500, 10)
   await call(world, loser, 'a__x')
   const { link } = world.server('a')
-  link.lists.tools = tools('x', 'gained')
-  link.notice(CHANGED)
+  relist(world, 0, 'x', 'gained')
   await world.pass(2000, 10)
   t.same(await list(loser), ['a__x', 'a__gained'])
   t.same([loser.heard(CHANGED).length, next.heard(CHANGED).length], [1, 0])
@@ -250,17 +248,13 @@ t.test('clients who see the same share it, whatever others see', async t => {
   if (first === undefined || other === undefined) throw new Error('nobody is there')
   const shared = catalog.merged(first, 'tools')
   for (const client of clients) t.equal(catalog.merged(client, 'tools'), shared)
-  const link = world.server('a').links[1]
-  if (link === undefined) throw new Error('there is no second connection')
-  link.lists.tools = tools('x', 'z')
-  link.notice(CHANGED)
+  relist(world, 1, 'x', 'z')
   await world.pass(500, 10)
   t.same(
     clients.map(client => catalog.merged(client, 'tools') === shared),
     clients.map(client => client !== other),
   )
-  link.lists.tools = tools('x')
-  link.notice(CHANGED)
+  relist(world, 1, 'x')
   await world.pass(2000, 10)
   t.equal(catalog.merged(other, 'tools'), shared)
 })
@@ -271,17 +265,12 @@ t.test('what one session does to its list rings no other, however often', async 
   for (const client of [still, restless]) await list(client)
   await world.pass(500, 10)
   for (let time = 0; time < 5; time += 1) {
-    const { link } = world.server('a')
-    link.lists.tools = tools(`t${time}`)
-    link.notice(CHANGED)
+    relist(world, 1, `t${time}`)
     await world.pass(1000, 10)
   }
   t.equal(still.heard(CHANGED).length, 0)
   t.ok(restless.heard(CHANGED).length >= 4)
-  const first = world.server('a').links[0]
-  if (first === undefined) throw new Error('there is no first connection')
-  first.lists.tools = tools('late')
-  first.notice(CHANGED)
+  relist(world, 0, 'late')
   await world.pass(150, 10)
   t.equal(still.heard(CHANGED).length, 1, 'nor does it make another wait')
 })
@@ -348,6 +337,19 @@ t.test(
   },
 )
 
+t.test('a program that each session has for itself is started by those who call it alone', async t => {
+  const world = new World({ a: program('session') })
+  const caller = await world.client()
+  await list(caller)
+  await world.pass(500, 10)
+  await call(world, caller, 'a__x')
+  const other = await world.client()
+  t.same(await list(other), ['a__x'])
+  t.equal(world.server('a').greetings.length, 1)
+  await call(world, other, 'a__x')
+  t.equal(world.server('a').greetings.length, 2)
+})
+
 t.test('what a session gained by its calls is not what the next one is taken to have', async t => {
   const known = new Memory()
   const world = new World({ a: program('session') }, { known })
@@ -355,8 +357,7 @@ t.test('what a session gained by its calls is not what the next one is taken to 
   await list(client)
   await world.pass(500, 10)
   await call(world, client, 'a__x')
-  world.server('a').link.lists.tools = tools('x', 'gained')
-  world.server('a').link.notice(CHANGED)
+  relist(world, 0, 'x', 'gained')
   await world.pass(500, 10)
   t.same(await list(client), ['a__x', 'a__gained'])
   client.leave()

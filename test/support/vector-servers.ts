@@ -89,15 +89,16 @@ export class VectorServer {
       if (this.#isEndOfOwnListen(heard)) return
       const own = this.#byItself(heard)
       if (own === undefined) this.#got.push({ message: heard, exchange: undefined })
-      else if (own !== 'nothing' && heard['id'] !== undefined) this.#sayOnPipe({ id: heard['id'], ...own })
-      this.#acknowledge(heard, own, said => this.#sayOnPipe(said))
+      else if (own !== 'nothing' && heard['id'] !== undefined)
+        this.#sayOnPipe({ id: heard['id'], ...own }, pipe)
+      this.#acknowledge(heard, own, said => this.#sayOnPipe(said, pipe))
     }
     return pipe.channel
   }
 
-  #sayOnPipe(message: Json): void {
+  #sayOnPipe(message: Json, pipe = this.#pipe): void {
     this.watch.peerSays(message)
-    this.#pipe?.say(message)
+    pipe?.say(message)
   }
 
   #reply(status: number, body: unknown): void {
