@@ -47,7 +47,7 @@ export class Remembered {
 
   /** What was last said on connections like this one. */
   on(view: ServerView, { share, asking }: Connection): Memory | undefined {
-    return this.#by(view).get(profileOf(share, asking))
+    return this.#by(view).get(profileOf(share.capabilities, asking))
   }
 
   /** What is taken to be so for anybody. */
@@ -67,7 +67,7 @@ export class Remembered {
       const memories = this.#by(view)
       const [oldest] = memories.keys()
       if (oldest !== undefined && memories.size >= PROFILES_MAX) memories.delete(oldest)
-      memories.set(profileOf(share, asking), memoryWith(facts, {}))
+      memories.set(profileOf(share.capabilities, asking), memoryWith(facts, {}))
     }
   }
 

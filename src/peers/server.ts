@@ -3,7 +3,7 @@ import { Fault } from '../kernel/faults.js'
 import type { Asking, Client, Downlink } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'
-import { nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
+import { declaredFor, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
 
 /** One configured server with all connections to it. */
 export class Server {
@@ -92,7 +92,8 @@ export class Server {
     if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
     const asking = this.#only ?? client.asking
     const shared = asking === 'returned' ? this.#shared : undefined
-    return shared ?? this.#connections.get(slotOf(shareOf(this.options.sharing, client), asking))
+    if (shared !== undefined || this.#connections.size === 0) return shared
+    return this.#connections.get(slotOf(shareOf(this.options.sharing, client), asking))
   }
 
   /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
@@ -120,9 +121,9 @@ export class Server {
 
   /** What decides what `client` is shown of it (`profileOf`), and what does where the server does not have its way of asking. */
   profilesOf(client: Client): readonly [own: string, other: string] {
-    const share = shareOf(this.options.sharing, client)
+    const declared = declaredFor(this.options.sharing, client)
     const asking = this.#only ?? client.asking
-    return [profileOf(share, asking), profileOf(share, asking === 'pushed' ? 'returned' : 'pushed')]
+    return [profileOf(declared, asking), profileOf(declared, asking === 'pushed' ? 'returned' : 'pushed')]
   }
 
   #met(connection: Connection): void {

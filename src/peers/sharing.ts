@@ -32,12 +32,25 @@ export const shareOf = (sharing: Sharing, client: Client): Share => {
   }
 }
 
+/** What is declared on the connection that a client uses. */
+export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientCapabilities =>
+  sharing === 'all' ? NO_CAPABILITIES : capabilities
+
 /**
  * What decides what a server says of itself and lists on a connection, beside the server: how it asks, and what it is told that its
  * clients can be asked. One that keeps nothing about us lists the same to all (2026-07-28, server/tools, "Listing Tools").
  */
-export const profileOf = ({ capabilities }: Share, asking: Asking): string =>
-  asking === 'returned' ? asking : `${asking} ${fingerprint(capabilities)}`
+export const profileOf = (capabilities: ClientCapabilities, asking: Asking): string => {
+  if (asking === 'returned') return asking
+  const known = profiles.get(capabilities)
+  if (known !== undefined) return known
+  const profile = `${asking} ${fingerprint(capabilities)}`
+  profiles.set(capabilities, profile)
+  return profile
+}
+
+/** Of what clients declare: each list that a client asks for asks for it, once for each server. */
+const profiles = new WeakMap<ClientCapabilities, string>()
 
 /** The fingerprint stands first and holds no NUL, so no principal can be written such that it meets another one's key. */
 const keyOf = (principal: string, capabilities: ClientCapabilities): string =>

@@ -332,7 +332,7 @@ t.test('servers that come and are known are listed at once, and started when the
       name === 'known'
         ? new Map([
             [
-              profileOf({ key: '', capabilities: ALL_ABILITIES }, 'pushed'),
+              profileOf(ALL_ABILITIES, 'pushed'),
               { facts: fake.facts, lists: { tools: [textOf(tool('old'))] } },
             ],
           ])
