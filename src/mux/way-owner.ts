@@ -70,7 +70,8 @@ export class WayToOwner {
       if (retry !== undefined && retries.isTaken(call, retry)) return
       const place = namedAt(by, call.params)
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
-      const named = { ...place, exposed: textAt(call, place.path) }
+      // No spread: on this way of every call it costs as much as all else here.
+      const named = { by: place.by, path: place.path, exposed: textAt(call, place.path) }
       const owner = this.#ownerOf(call.client, named, retry)
       if (owner instanceof Promise) this.#sendLater(call, owner, named, retry)
       else this.#send(call, owner, named, retry)
