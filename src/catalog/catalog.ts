@@ -342,9 +342,10 @@ export class Catalog {
 
   #isFresh(server: Server, client: Client, list: ListName): boolean {
     const connection = server.connectionOf(client)
+    if (!server.isResting(client, connection))
+      return connection !== undefined && this.#readings.isFresh(connection, list)
     const slice = connection && this.#readings.of(connection, list)
     if (slice?.isDue) return false
-    if (!server.isResting(client)) return connection !== undefined && this.#readings.isFresh(connection, list)
     const memory = this.#sights.memory(server, client)
     const isRemembered = memory?.lists[list] !== undefined || memory?.refused.has(list)
     return slice?.known !== undefined || (memory?.isDue === false && isRemembered === true)

@@ -65,15 +65,18 @@ export function rememberCopy(
 /** The parts of a text that are in none of the strings that are remembered, in order. */
 export function outsideLongStrings(bytes: Buffer): Buffer[] {
   const { byteOffset, length } = bytes
-  const inside = [...(endsIn(bytes) ?? [])]
-    .map(([start, end]) => ({ start: start - byteOffset, end: end - byteOffset }))
-    .filter(({ start, end }) => start >= 0 && end <= length && bytes[start] === QUOTE)
-    .sort((a, b) => a.start - b.start)
+  const ends = endsIn(bytes)
+  const starts: number[] = []
+  for (const [start, end] of ends ?? []) {
+    const isInside = start >= byteOffset && end <= byteOffset + length
+    if (isInside && bytes[start - byteOffset] === QUOTE) starts.push(start)
+  }
+  starts.sort((a, b) => a - b)
   const parts: Buffer[] = []
   let from = 0
-  for (const { start, end } of inside) {
-    parts.push(bytes.subarray(from, start))
-    from = end
+  for (const start of starts) {
+    parts.push(bytes.subarray(from, start - byteOffset))
+    from = (ends?.get(start) ?? start) - byteOffset
   }
   parts.push(bytes.subarray(from))
   return parts

@@ -63,8 +63,8 @@ export class Server {
   }
 
   /** Whether it is a program that does not run for a client that never called it: there is nothing that it could say to that one. */
-  isResting(client: Client): boolean {
-    return this.options.isProcess && (this.connectionOf(client)?.state.at ?? 'idle') === 'idle'
+  isResting(client: Client, connection = this.connectionOf(client)): boolean {
+    return this.options.isProcess && (connection?.state.at ?? 'idle') === 'idle'
   }
 
   /**
@@ -93,7 +93,7 @@ export class Server {
     const asking = this.#only ?? client.asking
     const shared = asking === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
-    return this.#connections.get(slotOf(shareOf(this.options.sharing, client), asking))
+    return this.#connections.get(shareOf(this.options.sharing, client).keys[asking])
   }
 
   /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
@@ -136,7 +136,7 @@ export class Server {
 
   /** A server may turn out to ask in another way than was wanted: its connection is found by that from then on. */
   #place(connection: Connection): void {
-    const key = slotOf(connection.share, connection.asking)
+    const key = connection.share.keys[connection.asking]
     if (this.#connections.has(key)) return
     for (const [former, one] of this.#connections) {
       if (one !== connection) continue
@@ -238,7 +238,7 @@ export class Server {
   }
 
   #connection(share: Share, asking: Asking): Connection {
-    const key = slotOf(share, asking)
+    const key = share.keys[asking]
     let connection = this.#connections.get(key)
     if (connection === undefined) {
       const { bounds, name } = this
@@ -269,6 +269,3 @@ export class Server {
     await connection?.close()
   }
 }
-
-/** Where a connection is found among those of its server. */
-const slotOf = ({ key }: Share, asking: Asking): string => `${asking} ${key}`

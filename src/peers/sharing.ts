@@ -5,32 +5,39 @@ import type { Sharing } from './options.js'
 /** Which connections of a server a client uses, one for each way in which the server asks, and what is declared on them. */
 export interface Share {
   readonly key: string
+  /** The key of the connection on which the server asks in one way. */
+  readonly keys: Readonly<Record<Asking, string>>
   readonly capabilities: ClientCapabilities
 }
 
-/** The connections that belong to no client: before the first one came. */
-export const nobodysShare = (sharing: Sharing): Share => ({
-  key: sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '',
-  capabilities: NO_CAPABILITIES,
+const share = (key: string, capabilities: ClientCapabilities): Share => ({
+  key,
+  keys: { pushed: `pushed ${key}`, returned: `returned ${key}` },
+  capabilities,
 })
+
+/** The connections that belong to no client: before the first one came. */
+export const nobodysShare = (sharing: Sharing): Share =>
+  share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
 /**
  * A downstream connection is keyed by what its users may share: the session, or the principal and what its clients can be
  * asked, or nothing at all. Capabilities are declared only where we know whose they are.
  */
 export const shareOf = (sharing: Sharing, client: Client): Share => {
-  switch (sharing) {
-    case 'session':
-      return { key: `session ${client.id}`, capabilities: client.capabilities }
-    case 'principal':
-      return {
-        key: keyOf(client.principal, client.capabilities),
-        capabilities: client.capabilities,
-      }
-    case 'all':
-      return nobodysShare('all')
+  if (sharing === 'all') return ALL
+  const { [sharing]: known } = shares
+  let found = known.get(client)
+  if (found === undefined) {
+    const { id, principal, capabilities } = client
+    found = share(sharing === 'session' ? `session ${id}` : keyOf(principal, capabilities), capabilities)
+    known.set(client, found)
   }
+  return found
 }
+
+/** Each list that a client asks for asks for them, once for each server. */
+const shares = { session: new WeakMap<Client, Share>(), principal: new WeakMap<Client, Share>() }
 
 /** What is declared on the connection that a client uses. */
 export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientCapabilities =>
@@ -64,3 +71,5 @@ const fingerprint = ({ roots, sampling, elicitation }: ClientCapabilities): stri
   ]
     .filter(part => part !== undefined)
     .join(' ')
+
+const ALL = nobodysShare('all')

@@ -60,10 +60,12 @@ t.test(
     renameSync(file, `${file}.1`)
     proxy.child.kill('SIGHUP')
     await until(() => existsSync(file), 'the new file')
+    // At once, as it might be read half written.
     writeFileSync(
-      config,
+      `${config}.new`,
       JSON.stringify({ mcpServers: { raw: rawServer(), more: rawServer() }, audit: 'audit.jsonl' }),
     )
+    renameSync(`${config}.new`, config)
     await until(() => linesOf(file).length >= 1, 'the reload')
     writeFileSync(config, '{')
     await until(() => linesOf(file).length >= 2, 'the refusal')
