@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kernel/clock.js'
 import type { Logger } from '../kernel/logger.js'
@@ -58,13 +58,19 @@ export const sweep = async (options: SweepOptions): Promise<void> => {
           await removeIfStale(file)
         } else {
           await endLeftBy(record, options)
-          await removePrivate(file)
+          await removeWithDrafts(recordFolder(folder), `${record.mark}.json`)
         }
       }),
     )
   } catch (thrown) {
     log.debug({ err: thrown }, 'could not look for what earlier proxies left')
   }
+}
+
+/** A proxy that is killed while it writes its record leaves a draft beside it. */
+const removeWithDrafts = async (folder: string, name: string): Promise<void> => {
+  const names = (await readdir(folder)).filter(one => one === name || one.startsWith(`${name}.`))
+  await Promise.all(names.map(one => removePrivate(join(folder, one))))
 }
 
 const endLeftBy = async (record: InstanceRecord, { table, clock, log }: SweepOptions): Promise<void> => {

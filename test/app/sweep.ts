@@ -75,6 +75,15 @@ t.test(
   },
 )
 
+t.test('what a proxy was writing when it was killed is removed with its record', { skip }, async t => {
+  const [dead = ''] = marks
+  const around = await setUp(t)
+  const file = around.write(dead, { pid: 2 ** 22 + 1, born: 'then', children: [] })
+  writeFileSync(`${file}.draft`, 'half')
+  await around.sweep()
+  t.same(around.left(), [])
+})
+
 t.test('a proxy that runs within the servers of a dead one does not end itself', { skip }, async t => {
   const [mark = ''] = marks
   const around = await setUp(t)
