@@ -342,8 +342,8 @@ export class Catalog {
 
   #isFresh(server: Server, client: Client, list: ListName): boolean {
     const connection = server.connectionOf(client)
-    if (!server.isResting(client, connection))
-      return connection !== undefined && this.#readings.isFresh(connection, list)
+    if (connection !== undefined && this.#readings.isFresh(connection, list)) return true
+    if (!server.isResting(client, connection)) return false
     const slice = connection && this.#readings.of(connection, list)
     if (slice?.isDue) return false
     const memory = this.#sights.memory(server, client)
