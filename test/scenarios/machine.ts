@@ -49,8 +49,11 @@ const introduced = async (url: string): Promise<RawClient> => {
   return client
 }
 
-const echoed = async (client: RawClient, id: number): Promise<string> =>
-  String((await client.call(id, 'a__echo', `{"n":${id}}`)).last.message.result?.content?.[0]?.text)
+/** What the server echoes, or the whole answer where it is something else. */
+const echoed = async (client: RawClient, id: number): Promise<string> => {
+  const { message, text } = (await client.call(id, 'a__echo', `{"n":${id}}`)).last
+  return String(message.result?.content?.[0]?.text ?? text)
+}
 
 const status = async (url: string): Promise<ProxyStatus> =>
   (await (await fetch(new URL('/status', url))).json()) as ProxyStatus
@@ -92,7 +95,8 @@ t.test(
   async t => {
     const file = configFile(t, { a: rawServer(), n1: noisy(10, 200) }, { log: { level: 'debug' } })
     const command = [process.execPath, BIN, 'serve', '--config', file, '--port', '0']
-    const line = command.map(word => `'${word}'`).join(' ')
+    // Without `exec`, a shell that stays in front of it may die of the Ctrl-C in its place.
+    const line = `exec ${command.map(word => `'${word}'`).join(' ')}`
     const terminal = spawn('script', ['-qfec', line, '/dev/null'], OWN_GROUP)
     endWith(t, terminal)
     let shown = ''
@@ -168,7 +172,11 @@ t.test(
     await until(async () => {
       const other = new RawClient(proxy.url)
       const come = await other.initialize().catch(() => undefined)
-      return come !== undefined && (await other.call(1, 'mine__echo', '{"n":4}')).last.text.includes('result')
+      if (come === undefined) return false
+      const { text } = (await other.call(1, 'mine__echo', '{"n":4}')).last
+      // Its session has a server of its own, which has descriptors.
+      await other.end()
+      return text.includes('result')
     }, 'its recovery')
     t.equal((await status(proxy.url)).state, 'ready', 'what was not loaded before is loaded now')
   },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test looks for in a message is its own business.
 export type Loose = any
@@ -34,6 +35,8 @@ export class RawClient {
 
   constructor(url: string) {
     this.url = url
+    // Node lets go of its listeners when it collects garbage; until then it would warn of thousands of requests.
+    setMaxListeners(0, this.#abort.signal)
   }
 
   async initialize(capabilities: object = {}, version = '2025-11-25'): Promise<Answer> {
