@@ -14,6 +14,7 @@ const WORTH_WATCHING_BYTES = 16 * 1024
 /** What we last saw of an answer that waits for its client. */
 interface Seen {
   readonly holding: Holding
+  readonly onClose: () => void
   bytes: number
   tookMs: number
 }
@@ -55,9 +56,10 @@ export class Unread {
       () => this.#cutOff(response),
       () => response.writableLength,
     )
-    const seen = { holding, bytes: response.writableLength, tookMs: this.#clock.nowMs() }
+    const onClose = (): void => this.#forget(response)
+    const seen = { holding, onClose, bytes: response.writableLength, tookMs: this.#clock.nowMs() }
     this.#seen.set(response, seen)
-    response.once('close', () => this.#forget(response))
+    response.on('close', onClose)
     this.#timer ??= this.#clock.every(LOOK_MS, () => this.#look())
     return seen
   }
@@ -84,7 +86,11 @@ export class Unread {
   }
 
   #forget(response: ServerResponse): void {
-    this.#seen.get(response)?.holding.set(0)
+    const seen = this.#seen.get(response)
+    if (seen === undefined) return
+    seen.holding.set(0)
+    // A stream that lives for days may be behind now and then.
+    response.off('close', seen.onClose)
     this.#seen.delete(response)
   }
 

@@ -27,8 +27,8 @@ const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) =
     server.closeAllConnections()
     server.close()
   })
-  /** A client that does not read, with an answer of so many bytes in front of it. */
-  const lazy = async (bytes: number): Promise<{ socket: Socket; response: ServerResponse }> => {
+  /** A client that does not read, and its answer. */
+  const open = async (): Promise<{ socket: Socket; response: ServerResponse }> => {
     const before = responses.length
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)
@@ -38,11 +38,16 @@ const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) =
     await until(() => responses.length > before, 'the request')
     const response = responses.at(-1)
     if (response === undefined) throw new Error('there is one')
-    response.end(Buffer.alloc(bytes))
-    unread.wrote(response, bytes)
     return { socket, response }
   }
-  return { bounds, clock, lazy }
+  /** The same with an answer of so many bytes. */
+  const lazy = async (bytes: number): ReturnType<typeof open> => {
+    const opened = await open()
+    opened.response.end(Buffer.alloc(bytes))
+    unread.wrote(opened.response, bytes)
+    return opened
+  }
+  return { bounds, clock, lazy, open, unread }
 }
 
 t.test('an answer of which nothing is taken for long is cut off, whatever kind it is', { skip }, async t => {
@@ -82,6 +87,26 @@ t.test('a client that reads, however slowly, keeps its connection', { skip }, as
   clock.advance(60_000)
   t.notOk(response.errored)
   t.same(bounds.hits, {})
+})
+
+t.test('a stream that is behind now and then is watched once at a time', { skip }, async t => {
+  const { clock, open, unread } = await listening(t)
+  const { socket, response } = await open()
+  const listeners = response.listenerCount('close')
+  let read = 0
+  socket.on('data', chunk => {
+    read += chunk.length
+  })
+  for (let round = 1; round <= 3; round++) {
+    socket.pause()
+    response.write(Buffer.alloc(6 * MIB))
+    unread.wrote(response, 6 * MIB)
+    t.equal(response.listenerCount('close'), listeners + 1)
+    socket.resume()
+    await until(() => response.writableLength === 0 && read > round * 6 * MIB, 'all of it')
+    clock.advance(1_000)
+    t.equal(response.listenerCount('close'), listeners)
+  }
 })
 
 t.test('when more waits altogether than may, the longest answer goes', { skip }, async t => {
