@@ -147,6 +147,11 @@ export class Readings {
     return slices
   }
 
+  /** Whether a list is still that of a connection, which may have been closed while it was read: then nobody would take it back. */
+  #isKept(connection: Connection, list: ListName, slice: Slice): boolean {
+    return this.of(connection, list) === slice
+  }
+
   #readSoon(connection: Connection, list: ListName, leastMs = 0): void {
     const slice = this.#slices(connection)[list]
     slice.isDue = true
@@ -161,7 +166,7 @@ export class Readings {
     const { log, viewOf } = this.#context
     try {
       await slice.reading?.catch(() => undefined)
-      if (slice.isDue) await this.read(connection, list)
+      if (slice.isDue && this.#isKept(connection, list, slice)) await this.read(connection, list)
     } catch (thrown) {
       if (viewOf(connection) === undefined) return
       log.warn(
@@ -196,7 +201,7 @@ export class Readings {
   #walked(connection: Connection, list: ListName, slice: Slice, { items, refusal, ...walked }: Walked): void {
     const { clock, log, viewOf, learnt, refused } = this.#context
     const view = viewOf(connection)
-    if (view === undefined) return
+    if (view === undefined || !this.#isKept(connection, list, slice)) return
     if (refusal !== undefined) {
       refused(connection, list)
       throw refusal

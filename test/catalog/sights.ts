@@ -3,6 +3,7 @@ import type { Known, KnownServers } from '../../src/catalog/known.js'
 import { Bounds } from '../../src/kernel/bounds.js'
 import { textOf } from '../../src/kernel/json-text.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
+import { silentLogger } from '../../src/kernel/logger.js'
 import type { ClientCapabilities } from '../../src/model/peer.js'
 import type { Sharing } from '../../src/peers/options.js'
 import { settled } from '../support/fake-clock.js'
@@ -10,6 +11,7 @@ import {
   ALL_ABILITIES,
   CAN_NOTHING,
   type FakeClient,
+  type FakeRequest,
   resource,
   type Script,
   tool,
@@ -294,6 +296,39 @@ t.test('what the connections of a server list that is not the same is bounded to
   for (const client of clients.slice(0, 99)) client.leave()
   await world.pass(500, 10)
   t.match(await list(clients[99] as FakeClient), [/^a__t100x/], 'until there is room again')
+})
+
+t.test('a session that leaves while its list is read leaves nothing behind', async t => {
+  let sessions = 0
+  const own = (): Script => {
+    sessions += 1
+    return { tools: tools(`t${sessions}${'x'.repeat(50)}`, 'last') }
+  }
+  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+  const options = { sharing: 'session' } as const
+  const warnings: string[] = []
+  const log = { ...silentLogger, warn: (_: object, words: string) => warnings.push(words) }
+  const world = new World({ a: { tools: [], own, pageSize: 1, options } }, { bounds, log })
+  const server = world.server('a')
+  const answerTo = server.answerTo.bind(server)
+  const isNext = ({ params }: FakeRequest): boolean => params !== undefined
+  server.answerTo = (request, link) => (isNext(request) ? undefined : answerTo(request, link))
+  const still = await world.client()
+  await world.pass(500, 10)
+  for (let index = 0; index < 100; index += 1) {
+    const client = await world.client()
+    client.call('tools/list')
+    await world.pass(100, 10)
+    server.link.notice(CHANGED)
+    await world.pass(100, 10)
+    client.leave()
+    await world.pass(100, 10)
+  }
+  server.answerTo = answerTo
+  t.notOk(warnings.includes('could not read a list'), 'it is not read again')
+  t.same(still.heard(CHANGED), [], 'nobody is told of it')
+  t.match(await list(await world.client()), [/^a__t102x/, 'a__last'])
+  t.equal(bounds.hits.listBytes, undefined)
 })
 
 // ── what is remembered ──
