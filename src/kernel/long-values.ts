@@ -9,19 +9,50 @@ const QUOTE = 0x22
 // their place in the memory that the message and all slices of it share, for as long as that memory lives. Nobody writes to bytes that
 // were once read.
 
-/** The long values in one piece of memory: where each ends, by where it starts. */
+/** Values are looked up by the page that they start in: for a part of a message not all that is remembered of it need be looked at. */
+const PAGE_BYTES = 64 * 1024
+const pageOf = (place: number): number => Math.floor(place / PAGE_BYTES)
+
+/** The long values in one piece of memory. */
 class LongValues {
+  /** Where each ends, by where it starts. */
   readonly ends = new Map<number, number>()
+  /** The starts in each page. */
+  readonly #starts = new Map<number, number[]>()
   #leastBytes = LONG_BYTES
 
-  /** Where there are too many, because they are in each other, the shorter ones are given up. */
   add(start: number, end: number): void {
     if (end - start < this.#leastBytes) return
-    while (this.ends.size >= MOST) {
-      this.#leastBytes *= 2
-      for (const [from, to] of this.ends) if (to - from < this.#leastBytes) this.ends.delete(from)
-    }
+    while (this.ends.size >= MOST) this.#giveUp()
+    if (!this.ends.has(start)) this.#index(start)
     this.ends.set(start, end)
+  }
+
+  /** Those that lie between two places, as where each starts and ends. */
+  *between(from: number, to: number): Generator<readonly [number, number], void> {
+    for (let page = pageOf(from); page <= pageOf(to); page++) {
+      for (const start of this.#starts.get(page) ?? []) {
+        const end = this.ends.get(start)
+        if (start >= from && end !== undefined && end <= to) yield [start, end]
+      }
+    }
+  }
+
+  /** There are too many, because they are in each other: the shorter ones go. */
+  #giveUp(): void {
+    this.#leastBytes *= 2
+    this.#starts.clear()
+    for (const [start, end] of this.ends) {
+      if (end - start < this.#leastBytes) this.ends.delete(start)
+      else this.#index(start)
+    }
+  }
+
+  #index(start: number): void {
+    const page = pageOf(start)
+    const starts = this.#starts.get(page)
+    if (starts === undefined) this.#starts.set(page, [start])
+    else starts.push(start)
   }
 }
 
@@ -44,6 +75,10 @@ export type Ends = ReadonlyMap<number, number> | undefined
 /** The long values that are remembered of the memory in which these bytes are. */
 export const endsIn = (bytes: Buffer): Ends => known.get(bytes.buffer)?.ends
 
+/** Those of them that lie within these bytes. */
+const valuesIn = (bytes: Buffer): Iterable<readonly [number, number]> =>
+  known.get(bytes.buffer)?.between(bytes.byteOffset, bytes.byteOffset + bytes.length) ?? []
+
 /**
  * Takes note in a copy of what is remembered of the original. `placeOf` tells where in the copy what stood at an offset is now,
  * undefined if it is gone: the first byte of a value, or what is behind its last one.
@@ -53,9 +88,8 @@ export function rememberCopy(
   copy: Buffer,
   placeOf: (offset: number, isEnd: boolean) => number | undefined,
 ): void {
-  const { byteOffset, length } = original
-  for (const [from, to] of endsIn(original) ?? []) {
-    if (from < byteOffset || to > byteOffset + length) continue
+  const { byteOffset } = original
+  for (const [from, to] of valuesIn(original)) {
     const start = placeOf(from - byteOffset, false)
     const end = placeOf(to - byteOffset, true)
     if (start !== undefined && end !== undefined) rememberEnd(copy, start, end)
@@ -64,19 +98,14 @@ export function rememberCopy(
 
 /** The parts of a text that are in none of the strings that are remembered, in order. */
 export function outsideLongStrings(bytes: Buffer): Buffer[] {
-  const { byteOffset, length } = bytes
-  const ends = endsIn(bytes)
-  const starts: number[] = []
-  for (const [start, end] of ends ?? []) {
-    const isInside = start >= byteOffset && end <= byteOffset + length
-    if (isInside && bytes[start - byteOffset] === QUOTE) starts.push(start)
-  }
-  starts.sort((a, b) => a - b)
+  const { byteOffset } = bytes
+  const strings = [...valuesIn(bytes)].filter(([start]) => bytes[start - byteOffset] === QUOTE)
+  strings.sort(([a], [b]) => a - b)
   const parts: Buffer[] = []
   let from = 0
-  for (const start of starts) {
+  for (const [start, end] of strings) {
     parts.push(bytes.subarray(from, start - byteOffset))
-    from = (ends?.get(start) ?? start) - byteOffset
+    from = end - byteOffset
   }
   parts.push(bytes.subarray(from))
   return parts

@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type JsonText, memberOf, membersOf, oneLine, rawText, readJson } from '../../src/kernel/json-text.js'
-import { endsIn, LONG_BYTES, outsideLongStrings } from '../../src/kernel/long-values.js'
+import {
+  elementsOf,
+  type JsonText,
+  memberOf,
+  membersOf,
+  oneLine,
+  rawText,
+  readJson,
+} from '../../src/kernel/json-text.js'
+import { endsIn, LONG_BYTES, outsideLongStrings, rememberCopy } from '../../src/kernel/long-values.js'
 
 /** Behind the long value that is remembered to start at `i`. */
 const rememberedEnd = (bytes: Buffer, i: number): number | undefined => {
@@ -89,5 +97,18 @@ t.test('of values inside each other only so many are remembered, and those are t
   const found = places.filter(i => rememberedEnd(text, i) !== undefined)
   t.ok(found.length <= 16_384, `${found.length} are remembered`)
   t.equal(rememberedEnd(text, 0), text.length)
+  t.end()
+})
+
+t.test('for a small part of a large message not all that is remembered of the message is looked at', t => {
+  const value = JSON.stringify('x'.repeat(LONG_BYTES))
+  const [first] = elementsOf(readJson(Buffer.from(`[${Array.from({ length: 16_000 }, () => value).join()}]`)))
+  // So many times that only work in proportion to the part comes to the end of: anything else meets the time limit of the test.
+  const copy = Buffer.alloc(2 * LONG_BYTES)
+  for (let times = 0; first !== undefined && times < 400_000; times++) {
+    rememberCopy(first, copy, offset => offset)
+    outsideLongStrings(first)
+  }
+  t.equal(rememberedEnd(copy, 0), value.length)
   t.end()
 })
