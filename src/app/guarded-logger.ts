@@ -34,6 +34,7 @@ interface About {
 /** What a string may hold at most, and one that is a line of a server's stderr, or the stack of an error. */
 const FACT_BYTES = 1024
 const LONG_BYTES = 8 * 1024
+const LONG = new Set(['stderr', 'stack'])
 const FACTS_MAX = 100
 const DEPTH_MAX = 4
 
@@ -95,21 +96,16 @@ export class GuardedLogger implements AdjustableLogger {
 
 const shownFacts = (facts: object, depth = 0): object =>
   Object.fromEntries(
-    Object.entries(facts).map(([name, value]) => {
-      if (isHidden(name)) return [name, MASK]
-      const isLong = name === 'stderr' || name === 'stack'
-      return [
-        name,
-        typeof value === 'string' ? saidText(value, isLong ? LONG_BYTES : FACT_BYTES) : shown(value, depth),
-      ]
-    }),
+    Object.entries(facts).map(([name, value]) => [name, isHidden(name) ? MASK : shown(value, depth, name)]),
   )
 
 const isHidden = (name: string): boolean => name === 'env' || name === 'headers' || isSecretName(name)
 
-const shown = (value: unknown, depth: number): unknown => {
-  if (typeof value === 'string') return saidText(value, FACT_BYTES)
+const shown = (value: unknown, depth: number, name = ''): unknown => {
+  if (typeof value === 'string') return saidText(value, LONG.has(name) ? LONG_BYTES : FACT_BYTES)
   if (typeof value !== 'object' || value === null) return value
+  // Written as numbers, a secret among them would not be found.
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
   if (depth >= DEPTH_MAX) return '[more]'
   if (Array.isArray(value)) return value.slice(0, FACTS_MAX).map(one => shown(one, depth + 1))
   return shownFacts(value instanceof Error ? ofError(value) : value, depth + 1)

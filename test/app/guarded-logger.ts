@@ -63,6 +63,7 @@ t.test('nothing secret, endless or invisible is written', async t => {
     env: { A: 'a' },
     token: 12,
     count: 3,
+    bytes: Buffer.from('correct horse'),
     err: new Error('no correct horse', { cause }),
   }
   log.warn(facts, 'said correct horse')
@@ -77,6 +78,7 @@ t.test('nothing secret, endless or invisible is written', async t => {
     env: '***',
     token: '***',
     count: 3,
+    bytes: '[13 bytes]',
     err: { type: 'Error', message: 'no ***', stack: /\n/, cause: { message: 'at ***', code: 'ECONNRESET' } },
   })
   t.notMatch(JSON.stringify(lines), /correct|\\u001b|\\u0007/)
