@@ -158,9 +158,9 @@ const openChild = async (
   const { bounds, log, clock } = options
   let child: ChildChannel | undefined
   const start = async (): Promise<Channel> => {
-    const running = children.pids.length
-    if (bounds !== undefined && running >= bounds.max.children) {
-      const full = bounds.overloaded('children', `${running} processes of servers run already`)
+    // While room is made, others may take it.
+    while (bounds !== undefined && children.pids.length >= bounds.max.children) {
+      const full = bounds.overloaded('children', `${children.pids.length} processes of servers run already`)
       if (!(await makeRoom())) throw full
     }
     const guard = children.guardOf(options.owner)

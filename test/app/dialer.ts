@@ -1,0 +1,34 @@
+import t from 'tap'
+import { Children } from '../../src/app/children.js'
+import { createDialer } from '../../src/app/dialer.js'
+import { Fleet } from '../../src/app/fleet.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { silentLogger } from '../../src/kernel/logger.js'
+import { boundsOf } from '../support/bounds.js'
+import { FakeClock } from '../support/fake-clock.js'
+import { linkOptions } from '../support/link-options.js'
+
+t.test('the room that was made for one server and taken by another is not taken twice', async t => {
+  const text = JSON.stringify({ mcpServers: { s: { command: '/nowhere/at/all' } } })
+  const fleet = new Fleet(parseConfig(text, '/x/mcp.json', {}).config?.servers ?? [])
+  const [server] = fleet.servers
+  if (server === undefined) throw new Error('there is one')
+  const clock = new FakeClock()
+  const children = new Children()
+  children.added(101, {})
+  const makeRoom = (): Promise<boolean> => {
+    const [first] = children.pids
+    if (first !== 101) return Promise.resolve(false)
+    children.removed(first)
+    children.added(102, {})
+    return Promise.resolve(true)
+  }
+  const bounds = boundsOf({ children: 1 }, clock)
+  const dialer = createDialer(fleet.configOf, { clock, log: silentLogger, children, bounds, makeRoom })
+  const { listener, signal, ...greeting } = linkOptions({ clock })
+  const refused = { code: 'overloaded', data: { limit: 'children', max: 1 } }
+  await t.rejects(dialer.dial(server, greeting, listener, signal), refused)
+  t.same(children.pids, [102])
+  children.removed(102)
+  await dialer.close()
+})
