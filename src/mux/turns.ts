@@ -41,10 +41,11 @@ export class Turns {
     const place = line.waiting.findIndex(waiting => waiting.live === live)
     if (place >= 0) line.waiting.splice(place, 1)
     line.running.delete(live)
-    if (line.running.size > 0) return
     const [first] = line.waiting
-    if (first === undefined) this.#lines.delete(live.connection)
-    else this.#admit(line, first.live.party)
+    const isFree = line.running.size === 0
+    if (first !== undefined && (isFree || first.live.party === line.holder))
+      this.#admit(line, first.live.party)
+    else if (isFree) this.#lines.delete(live.connection)
   }
 
   /** Lets those in who stand in front, as long as they are of one party. */

@@ -79,6 +79,17 @@ t.test('a client may have several calls under way, but none that came after some
   t.equal(server.got('tools/call').length, 4)
 })
 
+t.test('who stood behind somebody that gave up goes on with those of the same client', async t => {
+  const { server, clients } = await shared(2)
+  call(clients[0])
+  const between = call(clients[1])
+  call(clients[0])
+  t.equal(server.got('tools/call').length, 1)
+  between.cancel('user')
+  await settled()
+  t.equal(server.got('tools/call').length, 2)
+})
+
 t.test('who cannot be asked waits for nobody, and nobody for them', async t => {
   const { server, clients } = await shared(2, {}, { capabilities: CAN_NOTHING })
   clients.map(call)
