@@ -1,3 +1,4 @@
+import { editMember } from '../kernel/json-edit.js'
 import {
   elementsOf,
   type JsonText,
@@ -6,7 +7,6 @@ import {
   memberOf,
   some,
   stringOf,
-  withMember,
   withoutMember,
   withoutMembers,
 } from '../kernel/json-text.js'
@@ -66,7 +66,7 @@ export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   const known = withoutMembers(answer, at => !members.some(key => at.keyIs(key)))
   switch (method) {
     case 'roots/list':
-      return withMember(known, 'roots', fileRoots(memberOf(known, 'roots') ?? known))
+      return editMember(known, 'roots', fileRoots)
     case 'elicitation/create':
       return stringOf(memberOf(known, 'action')) === 'accept' ? known : withoutMember(known, 'content')
     default:
@@ -74,7 +74,8 @@ export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   }
 }
 
-const fileRoots = (roots: JsonText): JsonText =>
+/** The roots of a list that are files; SDK servers refuse a whole answer for another one. */
+export const fileRoots = (roots: JsonText): JsonText =>
   mapElements(roots, root =>
     stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true ? root : undefined,
   )

@@ -1,15 +1,9 @@
 import type { FaultCode } from '../kernel/faults.js'
-import {
-  type JsonText,
-  kindOf,
-  mapElements,
-  memberOf,
-  rawText,
-  stringOf,
-  withMember,
-} from '../kernel/json-text.js'
+import { editMember } from '../kernel/json-edit.js'
+import { type JsonText, rawText } from '../kernel/json-text.js'
 import type { Ask, CancelReason } from '../model/links.js'
 import { type Answer, resulted } from '../model/outcome.js'
+import { fileRoots } from './input-answers.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
@@ -71,15 +65,7 @@ const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
     return resulted(CANCELLED)
   }
-  if (outcome.kind === 'result' && method === 'roots/list') return resulted(fileRoots(outcome.result))
+  if (outcome.kind === 'result' && method === 'roots/list')
+    return resulted(editMember(outcome.result, 'roots', fileRoots))
   return outcome
-}
-
-/** Roots are `file://` URIs (client/roots, "Data Types"); SDK servers refuse a whole answer for another one. */
-const fileRoots = (result: JsonText): JsonText => {
-  const roots = memberOf(result, 'roots')
-  if (roots === undefined || kindOf(roots) !== 'array') return result
-  const isFile = (root: JsonText): boolean => stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true
-  const files = mapElements(roots, root => (isFile(root) ? root : undefined))
-  return files === roots ? result : withMember(result, 'roots', files)
 }
