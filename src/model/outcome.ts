@@ -48,6 +48,10 @@ export const resulted = (result: JsonText): Answer => ({ kind: 'result', result 
 /** An answer that says what we could not do. */
 export const failed = (fault: Fault): Answer => ({ kind: 'fault', fault })
 
+/** How long the text of an outcome is, in bytes; a fault gets its text only where it is encoded. */
+export const bytesOf = (outcome: Outcome): number =>
+  outcome.kind === 'fault' ? 0 : outcome.kind === 'error' ? outcome.error.length : outcome.result.length
+
 /** The answer that an outcome is, for those who cannot be asked and follow no tasks: wanting that ends the request. */
 export const answerOf = (outcome: Outcome): Answer => {
   switch (outcome.kind) {

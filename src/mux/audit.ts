@@ -4,7 +4,7 @@ import { at, first, type JsonText, memberOf, membersOf, stringOf, textMember } f
 import { maskJson, said } from '../kernel/mask.js'
 import { RPC_CODES } from '../model/fault-table.js'
 import type { Call, Client, Reception } from '../model/links.js'
-import type { Outcome } from '../model/outcome.js'
+import { bytesOf, type Outcome } from '../model/outcome.js'
 import { watch } from './around.js'
 import type { OnAsked } from './asks.js'
 import { namedAt } from './named.js'
@@ -65,7 +65,8 @@ export class Audit {
       rests: client => behind.rests(client),
       left: client => {
         const openedMs = sessions.get(client)
-        if (sessions.delete(client)) {
+        if (openedMs !== undefined) {
+          sessions.delete(client)
           this.write('session', { event: 'closed', ...whoIs(client), ...this.#since(openedMs) })
         }
         behind.left(client)
@@ -100,7 +101,7 @@ export class Audit {
         ...endOf(outcome, 'cancelled'),
         ...this.#since(startedMs),
         bytesIn: call.params?.length ?? 0,
-        bytesOut: bytesOf(outcome),
+        bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
       })
       const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
       this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line)
@@ -111,7 +112,7 @@ export class Audit {
     return JSON.stringify({ audit: about, time: time.toISOString(), ...facts })
   }
 
-  #since(startedMs = 0): { readonly durationMs: number } {
+  #since(startedMs: number): { readonly durationMs: number } {
     return { durationMs: Math.round((this.#options.clock.nowMs() - startedMs) * 10) / 10 }
   }
 }
@@ -172,11 +173,6 @@ const endOf = (
     case 'fault':
       return { outcome: outcome.fault.code, code: RPC_CODES[outcome.fault.code] }
   }
-}
-
-const bytesOf = (outcome: Outcome | undefined): number => {
-  if (outcome === undefined || outcome.kind === 'fault') return 0
-  return (outcome.kind === 'error' ? outcome.error : outcome.result).length
 }
 
 /** Line breaks can only stand between the parts of JSON, where a space means the same. */

@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json-text.js'
 import type { Call } from '../model/links.js'
-import { failed, type Outcome } from '../model/outcome.js'
+import { bytesOf, failed, type Outcome } from '../model/outcome.js'
 import type { Progress } from '../model/progress.js'
 
 const NOTICES_MAX = 100
@@ -62,7 +62,3 @@ export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
   if (bytesOf(outcome) <= mostBytes) return outcome
   return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))
 }
-
-/** How long it is as JSON. */
-export const bytesOf = (outcome: Outcome): number =>
-  outcome.kind === 'fault' ? 0 : outcome.kind === 'error' ? outcome.error.length : outcome.result.length
