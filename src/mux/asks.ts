@@ -112,7 +112,7 @@ export class Asks {
     const isReturned = call.client.asking === 'returned'
     if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, ask, NOBODY)
     else if (!hasAbility(call.client.capabilities, ability)) ask.answer(failed(incapable(ask)))
-    else if (isReturned) this.#park(connection, ask, live)
+    else if (isReturned) this.#pass(connection, ask, { client: call.client, live, isRepaired: true })
     else this.#push(connection, ask, call.client, live)
   }
 
@@ -187,20 +187,22 @@ export class Asks {
   #askFor(live: LiveCall, ask: Ask): void {
     const { connection, call } = live
     if (!this.#hasRoom(connection, ask)) return
-    const passed = this.#passed(connection, ask, { client: call.client, live, isRepaired: false })
-    if (call.client.asking === 'pushed') this.#put(passed, call.client, live)
-    else if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
+    this.#pass(connection, ask, { client: call.client, live, isRepaired: false })
   }
 
   #push(connection: Connection, ask: Ask, client: Client, live: LiveCall | undefined): void {
     const id = ask.params && textMember(ask.params, 'elicitationId')
     if (id !== undefined) this.#context.visits.shown(connection, client, id)
-    this.#put(this.#passed(connection, ask, { client, live, isRepaired: true }), client, live)
+    this.#pass(connection, ask, { client, live, isRepaired: true })
   }
 
-  #put(passed: PassedAsk, client: Client, live: LiveCall | undefined): void {
-    live?.asking(passed)
-    client.ask(passed, live?.call)
+  #pass(connection: Connection, ask: Ask, passage: Passage): void {
+    const { client, live } = passage
+    const passed = this.#passed(connection, ask, passage)
+    if (client.asking === 'pushed') {
+      live?.asking(passed)
+      client.ask(passed, live?.call)
+    } else if (live?.park?.ask(passed, live) !== true) passed.answer(failed(incapable(passed)))
   }
 
   /** A question that belongs to no call ends with none: it has a time of its own. */
@@ -212,12 +214,6 @@ export class Asks {
       passed.onWithdrawn?.('timed out')
       passed.answer(failed(new Fault('timeout', words, { data: { limit: 'questionTime', max: ms } })))
     })
-  }
-
-  #park(connection: Connection, ask: Ask, live: LiveCall): void {
-    const { client } = live.call
-    const passed = this.#passed(connection, ask, { client, live, isRepaired: true })
-    if (live.park?.ask(passed, live) !== true) passed.answer(failed(incapable(ask)))
   }
 
   #passed(connection: Connection, ask: Ask, { client, live, isRepaired }: Passage): PassedAsk {
