@@ -235,7 +235,7 @@ export class Catalog {
   breaksOutput(client: Client, exposed: string): void {
     const item = this.find(client, 'tools', exposed)
     const view = item && this.#views.get(item.server)
-    if (view?.breaksOutput(item?.own ?? '') !== true) return
+    if (item === undefined || view?.breaksOutput(item.own) !== true) return
     this.#views = new Map(
       [...this.#views].map(([server, one]) => [server, one === view ? this.#newView(server, view) : one]),
     )

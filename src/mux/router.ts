@@ -133,14 +133,13 @@ export class Router implements Reception, ConnectionListener {
    * when they are. Never rejects.
    */
   async reload(change: RouterChange): Promise<void> {
-    const [reach, guests, feeds, owners] = [this.#reach, this.#guests, this.#feeds, this.#owners]
     const done = changeOver(change, {
       pool: this.pool,
       catalog: this.catalog,
-      owners,
-      reach,
-      guests,
-      feeds,
+      owners: this.#owners,
+      reach: this.#reach,
+      guests: this.#guests,
+      feeds: this.#feeds,
     })
     this.start()
     await done
@@ -260,10 +259,10 @@ export class Router implements Reception, ConnectionListener {
 
   /** Whether somebody who is asked between two requests would come back to nothing, or whoever listens would hear nothing. */
   isKept(connection: Connection): boolean {
-    const isAwaited = [...this.#calls.on(connection)].some(({ call }) => call.client.asking === 'returned')
+    if (this.#feeds.areOn(connection)) return true
+    for (const { call } of this.#calls.on(connection)) if (call.client.asking === 'returned') return true
     const server = this.pool.of(connection)
-    const isHeard = this.#listens.isHeard(connection, client => server?.connectionOf(client))
-    return isAwaited || isHeard || this.#feeds.areOn(connection)
+    return this.#listens.isHeard(connection, client => server?.connectionOf(client))
   }
 
   joined(connection: Connection, client: Client): void {

@@ -115,8 +115,8 @@ export class Server {
   }
 
   #placeFor(client: Client): Connection {
-    const share = (): Share => shareOf(this.options.sharing, client)
-    return this.connectionOf(client) ?? this.#connection(share(), this.#only ?? client.asking)
+    const known = this.connectionOf(client)
+    return known ?? this.#connection(shareOf(this.options.sharing, client), this.#only ?? client.asking)
   }
 
   /** What decides what `client` is shown of it (`profileOf`), and what does where the server does not have its way of asking. */
