@@ -59,8 +59,13 @@ const MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
+/** Annotations that do not count of which people are told, and the length of each name on the way there. */
+const TOLD_MAX = 20
+const SHOWN_LENGTH = 64
+
 interface Found {
   readonly headers: Map<string, readonly string[]>
+  /** At most `TOLD_MAX`. */
   readonly invalid: string[]
   /** Names without their case, which headers do not have. */
   readonly taken: Set<string>
@@ -104,10 +109,11 @@ const swept = (schema: JsonText, place: Place, found: Found): JsonText => {
 
 const bare = (schema: JsonText): JsonText => withoutMember(schema, ANNOTATION)
 
-const below = ({ path, words }: Place, name: string): Place =>
-  path === undefined
-    ? { path, words: `${words}, ${name}` }
-    : { path: [...path, name], words: [...path, name].join('.') }
+const below = ({ path, words }: Place, name: string): Place => {
+  const shown = name.slice(0, SHOWN_LENGTH)
+  if (path === undefined) return { path, words: `${words}, ${shown}` }
+  return { path: [...path, name], words: path.length === 0 ? shown : `${words}.${shown}` }
+}
 
 /** Whether an annotation counts; if so it is noted where its argument stands, otherwise why it does not. */
 const counts = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
@@ -118,7 +124,8 @@ const counts = (annotation: JsonText, schema: JsonText, place: Place, found: Fou
     found.headers.set(name, place.path)
     return true
   }
-  found.invalid.push(`${ANNOTATION} at ${place.words} ${fault ?? 'is not allowed'}`)
+  if (found.invalid.length < TOLD_MAX)
+    found.invalid.push(`${ANNOTATION} at ${place.words} ${fault ?? 'is not allowed'}`)
   return false
 }
 

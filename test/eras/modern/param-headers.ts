@@ -129,6 +129,17 @@ t.test('every mistake of a tool is told, and what is right still counts', async 
   t.same([...found.headers], [['D', ['d']]])
 })
 
+t.test(
+  'what is told of mistakes stays short, however many there are and however long their names',
+  async t => {
+    const name = 'k'.repeat(10_000)
+    const mistakes = Array.from({ length: 1000 }, (_, n) => `"p${n}":{"x-mcp-header":1}`).join()
+    const { invalid } = paramHeadersOf(json(properties(`"${name}":${properties(mistakes)}`)))
+    t.equal(invalid.length, 20)
+    t.equal(invalid[0], `x-mcp-header at ${'k'.repeat(64)}.p0 is no text`)
+  },
+)
+
 t.test('what only looks like an annotation is left alone', async t => {
   for (const text of [
     '{"description":"x-mcp-header header"}',
