@@ -177,8 +177,8 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
         throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
       }
       const diff = diffConfigs(current, next)
-      secrets.keep(next)
       fleet.reload(next.servers, diff)
+      secrets.keep(next)
       const { listen, audit: auditing, stateKeys } = current
       // What needs a restart is compared with what holds, as long as it does.
       current = { ...next, listen, audit: auditing, stateKeys }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { ProxyConfig } from '../../src/config/types.js'
+import { mask } from '../../src/kernel/mask.js'
 import { isRunning, until } from '../support/processes.js'
 import { rawServer } from '../support/proxies.js'
 import { RawClient } from '../support/raw-client.js'
@@ -57,6 +58,15 @@ t.test('what a proxy cannot serve is refused as a whole', async t => {
   )
   await proxy.drain(0)
   t.throws(() => proxy.reload(config), { code: 'unavailable' })
+})
+
+t.test('configurations that are refused do not make it forget the secrets of the one that holds', async t => {
+  const proxy = createProxy(read({ a: { ...rawServer(), env: { TOKEN: 'correct horse' } } }))
+  t.teardown(() => proxy.close())
+  const { servers, ...config } = read({ b: rawServer() })
+  for (let times = 0; times < 20; times++)
+    t.throws(() => proxy.reload({ ...config, servers: [...servers, ...servers] }))
+  t.equal(mask('at correct horse'), 'at ***')
 })
 
 t.test('a server that stands for itself stays the only one', async t => {
