@@ -124,7 +124,7 @@ class AuditFile implements AuditSink {
       before.end()
       this.#report()
     } catch (thrown) {
-      this.#log.error({ err: thrown }, 'the audit file cannot be opened anew; the old one is written to')
+      this.#log.error({ err: thrown }, 'the audit file cannot be opened anew')
     }
   }
 
