@@ -63,8 +63,11 @@ export interface Proxy {
    * done nothing: `invalid-params` for servers that cannot stand side by side, `unavailable` once the proxy closes.
    */
   reload(config: ProxyConfig): ConfigDiff
-  /** Lets in no further calls, and waits up to `limitMs` for those that are under way. Never rejects. */
-  drain(limitMs: number): Promise<void>
+  /**
+   * Lets in no further calls, and waits up to `limitMs` for those that are under way; as long as the configuration says if absent.
+   * Never rejects.
+   */
+  drain(limitMs?: number): Promise<void>
   /** Ends all faces, then all servers. Never rejects. */
   close(): Promise<void>
 }
@@ -192,10 +195,10 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       if (Object.keys(changes).length > 0) audit.reloaded({ result: 'ok', ...changes })
       return diff
     },
-    async drain(limitMs) {
+    async drain(wantedMs = current.drainMs) {
       // A client that closed our stdin and has us told to end as well will not wait.
-      const isLeft = faces.some(({ isLeaving }) => isLeaving === true)
-      const calls = await gate.shut(isLeft ? 0 : limitMs)
+      const limitMs = faces.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
+      const calls = await gate.shut(limitMs)
       if (calls > 0) log.warn({ calls, limitMs }, 'calls were not over in time')
     },
     async close() {

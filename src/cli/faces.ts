@@ -88,13 +88,10 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
     stateDir: stateDir(process.env),
     configStatus: () => reloader?.status,
   })
-  let { drainMs } = config
   const apply = (next: ProxyConfig): ConfigDiff => {
     // What the command line says about listening holds as long as we run.
     const isSame = isSameSetting('listen', source?.loaded.config, next)
-    const diff = proxy.reload(isSame ? { ...next, listen: config.listen } : next)
-    drainMs = next.drainMs
-    return diff
+    return proxy.reload(isSame ? { ...next, listen: config.listen } : next)
   }
   const adopted = ({ logLevel }: ProxyConfig): void => {
     if (source?.isLevelFixed === false) log.level = logLevel
@@ -109,7 +106,7 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   }
   const drain = (): Promise<void> => {
     reloader?.close()
-    return proxy.drain(drainMs)
+    return proxy.drain()
   }
   /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
   const settle = (url: string | undefined): void => {
