@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/kernel/clock.js'
-import { type ProcessRow, type ProcessTable, processTable } from '../../src/transport/process-table.js'
+import { processTable } from '../../src/transport/process-table.js'
 import { type ProcessTree, processTree } from '../../src/transport/process-tree.js'
 import { endStrays, MARK_VARIABLE, ownedBy, type RecordedChild } from '../../src/transport/strays.js'
 import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
+import { windowsRow, windowsTable } from '../support/windows-table.js'
 
 const skip = skipWithout.groups
 const table = processTable()
@@ -100,22 +101,15 @@ t.test('a process that only has the number of a recorded child is left alone', {
 
 const SINCE_MS = 1_790_000_000_000
 const UNTIL_MS = SINCE_MS + 3_600_000
-const row = (pid: number, parent: number, bornMs: number): ProcessRow => ({
-  pid,
-  group: pid,
-  born: String(bornMs),
-  parent,
-  bornMs,
-})
 
 for (const [title, one, isOwned] of [
-  ['a recorded process that still runs is owned', row(40, 1, SINCE_MS - 20), true],
-  ['its number in the hands of a later process is not', row(40, 1, UNTIL_MS), false],
-  ['what it started is owned, whether it runs itself or not', row(50, 40, SINCE_MS + 60_000), true],
-  ['what it started in its first moment is owned', row(50, 40, SINCE_MS - 10), true],
-  ['what an earlier process of its number started is not', row(50, 40, SINCE_MS - 60_000), false],
-  ['what a later process of its number started is not', row(50, 40, UNTIL_MS + 60_000), false],
-  ['what others started is not', row(50, 41, SINCE_MS + 1), false],
+  ['a recorded process that still runs is owned', windowsRow(40, 1, SINCE_MS - 20), true],
+  ['its number in the hands of a later process is not', windowsRow(40, 1, UNTIL_MS), false],
+  ['what it started is owned, whether it runs itself or not', windowsRow(50, 40, SINCE_MS + 60_000), true],
+  ['what it started in its first moment is owned', windowsRow(50, 40, SINCE_MS - 10), true],
+  ['what an earlier process of its number started is not', windowsRow(50, 40, SINCE_MS - 60_000), false],
+  ['what a later process of its number started is not', windowsRow(50, 40, UNTIL_MS + 60_000), false],
+  ['what others started is not', windowsRow(50, 41, SINCE_MS + 1), false],
   ['what tells no birth is not', { pid: 40, group: 40, born: 'then' }, false],
 ] as const) {
   t.test(`${title} when the proxy was killed`, async t => {
@@ -141,13 +135,8 @@ t.test('what a recorded shim left on Windows is ended with taskkill, not who has
     kill: pid => taskkill.kill(pid),
     isRunning: pid => Promise.resolve(running.includes(pid)),
   }
-  const seen: ProcessTable = {
-    // The shim is gone, and 40 is somebody else's; its server runs on.
-    rows: () => Promise.resolve([row(40, 1, UNTIL_MS + 60_000), row(50, 40, SINCE_MS + 300)]),
-    births: () => Promise.resolve(new Map()),
-    carries: () => Promise.resolve(false),
-    carriers: () => Promise.resolve([]),
-  }
+  // The shim is gone, and 40 is somebody else's; its server runs on.
+  const seen = windowsTable([windowsRow(40, 1, UNTIL_MS + 60_000), windowsRow(50, 40, SINCE_MS + 300)])
   const brood = {
     mark: MARK,
     untilMs: UNTIL_MS,

@@ -2,14 +2,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { ProcessRow } from '../../src/transport/process-table.js'
 import { guardTrees } from '../../src/transport/windows-guard.js'
-
-const row = (pid: number, parent: number, bornMs: number): ProcessRow => ({
-  pid,
-  group: pid,
-  born: String(bornMs),
-  parent,
-  bornMs,
-})
+import { windowsRow, windowsTable } from '../support/windows-table.js'
 
 const SINCE_MS = 1_790_000_000_000
 const OVER_MS = SINCE_MS + 3_600_000
@@ -19,12 +12,7 @@ const play = async (input: string, rows: readonly ProcessRow[], refusing: readon
   const said: string[] = []
   const pipe = new PassThrough()
   const done = guardTrees(pipe, {
-    table: {
-      rows: () => Promise.resolve(rows),
-      births: () => Promise.resolve(new Map()),
-      carries: () => Promise.resolve(false),
-      carriers: () => Promise.resolve([]),
-    },
+    table: windowsTable(rows),
     tree: {
       hasGroups: false,
       end: pid => {
@@ -53,12 +41,12 @@ const play = async (input: string, rows: readonly ProcessRow[], refusing: readon
 const lines = `+40 ${SINCE_MS}\n+41 ${SINCE_MS}\nnonsense\n+0 ${SINCE_MS}\n+7\n+49 ${SINCE_MS}\n-41\n`
 
 t.test('trees that are still watched when the proxy is gone are asked to end, then ended', async t => {
-  const rows = [40, 41, 49].map(pid => row(pid, 1, SINCE_MS))
+  const rows = [40, 41, 49].map(pid => windowsRow(pid, 1, SINCE_MS))
   t.same(await play(lines, rows, []), ['wait 1000', 'end 40', 'end 49', 'wait 2000', 'kill 40'])
 })
 
 t.test('trees that cannot be asked to end are ended at once', async t => {
-  t.same(await play(lines, [row(40, 1, SINCE_MS)], [40]), ['wait 1000', 'end 40', 'kill 40'])
+  t.same(await play(lines, [windowsRow(40, 1, SINCE_MS)], [40]), ['wait 1000', 'end 40', 'kill 40'])
 })
 
 t.test('where processes cannot be seen, none is ended for its number alone', async t => {
