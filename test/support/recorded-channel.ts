@@ -36,6 +36,15 @@ export class Recorder implements ChannelListener {
   }
 }
 
+/** The same, for a peer that may have said all and still listen. */
+export class HalfOpenRecorder extends Recorder {
+  halfEnds = 0
+
+  ended(): void {
+    this.halfEnds += 1
+  }
+}
+
 /** A logger that remembers its lines: level, facts, words. */
 export function recordedLog(): {
   readonly log: Logger

@@ -24,7 +24,7 @@ import { cutInto } from '../support/chunks.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
-import { Recorder, recordedLog } from '../support/recorded-channel.js'
+import { HalfOpenRecorder, Recorder, recordedLog } from '../support/recorded-channel.js'
 
 const skip = skipWithout.unixSockets
 
@@ -492,20 +492,11 @@ t.test(
 t.test('a client that ends its half may still read, until we have said all', { skip }, async t => {
   const { path, accepted } = await listening(t)
   const { socket, seen } = raw(t, path, { allowHalfOpen: true })
-  const atServer = new Recorder()
+  const atServer = new HalfOpenRecorder()
   const channel = await accepted(1)
-  let ends = 0
-  channel.listen({
-    message: bytes => atServer.message(bytes),
-    skipped: () => undefined,
-    drained: () => undefined,
-    ended: () => {
-      ends += 1
-    },
-    closed: fault => atServer.closed(fault),
-  })
+  channel.listen(atServer)
   socket.end('{"last":1}')
-  await until(() => ends === 1, 'the end of what it says')
+  await until(() => atServer.halfEnds === 1, 'the end of what it says')
   await new Promise(resolve => setImmediate(resolve))
   t.same(atServer.ends, [])
   t.notOk(seen.ended)

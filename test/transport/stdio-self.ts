@@ -6,7 +6,7 @@ import { systemClock } from '../../src/kernel/clock.js'
 import { createStdioSelf, protectStdout } from '../../src/transport/stdio-self.js'
 import { boundsOf } from '../support/bounds.js'
 import { until } from '../support/processes.js'
-import { Recorder, recordedLog } from '../support/recorded-channel.js'
+import { HalfOpenRecorder, Recorder, recordedLog } from '../support/recorded-channel.js'
 
 /** A client's two ends of our pipes. */
 function pair() {
@@ -155,19 +155,11 @@ t.test('protecting stdout leaves the console usable', async t => {
 })
 
 t.test('a client that closes our stdin may still read, until we have said all', async t => {
-  const { input, output, channel, listener } = pair()
-  let ends = 0
-  channel.listen({
-    message: bytes => listener.message(bytes),
-    skipped: () => undefined,
-    drained: () => undefined,
-    ended: () => {
-      ends += 1
-    },
-    closed: fault => listener.closed(fault),
-  })
+  const { input, output, channel } = pair()
+  const listener = new HalfOpenRecorder()
+  channel.listen(listener)
   input.end('{"last":1}')
-  await until(() => ends === 1, 'the end of what it says')
+  await until(() => listener.halfEnds === 1, 'the end of what it says')
   await new Promise(resolve => setImmediate(resolve))
   t.same(listener.messages, ['{"last":1}'])
   t.same(listener.ends, [])
