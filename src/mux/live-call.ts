@@ -239,23 +239,23 @@ export class LiveCall implements CallSink {
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
-    // Whoever asks on behalf of the server must not take the end of its questions for answers.
-    if (this.#isDriven) this.#down?.cancel(reason)
-    this.#close()
-    if (!this.#isDriven) this.#down?.cancel(reason)
+    this.#context.forget(this)
+    // Before its questions end: whoever asked them must not take that for answers, and go on.
+    this.#down?.cancel(reason)
+    this.#endQuestions()
   }
 
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
     this.#isOver = true
     if (outcome.kind !== 'fault') this.connection.served()
-    this.#close()
+    this.#context.forget(this)
+    this.#endQuestions()
     this.call.end(this.#presented(outcome))
   }
 
   /** A question outlives neither its call nor its answer: the client is told to stop, the server gets an error. */
-  #close(): void {
-    this.#context.forget(this)
+  #endQuestions(): void {
     if (this.#asks === undefined) return
     for (const ask of this.#asks) {
       ask.onWithdrawn?.('the request that it belongs to is over')

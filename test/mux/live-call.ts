@@ -82,6 +82,30 @@ t.test(
   },
 )
 
+t.test(
+  'a server hears that a call is cancelled before its questions end: it might go on otherwise',
+  async t => {
+    const { world, client } = await withTool()
+    const call = client.call('tools/call', { name: 'a__x' })
+    const request = world.server('a').last('tools/call')
+    const ask = world.server('a').link.ask('elicitation/create', { message: 'Go on?' })
+    const before: number[] = []
+    const answer = ask.answer.bind(ask)
+    ask.answer = outcome => {
+      before.push(request.cancels.length)
+      answer(outcome)
+    }
+    call.cancel('user')
+    t.same(before, [1])
+    t.match(ask.answered, { result: { action: 'cancel' } })
+    t.same(
+      client.asked.map(({ withdrawn }) => withdrawn),
+      [true],
+    )
+    t.same(request.cancels, ['user'])
+  },
+)
+
 t.test('a call that is cancelled before its server is there is never sent', async t => {
   const { world, client } = await withTool()
   const server = world.server('a')
