@@ -147,17 +147,20 @@ export class Owners {
   }
 
   async #unprefixed(client: Client, uri: string): Promise<Owned> {
-    await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(client, list)))
+    await this.#readAll(client)
     return { server: this.#ownerOf(client, uri), own: uri }
   }
 
   async #unprefixedTemplate(client: Client, template: string): Promise<Owned> {
-    await this.#catalog.readOnce(client, 'templates')
+    await this.#readAll(client)
     const owners = this.#servers.filter(server => this.#owns(client, 'templates', server).has(template))
-    const [first] = owners
-    if (first === undefined) return this.#unprefixed(client, template)
     if (owners.length > 1) throw this.#ambiguous(template, owners)
-    return { server: first, own: template }
+    return { server: owners[0] ?? this.#ownerOf(client, template), own: template }
+  }
+
+  /** All that a URI can be found by, at once: a client that waits for more may have left before that is asked for. */
+  async #readAll(client: Client): Promise<void> {
+    await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(client, list)))
   }
 
   #ownerOf(client: Client, uri: string): Server {

@@ -323,6 +323,29 @@ t.test(
   },
 )
 
+t.test('nothing is opened for a session that left while a template was looked for', async t => {
+  const world = new World({
+    a: { templates: [], options: { sharing: 'session' }, showing: { uris: 'preserve' } },
+    b: { templates: [], showing: { uris: 'preserve' }, capabilities: { completions: true } },
+  })
+  for (const method of ['resources/list', 'resources/templates/list']) world.server('a').silent.add(method)
+  const client = await world.client()
+  await world.pass(500, 10)
+  const late = await world.client()
+  late.call('completion/complete', {
+    ref: { type: 'ref/resource', uri: 'db://{t}' },
+    argument: { name: 'n', value: 'v' },
+  })
+  await world.pass(100, 10)
+  late.leave()
+  await world.pass(5000, 100)
+  const users = [...world.router.pool.connections()].flatMap(({ clients }) => [...clients])
+  t.same(
+    [...new Set(users)].map(({ id }) => id),
+    [client.id],
+  )
+})
+
 t.test('a request that names nothing is -32602 and reaches no server', async t => {
   const world = new World({ a: { tools: [], prompts: [], resources: [] } })
   const client = await world.client()
