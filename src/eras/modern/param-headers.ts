@@ -59,6 +59,8 @@ const MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
+/** Arguments of one tool that are repeated in headers: no server takes many more, and each is looked for in each call. */
+const HEADERS_MAX = 100
 /** Annotations that do not count of which people are told, and the length of each name on the way there. */
 const TOLD_MAX = 20
 const SHOWN_LENGTH = 64
@@ -118,7 +120,7 @@ const below = ({ path, words }: Place, name: string): Place => {
 /** Whether an annotation counts; if so it is noted where its argument stands, otherwise why it does not. */
 const counts = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
   const name = stringOf(annotation)
-  const fault = faultOf(name, schema, place, found.taken)
+  const fault = faultOf(name, schema, place, found)
   if (name !== undefined && place.path !== undefined && fault === undefined) {
     found.taken.add(name.toLowerCase())
     found.headers.set(name, place.path)
@@ -133,7 +135,7 @@ const faultOf = (
   name: string | undefined,
   schema: JsonText,
   { path }: Place,
-  taken: ReadonlySet<string>,
+  { headers, taken }: Found,
 ): string | undefined => {
   if (path === undefined || path.length === 0) return 'is not on a property that is always there'
   if (name === undefined) return 'is no text'
@@ -141,5 +143,6 @@ const faultOf = (
   if (!TOKEN.test(name)) return 'is no name of a header'
   const type = stringOf(memberOf(schema, 'type'))
   if (!TYPES.has(type)) return `is on a value of type ${type ?? 'unknown'}, not string, integer or boolean`
-  return taken.has(name.toLowerCase()) ? `repeats ${name}` : undefined
+  if (taken.has(name.toLowerCase())) return `repeats ${name}`
+  return headers.size >= HEADERS_MAX ? `is one more than the ${HEADERS_MAX} that there may be` : undefined
 }

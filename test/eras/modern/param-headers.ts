@@ -140,6 +140,20 @@ t.test(
   },
 )
 
+t.test('a tool may have 100 arguments repeated in headers', async t => {
+  const annotated = (count: number): JsonText =>
+    json(
+      properties(
+        Array.from({ length: count }, (_, n) => `"p${n}":{"type":"string","x-mcp-header":"H${n}"}`).join(),
+      ),
+    )
+  t.equal(paramHeadersOf(annotated(100)).headers.size, 100)
+  t.same(paramHeadersOf(annotated(100)).invalid, [])
+  const { headers, invalid } = paramHeadersOf(annotated(101))
+  t.equal(headers.size, 100)
+  t.same(invalid, ['x-mcp-header at p100 is one more than the 100 that there may be'])
+})
+
 t.test('what only looks like an annotation is left alone', async t => {
   for (const text of [
     '{"description":"x-mcp-header header"}',
