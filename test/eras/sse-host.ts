@@ -356,6 +356,22 @@ t.test('messages that wait are bounded in bytes too', async t => {
   t.equal(post(stream, { id: 2, method: 'ping' }).status, 202)
 })
 
+t.test('of all clients together too much must not wait: the one of whom most waits is cut off', async t => {
+  const { reception, session, post } = start({ inbound: 2 * MIB })
+  const streams = [await session(), await session()]
+  const large = (bytes: number) => ({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(bytes) } })
+  for (const stream of streams) stream.queuedBytes = 2 * MIB
+  for (const client of reception.clients) client.tell('notifications/tools/list_changed', undefined)
+  t.same(
+    streams.map((stream, index) => post(stream, large(index === 0 ? 1.5 * MIB : MIB)).status),
+    [202, 202],
+  )
+  t.same(
+    streams.map(({ isDestroyed }) => isDestroyed),
+    [true, false],
+  )
+})
+
 t.test('a client that falls behind again while its messages run is waited for again', async t => {
   const { reception, session, call } = start()
   const stream = await session()

@@ -1,4 +1,5 @@
 import type { Bounds } from '../../kernel/bounds.js'
+import type { Holding } from '../../kernel/byte-account.js'
 import type { Clock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
@@ -44,7 +45,8 @@ export class SseSession implements Channel {
   #isPaused = false
   #isOver = false
   #held: Held[] = []
-  #heldBytes = 0
+  /** Of their bytes, counted with all else that is received. */
+  readonly #holding: Holding
   /** Whether the listener waits to hear that the client reads. */
   #isSlow = false
   /** What was on its way when we last looked, and when the client last took anything (monotonic). */
@@ -59,6 +61,7 @@ export class SseSession implements Channel {
     this.#log = log
     this.#bounds = bounds
     this.#tookMs = clock.nowMs()
+    this.#holding = bounds.inbound.open(() => this.#leave())
     this.#out = responder.stream(200, SSE_HEADERS, () => this.#taken())
     this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
     responder.onGone(() => this.#settle(undefined))
@@ -110,7 +113,7 @@ export class SseSession implements Channel {
   /** Whether another message of the client can be taken now; if not, it may try again later. */
   hasRoomFor(bytes: number): boolean {
     if (this.#held.length === 0) return true
-    return this.#held.length < HELD_MESSAGES && this.#heldBytes + bytes <= this.#bounds.max.body
+    return this.#held.length < HELD_MESSAGES && this.#holding.bytes + bytes <= this.#bounds.max.body
   }
 
   /**
@@ -123,7 +126,7 @@ export class SseSession implements Channel {
       return
     }
     this.#held.push({ bytes, hand })
-    this.#heldBytes += bytes
+    this.#holding.set(this.#holding.bytes + bytes)
   }
 
   /** Hands over what was held back, until the listener pauses again. */
@@ -131,7 +134,7 @@ export class SseSession implements Channel {
     while (!this.#isPaused && !this.#isOver) {
       const next = this.#held.shift()
       if (next === undefined) return
-      this.#heldBytes -= next.bytes
+      this.#holding.set(this.#holding.bytes - next.bytes)
       next.hand()
     }
   }
@@ -170,8 +173,12 @@ export class SseSession implements Channel {
   }
 
   #cutOff(limit: LimitName): void {
-    const { queuedBytes } = this.#out
     this.#bounds.hit(limit, { principal: this.principal })
+    this.#leave()
+  }
+
+  #leave(): void {
+    const { queuedBytes } = this.#out
     const facts = { principal: this.principal, queuedBytes }
     this.#log.warn(facts, 'cut off a client that does not read its event stream')
     this.#settle(new Fault('disconnected', 'The client does not read its event stream'))
@@ -182,7 +189,7 @@ export class SseSession implements Channel {
     if (this.#isOver) return
     this.#isOver = true
     this.#held = []
-    this.#heldBytes = 0
+    this.#holding.set(0)
     this.#listener?.closed(why)
   }
 }
