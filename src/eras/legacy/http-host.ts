@@ -115,9 +115,10 @@ export class LegacyHttpHost {
       refuse(responder, 400, refusal)
       return
     }
-    if (!items.some(isAnswered)) responder.send(202, {})
     const isStreamed = takes.events
-    const post = items.some(isAnswered) ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
+    const isAsking = items.some(isAnswered)
+    const post = isAsking ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
+    if (!isAsking) responder.send(202, {})
     const answers = new BatchAnswers(this.#bounds.unread)
     runBatch(items, session.uplink, {
       canAsk: isStreamed,
