@@ -78,8 +78,11 @@ export class Feeds {
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
   /** Subscriptions whose connection was replaced, on the way to the new one. */
   readonly #homeless = new Set<Subscription>()
-  /** The last request about each URI that is not answered yet. */
-  readonly #unanswered = new WeakMap<Connection, Map<string, Promise<Outcome>>>()
+  /** Requests that are not answered yet: how many, and the last one about each URI. */
+  readonly #unanswered = new WeakMap<
+    Connection,
+    { count: number; readonly last: Map<string, Promise<Outcome>> }
+  >()
 
   constructor(context: FeedsContext) {
     this.#context = context
@@ -243,16 +246,22 @@ export class Feeds {
 
   #feed(connection: Connection, own: string): Feed {
     const feeds = this.#feeds.get(connection) ?? new Map<string, Feed>()
-    this.#feeds.set(connection, feeds)
-    let feed = feeds.get(own)
-    if (feed === undefined) {
-      const accepted = Promise.resolve(resulted(EMPTY))
-      const normal = normalUri(own)
-      feed = { connection, own, normal, subscribers: new Set(), accepted, isRefused: true }
-      feeds.set(own, feed)
-    }
+    const feed = feeds.get(own) ?? this.#newFeed(connection, own)
+    this.#feeds.set(connection, feeds.set(own, feed))
     if (feed.isRefused) this.#subscribe(feed)
     return feed
+  }
+
+  /** Throws a Fault while too much is not answered: of a subscription that was ended, its requests are still under way. */
+  #newFeed(connection: Connection, own: string): Feed {
+    const { bounds, server } = connection
+    const { count = 0 } = this.#unanswered.get(connection) ?? {}
+    if (count >= bounds.max.callsPerServer) {
+      const words = `Server ${server.name} has ${count} requests about subscriptions under way`
+      throw bounds.overloaded('callsPerServer', words, { server: server.name })
+    }
+    const accepted = Promise.resolve(resulted(EMPTY))
+    return { connection, own, normal: normalUri(own), subscribers: new Set(), accepted, isRefused: true }
   }
 
   #subscribe(feed: Feed): void {
@@ -278,13 +287,19 @@ export class Feeds {
 
   /** Requests about one URI wait for each other: over HTTP, two at the same time may arrive in either order. */
   #request({ connection, own }: Feed, method: string): Promise<Outcome> {
-    const unanswered = this.#unanswered.get(connection) ?? new Map<string, Promise<Outcome>>()
+    const unanswered = this.#unanswered.get(connection) ?? {
+      count: 0,
+      last: new Map<string, Promise<Outcome>>(),
+    }
     this.#unanswered.set(connection, unanswered)
+    const { last } = unanswered
     const send = (): Promise<Outcome> => request(connection, method, own, this.#context.clock)
-    const outcome = unanswered.get(own)?.then(send) ?? send()
-    unanswered.set(own, outcome)
+    const outcome = last.get(own)?.then(send) ?? send()
+    last.set(own, outcome)
+    unanswered.count += 1
     return outcome.finally(() => {
-      if (unanswered.get(own) === outcome) unanswered.delete(own)
+      unanswered.count -= 1
+      if (last.get(own) === outcome) last.delete(own)
     })
   }
 }

@@ -1,5 +1,7 @@
 import t from 'tap'
+import { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
+import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { failed } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { type FakeClient, type FakeServer, resource, type Script, World } from '../support/mux.js'
@@ -265,4 +267,26 @@ t.test('a URI that is longer than any real one cannot be subscribed', async t =>
   const uri = `a+file:///${'x'.repeat(8192)}`
   t.match(await clients[0].get('resources/subscribe', { uri }), { code: -32602, message: /8192 characters/ })
   t.same(sent(server), [])
+})
+
+t.test('who subscribes and gives up again and again is refused while the server answers nothing', async t => {
+  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, callsPerServer: 4 } })
+  const world = new World({ a: { resources: [resource('file:///a')] } }, { bounds })
+  const server = world.server('a')
+  const client = await world.client()
+  for (const method of ['subscribe', 'unsubscribe']) server.silent.add(`resources/${method}`)
+  for (const uri of ['a', 'b', 'c', 'd', 'e', 'f', 'f', 'f']) {
+    for (let time = 0; time < 2; time += 1) {
+      const call = client.call('resources/subscribe', { uri: `a+file:///${uri}` })
+      await settled()
+      call.cancel('user')
+      await settled()
+    }
+  }
+  t.ok(sent(server).length <= 4, sent(server).join(', '))
+  t.match(await client.get('resources/subscribe', A), { data: { limit: 'callsPerServer', server: 'a' } })
+  t.match(world.router.load, { subscriptions: 0 })
+  server.silent.clear()
+  await world.pass(1_000_000, 10_000)
+  t.same(await client.get('resources/subscribe', A), { result: {} }, 'until there is room again')
 })
