@@ -1,6 +1,6 @@
 /** A shorter value is found again as fast as it is looked up. */
-export const LONG_BYTES = 4096
-/** Values that are remembered of one message: more than there can be side by side in 64 MiB. */
+export const LONG_BYTES = 16 * 1024
+/** Values that are remembered of one message: four times as many as there can be side by side in 64 MiB. */
 const MOST = 16_384
 const QUOTE = 0x22
 
