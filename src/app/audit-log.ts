@@ -1,6 +1,6 @@
 import { createWriteStream, fstatSync, openSync } from 'node:fs'
 import type { AuditConfig } from '../config/types.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { maskAddress } from '../kernel/key-shapes.js'
 import type { Logger } from '../kernel/logger.js'

@@ -1,5 +1,5 @@
-import { systemClock } from '../kernel/clock.js'
-import { Deferred } from '../kernel/deferred.js'
+import { systemClock } from '../kernel/async/clock.js'
+import { Deferred } from '../kernel/async/deferred.js'
 import { unguessableId } from '../kernel/ids.js'
 import { createDeathGuard, type DeathGuard } from '../transport/death-guard.js'
 import { processTable } from '../transport/process-table.js'

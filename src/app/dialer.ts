@@ -6,13 +6,13 @@ import {
   openServerPipe,
   type ServerLinkOptions,
 } from '../eras/index.js'
-import type { Bounds } from '../kernel/bounds.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
+import { withLimit } from '../kernel/async/deadline.js'
+import { Turnstile } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
-import { textOf } from '../kernel/json-text.js'
+import { textOf } from '../kernel/json/text.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import { Turnstile } from '../kernel/turnstile.js'
-import { withLimit } from '../kernel/with-limit.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial } from '../peers/dial.js'

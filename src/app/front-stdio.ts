@@ -1,6 +1,6 @@
 import { servePipe } from '../eras/index.js'
-import type { Bounds } from '../kernel/bounds.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import { createStdioSelf, protectStdout } from '../transport/stdio-self.js'

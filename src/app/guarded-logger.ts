@@ -1,5 +1,5 @@
 import type { LogLevel } from '../config/types.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { isSecretName, MASK } from '../kernel/key-shapes.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import { said, saidText } from '../kernel/mask.js'

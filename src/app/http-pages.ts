@@ -1,5 +1,5 @@
 import express from 'express'
-import type { Bounds, Pressure } from '../kernel/bounds.js'
+import type { Bounds, Pressure } from '../kernel/limit-counters.js'
 import type { NodeHandler } from '../transport/http-front.js'
 import type { ProxyStatus } from './status.js'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { systemClock } from '../kernel/clock.js'
+import { systemClock } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import { type ProcessTable, processTable } from '../transport/process-table.js'
 import type { Children } from './children.js'

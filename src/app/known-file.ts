@@ -15,7 +15,7 @@ import {
   textMember,
   textOf,
   valueOf,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 import { isRevision } from '../model/revision.js'

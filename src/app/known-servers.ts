@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Known, KnownServers } from '../catalog/known.js'
 import type { ServerConfig } from '../config/types.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ServerOptions } from '../peers/options.js'
 import {

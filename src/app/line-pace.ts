@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 
 /** So many lines of a kind may come at once, and one more in each `EACH_MS`. */
 const AT_ONCE = 10

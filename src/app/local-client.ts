@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { newClientId } from '../model/client-ids.js'
 import type { Ask, Call, CancelReason, Client, Reception, Welcome } from '../model/links.js'
 import { LIST_METHODS } from '../model/listing.js'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { LogLevel } from '../config/types.js'
-import { type Clock, systemClock } from '../kernel/clock.js'
+import { type Clock, systemClock } from '../kernel/async/clock.js'
 import { type AdjustableLogger, GuardedLogger } from './guarded-logger.js'
 import { LinePace } from './line-pace.js'
 import { createStderrSink, type LineSink } from './stderr-sink.js'

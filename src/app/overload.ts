@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import type { Bounds, Pressure } from '../kernel/bounds.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
+import type { Bounds, Pressure } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 
 /** How much memory there is, and how much of it is in use; bytes. */

@@ -1,4 +1,4 @@
-import { Deferred } from '../kernel/deferred.js'
+import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 

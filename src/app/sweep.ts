@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ProcessRow, ProcessTable } from '../transport/process-table.js'
 import { isUsed, processTree } from '../transport/process-tree.js'

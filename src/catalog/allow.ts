@@ -1,5 +1,5 @@
 import picomatch from 'picomatch'
-import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../kernel/json-text.js'
+import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../kernel/json/text.js'
 import type { ToolOverride, ToolRules } from './options.js'
 
 /** A server's tool rules, ready to be asked. */

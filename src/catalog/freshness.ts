@@ -1,4 +1,4 @@
-import type { Timer } from '../kernel/clock.js'
+import type { Timer } from '../kernel/async/clock.js'
 import type { Contribution } from '../model/cache-hints.js'
 import type { Listed } from './listed.js'
 import type { Walked } from './walk.js'

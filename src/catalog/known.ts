@@ -1,4 +1,4 @@
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { ListName } from '../model/listing.js'
 import type { ServerFacts } from '../model/peer.js'
 import type { ServerOptions } from '../peers/options.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Server } from '../peers/server.js'
 
 /** One item of a server's list, ready to be shown. */

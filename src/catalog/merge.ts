@@ -1,4 +1,4 @@
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ListName } from '../model/listing.js'
 import type { Item } from './listed.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { arrayText, type JsonText, objectText, textOf } from '../kernel/json-text.js'
+import { arrayText, type JsonText, objectText, textOf } from '../kernel/json/text.js'
 import type { ListName } from '../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'

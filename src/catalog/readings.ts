@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ListName } from '../model/listing.js'

@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   arrayText,
   countUpTo,
@@ -13,7 +13,7 @@ import {
   textOf,
   withMember,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { shownJson, textBlock } from '../model/content.js'
 import { type Kinds, keepKinds, type Note, repairBase64, repairShown } from './repair-parts.js'
 

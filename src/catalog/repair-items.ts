@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   elementsOf,
   type JsonText,
@@ -11,7 +11,7 @@ import {
   stringOf,
   textOf,
   withMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { ListName } from '../model/listing.js'
 import { type Kinds, keepKinds, type Note, repairIcons, repairShown } from './repair-parts.js'
 

@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   arrayText,
   elementsOf,
@@ -12,7 +12,7 @@ import {
   stringOf,
   textOf,
   withoutMembers,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** What was repaired, in words for the log. */
 export type Note = (words: string) => void

@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   arrayText,
   elementsOf,
@@ -10,7 +10,7 @@ import {
   stringOf,
   withMember,
   withoutMembers,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { withReadableContent } from '../model/content.js'
 import type { Revision } from '../model/revision.js'
 import { repairBlock, repairContents, repairMessages } from './repair-content.js'

@@ -1,4 +1,4 @@
-import { editMember, mayHold } from '../kernel/json-edit.js'
+import { editMember, mayHold } from '../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -7,7 +7,7 @@ import {
   stringOf,
   textOf,
   withMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { ListName } from '../model/listing.js'
 
 /** How a URI is written for the other side: exposed for clients, or as the server knows it. */

@@ -1,5 +1,5 @@
 import { Interned } from '../kernel/interned.js'
-import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json-text.js'
+import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import { cutText } from '../kernel/plain-text.js'
 import type { ListName } from '../model/listing.js'

@@ -1,4 +1,3 @@
-import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
 import {
   elementsOf,
@@ -9,7 +8,8 @@ import {
   rawText,
   stringOf,
   textOf,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { LimitName } from '../kernel/limits.js'
 import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../model/cache-hints.js'
 import type { Downlink } from '../model/links.js'

@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs'
 import { suggest } from '../config/suggest.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
-import { type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import { type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { readConfiguration } from './configuration.js'
 import { EXIT } from './exit-codes.js'
 import { inProcess, type Session } from './in-process.js'

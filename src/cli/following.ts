@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Reloader, ReloaderOptions } from '../app/reload.js'
 import type { Terminal } from '../app/terminal.js'
-import { systemClock } from '../kernel/clock.js'
+import { systemClock } from '../kernel/async/clock.js'
 import type { Usable } from './configuration.js'
 
 /** A configuration file that is followed. */

@@ -1,7 +1,7 @@
 import type { Argv } from 'yargs'
 import type { ServerStatus } from '../app/status.js'
 import { Fault } from '../kernel/faults.js'
-import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json-text.js'
+import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { readConfiguration } from './configuration.js'
 import { EXIT } from './exit-codes.js'
 import { inProcess, type Session } from './in-process.js'

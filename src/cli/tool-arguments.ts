@@ -12,7 +12,7 @@ import {
   stringOf,
   textOf,
   withMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { EXIT } from './exit-codes.js'
 import { CliError } from './verb.js'
 

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { lstat, readlink, stat } from 'node:fs/promises'
 import { basename, join, parse, resolve, sep } from 'node:path'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import { isSamePath } from './same-path.js'
 
 /** What watching needs, and what it reports to. */

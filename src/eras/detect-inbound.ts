@@ -1,5 +1,5 @@
-import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../kernel/json-text.js'
-import { remembered } from '../kernel/remembered.js'
+import { remembered } from '../kernel/json/remembered.js'
+import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../kernel/json/text.js'
 import { errorText } from '../model/fault-table.js'
 import type { Classified, Malformed } from '../wire/classify.js'
 import type { HttpHeaders } from '../wire/http.js'

@@ -1,7 +1,7 @@
-import type { Clock } from '../kernel/clock.js'
-import { Deferred } from '../kernel/deferred.js'
+import type { Clock } from '../kernel/async/clock.js'
+import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink, DownlinkListener } from '../model/links.js'
 import type { LegacyHttp } from './legacy/open.js'
 

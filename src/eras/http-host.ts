@@ -1,4 +1,4 @@
-import { Bounds } from '../kernel/bounds.js'
+import { Bounds } from '../kernel/limit-counters.js'
 import type { HttpHostOptions } from '../rpc/host.js'
 import { refuse, refuseWith } from '../rpc/http-refusal.js'
 import { classifyWithin } from '../wire/classify.js'

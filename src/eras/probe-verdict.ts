@@ -1,4 +1,4 @@
-import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf, valueOf } from '../kernel/json-text.js'
+import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf, valueOf } from '../kernel/json/text.js'
 import type { Answer } from '../model/outcome.js'
 import type { Classified } from '../wire/classify.js'
 import { idKey } from '../wire/jsonrpc.js'

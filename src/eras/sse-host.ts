@@ -1,4 +1,4 @@
-import { Bounds } from '../kernel/bounds.js'
+import { Bounds } from '../kernel/limit-counters.js'
 import { faultText } from '../model/fault-table.js'
 import type { Principal } from '../model/peer.js'
 import type { HttpHostOptions } from '../rpc/host.js'

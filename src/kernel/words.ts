@@ -1,6 +1,6 @@
-import { cut, isWritten, trust } from './json-cursor.js'
-import { QUOTE } from './json-scan.js'
-import { stringOf } from './json-text.js'
+import { cut, isWritten, trust } from './json/cursor.js'
+import { QUOTE } from './json/scan.js'
+import { stringOf } from './json/text.js'
 
 /** Longer ones are not worth their place. */
 const LONGEST_BYTES = 48

@@ -1,4 +1,4 @@
-import { type JsonText, kindOf, memberOf, stringOf, textOf, valueOf } from '../kernel/json-text.js'
+import { type JsonText, kindOf, memberOf, stringOf, textOf, valueOf } from '../kernel/json/text.js'
 
 /** For how long, and for whom, a client may keep a result (server/utilities/caching). */
 export interface CacheHints {

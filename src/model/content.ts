@@ -1,5 +1,5 @@
-import { JsonCursor, trust } from '../kernel/json-cursor.js'
-import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json-scan.js'
+import { JsonCursor, trust } from '../kernel/json/cursor.js'
+import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../kernel/json/scan.js'
 import {
   arrayText,
   isEmpty,
@@ -8,7 +8,7 @@ import {
   memberOf,
   textOf,
   withMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** Longer texts are cut when something that is not text has to be shown as text. */
 const SHOWN_BYTES = 64 * 1024

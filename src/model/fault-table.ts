@@ -1,5 +1,5 @@
 import type { Fault, FaultCode } from '../kernel/faults.js'
-import { type JsonText, textOf } from '../kernel/json-text.js'
+import { type JsonText, textOf } from '../kernel/json/text.js'
 
 /** JSON-RPC codes of the faults that mean the same in every revision (JSON-RPC 2.0 §5.1). */
 export const RPC_CODES = {

@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { LogLevel } from './log-level.js'
 import type { Outcome, Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'

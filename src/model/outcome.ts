@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { CacheHints } from './cache-hints.js'
 import type { Revision } from './revision.js'
 

@@ -1,4 +1,4 @@
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Revision } from './revision.js'
 
 /** What a client can be asked, reduced to what the proxy understands and can honour on its behalf. */

@@ -1,6 +1,6 @@
-import { JsonCursor } from '../kernel/json-cursor.js'
-import { OPEN_OBJECT } from '../kernel/json-scan.js'
-import { type JsonText, numberAt } from '../kernel/json-text.js'
+import { JsonCursor } from '../kernel/json/cursor.js'
+import { OPEN_OBJECT } from '../kernel/json/scan.js'
+import { type JsonText, numberAt } from '../kernel/json/text.js'
 
 /**
  * What a peer says of the progress of a request (basic/utilities/progress): the params of its notification, which are searched

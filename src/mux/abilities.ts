@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf, stringOf } from '../kernel/json-text.js'
+import { type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
 import type { ClientCapabilities } from '../model/peer.js'
 
 /** What a client must have declared to be asked something. */

@@ -1,4 +1,4 @@
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import { questionHash } from './digests.js'
 import { bareParams } from './input-requests.js'
 import type { AskedQuestion, History } from './sealed-state.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../kernel/clock.js'
-import { at, first, type JsonText, memberOf, membersOf, stringOf, textMember } from '../kernel/json-text.js'
+import type { Clock } from '../kernel/async/clock.js'
+import { at, first, type JsonText, memberOf, membersOf, stringOf, textMember } from '../kernel/json/text.js'
 import { maskJson, said } from '../kernel/mask.js'
 import { RPC_CODES } from '../model/fault-table.js'
 import type { Call, Client, Reception } from '../model/links.js'

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import { LinkedList } from '../kernel/linked-list.js'
 import type { Client, DownCall } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'

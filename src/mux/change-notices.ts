@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { ListName } from '../model/listing.js'
 import { CHANGE_NOTICES } from './routes.js'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../kernel/json-canonical.js'
-import { type JsonText, rawText, withoutMembers } from '../kernel/json-text.js'
+import { canonicalJson } from '../kernel/json/canonical.js'
+import { type JsonText, rawText, withoutMembers } from '../kernel/json/text.js'
 import type { Principal } from '../model/peer.js'
 
 /** Requests that may be answered with a question (2026-07-28, basic/patterns/mrtr), and what says what they are about. */

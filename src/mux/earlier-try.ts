@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, textMember } from '../kernel/json-text.js'
+import { type JsonText, textMember } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
 import type { Outcome } from '../model/outcome.js'
 

@@ -1,4 +1,4 @@
-import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json-text.js'
+import { type JsonText, memberOf, stringOf, withoutMember } from '../kernel/json/text.js'
 
 /**
  * Params of a model completion for a client behind which several servers stand: it sees one, us, so that "this server's

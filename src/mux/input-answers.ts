@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   elementsOf,
   type JsonText,
@@ -9,7 +9,7 @@ import {
   stringOf,
   withoutMember,
   withoutMembers,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** What is known about the answer to one kind of question. */
 interface AnswerKind {

@@ -7,7 +7,7 @@ import {
   textOf,
   withMember,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** A question with the key that its answer comes back under. */
 export interface KeyedQuestion {

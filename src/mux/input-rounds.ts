@@ -9,7 +9,7 @@ import {
   stringOf,
   withMember,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { said } from '../kernel/mask.js'
 import type { Answer } from '../model/outcome.js'
 import type { ClientCapabilities } from '../model/peer.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { elementsOf, type JsonText, kindOf, memberOf, stringOf, textOf } from '../kernel/json-text.js'
+import { elementsOf, type JsonText, kindOf, memberOf, stringOf, textOf } from '../kernel/json/text.js'
 import type { ListName } from '../model/listing.js'
 
 /** The change notifications that a filter names, and the lists that each stands for. */

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Link } from '../kernel/linked-list.js'
 import { newClientId } from '../model/client-ids.js'
 import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../model/links.js'

@@ -1,6 +1,6 @@
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json-text.js'
+import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client, DownCall } from '../model/links.js'
 import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../model/log-level.js'

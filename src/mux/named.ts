@@ -1,4 +1,4 @@
-import { at, type JsonText, stringOf } from '../kernel/json-text.js'
+import { at, type JsonText, stringOf } from '../kernel/json/text.js'
 
 /** What a request names: by that its owner is found. */
 export type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'

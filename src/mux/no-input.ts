@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { arrayText, objectText, rawText } from '../kernel/json-text.js'
+import { arrayText, objectText, rawText } from '../kernel/json/text.js'
 import { textBlock } from '../model/content.js'
 import { type Answer, failed, resulted } from '../model/outcome.js'
 

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Call } from '../model/links.js'
 import { bytesOf, failed, type Outcome } from '../model/outcome.js'
 import type { Progress } from '../model/progress.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { type JsonText, kindOf, memberOf, textOf } from '../kernel/json-text.js'
+import { type JsonText, kindOf, memberOf, textOf } from '../kernel/json/text.js'
 import type { Ask } from '../model/links.js'
 import { type Answer, resulted } from '../model/outcome.js'
 import { bareAnswer, isAnswer } from './input-answers.js'

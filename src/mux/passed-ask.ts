@@ -1,6 +1,6 @@
 import type { FaultCode } from '../kernel/faults.js'
-import { editMember } from '../kernel/json-edit.js'
-import { type JsonText, rawText } from '../kernel/json-text.js'
+import { editMember } from '../kernel/json/edit.js'
+import { type JsonText, rawText } from '../kernel/json/text.js'
 import type { Ask, CancelReason } from '../model/links.js'
 import { type Answer, resulted } from '../model/outcome.js'
 import { fileRoots } from './input-answers.js'

@@ -12,7 +12,7 @@ import {
   stringOf,
   textOf,
   withAt,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { errorText, RPC_CODES } from '../model/fault-table.js'
 import type { Call, Client } from '../model/links.js'
 import { answerOf, type Outcome, resulted } from '../model/outcome.js'

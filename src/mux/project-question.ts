@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   arrayText,
   elementsOf,
@@ -14,7 +14,7 @@ import {
   textOf,
   withMember,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { textBlock } from '../model/content.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import type { Revision } from '../model/revision.js'

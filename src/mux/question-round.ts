@@ -1,6 +1,6 @@
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { ByteAccount, Holding } from '../kernel/byte-account.js'
-import type { Clock, Timer } from '../kernel/clock.js'
-import { type JsonText, textMember } from '../kernel/json-text.js'
+import { type JsonText, textMember } from '../kernel/json/text.js'
 import type { Ask, CancelReason } from '../model/links.js'
 import type { Answer } from '../model/outcome.js'
 import { collectRound, type RoundEnd, type RoundQuestion } from './input-rounds.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../kernel/faults.js'
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -11,7 +11,7 @@ import {
   textMember,
   textOf,
   withMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { Call } from '../model/links.js'
 import type { ServerOptions } from '../peers/options.js'
 import { canBeAsked } from './abilities.js'

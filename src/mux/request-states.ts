@@ -1,6 +1,6 @@
 import { Fault } from '../kernel/faults.js'
 import { unguessableId } from '../kernel/ids.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Call } from '../model/links.js'
 import { principalHash, requestDigest } from './digests.js'
 import type { SealedState, Sealer, StateFacts } from './sealed-state.js'

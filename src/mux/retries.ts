@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.js'
 import { Fault } from '../kernel/faults.js'
-import { mayHold } from '../kernel/json-edit.js'
+import { mayHold } from '../kernel/json/edit.js'
 import {
   at,
   type JsonText,
@@ -12,7 +12,7 @@ import {
   textMember,
   withMember,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { Call } from '../model/links.js'
 import type { Answer } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'

@@ -12,7 +12,7 @@ import {
   textMember,
   textOf,
   valueOf,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** What every state is bound to: a retry counts only if it is the same request of the same principal. */
 interface Binding {

@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../kernel/clock.js'
-import { textOf } from '../kernel/json-text.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
+import { textOf } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client } from '../model/links.js'
 import { DEFAULT_RANK, LOG_LEVELS, rankOf } from '../model/log-level.js'

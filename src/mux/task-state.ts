@@ -1,4 +1,4 @@
-import { editMember } from '../kernel/json-edit.js'
+import { editMember } from '../kernel/json/edit.js'
 import {
   isEmpty,
   type JsonText,
@@ -7,7 +7,7 @@ import {
   textMember,
   valueOf,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** Where a task stands; anything else that a server says is none of these. */
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'

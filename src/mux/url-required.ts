@@ -8,7 +8,7 @@ import {
   stringOf,
   textMember,
   textOf,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 
 /** Only 2025-11-25 has it (schema, `URL_ELICITATION_REQUIRED`). */
 const URL_ELICITATION_REQUIRED = '-32042'

@@ -1,5 +1,5 @@
-import type { Clock } from '../kernel/clock.js'
-import { type JsonText, textMember } from '../kernel/json-text.js'
+import type { Clock } from '../kernel/async/clock.js'
+import { type JsonText, textMember } from '../kernel/json/text.js'
 import type { Client } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 

@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Owned, Owners } from '../catalog/owners.js'
 import { Fault } from '../kernel/faults.js'
-import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../kernel/json-text.js'
+import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../kernel/json/text.js'
 import type { Call, Client, Downlink, Request } from '../model/links.js'
 import { failed, resulted } from '../model/outcome.js'
 import type { Connection } from '../peers/connection.js'

@@ -1,6 +1,6 @@
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
 import { type Answer, answerOf, failed, type Outcome } from '../model/outcome.js'
 

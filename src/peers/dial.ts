@@ -1,4 +1,4 @@
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { Asking, Downlink, DownlinkListener } from '../model/links.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import type { ServerOptions } from './options.js'

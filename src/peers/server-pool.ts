@@ -1,4 +1,4 @@
-import type { Timer } from '../kernel/clock.js'
+import type { Timer } from '../kernel/async/clock.js'
 import type { Client } from '../model/links.js'
 import type { Connection, ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'

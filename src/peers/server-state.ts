@@ -1,4 +1,4 @@
-import { type Backoff, steadyBackoffMs } from '../kernel/backoff.js'
+import { type Backoff, steadyBackoffMs } from '../kernel/async/backoff.js'
 import type { Fault } from '../kernel/faults.js'
 
 /** When a lost server is started again, and when that is given up. */

@@ -1,5 +1,5 @@
-import { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
+import { Bounds } from '../kernel/limit-counters.js'
 import type { Asking, Client, Downlink } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'

@@ -1,5 +1,5 @@
-import { jitter } from '../kernel/backoff.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import { jitter } from '../kernel/async/backoff.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from './options.js'
 import { IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'

@@ -9,7 +9,7 @@ import {
   textMember,
   withMembers,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
 import type { Revision } from '../model/revision.js'
 

@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import type { CallSink } from '../model/links.js'
 import type { OwnId } from './pending.js'
 

@@ -7,7 +7,7 @@ import {
   valueOf,
   withAt,
   withMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import { RPC_CODES } from '../model/fault-table.js'
 
 // A server's error is edited as text, like everything else that crosses: what we do not have to change stays as it came.

@@ -1,6 +1,6 @@
-import type { Bounds } from '../kernel/bounds.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Identity, Principal } from '../model/peer.js'

@@ -1,5 +1,5 @@
-import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type {
   HttpClient,
   HttpHeaders,

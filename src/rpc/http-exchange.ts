@@ -1,6 +1,6 @@
-import type { Bounds } from '../kernel/bounds.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed } from '../model/outcome.js'

@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json-text.js'
+import type { JsonText } from '../kernel/json/text.js'
 import { errorText } from '../model/fault-table.js'
 import type { HttpResponder } from '../wire/http.js'
 import { encodeRefusal } from '../wire/jsonrpc.js'

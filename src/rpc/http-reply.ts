@@ -1,5 +1,5 @@
-import type { Bounds } from '../kernel/bounds.js'
 import { Fault } from '../kernel/faults.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import { ByteRope } from '../wire/byte-rope.js'
 import type { BodyReader, HttpHeaders, OutboundExchange } from '../wire/http.js'
 import { mediaTypeOf } from '../wire/media-type.js'

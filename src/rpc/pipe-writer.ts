@@ -1,6 +1,6 @@
-import type { Bounds } from '../kernel/bounds.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Channel } from '../wire/channel.js'
 import type { OutgoingFrame } from '../wire/framed.js'
 import type { Outlet, ReplyStream } from './host.js'

@@ -1,4 +1,4 @@
-import { Output } from '../kernel/json-splice.js'
+import { Output } from '../kernel/json/splice.js'
 import {
   at,
   type JsonText,
@@ -8,7 +8,7 @@ import {
   withAt,
   withMember,
   withoutMember,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
 import type { Progress } from '../model/progress.js'
 import { encodeNotice, isId } from '../wire/jsonrpc.js'
 

@@ -1,4 +1,4 @@
-import { type JsonText, memberOf, textMember, textOf, valueOf, withMember } from '../kernel/json-text.js'
+import { type JsonText, memberOf, textMember, textOf, valueOf, withMember } from '../kernel/json/text.js'
 import { RPC_CODES } from '../model/fault-table.js'
 
 /**

@@ -1,5 +1,5 @@
-import type { Bounds } from '../kernel/bounds.js'
 import type { Fault } from '../kernel/faults.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Principal } from '../model/peer.js'
 
 /** Counts the sessions of one face, and says whether there is room for another. */

@@ -1,6 +1,6 @@
-import type { Bounds } from '../kernel/bounds.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { ByteAccount, Holding } from '../kernel/byte-account.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 
 /** Bounds on what waits for a peer that does not read. */

@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'
 import { type Framed, lengthOf, type OutgoingFrame, whole } from '../wire/framed.js'
 import type { HttpResponder, HttpStream } from '../wire/http.js'

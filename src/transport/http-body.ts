@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Bounds } from '../kernel/bounds.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import { ByteRope } from '../wire/byte-rope.js'
 
 /** Who wants the body of a request. */

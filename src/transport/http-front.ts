@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { Bounds } from '../kernel/bounds.js'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { HttpHandler, HttpHeaders, HttpRequest } from '../wire/http.js'
 import {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
 /** How long each rung of the ladder is given. */

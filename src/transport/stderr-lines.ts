@@ -1,6 +1,6 @@
-import { Bounds } from '../kernel/bounds.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import { MASK } from '../kernel/key-shapes.js'
+import { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import { KeyLines, mask } from '../kernel/mask.js'
 import { cutText, drawnLine } from '../kernel/plain-text.js'

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/clock.js'
+import type { Clock } from '../kernel/async/clock.js'
 import type { ProcessRow, ProcessTable } from './process-table.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Bounds } from '../kernel/bounds.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Holding } from '../kernel/byte-account.js'
-import type { Clock, Timer } from '../kernel/clock.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 
 /** How soon we notice that a client takes nothing. */

@@ -1,6 +1,5 @@
-import type { Bounds } from '../kernel/bounds.js'
-import { JsonCursor } from '../kernel/json-cursor.js'
-import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json-scan.js'
+import { JsonCursor } from '../kernel/json/cursor.js'
+import { OPEN_ARRAY, OPEN_OBJECT } from '../kernel/json/scan.js'
 import {
   checkEnd,
   JsonBudget,
@@ -10,7 +9,8 @@ import {
   ownText,
   readJson,
   startOf,
-} from '../kernel/json-text.js'
+} from '../kernel/json/text.js'
+import type { Bounds } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import { Frame } from './frame.js'
 import type { Message } from './jsonrpc.js'

@@ -1,5 +1,5 @@
-import { type JsonBudget, type JsonText, stringOf } from '../kernel/json-text.js'
-import { JsonWalk } from '../kernel/json-walk.js'
+import { type JsonBudget, type JsonText, stringOf } from '../kernel/json/text.js'
+import { JsonWalk } from '../kernel/json/walk.js'
 import { Words } from '../kernel/words.js'
 import { isId } from './jsonrpc.js'
 

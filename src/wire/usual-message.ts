@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { cut, trust } from '../kernel/json-cursor.js'
-import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json-patterns.js'
+import { cut, trust } from '../kernel/json/cursor.js'
+import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json/patterns.js'
 import type { Message } from './jsonrpc.js'
 import { usualProgress } from './usual-progress.js'
 

@@ -1,5 +1,5 @@
-import { cut, trust } from '../kernel/json-cursor.js'
-import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json-patterns.js'
+import { cut, trust } from '../kernel/json/cursor.js'
+import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json/patterns.js'
 import type { Message } from './jsonrpc.js'
 
 const METHOD = 'notifications/progress'

@@ -1,4 +1,4 @@
-import { type JsonText, JsonTextError, readJson } from '../kernel/json-text.js'
+import { type JsonText, JsonTextError, readJson } from '../kernel/json/text.js'
 
 /** How much of either end of an unreadable message is looked at. */
 export const WRECK_BYTES = 1024

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, syml
 import { join } from 'node:path'
 import t from 'tap'
 import { openAudit } from '../../src/app/audit-log.js'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { resulted } from '../../src/model/outcome.js'
 import { FakeClock } from '../support/fake-clock.js'

@@ -11,7 +11,7 @@ import {
   writeKnown,
 } from '../../src/app/known-file.js'
 import type { Known, Said } from '../../src/catalog/known.js'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 import { isWindows } from '../support/platform.js'
 
 const SAID: Said = {

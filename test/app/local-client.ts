@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLocalClient, resultOf } from '../../src/app/local-client.js'
 import { Fault } from '../../src/kernel/faults.js'
-import { memberOf, rawText, stringOf, textOf } from '../../src/kernel/json-text.js'
+import { memberOf, rawText, stringOf, textOf } from '../../src/kernel/json/text.js'
 import type { Call, Client, Reception, Welcome } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { Progress } from '../../src/model/progress.js'

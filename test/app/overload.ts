@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type MemorySample, pressureOf, sampleMemory, watchMemory } from '../../src/app/overload.js'
-import type { Pressure } from '../../src/kernel/bounds.js'
+import type { Pressure } from '../../src/kernel/limit-counters.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { recordedLog } from '../support/recorded-channel.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createShutdown } from '../../src/app/shutdown.js'
-import { Deferred } from '../../src/kernel/deferred.js'
+import { Deferred } from '../../src/kernel/async/deferred.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { recordedLog } from '../support/recorded-channel.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createToolFilter } from '../../src/catalog/allow.js'
 import type { ToolRules } from '../../src/catalog/options.js'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 
 const filter = (rules: Partial<ToolRules>) =>
   createToolFilter({ allow: undefined, deny: [], rename: {}, override: {}, ...rules })

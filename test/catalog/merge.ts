@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Item } from '../../src/catalog/listed.js'
 import { mergeParts, type Part } from '../../src/catalog/merge.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import type { Server } from '../../src/peers/server.js'
 import { recordedLog } from '../support/recorded-channel.js'
 

@@ -3,7 +3,7 @@ import { decodeCursor, encodeCursor, type Position } from '../../src/catalog/cur
 import type { Item } from '../../src/catalog/listed.js'
 import { type Merged, mergeParts } from '../../src/catalog/merge.js'
 import { cutPage } from '../../src/catalog/page.js'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import type { Server } from '../../src/peers/server.js'
 

@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
 import { repairItem } from '../../src/catalog/repair-items.js'
-import { type JsonText, readJson, textOf, valueOf } from '../../src/kernel/json-text.js'
+import { type JsonText, readJson, textOf, valueOf } from '../../src/kernel/json/text.js'
 import type { ListName } from '../../src/model/listing.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

@@ -7,7 +7,7 @@ import {
 import t from 'tap'
 import { repairItem, repairResult } from '../../src/catalog/repair.js'
 import { rewriteItem, rewriteUris } from '../../src/catalog/rewrite.js'
-import { type JsonText, readJson, textOf, valueOf } from '../../src/kernel/json-text.js'
+import { type JsonText, readJson, textOf, valueOf } from '../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

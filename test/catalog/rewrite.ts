@@ -1,7 +1,7 @@
 import t from 'tap'
 import { rewriteItem, rewriteParams, rewriteUris } from '../../src/catalog/rewrite.js'
 import { exposedUri, schemeAliases, splitUri } from '../../src/catalog/uris.js'
-import { type JsonText, readJson } from '../../src/kernel/json-text.js'
+import { type JsonText, readJson } from '../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 const expose = (uri: string): string => exposedUri('fs', uri)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { toolArguments } from '../../src/cli/tool-arguments.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 
 const schema = textOf({
   type: 'object',

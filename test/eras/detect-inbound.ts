@@ -1,6 +1,6 @@
 import t from 'tap'
 import { eraOf, eraOfMethod, type Speaks } from '../../src/eras/detect-inbound.js'
-import { valueOf } from '../../src/kernel/json-text.js'
+import { valueOf } from '../../src/kernel/json/text.js'
 import { classify } from '../../src/wire/classify.js'
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion'

@@ -6,7 +6,7 @@ import {
   verdictOfHttp,
   verdictOfPipe,
 } from '../../src/eras/probe-verdict.js'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../src/kernel/json/text.js'
 import { classify } from '../../src/wire/classify.js'
 
 const RULES: ProbeRules = {

@@ -13,7 +13,7 @@ import {
   textOf,
   valueOf,
   withMember,
-} from '../../src/kernel/json-text.js'
+} from '../../src/kernel/json/text.js'
 import { classify } from '../../src/wire/classify.js'
 import { encodeNotice, encodeRefusal, encodeReply, type Message } from '../../src/wire/jsonrpc.js'
 import { LineSplitter } from '../../src/wire/ndjson.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { rawText, stringOf } from '../../src/kernel/json-text.js'
+import { rawText, stringOf } from '../../src/kernel/json/text.js'
 import { Words } from '../../src/kernel/words.js'
 
 t.test('a word means what it would mean without those before it', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type JsonText, objectText, readJson } from '../../src/kernel/json-text.js'
+import { type JsonText, objectText, readJson } from '../../src/kernel/json/text.js'
 import {
   type CacheHints,
   type Contribution,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { AnswerHistory, askedUnder } from '../../src/mux/answer-history.js'
 
 const FORM = 'elicitation/create'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { CAN_NOTHING, tool, World } from '../support/mux.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { addSecrets } from '../../src/kernel/mask.js'
 import type { Call, Client } from '../../src/model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../src/model/outcome.js'

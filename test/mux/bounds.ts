@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { Gate } from '../../src/mux/gate.js'
 import { boundsOf } from '../support/bounds.js'

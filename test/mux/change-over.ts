@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { KnownServers } from '../../src/catalog/known.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { profileOf } from '../../src/peers/sharing.js'
 import { settled } from '../support/fake-clock.js'

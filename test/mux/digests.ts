@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 import { mayNeedInput, principalHash, questionHash, requestDigest } from '../../src/mux/digests.js'
 
 const digest = (params: string, method = 'tools/call'): string => requestDigest(method, rawText(params))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import type { Downlink } from '../../src/model/links.js'
 import { failed } from '../../src/model/outcome.js'
 import { EarlierTry } from '../../src/mux/earlier-try.js'

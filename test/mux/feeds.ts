@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
+import { Bounds } from '../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { failed } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'

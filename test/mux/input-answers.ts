@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../src/kernel/json/text.js'
 import { bareAnswer, isAnswer } from '../../src/mux/input-answers.js'
 
 const TEXT = { type: 'text', text: 'a' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../src/kernel/json/text.js'
 import { inputRequired } from '../../src/mux/input-requests.js'
 
 const FORM = { message: 'm', requestedSchema: { type: 'object', properties: {} } }

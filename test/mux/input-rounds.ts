@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { rawText, textOf, valueOf } from '../../src/kernel/json-text.js'
+import { rawText, textOf, valueOf } from '../../src/kernel/json/text.js'
 import { type Answer, failed, resulted } from '../../src/model/outcome.js'
 import {
   collectRound,

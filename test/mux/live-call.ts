@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 import { faultText } from '../../src/model/fault-table.js'
 import { resulted } from '../../src/model/outcome.js'
 import type { Revision } from '../../src/model/revision.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import type { CallSink } from '../../src/model/links.js'
 import { resulted } from '../../src/model/outcome.js'
 import { LiveCall } from '../../src/mux/live-call.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { failed } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { PARK_LIMITS } from '../../src/mux/parked-calls.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../src/kernel/json/text.js'
 import type { ClientCapabilities } from '../../src/model/peer.js'
 import type { LegacyRevision } from '../../src/model/revision.js'
 import { projectQuestion } from '../../src/mux/project-question.js'

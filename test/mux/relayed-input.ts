@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 import { CAN_NOTHING, type FakeCall, type FakeClient, testSealer, tool, World } from '../support/mux.js'
 import { again, wishOf, withReturned } from '../support/returned.js'
 

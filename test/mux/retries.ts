@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { CAN_NOTHING, type FakeCall, type FakeClient, testSealer, tool, World } from '../support/mux.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import type { Welcome } from '../../src/model/links.js'
 import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'

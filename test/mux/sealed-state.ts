@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import t from 'tap'
-import { rawText, readJson } from '../../src/kernel/json-text.js'
+import { rawText, readJson } from '../../src/kernel/json/text.js'
 import { principalHash, requestDigest } from '../../src/mux/digests.js'
 import { createSealer, type SealedState } from '../../src/mux/sealed-state.js'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { failed, resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { CAN_NOTHING, type FakeClient, type FakeServer, type Script, tool, World } from '../support/mux.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../src/kernel/json/text.js'
 import type { Client } from '../../src/model/links.js'
 import { UrlVisits } from '../../src/mux/url-visits.js'
 import type { Connection } from '../../src/peers/connection.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText } from '../../src/kernel/json-text.js'
+import { rawText } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { settled } from '../support/fake-clock.js'
 import { resource, tool, World } from '../support/mux.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type JsonText, rawText, readJson } from '../../src/kernel/json-text.js'
+import { type JsonText, rawText, readJson } from '../../src/kernel/json/text.js'
 import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../src/rpc/error-text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

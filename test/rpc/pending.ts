@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { rawText, textOf } from '../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { Pending } from '../../src/rpc/pending.js'
 
 const sink = () => ({ progress: () => undefined, ended: () => undefined })

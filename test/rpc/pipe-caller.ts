@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { type JsonText, rawText } from '../../src/kernel/json-text.js'
+import { type JsonText, rawText } from '../../src/kernel/json/text.js'
 import { PipeCaller } from '../../src/rpc/pipe-caller.js'
 import { FarEnd } from '../support/channel-pair.js'
 import { FakeClock } from '../support/fake-clock.js'

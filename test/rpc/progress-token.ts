@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json-text.js'
+import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json/text.js'
 import { Progress } from '../../src/model/progress.js'
 import { encodeProgress, tokenOf, withToken } from '../../src/rpc/progress-token.js'
 import { encodeNotice } from '../../src/wire/jsonrpc.js'

@@ -1,5 +1,5 @@
-import { Bounds } from '../../src/kernel/bounds.js'
-import type { Clock } from '../../src/kernel/clock.js'
+import type { Clock } from '../../src/kernel/async/clock.js'
+import { Bounds } from '../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../../src/kernel/limits.js'
 
 /** Bounds of which some are not the defaults. */

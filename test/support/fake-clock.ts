@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/kernel/clock.js'
+import type { Clock, Timer } from '../../src/kernel/async/clock.js'
 
 interface Due {
   atMs: number

@@ -1,5 +1,5 @@
-import type { Deferred } from '../../src/kernel/deferred.js'
-import { type JsonText, textOf } from '../../src/kernel/json-text.js'
+import type { Deferred } from '../../src/kernel/async/deferred.js'
+import { type JsonText, textOf } from '../../src/kernel/json/text.js'
 import type { Ask, Call, CancelReason, Client, DownCall, Reception, Welcome } from '../../src/model/links.js'
 import type { Outcome } from '../../src/model/outcome.js'
 

@@ -1,6 +1,6 @@
 import { openModernHttp, openModernPipe } from '../../src/eras/modern/open.js'
 import type { Fault } from '../../src/kernel/faults.js'
-import { type JsonText, rawText, textOf } from '../../src/kernel/json-text.js'
+import { type JsonText, rawText, textOf } from '../../src/kernel/json/text.js'
 import type { Caller, DownCall, Downlink } from '../../src/model/links.js'
 import { PipeCaller } from '../../src/rpc/pipe-caller.js'
 import { FarEnd } from './channel-pair.js'

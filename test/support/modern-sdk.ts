@@ -1,5 +1,5 @@
 import { Client, type JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { type JsonText, readJson } from '../../src/kernel/json-text.js'
+import { type JsonText, readJson } from '../../src/kernel/json/text.js'
 
 /** A request as the official client sent it, with its headers if it did so over HTTP. */
 export interface Sent {

@@ -1,8 +1,8 @@
 import type { KnownServers } from '../../src/catalog/known.js'
 import type { Showing } from '../../src/catalog/options.js'
-import type { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
-import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json-text.js'
+import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json/text.js'
+import type { Bounds } from '../../src/kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { RPC_CODES } from '../../src/model/fault-table.js'
 import type {

@@ -1,6 +1,6 @@
-import type { Bounds } from '../../src/kernel/bounds.js'
 import { Fault } from '../../src/kernel/faults.js'
-import { textOf, valueOf } from '../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../src/kernel/json/text.js'
+import type { Bounds } from '../../src/kernel/limit-counters.js'
 import type { Ask, Call, CancelReason, Client } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'

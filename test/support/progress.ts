@@ -1,4 +1,4 @@
-import { textOf } from '../../src/kernel/json-text.js'
+import { textOf } from '../../src/kernel/json/text.js'
 import { Progress } from '../../src/model/progress.js'
 
 /** Progress whose notification has these params. */

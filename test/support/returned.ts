@@ -1,4 +1,4 @@
-import { valueOf } from '../../src/kernel/json-text.js'
+import { valueOf } from '../../src/kernel/json/text.js'
 import type { ClientCapabilities } from '../../src/model/peer.js'
 import { settled } from './fake-clock.js'
 import {

@@ -114,7 +114,7 @@ t.test('a proxy that is killed leaves none of its children and no guard', { skip
   const code = `
     import { createDeathGuard } from ${source('transport/death-guard.ts')}
     import { spawnChild } from ${source('transport/stdio-child.ts')}
-    import { systemClock } from ${source('kernel/clock.ts')}
+    import { systemClock } from ${source('kernel/async/clock.ts')}
     import { silentLogger } from ${source('kernel/logger.ts')}
     const guard = createDeathGuard()
     const server = 'setInterval(() => {}, 1000)'

@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../src/kernel/clock.js'
+import { systemClock } from '../../src/kernel/async/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { createResponder } from '../../src/transport/http-answer.js'

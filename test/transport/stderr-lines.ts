@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Bounds } from '../../src/kernel/bounds.js'
-import type { Clock } from '../../src/kernel/clock.js'
+import type { Clock } from '../../src/kernel/async/clock.js'
+import type { Bounds } from '../../src/kernel/limit-counters.js'
 import { addSecrets } from '../../src/kernel/mask.js'
 import { StderrLines } from '../../src/transport/stderr-lines.js'
 import { boundsOf } from '../support/bounds.js'

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../src/kernel/clock.js'
+import { systemClock } from '../../src/kernel/async/clock.js'
 import { processTable } from '../../src/transport/process-table.js'
 import { type ProcessTree, processTree } from '../../src/transport/process-tree.js'
 import { endStrays, MARK_VARIABLE, ownedBy, type RecordedChild } from '../../src/transport/strays.js'

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js'
 import t, { type Test } from 'tap'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
-import { systemClock } from '../../src/kernel/clock.js'
+import { systemClock } from '../../src/kernel/async/clock.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { listenHttp } from '../../src/transport/http-server.js'

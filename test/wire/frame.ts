@@ -1,5 +1,5 @@
 import t from 'tap'
-import { JsonBudget } from '../../src/kernel/json-text.js'
+import { JsonBudget } from '../../src/kernel/json/text.js'
 import { Frame } from '../../src/wire/frame.js'
 
 const frameOf = (text: string) =>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type JsonText, readJson, textOf } from '../../src/kernel/json-text.js'
+import { type JsonText, readJson, textOf } from '../../src/kernel/json/text.js'
 import { lengthOf, whole } from '../../src/wire/framed.js'
 import {
   encodeNotice,

@@ -1,6 +1,6 @@
 import type { ByteAccount, Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
-import type { JsonText } from '../../kernel/json-text.js'
+import type { JsonText } from '../../kernel/json/text.js'
 import { errorText } from '../../model/fault-table.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import type { ReplyStream } from '../../rpc/host.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { mayHold } from '../../kernel/json-edit.js'
+import { mayHold } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -8,7 +8,7 @@ import {
   textMember,
   textOf,
   withMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { said } from '../../kernel/mask.js'
 import { isPlain } from '../../model/content.js'

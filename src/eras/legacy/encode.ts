@@ -1,4 +1,4 @@
-import { type JsonText, textOf } from '../../kernel/json-text.js'
+import { type JsonText, textOf } from '../../kernel/json/text.js'
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 import type { LegacyRevision } from '../../model/revision.js'

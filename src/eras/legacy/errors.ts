@@ -8,7 +8,7 @@ import {
   stringOf,
   textOf,
   withMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import { said } from '../../kernel/mask.js'
 import { faultText, RPC_CODES } from '../../model/fault-table.js'
 import { asInternalError, errorCodeOf, withErrorCode } from '../../rpc/error-text.js'

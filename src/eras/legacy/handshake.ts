@@ -1,5 +1,5 @@
-import type { Clock } from '../../kernel/clock.js'
-import { Deferred } from '../../kernel/deferred.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { Deferred } from '../../kernel/async/deferred.js'
 import { Fault } from '../../kernel/faults.js'
 import {
   at,
@@ -9,7 +9,7 @@ import {
   stringOf,
   textMember,
   textOf,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import { type Answer, answerOf } from '../../model/outcome.js'
 import type { ClientCapabilities, ServerFacts } from '../../model/peer.js'
 import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'

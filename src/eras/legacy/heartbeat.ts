@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../../kernel/clock.js'
-import { memberOf } from '../../kernel/json-text.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { memberOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { RPC_CODES } from '../../model/fault-table.js'
 import type { Outcome } from '../../model/outcome.js'

@@ -1,4 +1,4 @@
-import { Bounds } from '../../kernel/bounds.js'
+import { Bounds } from '../../kernel/limit-counters.js'
 import { LinkedList } from '../../kernel/linked-list.js'
 import { faultText } from '../../model/fault-table.js'
 import { isLegacyRevision } from '../../model/revision.js'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
 import type { HttpExchange } from '../../rpc/http-exchange.js'

@@ -1,5 +1,5 @@
-import { type Backoff, backoffMs } from '../../kernel/backoff.js'
-import type { Clock } from '../../kernel/clock.js'
+import { type Backoff, backoffMs } from '../../kernel/async/backoff.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import type { SseReader } from '../../wire/sse-read.js'
 
 /** A server may ask us to wait this short or this long before we reconnect; beyond, it would make us spin or sleep. */

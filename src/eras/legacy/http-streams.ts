@@ -1,6 +1,6 @@
-import type { Bounds } from '../../kernel/bounds.js'
-import type { Clock } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'

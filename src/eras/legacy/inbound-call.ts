@@ -1,5 +1,5 @@
 import type { Fault } from '../../kernel/faults.js'
-import { type JsonText, textMember } from '../../kernel/json-text.js'
+import { type JsonText, textMember } from '../../kernel/json/text.js'
 import type { Call, CancelReason, Client } from '../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'

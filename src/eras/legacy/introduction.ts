@@ -8,7 +8,7 @@ import {
   textMember,
   textOf,
   withoutMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import type { Welcome } from '../../model/links.js'
 import type { ClientCapabilities, Identity, ServerFacts } from '../../model/peer.js'
 import {

@@ -1,4 +1,4 @@
-import { Bounds } from '../../kernel/bounds.js'
+import { Bounds } from '../../kernel/limit-counters.js'
 import type { Principal } from '../../model/peer.js'
 import type { UplinkOptions } from '../../rpc/host.js'
 import type { PipeWriter } from '../../rpc/pipe-writer.js'

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import type { Bounds } from '../../kernel/bounds.js'
-import type { Clock } from '../../kernel/clock.js'
-import { Turnstile } from '../../kernel/turnstile.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { Turnstile } from '../../kernel/async/semaphore.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
 
 /** Each is a connection. */
 const AT_ONCE = 64

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { editMember } from '../../kernel/json-edit.js'
+import { editMember } from '../../kernel/json/edit.js'
 import {
   at,
   type JsonText,
@@ -12,7 +12,7 @@ import {
   textOf,
   withMember,
   withoutMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import { shownJson, textBlock } from '../../model/content.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import { projectAnnotations, projectInnerMeta } from './project-meta.js'

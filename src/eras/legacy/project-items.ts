@@ -1,4 +1,4 @@
-import { editMember } from '../../kernel/json-edit.js'
+import { editMember } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -6,7 +6,7 @@ import {
   memberOf,
   withAt,
   withoutMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import { projectAnnotations, projectInnerMeta } from './project-meta.js'

@@ -1,5 +1,5 @@
-import { editMember, withoutInner } from '../../kernel/json-edit.js'
-import { type JsonText, kindOf, withoutMember } from '../../kernel/json-text.js'
+import { editMember, withoutInner } from '../../kernel/json/edit.js'
+import { type JsonText, kindOf, withoutMember } from '../../kernel/json/text.js'
 import type { LegacyRevision } from '../../model/revision.js'
 
 const RESERVED = 'io.modelcontextprotocol/'

@@ -1,4 +1,4 @@
-import { type JsonText, keptOnOneLine } from '../../kernel/json-text.js'
+import { type JsonText, keptOnOneLine } from '../../kernel/json/text.js'
 import type { LegacyRevision } from '../../model/revision.js'
 import { projectListResult, projectResult } from './project.js'
 

@@ -1,4 +1,4 @@
-import { editMember } from '../../kernel/json-edit.js'
+import { editMember } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -10,7 +10,7 @@ import {
   stringOf,
   textOf,
   withoutMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 
 /** Schemas inside schemas are looked at to this depth; what is deeper stays as it is. */
 const MAX_LEVELS = 64

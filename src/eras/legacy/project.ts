@@ -1,6 +1,6 @@
-import { JsonCursor } from '../../kernel/json-cursor.js'
-import { editMember, mayHold } from '../../kernel/json-edit.js'
-import { OPEN_OBJECT } from '../../kernel/json-scan.js'
+import { JsonCursor } from '../../kernel/json/cursor.js'
+import { editMember, mayHold } from '../../kernel/json/edit.js'
+import { OPEN_OBJECT } from '../../kernel/json/scan.js'
 import {
   type JsonText,
   kindOf,
@@ -10,7 +10,7 @@ import {
   withMember,
   withoutMember,
   withoutMembers,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import { withReadableContent } from '../../model/content.js'
 import { isListMethod, LIST_METHODS } from '../../model/listing.js'
 import type { LegacyRevision } from '../../model/revision.js'

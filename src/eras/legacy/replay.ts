@@ -1,6 +1,6 @@
-import type { Bounds } from '../../kernel/bounds.js'
-import type { Clock } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
 
 /** Bounds of what one session keeps for clients that lost a stream; without any events, nothing is kept. */
 export interface ReplayLimits {

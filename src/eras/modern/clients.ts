@@ -1,6 +1,6 @@
-import type { Clock } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, ownText, rawText } from '../../kernel/json-text.js'
+import { type JsonText, ownText, rawText } from '../../kernel/json/text.js'
 import { newClientId } from '../../model/client-ids.js'
 import type { Ask, Client } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'

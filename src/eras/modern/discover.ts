@@ -1,4 +1,4 @@
-import { type JsonText, objectText, textOf } from '../../kernel/json-text.js'
+import { type JsonText, objectText, textOf } from '../../kernel/json/text.js'
 import type { Welcome } from '../../model/links.js'
 import { encodeServerCapabilities } from './encode.js'
 import { MODERN_REVISION } from './methods.js'

@@ -1,4 +1,4 @@
-import { at, type JsonText } from '../../kernel/json-text.js'
+import { at, type JsonText } from '../../kernel/json/text.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../model/peer.js'
 import { announcedIn } from '../../rpc/capabilities.js'
 import { withEnvelope } from './envelope.js'

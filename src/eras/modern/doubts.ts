@@ -1,6 +1,6 @@
-import type { Clock } from '../../kernel/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../kernel/json-text.js'
+import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../kernel/json/text.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import type { Conversation } from '../../rpc/conversation.js'
 import { mayBeOlder } from '../probe-verdict.js'

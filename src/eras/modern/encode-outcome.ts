@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, rawText, textMember, withAt } from '../../kernel/json-text.js'
+import { type JsonText, rawText, textMember, withAt } from '../../kernel/json/text.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../model/cache-hints.js'
 import { answerOf, failed, type Outcome } from '../../model/outcome.js'
 import type { OutgoingFrame } from '../../wire/framed.js'

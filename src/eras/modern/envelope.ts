@@ -1,4 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
+import { remembered } from '../../kernel/json/remembered.js'
 import {
   at,
   isEmpty,
@@ -12,8 +13,7 @@ import {
   textMember,
   textOf,
   withMember,
-} from '../../kernel/json-text.js'
-import { remembered } from '../../kernel/remembered.js'
+} from '../../kernel/json/text.js'
 import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'

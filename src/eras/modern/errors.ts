@@ -1,5 +1,5 @@
 import type { Fault } from '../../kernel/faults.js'
-import { at, type JsonText, objectText, rawText, stringOf, textOf } from '../../kernel/json-text.js'
+import { at, type JsonText, objectText, rawText, stringOf, textOf } from '../../kernel/json/text.js'
 import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
 import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../rpc/error-text.js'
 import { lacksCapability } from './required-capabilities.js'

@@ -1,4 +1,4 @@
-import type { Bounds } from '../../kernel/bounds.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type OutgoingFrame, whole } from '../../wire/framed.js'

@@ -1,5 +1,5 @@
-import { Bounds } from '../../kernel/bounds.js'
-import { at } from '../../kernel/json-text.js'
+import { at } from '../../kernel/json/text.js'
+import { Bounds } from '../../kernel/limit-counters.js'
 import { LinkedList } from '../../kernel/linked-list.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse } from '../../rpc/http-refusal.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, objectText, rawText } from '../../kernel/json-text.js'
+import { type JsonText, objectText, rawText } from '../../kernel/json/text.js'
 import type { Call, CancelReason } from '../../model/links.js'
 import type { LogLevel } from '../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'

@@ -7,7 +7,7 @@ import {
   rawText,
   stringOf,
   textOf,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import type { ServerCapabilities } from '../../model/peer.js'
 
 /** A kind of list whose changes a server can tell (schema, `SubscriptionFilter`). */

@@ -1,4 +1,4 @@
-import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json-text.js'
+import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json/text.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import { claimedVersion } from './envelope.js'
 import { decodeHeaderValue, encodeHeaderValue, trimHeader } from './header-values.js'

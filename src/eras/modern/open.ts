@@ -1,4 +1,4 @@
-import type { JsonText } from '../../kernel/json-text.js'
+import type { JsonText } from '../../kernel/json/text.js'
 import type { Downlink } from '../../model/links.js'
 import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
 import type { RemoteAddress } from '../../rpc/http-reply.js'

@@ -8,7 +8,7 @@ import {
   some,
   textMember,
   textOf,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import type { Caller, CallSink, CancelReason, DownCall, Request } from '../../model/links.js'
 import { isListMethod } from '../../model/listing.js'
 import { failed, type Outcome } from '../../model/outcome.js'

@@ -1,4 +1,4 @@
-import { type JsonText, memberOf, textMember } from '../../kernel/json-text.js'
+import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import type { Principal } from '../../model/peer.js'
 import type { HostOptions } from '../../rpc/host.js'
 import type { PipeWriter } from '../../rpc/pipe-writer.js'

@@ -1,6 +1,6 @@
-import type { JsonCursor } from '../../kernel/json-cursor.js'
-import { mayHold, withoutInner } from '../../kernel/json-edit.js'
-import type { JsonText } from '../../kernel/json-text.js'
+import type { JsonCursor } from '../../kernel/json/cursor.js'
+import { mayHold, withoutInner } from '../../kernel/json/edit.js'
+import type { JsonText } from '../../kernel/json/text.js'
 import { RESERVED } from './methods.js'
 
 /** Keys that exist in 2025-11-25 alone (basic/utilities/tasks). */

@@ -1,4 +1,4 @@
-import type { JsonText } from '../../kernel/json-text.js'
+import type { JsonText } from '../../kernel/json/text.js'
 import { isListMethod } from '../../model/listing.js'
 import { projectListResult, projectResult } from './project.js'
 

@@ -1,4 +1,4 @@
-import { editMember, mayHold } from '../../kernel/json-edit.js'
+import { editMember, mayHold } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -6,7 +6,7 @@ import {
   memberOf,
   stringOf,
   withoutMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
 import { isListMethod, LIST_METHODS } from '../../model/listing.js'
 import { paramHeadersOf } from './param-headers.js'

@@ -6,7 +6,7 @@ import {
   rawText,
   some,
   withMember,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 
 const FORM = rawText('{"form":{}}')
 

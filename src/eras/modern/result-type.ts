@@ -1,4 +1,4 @@
-import { mayHold } from '../../kernel/json-edit.js'
+import { mayHold } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -8,7 +8,7 @@ import {
   stringOf,
   withMember,
   withMembers,
-} from '../../kernel/json-text.js'
+} from '../../kernel/json/text.js'
 import { META } from './methods.js'
 
 /** Kinds of results (basic, "ResultType"); `task` is that of the extension for tasks (SEP-2663). */

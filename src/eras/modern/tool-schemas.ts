@@ -1,5 +1,5 @@
-import { editMember, mayHold } from '../../kernel/json-edit.js'
-import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../kernel/json-text.js'
+import { editMember, mayHold } from '../../kernel/json/edit.js'
+import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { cutText } from '../../kernel/plain-text.js'
 import { paramHeadersOf } from './param-headers.js'

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { rawText } from '../../kernel/json-text.js'
+import { rawText } from '../../kernel/json/text.js'
 import { failed, resulted, type Settle } from '../../model/outcome.js'
 
 /** URIs of one server that are listened to. */

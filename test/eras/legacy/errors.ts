@@ -1,7 +1,7 @@
 import t from 'tap'
 import { encodeFault, projectError } from '../../../src/eras/legacy/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { type JsonText, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Heartbeat } from '../../../src/eras/legacy/heartbeat.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { rawText } from '../../../src/kernel/json-text.js'
+import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { CallSink } from '../../../src/model/links.js'
 import { failed, resulted } from '../../../src/model/outcome.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { tryLegacyUrl } from '../../../src/eras/legacy/open.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { rawText, textOf } from '../../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import type { Ask } from '../../../src/model/links.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openLegacySse, tryLegacyUrl } from '../../../src/eras/legacy/open.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { textOf } from '../../../src/kernel/json-text.js'
+import { textOf } from '../../../src/kernel/json/text.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
 import { rpc } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { servePipe } from '../../../src/eras/pipe-host.js'
-import { rawText } from '../../../src/kernel/json-text.js'
+import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { Progress } from '../../../src/model/progress.js'
 import { FarEnd } from '../../support/channel-pair.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { projectBlock } from '../../../src/eras/legacy/project-content.js'
-import { type JsonText, readJson, textOf, valueOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LEGACY_REVISIONS } from '../../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

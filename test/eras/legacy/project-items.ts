@@ -1,6 +1,6 @@
 import t from 'tap'
 import { projectItem } from '../../../src/eras/legacy/project-items.js'
-import { type JsonText, membersOf, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, membersOf, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import type { ListName } from '../../../src/model/listing.js'
 import { LEGACY_REVISIONS, type LegacyRevision } from '../../../src/model/revision.js'
 

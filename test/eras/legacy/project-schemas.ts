@@ -3,7 +3,7 @@ import t from 'tap'
 import { projectResult } from '../../../src/eras/legacy/project.js'
 import { projectItem } from '../../../src/eras/legacy/project-items.js'
 import { projectOutputSchema, withObjectProperties } from '../../../src/eras/legacy/project-schemas.js'
-import { type JsonText, memberOf, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, memberOf, readJson, valueOf } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -8,7 +8,7 @@ import t from 'tap'
 import { repairItem, repairResult } from '../../../src/catalog/repair.js'
 import { rewriteItem } from '../../../src/catalog/rewrite.js'
 import { projectListResult, projectRequest, projectResult } from '../../../src/eras/legacy/project.js'
-import { elementsOf, type JsonText, memberOf, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { elementsOf, type JsonText, memberOf, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import { LEGACY_REVISIONS, type LegacyRevision } from '../../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

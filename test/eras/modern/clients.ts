@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ModernClients } from '../../../src/eras/modern/clients.js'
 import { type Envelope, readEnvelope } from '../../../src/eras/modern/envelope.js'
-import { textOf } from '../../../src/kernel/json-text.js'
+import { textOf } from '../../../src/kernel/json/text.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { FakeAsk, shown } from '../../support/fake-reception.js'
 import { ENVELOPE } from '../../support/modern-message.js'

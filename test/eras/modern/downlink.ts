@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rawText } from '../../../src/kernel/json-text.js'
+import { rawText } from '../../../src/kernel/json/text.js'
 import type { Outcome } from '../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
 import { settled } from '../../support/fake-clock.js'

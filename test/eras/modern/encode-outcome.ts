@@ -6,7 +6,7 @@ import {
   withSubscriptionId,
 } from '../../../src/eras/modern/encode-outcome.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { rawText, textOf } from '../../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import { whole } from '../../../src/wire/framed.js'
 

@@ -5,7 +5,7 @@ import {
   readEnvelope,
   withEnvelope,
 } from '../../../src/eras/modern/envelope.js'
-import { type JsonText, rawText, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, rawText, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
 import { sdkOnPipe } from '../../support/modern-sdk.js'
 

@@ -8,7 +8,7 @@ import {
   type Stage,
 } from '../../../src/eras/modern/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import { type JsonText, readJson, valueOf } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import { repairError } from '../../../src/rpc/repair-error.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

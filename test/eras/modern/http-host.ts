@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createHttpHost } from '../../../src/eras/http-host.js'
-import { rawText, textOf } from '../../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/fake-http.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkHeaders, mirrorHeaders } from '../../../src/eras/modern/mirror-headers.js'
-import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 import type { HttpHeaders } from '../../../src/wire/http.js'
 import { sdkOnHttp } from '../../support/modern-sdk.js'
 

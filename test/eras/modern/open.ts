@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openModernPipe } from '../../../src/eras/modern/open.js'
-import { rawText } from '../../../src/kernel/json-text.js'
+import { rawText } from '../../../src/kernel/json/text.js'
 import { PipeCaller } from '../../../src/rpc/pipe-caller.js'
 import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { servePipe } from '../../../src/eras/pipe-host.js'
-import { rawText, textOf } from '../../../src/kernel/json-text.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { FarEnd } from '../../support/channel-pair.js'

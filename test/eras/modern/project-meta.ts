@@ -1,6 +1,6 @@
 import t from 'tap'
 import { withoutReservedMeta } from '../../../src/eras/modern/project-meta.js'
-import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

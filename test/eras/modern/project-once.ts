@@ -1,6 +1,6 @@
 import t from 'tap'
 import { projectOnce } from '../../../src/eras/modern/project-once.js'
-import { textOf, valueOf } from '../../../src/kernel/json-text.js'
+import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 
 t.test('a page of a list is projected once for all clients', t => {
   const page = textOf({ tools: [{ name: 'x', inputSchema: { type: 'object' }, execution: {} }] })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { projectListResult, projectRequest, projectResult } from '../../../src/eras/modern/project.js'
-import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 import { sdkOnPipe } from '../../support/modern-sdk.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { lacksCapability } from '../../../src/eras/modern/required-capabilities.js'
-import { type JsonText, readJson } from '../../../src/kernel/json-text.js'
+import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readResultType, stamped } from '../../../src/eras/modern/result-type.js'
-import { type JsonText, rawText, readJson } from '../../../src/kernel/json-text.js'
+import { type JsonText, rawText, readJson } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ToolSchemas } from '../../../src/eras/modern/tool-schemas.js'
-import { textOf } from '../../../src/kernel/json-text.js'
+import { textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 
 const tool = (name: string, chars: number) => ({

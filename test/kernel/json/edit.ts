@@ -1,6 +1,12 @@
 import t from 'tap'
-import { editMember, mayHold, withoutInner } from '../../src/kernel/json-edit.js'
-import { type JsonText, mapMembers, rawText, readJson, withoutMembers } from '../../src/kernel/json-text.js'
+import { editMember, mayHold, withoutInner } from '../../../src/kernel/json/edit.js'
+import {
+  type JsonText,
+  mapMembers,
+  rawText,
+  readJson,
+  withoutMembers,
+} from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Bounds } from '../../src/kernel/bounds.js'
+import { Bounds } from '../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { FakeClock } from '../support/fake-clock.js'

@@ -1,4 +1,4 @@
-import { elementsOf, type JsonText, kindOf, membersOf, stringOf } from './json-text.js'
+import { elementsOf, type JsonText, kindOf, membersOf, stringOf } from './text.js'
 
 /**
  * One spelling for all texts of the same JSON value, to be hashed (RFC 8785): no white space, members sorted by the UTF-16

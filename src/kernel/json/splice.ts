@@ -1,6 +1,6 @@
-import { JsonCursor, type JsonText, trust } from './json-cursor.js'
-import { COMMA, OPEN_ARRAY, OPEN_OBJECT } from './json-scan.js'
+import { JsonCursor, type JsonText, trust } from './cursor.js'
 import { LONG_BYTES, rememberCopy } from './long-values.js'
+import { COMMA, OPEN_ARRAY, OPEN_OBJECT } from './scan.js'
 
 /** Bytes to put in place of those from `start` to `end`. */
 interface Edit {

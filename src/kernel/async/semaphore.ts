@@ -1,5 +1,5 @@
+import { Fault } from '../faults.js'
 import type { Clock } from './clock.js'
-import { Fault } from './faults.js'
 
 /** Who is let in, and for how long. */
 export interface TurnstileOptions {

@@ -1,4 +1,4 @@
-import { createFindSpecial, type FindSpecial } from './json-long.js'
+import { createFindSpecial, type FindSpecial } from './long-strings.js'
 import { LONG_BYTES, rememberEnd } from './long-values.js'
 
 /** Bytes that are not one JSON value. The message says what and where, and never repeats what was sent. */

@@ -1,5 +1,5 @@
-import { BACKSLASH, COMMA, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './json-scan.js'
 import { type Ends, endsIn, LONG_BYTES, rememberEnd } from './long-values.js'
+import { BACKSLASH, COMMA, LETTER_U, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipSpace } from './scan.js'
 
 declare const brand: unique symbol
 

@@ -19,9 +19,9 @@ import {
   stringOf,
   textOf,
   valueOf,
-} from '../../src/kernel/json-text.js'
-import { arrays, keys, objects, strings, values, written } from '../support/json-documents.js'
-import { runs } from '../support/property.js'
+} from '../../../src/kernel/json/text.js'
+import { arrays, keys, objects, strings, values, written } from '../../support/json-documents.js'
+import { runs } from '../../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Deferred } from '../../src/kernel/deferred.js'
-import { Turnstile } from '../../src/kernel/turnstile.js'
-import { FakeClock, settled } from '../support/fake-clock.js'
+import { Deferred } from '../../../src/kernel/async/deferred.js'
+import { Turnstile } from '../../../src/kernel/async/semaphore.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
 
 const never = new AbortController().signal
 

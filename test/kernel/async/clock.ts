@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
-import { systemClock } from '../../src/kernel/clock.js'
+import { systemClock } from '../../../src/kernel/async/clock.js'
 
 /** Holds up everything in this process, as when it is stopped. */
 const standStill = (ms: number): void => {

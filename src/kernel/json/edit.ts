@@ -1,5 +1,5 @@
-import type { JsonCursor } from './json-cursor.js'
-import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMembers } from './json-text.js'
+import type { JsonCursor } from './cursor.js'
+import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMembers } from './text.js'
 
 /**
  * How `\u` escapes of letters and of `_` begin. Keys are hardly ever written like that, but a peer may.

@@ -16,9 +16,9 @@ import {
   withMember,
   withMembers,
   withoutMember,
-} from '../../src/kernel/json-text.js'
-import { arrays, keys, objects, values, written } from '../support/json-documents.js'
-import { runs } from '../support/property.js'
+} from '../../../src/kernel/json/text.js'
+import { arrays, keys, objects, values, written } from '../../support/json-documents.js'
+import { runs } from '../../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))
 const braces = ['{', '}'] as const

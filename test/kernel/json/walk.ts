@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonBudget, JsonTextError, memberOf, membersOf, readJson } from '../../src/kernel/json-text.js'
-import { JsonWalk } from '../../src/kernel/json-walk.js'
-import { mutated, objects, written } from '../support/json-documents.js'
-import { runs } from '../support/property.js'
+import { JsonBudget, JsonTextError, memberOf, membersOf, readJson } from '../../../src/kernel/json/text.js'
+import { JsonWalk } from '../../../src/kernel/json/walk.js'
+import { mutated, objects, written } from '../../support/json-documents.js'
+import { runs } from '../../support/property.js'
 
 const LIMITS = { depth: 512, members: Number.POSITIVE_INFINITY }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createFindSpecial } from '../../src/kernel/json-long.js'
-import { JsonTextError, readJson } from '../../src/kernel/json-text.js'
-import { runs } from '../support/property.js'
+import { createFindSpecial } from '../../../src/kernel/json/long-strings.js'
+import { JsonTextError, readJson } from '../../../src/kernel/json/text.js'
+import { runs } from '../../support/property.js'
 
 const find = createFindSpecial()
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalJson } from '../../src/kernel/json-canonical.js'
-import { rawText, textOf } from '../../src/kernel/json-text.js'
-import { runs } from '../support/property.js'
+import { canonicalJson } from '../../../src/kernel/json/canonical.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import { runs } from '../../support/property.js'
 
 const SAME: readonly (readonly [why: string, one: string, two: string, canonical: string])[] = [
   ['white space', '{ "a" : [ 1 , 2 ] }', '{"a":[1,2]}', '{"a":[1,2]}'],

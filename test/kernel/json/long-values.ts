@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { endsIn, LONG_BYTES, outsideLongStrings, rememberCopy } from '../../../src/kernel/json/long-values.js'
 import {
   elementsOf,
   type JsonText,
@@ -8,8 +9,7 @@ import {
   oneLine,
   rawText,
   readJson,
-} from '../../src/kernel/json-text.js'
-import { endsIn, LONG_BYTES, outsideLongStrings, rememberCopy } from '../../src/kernel/long-values.js'
+} from '../../../src/kernel/json/text.js'
 
 /** Behind the long value that is remembered to start at `i`. */
 const rememberedEnd = (bytes: Buffer, i: number): number | undefined => {

@@ -1,4 +1,6 @@
-import { cut, isWritten, type JsonText, keyIs, trust } from './json-cursor.js'
+import type { Words } from '../words.js'
+import { cut, isWritten, type JsonText, keyIs, trust } from './cursor.js'
+import { LONG_BYTES, rememberEnd } from './long-values.js'
 import {
   CLOSE_OBJECT,
   COLON,
@@ -12,9 +14,7 @@ import {
   scanString,
   scanValue,
   skipSpace,
-} from './json-scan.js'
-import { LONG_BYTES, rememberEnd } from './long-values.js'
-import type { Words } from './words.js'
+} from './scan.js'
 
 /**
  * Walks over the members of an object that nobody has checked yet, and checks it meanwhile: one pass over its bytes, where

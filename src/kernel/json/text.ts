@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { cut, decodeString, JsonCursor, type JsonKind, type JsonText, kindAt, trust } from './json-cursor.js'
+import { cut, decodeString, JsonCursor, type JsonKind, type JsonText, kindAt, trust } from './cursor.js'
+import { LONG_BYTES, outsideLongStrings } from './long-values.js'
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -13,15 +14,14 @@ import {
   QUOTE,
   scanValue,
   skipSpace,
-} from './json-scan.js'
-import { LONG_BYTES, outsideLongStrings } from './long-values.js'
+} from './scan.js'
 
 // JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of 1e400
 // and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by `readJson`;
 // everything else trusts it, cuts slices out of it and splices new bytes in.
 
-export type { JsonKind, JsonText } from './json-cursor.js'
-export { JsonBudget, JsonLimitError, JsonTextError } from './json-scan.js'
+export type { JsonKind, JsonText } from './cursor.js'
+export { JsonBudget, JsonLimitError, JsonTextError } from './scan.js'
 export {
   arrayText,
   mapElements,
@@ -32,7 +32,7 @@ export {
   withMembers,
   withoutMember,
   withoutMembers,
-} from './json-splice.js'
+} from './splice.js'
 
 /** How many arrays and objects may be inside each other; keeps parsers with a recursion of their own safe. */
 export const MAX_DEPTH = 512

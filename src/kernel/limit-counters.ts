@@ -1,5 +1,5 @@
+import { type Clock, systemClock } from './async/clock.js'
 import { ByteAccount } from './byte-account.js'
-import { type Clock, systemClock } from './clock.js'
 import { Fault } from './faults.js'
 import { DEFAULT_LIMITS, type LimitName, type Limits, shownLimit } from './limits.js'
 import { type Logger, silentLogger } from './logger.js'

@@ -1,4 +1,4 @@
-import { type JsonText, trust } from './json-cursor.js'
+import { type JsonText, trust } from './cursor.js'
 
 /** So many texts are remembered, of so many bytes: shorter ones are read as fast as they are found. */
 const TEXTS = 16
