@@ -4,8 +4,8 @@ import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
 import type { Identity, Principal } from '../model/peer.js'
-import type { OutgoingFrame } from '../wire/framed.js'
 import type { HttpRequest } from '../wire/http.js'
+import type { OutgoingFrame } from '../wire/message-parts.js'
 
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
 export interface ReplyStream {

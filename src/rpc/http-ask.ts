@@ -1,5 +1,6 @@
 import { Fault } from '../kernel/faults.js'
 import type { Bounds } from '../kernel/limit-counters.js'
+import type { SseReader } from '../wire/framing/sse-read.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -7,7 +8,6 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../wire/http.js'
-import type { SseReader } from '../wire/sse-read.js'
 import { type BodyParts, EventBody, type StreamHandlers, WholeBody } from './http-reply.js'
 
 /** A reply whose body is held back until somebody reads it. */

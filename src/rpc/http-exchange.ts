@@ -4,6 +4,8 @@ import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { CallSink } from '../model/links.js'
 import { failed } from '../model/outcome.js'
+import type { SseReader } from '../wire/framing/sse-read.js'
+import { mediaTypeOf } from '../wire/http/media-type.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -11,8 +13,6 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../wire/http.js'
-import { mediaTypeOf } from '../wire/media-type.js'
-import type { SseReader } from '../wire/sse-read.js'
 import {
   type BodyParts,
   EventBody,

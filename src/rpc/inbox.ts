@@ -8,7 +8,7 @@ import { failed, resulted } from '../model/outcome.js'
 import { Progress } from '../model/progress.js'
 import { type Classified, classifyWithin, type Malformed } from '../wire/classify.js'
 import type { Message } from '../wire/jsonrpc.js'
-import { wreckOf } from '../wire/wreck.js'
+import { wreckOf } from '../wire/salvage-id.js'
 import type { ConversationListener } from './conversation.js'
 import { Pending } from './pending.js'
 

@@ -1,7 +1,7 @@
 import type { Logger } from '../kernel/logger.js'
 import { said } from '../kernel/mask.js'
 import type { ChannelListener } from '../wire/channel.js'
-import { type LineOptions, LineSplitter } from '../wire/ndjson.js'
+import { type LineOptions, LineSplitter } from '../wire/framing/ndjson.js'
 
 const NOISE_READ_BYTES = 4096
 const NOISE_SHOWN_BYTES = 256

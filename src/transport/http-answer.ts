@@ -2,8 +2,8 @@ import { type ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderVa
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import { type Framed, lengthOf, type OutgoingFrame, whole } from '../wire/framed.js'
 import type { HttpResponder, HttpStream } from '../wire/http.js'
+import { type Framed, lengthOf, type OutgoingFrame, whole } from '../wire/message-parts.js'
 import type { Unread } from './unread.js'
 
 /** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Bounds } from '../kernel/limit-counters.js'
-import { ByteRope } from '../wire/byte-rope.js'
+import { ByteRope } from '../wire/framing/byte-rope.js'
 
 /** Who wants the body of a request. */
 export interface BodyReader {

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { type OutgoingFrame, whole } from '../wire/framed.js'
+import { type OutgoingFrame, whole } from '../wire/message-parts.js'
 
 const NEWLINE = Buffer.from('\n')
 /** Up to this size a message and its newline are written as one piece: copying them costs less than a second piece. */

@@ -5,8 +5,8 @@ import { Fault } from '../kernel/faults.js'
 import { Bounds } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import type { OutgoingFrame } from '../wire/framed.js'
-import { LineSplitter } from '../wire/ndjson.js'
+import { LineSplitter } from '../wire/framing/ndjson.js'
+import type { OutgoingFrame } from '../wire/message-parts.js'
 import { LineWriter } from './line-writer.js'
 
 /** Whose stdin and stdout; all default to our own process. */

@@ -8,7 +8,7 @@ import type { Bounds } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
-import { type OutgoingFrame, whole } from '../wire/framed.js'
+import { type OutgoingFrame, whole } from '../wire/message-parts.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
 import { FrameMeter } from './ws-frames.js'
 

@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { OutgoingFrame } from './framed.js'
+import type { OutgoingFrame } from './message-parts.js'
 
 /** What a channel tells; nothing is told before `listen` and nothing after `closed`. */
 export interface ChannelListener {

@@ -12,10 +12,10 @@ import {
 } from '../kernel/json/text.js'
 import type { Bounds } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
-import { Frame } from './frame.js'
 import type { Message } from './jsonrpc.js'
+import { Frame } from './message-index.js'
+import { wreckOf } from './salvage-id.js'
 import { usualMessage } from './usual-message.js'
-import { wreckOf } from './wreck.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =

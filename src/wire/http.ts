@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { OutgoingFrame } from './framed.js'
+import type { OutgoingFrame } from './message-parts.js'
 
 /** Header names in lower case; a header that came several times is joined by ", " as RFC 9110 §5.3 says. */
 export type HttpHeaders = Readonly<Record<string, string | undefined>>

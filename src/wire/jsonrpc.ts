@@ -1,6 +1,6 @@
 import { decimalOf } from '../kernel/json/canonical.js'
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
-import { type Framed, type OutgoingFrame, whole } from './framed.js'
+import { type Framed, type OutgoingFrame, whole } from './message-parts.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =

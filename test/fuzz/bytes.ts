@@ -15,10 +15,10 @@ import {
   withMember,
 } from '../../src/kernel/json/text.js'
 import { classify } from '../../src/wire/classify.js'
+import { LineSplitter } from '../../src/wire/framing/ndjson.js'
+import { SseReader } from '../../src/wire/framing/sse-read.js'
+import { sseEvent } from '../../src/wire/framing/sse-write.js'
 import { encodeNotice, encodeRefusal, encodeReply, type Message } from '../../src/wire/jsonrpc.js'
-import { LineSplitter } from '../../src/wire/ndjson.js'
-import { SseReader } from '../../src/wire/sse-read.js'
-import { sseEvent } from '../../src/wire/sse-write.js'
 import { cutInto } from '../support/chunks.js'
 import { textOfChunk } from '../support/fake-http.js'
 import { holds, soon } from '../support/fuzz.js'

@@ -12,7 +12,7 @@ import { type JsonText, kindOf, rawText, readJson } from '../../src/kernel/json/
 import { resulted } from '../../src/model/outcome.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 import { decodeClientCapabilities } from '../../src/rpc/capabilities.js'
-import { whole as joined } from '../../src/wire/framed.js'
+import { whole as joined } from '../../src/wire/message-parts.js'
 import { holds, soon } from '../support/fuzz.js'
 import { values } from '../support/json-documents.js'
 

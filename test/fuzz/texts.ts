@@ -17,8 +17,8 @@ import { plainText } from '../../src/kernel/plain-text.js'
 import { socketPathOf } from '../../src/kernel/socket-path.js'
 import { createSealer, type SealedState } from '../../src/mux/sealed-state.js'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from '../../src/transport/http-guards.js'
-import { cleanHeaderText } from '../../src/wire/header-text.js'
-import { accepts, mediaTypeOf } from '../../src/wire/media-type.js'
+import { cleanHeaderText } from '../../src/wire/http/header-text.js'
+import { accepts, mediaTypeOf } from '../../src/wire/http/media-type.js'
 import { holds, soon } from '../support/fuzz.js'
 
 const anyText = fc.oneof(

@@ -1,6 +1,6 @@
 import type { Fault } from '../../src/kernel/faults.js'
 import type { Channel, ChannelListener } from '../../src/wire/channel.js'
-import { type OutgoingFrame, whole } from '../../src/wire/framed.js'
+import { type OutgoingFrame, whole } from '../../src/wire/message-parts.js'
 
 /** One end of a pair of channels in memory: what one end sends, the other hears at once. */
 export class PairedChannel implements Channel {

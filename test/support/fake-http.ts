@@ -1,5 +1,5 @@
 import { Fault } from '../../src/kernel/faults.js'
-import { type OutgoingFrame, whole } from '../../src/wire/framed.js'
+import { SseReader } from '../../src/wire/framing/sse-read.js'
 import type {
   HttpClient,
   HttpRequest,
@@ -9,7 +9,7 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../../src/wire/http.js'
-import { SseReader } from '../../src/wire/sse-read.js'
+import { type OutgoingFrame, whole } from '../../src/wire/message-parts.js'
 import { type Heard, rpc } from './channel-pair.js'
 
 // ── server side ──

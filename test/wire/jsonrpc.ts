@@ -1,6 +1,5 @@
 import t from 'tap'
 import { type JsonText, readJson, textOf } from '../../src/kernel/json/text.js'
-import { lengthOf, whole } from '../../src/wire/framed.js'
 import {
   encodeNotice,
   encodeRefusal,
@@ -11,6 +10,7 @@ import {
   idKey,
   isId,
 } from '../../src/wire/jsonrpc.js'
+import { lengthOf, whole } from '../../src/wire/message-parts.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.js'
 import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
 import type { HttpExchange } from '../../rpc/http-exchange.js'
 import { POST_HEADERS, type RemoteAddress } from '../../rpc/http-reply.js'
-import { isVisibleAscii } from '../../wire/header-text.js'
+import { isVisibleAscii } from '../../wire/http/header-text.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../wire/http.js'
 
 /** How long the server may take to hear that the session is over. */

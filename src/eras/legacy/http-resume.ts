@@ -1,6 +1,6 @@
 import { type Backoff, backoffMs } from '../../kernel/async/backoff.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { SseReader } from '../../wire/sse-read.js'
+import type { SseReader } from '../../wire/framing/sse-read.js'
 
 /** A server may ask us to wait this short or this long before we reconnect; beyond, it would make us spin or sleep. */
 const RETRY_MS = { min: 100, max: 60_000 }

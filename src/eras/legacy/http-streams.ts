@@ -5,9 +5,9 @@ import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ReplyStream } from '../../rpc/host.js'
 import { statusOfFull } from '../../rpc/http-refusal.js'
-import { type OutgoingFrame, whole } from '../../wire/framed.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
+import { type OutgoingFrame, whole } from '../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
 /** How long a client should wait before it takes up a broken stream. */

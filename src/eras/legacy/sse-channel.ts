@@ -8,10 +8,10 @@ import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
 import { type BodyParts, type RemoteAddress, statusFault } from '../../rpc/http-reply.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { classify } from '../../wire/classify.js'
-import { type OutgoingFrame, whole } from '../../wire/framed.js'
+import { type SseEvent, type SseHandlers, SseReader } from '../../wire/framing/sse-read.js'
+import { mediaTypeOf } from '../../wire/http/media-type.js'
 import type { HttpClient, OutboundRequest } from '../../wire/http.js'
-import { mediaTypeOf } from '../../wire/media-type.js'
-import { type SseEvent, type SseHandlers, SseReader } from '../../wire/sse-read.js'
+import { type OutgoingFrame, whole } from '../../wire/message-parts.js'
 import { createPostTurns } from './posts.js'
 
 /** How long the next message of the handshake waits for the answer to the POST before it. */

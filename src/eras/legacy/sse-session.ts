@@ -7,9 +7,9 @@ import type { LimitName } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Principal } from '../../model/peer.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
-import type { OutgoingFrame } from '../../wire/framed.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../wire/sse-write.js'
+import type { OutgoingFrame } from '../../wire/message-parts.js'
 
 /** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
 const SLOWEST_BYTES_PER_MS = 256

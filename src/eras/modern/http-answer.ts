@@ -1,9 +1,9 @@
 import type { Bounds } from '../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../kernel/linked-list.js'
 import type { Logger } from '../../kernel/logger.js'
-import { type OutgoingFrame, whole } from '../../wire/framed.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../wire/sse-write.js'
+import { type OutgoingFrame, whole } from '../../wire/message-parts.js'
 import type { Ending, Replies } from './replies.js'
 
 const OK = 200

@@ -1,4 +1,4 @@
-import type { OutgoingFrame } from '../../wire/framed.js'
+import type { OutgoingFrame } from '../../wire/message-parts.js'
 
 /** How a request's answer goes out, where the way matters. */
 export interface Ending {

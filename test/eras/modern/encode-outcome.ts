@@ -8,7 +8,7 @@ import {
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
-import { whole } from '../../../src/wire/framed.js'
+import { whole } from '../../../src/wire/message-parts.js'
 
 const IDENTITY = rawText('{"name":"proxy","version":"1"}')
 const STAMP = '"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"proxy","version":"1"}}'

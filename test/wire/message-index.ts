@@ -1,6 +1,6 @@
 import t from 'tap'
 import { JsonBudget } from '../../src/kernel/json/text.js'
-import { Frame } from '../../src/wire/frame.js'
+import { Frame } from '../../src/wire/message-index.js'
 
 const frameOf = (text: string) =>
   new Frame(Buffer.from(text), 0, new JsonBudget({ depth: 512, members: 1000 }))

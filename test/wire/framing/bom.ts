@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BomFilter } from '../../src/wire/bom.js'
+import { BomFilter } from '../../../src/wire/framing/bom.js'
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 

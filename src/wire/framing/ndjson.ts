@@ -1,7 +1,7 @@
-import type { ByteAccount } from '../kernel/byte-account.js'
+import type { ByteAccount } from '../../kernel/byte-account.js'
+import { WRECK_BYTES } from '../salvage-id.js'
 import { BomFilter } from './bom.js'
 import { ByteRope } from './byte-rope.js'
-import { WRECK_BYTES } from './wreck.js'
 
 const LF = 0x0a
 const CR = 0x0d

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ByteAccount } from '../../src/kernel/byte-account.js'
-import { ByteRope } from '../../src/wire/byte-rope.js'
+import { ByteAccount } from '../../../src/kernel/byte-account.js'
+import { ByteRope } from '../../../src/wire/framing/byte-rope.js'
 
 t.test('what goes in comes out, however it was cut', async _t => {
   const lengths = fc.array(fc.oneof(fc.nat(10), fc.nat(9000), fc.constantFrom(4095, 4096, 16_384)))

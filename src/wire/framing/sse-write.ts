@@ -1,4 +1,4 @@
-import type { Framed, OutgoingFrame } from './framed.js'
+import type { Framed, OutgoingFrame } from '../message-parts.js'
 
 /** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
 export const SSE_HEADERS = {

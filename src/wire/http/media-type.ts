@@ -1,4 +1,4 @@
-import type { HttpHeaders, Taken } from './http.js'
+import type { HttpHeaders, Taken } from '../http.js'
 
 /** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {

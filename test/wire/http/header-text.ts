@@ -1,7 +1,7 @@
 import { validateHeaderValue } from 'node:http'
 import fc from 'fast-check'
 import t from 'tap'
-import { cleanHeaderText, isVisibleAscii } from '../../src/wire/header-text.js'
+import { cleanHeaderText, isVisibleAscii } from '../../../src/wire/http/header-text.js'
 
 t.test('a session id is visible ASCII', async t => {
   for (const text of ['!', '~', 'a', '3f2b-_.:/=', '"', ',;']) t.ok(isVisibleAscii(text), text)

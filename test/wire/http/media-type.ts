@@ -1,5 +1,5 @@
 import t from 'tap'
-import { accepts, mediaTypeOf } from '../../src/wire/media-type.js'
+import { accepts, mediaTypeOf } from '../../../src/wire/http/media-type.js'
 
 t.test('a media type is read without parameters and case', async t => {
   const rows: [string | undefined, string][] = [

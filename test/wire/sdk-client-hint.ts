@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOfSdk } from '../../src/wire/sdk-client.js'
+import { isOfSdk } from '../../src/wire/sdk-client-hint.js'
 
 interface Connectable {
   connect(transport: object): Promise<void>

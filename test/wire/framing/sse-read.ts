@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
-import { ByteAccount } from '../../src/kernel/byte-account.js'
-import { SseReader } from '../../src/wire/sse-read.js'
-import { cutInto } from '../support/chunks.js'
-import { runs } from '../support/property.js'
+import { ByteAccount } from '../../../src/kernel/byte-account.js'
+import { SseReader } from '../../../src/wire/framing/sse-read.js'
+import { cutInto } from '../../support/chunks.js'
+import { runs } from '../../support/property.js'
 
 type Told = { event: string; data: string; id: string | undefined } | number
 

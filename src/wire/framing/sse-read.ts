@@ -1,4 +1,4 @@
-import type { ByteAccount } from '../kernel/byte-account.js'
+import type { ByteAccount } from '../../kernel/byte-account.js'
 import { BomFilter } from './bom.js'
 import { ByteRope } from './byte-rope.js'
 

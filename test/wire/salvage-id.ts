@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wreckOf } from '../../src/wire/wreck.js'
+import { wreckOf } from '../../src/wire/salvage-id.js'
 
 const REST = `"result":{"content":[{"text":"${'x'.repeat(1000)}`
 const PARAMS = `"params":{"name":"t","arguments":{"text":"${'x'.repeat(1000)}`

@@ -1,4 +1,4 @@
-import type { Holding } from '../kernel/byte-account.js'
+import type { Holding } from '../../kernel/byte-account.js'
 
 /** Shorter pieces are copied together: a peer that sends byte by byte must not cost us a Buffer per byte. */
 const COPIED_BELOW_BYTES = 4096
