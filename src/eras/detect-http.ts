@@ -1,6 +1,6 @@
 import { Fault } from '../kernel/faults.js'
 import type { Downlink } from '../model/links.js'
-import type { RemoteAddress } from '../rpc/http-reply.js'
+import type { RemoteAddress } from '../rpc/http/reply.js'
 import type { HttpClient } from '../wire/http.js'
 import {
   hasOtherWay,

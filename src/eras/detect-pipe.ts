@@ -1,6 +1,6 @@
 import { Fault } from '../kernel/faults.js'
 import type { Downlink } from '../model/links.js'
-import { HeldEnd } from '../rpc/held-end.js'
+import { HeldEnd } from '../rpc/channel/held-end.js'
 import type { Channel } from '../wire/channel.js'
 import {
   hasOtherWay,

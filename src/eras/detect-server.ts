@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, textMember } from '../kernel/json/text.js'
 import type { Asking } from '../model/links.js'
-import { statusFault } from '../rpc/http-reply.js'
+import { statusFault } from '../rpc/http/reply.js'
 import type { EraMemory, ModernServer, Visit } from './era-memory.js'
 import type { LinkOptions } from './legacy/open.js'
 import type { ProbeVerdict } from './probe-verdict.js'

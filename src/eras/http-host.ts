@@ -1,6 +1,6 @@
 import { Bounds } from '../kernel/limit-counters.js'
 import type { HttpHostOptions } from '../rpc/host.js'
-import { refuse, refuseWith } from '../rpc/http-refusal.js'
+import { refuse, refuseWith } from '../rpc/http/errors.js'
 import { classifyWithin } from '../wire/classify.js'
 import { mediaTypeOf, takenBy } from '../wire/http/media-type.js'
 import type { HttpExchange, HttpHandler } from '../wire/http.js'

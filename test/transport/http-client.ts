@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Fault } from '../../src/kernel/faults.js'
-import { askRemote, type RemoteReply } from '../../src/rpc/http-ask.js'
+import { askRemote, type RemoteReply } from '../../src/rpc/http/ask.js'
 import { createHttpClient, type HttpClientOptions } from '../../src/transport/http-client.js'
 import type { OutboundExchange, OutboundRequest, ReplyListener } from '../../src/wire/http.js'
 import { skipWithout } from '../support/platform.js'

@@ -235,7 +235,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'ID-5': [['eras/legacy/http-host.ts', 'a forged answer of another session reaches nobody']],
   'ID-6': [['eras/legacy/pipe-host.ts', 'both directions may use the same ids at the same time']],
   'ID-8': [
-    ['rpc/pending.ts', 'an id is matched by its number or its decimal string, and by nothing looser'],
+    [
+      'rpc/channel/pending-requests.ts',
+      'an id is matched by its number or its decimal string, and by nothing looser',
+    ],
     [
       'eras/legacy/uplink.ts',
       'an answer counts only under the very id of an open question, and must be an object',
@@ -248,7 +251,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a server lost in the middle of calls: each client gets one error that says which and why',
     ],
     [
-      'rpc/pipe-caller.ts',
+      'rpc/channel/caller.ts',
       'a lost connection ends every open request with the same fault, then says so once',
     ],
     [

@@ -26,7 +26,7 @@ import { type Answer, failed, type Outcome, resulted } from '../../model/outcome
 import type { ServerFacts } from '../../model/peer.js'
 import type { Progress } from '../../model/progress.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../model/revision.js'
-import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
+import type { Conversation, ConversationListener } from '../../rpc/channel/conversation.js'
 import { tokenOf, withToken } from '../../rpc/progress-token.js'
 import { repairError } from '../../rpc/repair-error.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'

@@ -14,7 +14,7 @@ import { type Answer, answerOf } from '../../model/outcome.js'
 import type { ClientCapabilities, ServerFacts } from '../../model/peer.js'
 import { isLegacyRevision, type LegacyRevision } from '../../model/revision.js'
 import { announcedIn } from '../../rpc/capabilities.js'
-import type { Conversation } from '../../rpc/conversation.js'
+import type { Conversation } from '../../rpc/channel/conversation.js'
 import { encodeClientCapabilities } from './encode.js'
 
 /** What we introduce ourselves with to a server. */

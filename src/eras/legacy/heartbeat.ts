@@ -3,7 +3,7 @@ import { memberOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { RPC_CODES } from '../../model/fault-table.js'
 import type { Outcome } from '../../model/outcome.js'
-import type { Conversation } from '../../rpc/conversation.js'
+import type { Conversation } from '../../rpc/channel/conversation.js'
 
 const ANSWER_MS = 10_000
 /** So many pings in a row without any answer, and the connection counts as lost. */

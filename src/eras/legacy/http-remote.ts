@@ -1,8 +1,8 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { askRemote, type RemoteReply } from '../../rpc/http-ask.js'
-import type { HttpExchange } from '../../rpc/http-exchange.js'
-import { POST_HEADERS, type RemoteAddress } from '../../rpc/http-reply.js'
+import { askRemote, type RemoteReply } from '../../rpc/http/ask.js'
+import type { HttpExchange } from '../../rpc/http/exchange.js'
+import { POST_HEADERS, type RemoteAddress } from '../../rpc/http/reply.js'
 import { isVisibleAscii } from '../../wire/http/header-text.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../wire/http.js'
 

@@ -6,7 +6,7 @@ import { Bounds } from '../../kernel/limit-counters.js'
 import type { LinkedList } from '../../kernel/linked-list.js'
 import type { Principal } from '../../model/peer.js'
 import type { HostOptions, Outlet } from '../../rpc/host.js'
-import { SessionRoom } from '../../rpc/session-room.js'
+import { SessionRoom } from '../../rpc/session-quota.js'
 import type { HttpResponder } from '../../wire/http.js'
 import {
   EventStream,

@@ -1,7 +1,7 @@
 import { Bounds } from '../../kernel/limit-counters.js'
 import type { Principal } from '../../model/peer.js'
+import type { PipeWriter } from '../../rpc/channel/writer.js'
 import type { UplinkOptions } from '../../rpc/host.js'
-import type { PipeWriter } from '../../rpc/pipe-writer.js'
 import type { Classified } from '../../wire/classify.js'
 import type { Message } from '../../wire/jsonrpc.js'
 import { BatchAnswers, batchRefusal, runBatch } from './batch.js'

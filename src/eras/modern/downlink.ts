@@ -7,7 +7,7 @@ import type { Caller, CallSink, DownCall, Downlink, DownlinkListener, Request } 
 import { isListMethod } from '../../model/listing.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../model/peer.js'
-import type { Conversation, ConversationListener } from '../../rpc/conversation.js'
+import type { Conversation, ConversationListener } from '../../rpc/channel/conversation.js'
 import { repairError } from '../../rpc/repair-error.js'
 import { discoverParams } from './discovered.js'
 import { Doubts } from './doubts.js'

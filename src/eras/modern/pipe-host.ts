@@ -1,7 +1,7 @@
 import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import type { Principal } from '../../model/peer.js'
+import type { PipeWriter } from '../../rpc/channel/writer.js'
 import type { HostOptions } from '../../rpc/host.js'
-import type { PipeWriter } from '../../rpc/pipe-writer.js'
 import { idKey, isId, type Message } from '../../wire/jsonrpc.js'
 import { ModernUplink } from './uplink.js'
 

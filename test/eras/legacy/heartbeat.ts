@@ -5,7 +5,7 @@ import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { CallSink } from '../../../src/model/links.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
-import type { Conversation } from '../../../src/rpc/conversation.js'
+import type { Conversation } from '../../../src/rpc/channel/conversation.js'
 import { FakeClock } from '../../support/fake-clock.js'
 
 /** A conversation of which only what a heartbeat uses exists. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openModernPipe } from '../../../src/eras/modern/open.js'
 import { rawText } from '../../../src/kernel/json/text.js'
-import { PipeCaller } from '../../../src/rpc/pipe-caller.js'
+import { PipeCaller } from '../../../src/rpc/channel/caller.js'
 import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { linkOptions } from '../../support/link-options.js'

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { PipeWriter } from '../../src/rpc/pipe-writer.js'
-import { boundsOf } from '../support/bounds.js'
-import { FarEnd } from '../support/channel-pair.js'
-import { FakeClock } from '../support/fake-clock.js'
+import { PipeWriter } from '../../../src/rpc/channel/writer.js'
+import { boundsOf } from '../../support/bounds.js'
+import { FarEnd } from '../../support/channel-pair.js'
+import { FakeClock } from '../../support/fake-clock.js'
 
 const start = () => {
   const client = new FarEnd()

@@ -1,8 +1,8 @@
-import type { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json/text.js'
-import { errorText } from '../model/fault-table.js'
-import type { HttpResponder } from '../wire/http.js'
-import { encodeRefusal } from '../wire/jsonrpc.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import { errorText } from '../../model/fault-table.js'
+import type { HttpResponder } from '../../wire/http.js'
+import { encodeRefusal } from '../../wire/jsonrpc.js'
 
 /** What an HTTP refusal may say beside its words. */
 interface RefusalDetails {

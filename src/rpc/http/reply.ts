@@ -1,9 +1,9 @@
-import { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import { ByteRope } from '../wire/framing/byte-rope.js'
-import { SseReader } from '../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../wire/http/media-type.js'
-import type { BodyReader, HttpHeaders, OutboundExchange } from '../wire/http.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import { ByteRope } from '../../wire/framing/byte-rope.js'
+import { SseReader } from '../../wire/framing/sse-read.js'
+import { mediaTypeOf } from '../../wire/http/media-type.js'
+import type { BodyReader, HttpHeaders, OutboundExchange } from '../../wire/http.js'
 
 /** Where a server is, and the headers that its configuration wants on every request. */
 export interface RemoteAddress {

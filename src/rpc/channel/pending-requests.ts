@@ -1,7 +1,7 @@
-import { HashTable } from '../kernel/hash-table.js'
-import { cut } from '../kernel/json/cursor.js'
-import { type JsonText, kindOf, smallInteger, stringOf } from '../kernel/json/text.js'
-import type { CallSink } from '../model/links.js'
+import { HashTable } from '../../kernel/hash-table.js'
+import { cut } from '../../kernel/json/cursor.js'
+import { type JsonText, kindOf, smallInteger, stringOf } from '../../kernel/json/text.js'
+import type { CallSink } from '../../model/links.js'
 
 /** An id of ours: a number of the conversation, or a text of whoever must not be mixed up with any number. */
 export type OwnId = number | string

@@ -1,18 +1,20 @@
-import type { Clock, Timer } from '../kernel/async/clock.js'
-import { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import type { Logger } from '../kernel/logger.js'
-import type { CallSink } from '../model/links.js'
-import { failed } from '../model/outcome.js'
-import type { SseReader } from '../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../wire/http/media-type.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { CallSink } from '../../model/links.js'
+import { failed } from '../../model/outcome.js'
+import type { SseReader } from '../../wire/framing/sse-read.js'
+import { mediaTypeOf } from '../../wire/http/media-type.js'
 import type {
   HttpClient,
   HttpHeaders,
   OutboundExchange,
   OutboundRequest,
   ReplyListener,
-} from '../wire/http.js'
+} from '../../wire/http.js'
+import type { Inbox } from '../channel/dispatcher.js'
+import type { OwnId } from '../channel/pending-requests.js'
 import {
   type BodyParts,
   EventBody,
@@ -20,9 +22,7 @@ import {
   type StreamHandlers,
   statusFault,
   WholeBody,
-} from './http-reply.js'
-import type { Inbox } from './inbox.js'
-import type { OwnId } from './pending.js'
+} from './reply.js'
 
 /** How long an exchange may stay open after its request was answered or cancelled. */
 const LINGER_MS = 5000

@@ -1,7 +1,7 @@
-import type { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json/text.js'
-import type { CallSink } from '../model/links.js'
-import type { OwnId } from './pending.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import type { CallSink } from '../../model/links.js'
+import type { OwnId } from './pending-requests.js'
 
 /**
  * PORT. What a server says on its own account. `about` is the request on whose stream it came, where the transport

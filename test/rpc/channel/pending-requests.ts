@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { rawText, textOf } from '../../src/kernel/json/text.js'
-import { Pending } from '../../src/rpc/pending.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import { Pending } from '../../../src/rpc/channel/pending-requests.js'
 
 const sink = () => ({ progress: () => undefined, ended: () => undefined })
 

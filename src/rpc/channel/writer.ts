@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../kernel/async/clock.js'
-import type { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import type { Channel } from '../wire/channel.js'
-import type { OutgoingFrame } from '../wire/message-parts.js'
-import type { Outlet, ReplyStream } from './host.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { Channel } from '../../wire/channel.js'
+import type { OutgoingFrame } from '../../wire/message-parts.js'
+import type { Outlet, ReplyStream } from '../host.js'
 
 /** So long a client needs to read what was said to it, for each notification more, and at most. */
 const SETTLE_MS = 5

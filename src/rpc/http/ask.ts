@@ -1,14 +1,14 @@
-import { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import type { SseReader } from '../wire/framing/sse-read.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { SseReader } from '../../wire/framing/sse-read.js'
 import type {
   HttpClient,
   HttpHeaders,
   OutboundExchange,
   OutboundRequest,
   ReplyListener,
-} from '../wire/http.js'
-import { type BodyParts, EventBody, type StreamHandlers, WholeBody } from './http-reply.js'
+} from '../../wire/http.js'
+import { type BodyParts, EventBody, type StreamHandlers, WholeBody } from './reply.js'
 
 /** A reply whose body is held back until somebody reads it. */
 export interface RemoteReply extends OutboundExchange {
