@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
-import { eraOf } from '../../src/eras/detect-inbound.js'
+import { eraOf } from '../../src/eras/detect/inbound.js'
 import { readEnvelope } from '../../src/eras/modern/envelope.js'
 import {
   type JsonText,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { repairResult } from '../../src/catalog/repair.js'
 import { rewriteUris } from '../../src/catalog/rewrite.js'
-import { projectResult } from '../../src/eras/legacy/project.js'
+import { projectResult } from '../../src/eras/legacy/project/messages.js'
 import { type JsonText, readJson } from '../../src/kernel/json/text.js'
 import { isPlain, shownJson, textBlock, withReadableContent } from '../../src/model/content.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'

@@ -20,7 +20,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   'MI-1': [
     ['mux/asking.ts', 'each request says what its client can be asked, and how severe log lines must be'],
     [
-      'eras/modern/downlink.ts',
+      'eras/modern/server-side/downlink.ts',
       'each request says who calls and what may be asked, and nothing else of the client’s envelope',
     ],
   ],
@@ -43,11 +43,14 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
     ['mux/round-driver.ts', 'a client that cancels is asked no more, and the server hears of it if it works'],
   ],
   'MI-11': [
-    ['eras/legacy/http-host.ts', 'an answer that takes long becomes a stream, and streams are kept alive'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'an answer that takes long becomes a stream, and streams are kept alive',
+    ],
     ['mux/round-driver.ts', 'progress of every try reaches the client, and none of a try that is over'],
   ],
   'MI-12': [
-    ['eras/legacy/project.ts', 'no word of 2026-07-28 reaches an older client'],
+    ['eras/legacy/project/messages.ts', 'no word of 2026-07-28 reaches an older client'],
     ['mux/asking.ts', 'a wish for input where there may be none is an error, for every client'],
   ],
   'MO-1': [
@@ -137,11 +140,14 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
     ['mux/relayed-input.ts', 'what its client did not declare never reaches it: that is the server’s fault'],
   ],
   'PG-2': [
-    ['eras/legacy/downlink.ts', 'progress of a task comes under the token of its call, until nobody listens'],
+    [
+      'eras/legacy/server-side/downlink.ts',
+      'progress of a task comes under the token of its call, until nobody listens',
+    ],
   ],
   'RO-2': [
     [
-      'eras/modern/clients.ts',
+      'eras/modern/client-side/clients.ts',
       'a client says what it can be asked; that its roots change, nobody would hear',
     ],
   ],

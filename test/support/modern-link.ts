@@ -1,4 +1,4 @@
-import { openModernHttp, openModernPipe } from '../../src/eras/modern/open.js'
+import { openModernHttp, openModernPipe } from '../../src/eras/modern/server-side/open.js'
 import type { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf } from '../../src/kernel/json/text.js'
 import type { Caller, DownCall, Downlink } from '../../src/model/links.js'

@@ -10,7 +10,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'AT-1': [
     ['mux/asks.ts', 'of two clients that call at the same time, the one on whose stream it comes is asked'],
     [
-      'eras/legacy/http-caller.ts',
+      'eras/legacy/server-side/http-caller.ts',
       'a question on the stream of a call says whose it is; its answer is posted',
     ],
   ],
@@ -21,14 +21,17 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'outside of any call, the only client that ever used the server is asked; a second one ends that',
     ],
     [
-      'eras/legacy/uplink.ts',
+      'eras/legacy/client-side/uplink.ts',
       'a question whose call is over, or whose stream takes none, goes the ambient way',
     ],
-    ['eras/legacy/http-host.ts', 'a question waits 10 s for a stream, then the server hears an error'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'a question waits 10 s for a stream, then the server hears an error',
+    ],
   ],
   'AT-10': [
     [
-      'eras/legacy/http-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
       'a client that can be asked gets its calls as streams, so that there is a way to ask',
     ],
     ['scenarios/aggregate.ts', 'a question reaches the client whose call it is, on the stream of that call'],
@@ -45,7 +48,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'CN-5': [
     [
-      'eras/legacy/http-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
       'a dropped connection cancels nothing: the answer waits for whoever resumes',
     ],
   ],
@@ -58,7 +61,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'CN-8': [
     ['mux/asks.ts', 'when a call is ${how}, its dialogs are taken back from the client'],
     [
-      'eras/legacy/uplink.ts',
+      'eras/legacy/client-side/uplink.ts',
       'a question of a call travels on the stream of the call, and is withdrawn there',
     ],
   ],
@@ -68,47 +71,47 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'CT-7': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
     [
-      'eras/legacy/project.ts',
+      'eras/legacy/project/messages.ts',
       'structured output is given to those who know it, in the form that their list promises',
     ],
   ],
   'CT-10': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
   ],
   'CT-12': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
   ],
   'CT-13': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
   ],
   'CT-16': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'size, audience and priority are as old as the protocol, lastModified is not',
     ],
   ],
   'CT-17': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'size, audience and priority are as old as the protocol, lastModified is not',
     ],
   ],
   'CT-18': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'size, audience and priority are as old as the protocol, lastModified is not',
     ],
   ],
@@ -118,15 +121,18 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'catalog/capabilities.ts',
       'instructions stand under the alias of their server, in order, cut to a bounded length',
     ],
-    ['eras/legacy/uplink.ts', 'each revision is agreed to, everything else gets the newest as counter-offer'],
+    [
+      'eras/legacy/client-side/uplink.ts',
+      'each revision is agreed to, everything else gets the newest as counter-offer',
+    ],
   ],
   'CT-24': [
     [
-      'eras/legacy/project-schemas.ts',
+      'eras/legacy/project/schemas.ts',
       'a property that is described by true or false is described by an object',
     ],
   ],
-  'CT-25': [['eras/legacy/project-schemas.ts', 'a wrapped schema points to where its parts are now']],
+  'CT-25': [['eras/legacy/project/schemas.ts', 'a wrapped schema points to where its parts are now']],
   'CT-31': [
     [
       'catalog/repair-items.ts',
@@ -144,48 +150,51 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'CT-35': [['catalog/repair.ts', 'of many completions the first hundred are passed on']],
   'CT-36': [['mux/way-owner.ts', 'a URI that nobody can own is not found']],
   'CT-37': [
-    ['eras/legacy/project.ts', 'an empty result holds nothing but _meta'],
+    ['eras/legacy/project/messages.ts', 'an empty result holds nothing but _meta'],
     [
-      'eras/legacy/uplink.ts',
+      'eras/legacy/client-side/uplink.ts',
       'before initialize: ping is answered, requests are refused, the rest is silence',
     ],
   ],
   'DD-15': [
     [
-      'eras/legacy/downlink.ts',
+      'eras/legacy/server-side/downlink.ts',
       'the newest revision is offered, any published one is taken, and initialized comes before all else',
     ],
     ['peers/connection.ts', 'all who need a server at the same time share one start'],
   ],
   'ER-1': [
     [
-      'eras/legacy/downlink.ts',
+      'eras/legacy/server-side/downlink.ts',
       'an error of the server is repaired where clients would choke on it, and else passed on',
     ],
   ],
   'ER-12': [
     [
-      'eras/legacy/http-caller.ts',
+      'eras/legacy/server-side/http-caller.ts',
       'what carries no answer fails the request with the status, and tells nothing else',
     ],
   ],
   'ER-13': [
     [
-      'eras/legacy/http-caller.ts',
+      'eras/legacy/server-side/http-caller.ts',
       'what carries no answer fails the request with the status, and tells nothing else',
     ],
-    ['eras/legacy/http-host.ts', 'an error of a call is HTTP 200, so that clients see it'],
+    ['eras/legacy/client-side/http-listener.ts', 'an error of a call is HTTP 200, so that clients see it'],
   ],
   'ER-14': [
     ['mux/live-call.ts', 'an error of a server reaches the client as it came'],
     ['catalog/repair.ts', 'a clean result is the same result, down to the last byte'],
   ],
   'HD-9': [
-    ['eras/modern/project.ts', 'an annotation that no client could follow is not shown, and its tool is'],
+    [
+      'eras/modern/project/messages.ts',
+      'an annotation that no client could follow is not shown, and its tool is',
+    ],
   ],
   'HD-10': [
     [
-      'eras/legacy/http-caller.ts',
+      'eras/legacy/server-side/http-caller.ts',
       'the session id and the revision are repeated on every later request, to those who know them',
     ],
     ['vectors/tr.jsonl', 'TR-5'],
@@ -208,7 +217,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'HS-5': [
-    ['eras/legacy/uplink.ts', 'each revision is agreed to, everything else gets the newest as counter-offer'],
+    [
+      'eras/legacy/client-side/uplink.ts',
+      'each revision is agreed to, everything else gets the newest as counter-offer',
+    ],
   ],
   'HS-9': [
     [
@@ -232,19 +244,21 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'two clients with the same ids and tokens on one server get each their own, 10,000 times',
     ],
   ],
-  'ID-5': [['eras/legacy/http-host.ts', 'a forged answer of another session reaches nobody']],
-  'ID-6': [['eras/legacy/pipe-host.ts', 'both directions may use the same ids at the same time']],
+  'ID-5': [['eras/legacy/client-side/http-listener.ts', 'a forged answer of another session reaches nobody']],
+  'ID-6': [
+    ['eras/legacy/client-side/pipe-listener.ts', 'both directions may use the same ids at the same time'],
+  ],
   'ID-8': [
     [
       'rpc/channel/pending-requests.ts',
       'an id is matched by its number or its decimal string, and by nothing looser',
     ],
     [
-      'eras/legacy/uplink.ts',
+      'eras/legacy/client-side/uplink.ts',
       'an answer counts only under the very id of an open question, and must be an object',
     ],
   ],
-  'INV-3': [['eras/legacy/project.ts', 'no word of 2026-07-28 reaches an older client']],
+  'INV-3': [['eras/legacy/project/messages.ts', 'no word of 2026-07-28 reaches an older client']],
   'INV-4': [
     [
       'mux/live-call.ts',
@@ -255,10 +269,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a lost connection ends every open request with the same fault, then says so once',
     ],
     [
-      'eras/legacy/http-caller.ts',
+      'eras/legacy/server-side/http-caller.ts',
       'a stream without event ids that ends without the answer fails the request',
     ],
-    ['eras/legacy/sse-channel.ts', 'the end or a break of the stream is the end of the session'],
+    ['eras/legacy/server-side/sse-channel.ts', 'the end or a break of the stream is the end of the session'],
   ],
   'INV-5': [['vectors/dd.jsonl', 'DD-13']],
   'INV-7': [
@@ -271,7 +285,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['catalog/cursor.ts', 'a cursor with one bit changed, cut off or added to is none'],
     ['wire/classify.ts', 'no bytes make it throw'],
     ['transport/http-guards.ts', 'no header text makes a guard throw, or lets a stranger in'],
-    ['eras/legacy/http-host.ts', 'an event id that is unknown, of another session or no longer kept is 400'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'an event id that is unknown, of another session or no longer kept is 400',
+    ],
   ],
   'LC-1': [
     [
@@ -333,11 +350,17 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'PG-1': [['mux/live-call.ts', 'progress is relayed while it increases, and nothing after the end']],
   'PI-2': [
-    ['eras/legacy/heartbeat.ts', 'a silent server is pinged every 30 s and given up after two misses'],
+    [
+      'eras/legacy/server-side/heartbeat.ts',
+      'a silent server is pinged every 30 s and given up after two misses',
+    ],
   ],
   'PI-3': [
-    ['eras/legacy/http-host.ts', 'an answer that takes long becomes a stream, and streams are kept alive'],
-    ['eras/sse-host.ts', 'a comment every 15 s keeps a silent stream alive'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'an answer that takes long becomes a stream, and streams are kept alive',
+    ],
+    ['eras/listen/sse-listener.ts', 'a comment every 15 s keeps a silent stream alive'],
   ],
   'RO-5': [
     [
@@ -373,7 +396,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['mux/log-level.ts', 'after a loss the server is told the level again'],
   ],
   'SB-14': [
-    ['eras/legacy/http-caller.ts', 'a server without such a stream is left in peace'],
+    ['eras/legacy/server-side/http-caller.ts', 'a server without such a stream is left in peace'],
     [
       'catalog/catalog.ts',
       'without a channel for changes a list is read again when a client asks after half a minute',
@@ -387,71 +410,98 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'SE-6': [
-    ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
-    ['eras/sse-host.ts', 'a session of somebody else is as unknown as none'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'what is no request to this endpoint is refused by its HTTP status',
+    ],
+    ['eras/listen/sse-listener.ts', 'a session of somebody else is as unknown as none'],
   ],
   'SE-8': [
     [
-      'eras/legacy/project-schemas.ts',
+      'eras/legacy/project/schemas.ts',
       'a schema as deep as a message may be is neither walked to its end nor fatal',
     ],
     ['wire/classify.ts', 'a document of any depth is refused, not recursed into'],
   ],
   'TK-1': [
     [
-      'eras/legacy/project-items.ts',
+      'eras/legacy/project/items.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
-    ['eras/legacy/uplink.ts', 'each revision is agreed to, everything else gets the newest as counter-offer'],
+    [
+      'eras/legacy/client-side/uplink.ts',
+      'each revision is agreed to, everything else gets the newest as counter-offer',
+    ],
   ],
   'TR-1': [
     [
-      'eras/legacy/http-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
       'what belongs to a call is heard on its stream only, what belongs to none on the standalone one',
     ],
   ],
   'TR-2': [
     [
-      'eras/legacy/http-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
       'notifications wait for a stream: a hundred of them, changed lists once each',
     ],
   ],
   'TR-3': [
-    ['eras/legacy/http-host.ts', 'initialize is answered as JSON with a session id that nobody can guess'],
-    ['eras/legacy/http-host.ts', 'lists are JSON; a call that asks for progress is a stream from the start'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'initialize is answered as JSON with a session id that nobody can guess',
+    ],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'lists are JSON; a call that asks for progress is a stream from the start',
+    ],
   ],
   'TR-4': [
-    ['eras/legacy/http-host.ts', 'initialize is answered as JSON with a session id that nobody can guess'],
-    ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'initialize is answered as JSON with a session id that nobody can guess',
+    ],
+    [
+      'eras/legacy/client-side/http-listener.ts',
+      'what is no request to this endpoint is refused by its HTTP status',
+    ],
   ],
   'TR-6': [
     [
-      'eras/legacy/http-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
       'a broken stream is taken up after the event that was seen last, without a gap or a stranger',
     ],
   ],
   'TR-7': [
     [
-      'eras/legacy/http-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
       'streams begin with an event to resume from and a retry time, only for clients that know it',
     ],
   ],
   'TR-8': [
     [
-      'eras/legacy/http-caller.ts',
+      'eras/legacy/server-side/http-caller.ts',
       'a broken stream is taken up after its last event, when the server wants it',
     ],
   ],
   'TR-10': [
     [
-      'eras/sse-host.ts',
+      'eras/listen/sse-listener.ts',
       'the stream begins by saying where to POST: a relative URI with an id that nobody can guess',
     ],
-    ['eras/sse-host.ts', 'a POST is taken with 202 and answered on the stream, one line of data per message'],
-    ['eras/sse-host.ts', 'clients of SDK v1 connect, call many tools at once, hear progress and are asked'],
+    [
+      'eras/listen/sse-listener.ts',
+      'a POST is taken with 202 and answered on the stream, one line of data per message',
+    ],
+    [
+      'eras/listen/sse-listener.ts',
+      'clients of SDK v1 connect, call many tools at once, hear progress and are asked',
+    ],
   ],
   'TR-11': [
-    ['eras/legacy/sse-channel.ts', 'an endpoint at another origin is refused, and the stream is ended'],
+    [
+      'eras/legacy/server-side/sse-channel.ts',
+      'an endpoint at another origin is refused, and the stream is ended',
+    ],
   ],
   'TR-12': [
     ['transport/stdio-child.ts', 'banners and other noise on stdout are no messages, and are logged once'],
@@ -472,11 +522,16 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['transport/ws.ts', 'a frame that is no message closes the connection with the code for it'],
     ['transport/ws.ts', 'strangers are refused before anything is opened'],
   ],
-  'UP-17': [['eras/legacy/uplink.ts', 'questions wait until the client has said that it is ready']],
+  'UP-17': [
+    ['eras/legacy/client-side/uplink.ts', 'questions wait until the client has said that it is ready'],
+  ],
   'UP-18': [
-    ['eras/legacy/http-host.ts', 'what is no request to this endpoint is refused by its HTTP status'],
     [
-      'eras/legacy/pipe-host.ts',
+      'eras/legacy/client-side/http-listener.ts',
+      'what is no request to this endpoint is refused by its HTTP status',
+    ],
+    [
+      'eras/legacy/client-side/pipe-listener.ts',
       'what cannot be read is answered without id only to clients that know such errors',
     ],
   ],
@@ -501,73 +556,78 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'TR-15': [['scenarios/isolation.ts', 'one port serves clients of every age at once']],
   'UP-19': [
     [
-      'eras/legacy/uplink.ts',
+      'eras/legacy/client-side/uplink.ts',
       'a client that writes initialize, initialized and tools/list at once gets both answers in order',
     ],
   ],
   'CN-4': [
     [
-      'eras/modern/http-host.ts',
+      'eras/modern/client-side/http-listener.ts',
       'a client that closes the stream, or gives up waiting for JSON, cancels its request',
     ],
     [
-      'eras/legacy/downlink.ts',
+      'eras/legacy/server-side/downlink.ts',
       'a cancelled call tells the server once, under our id, and hears nothing more',
     ],
-    ['eras/modern/downlink.ts', 'over HTTP the response is closed at once, and nothing is sent'],
+    ['eras/modern/server-side/downlink.ts', 'over HTTP the response is closed at once, and nothing is sent'],
   ],
   'DD-1': [
-    ['eras/detect-server.ts', 'a second connection does not ask again while the first is open'],
-    ['eras/detect-server.ts', 'after a loss it is asked again: it may be another version'],
+    ['eras/detect/server.ts', 'a second connection does not ask again while the first is open'],
+    ['eras/detect/server.ts', 'after a loss it is asked again: it may be another version'],
   ],
   'DD-2': [
     [
-      'eras/detect-server.ts',
+      'eras/detect/server.ts',
       'a server that is legacy for sure is not asked, and what it names does not change that',
     ],
     [
-      'eras/detect-server.ts',
+      'eras/detect/server.ts',
       'a server that is modern for sure never gets initialize, and has the time of a handshake',
     ],
   ],
   'DD-3': [
     [
-      'eras/detect-server.ts',
+      'eras/detect/server.ts',
       'the first bytes to an unknown server are one server/discover under a text of ours, and nothing else',
     ],
   ],
   'DD-5': [
     [
-      'eras/detect-server.ts',
+      'eras/detect/server.ts',
       'a server that ends at the question is started once more, and only asked to initialize',
     ],
   ],
   'DD-6': [
     [
-      'eras/detect-server.ts',
+      'eras/detect/server.ts',
       'a server that says nothing gets initialize after its time; the question is not cancelled',
     ],
   ],
   'DD-10': [
     [
-      'eras/detect-server.ts',
+      'eras/detect/server.ts',
       'a server that ends at the question is started once more, and only asked to initialize',
     ],
   ],
   'DD-11': [
-    ['eras/detect-server.ts', 'neither a login nor an outage decides: 401, 503, and then a modern server'],
+    ['eras/detect/server.ts', 'neither a login nor an outage decides: 401, 503, and then a modern server'],
   ],
   'DD-12': [
-    ['eras/detect-server.ts', 'an older server is asked again after a day, at most'],
-    ['eras/detect-server.ts', 'after a loss it is asked again: it may be another version'],
+    ['eras/detect/server.ts', 'an older server is asked again after a day, at most'],
+    ['eras/detect/server.ts', 'after a loss it is asked again: it may be another version'],
   ],
-  'ER-7': [['eras/modern/http-caller.ts', 'two such refusals in a row are our fault, and not the client’s']],
+  'ER-7': [
+    [
+      'eras/modern/server-side/http-caller.ts',
+      'two such refusals in a row are our fault, and not the client’s',
+    ],
+  ],
   'ER-9': [
     [
-      'eras/modern/downlink.ts',
+      'eras/modern/server-side/downlink.ts',
       'a server that no longer speaks this revision ends the connection; what it refused was not run',
     ],
-    ['eras/detect-server.ts', 'a server that is replaced by an older one is found out about anew'],
+    ['eras/detect/server.ts', 'a server that is replaced by an older one is found out about anew'],
     [
       'mux/live-call.ts',
       'a call that the server provably did not run, because it forgot the session, is sent once more',
@@ -584,7 +644,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'eras/modern/mirror-headers.ts',
       'headers of parameters are required and compared where the body has a value',
     ],
-    ['eras/modern/uplink.ts', 'arguments that a tool wants repeated in headers are compared with them'],
+    [
+      'eras/modern/client-side/uplink.ts',
+      'arguments that a tool wants repeated in headers are compared with them',
+    ],
   ],
   'HD-5': [
     [
@@ -592,35 +655,54 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a value goes into a header as the specification prints it, and comes out again',
     ],
   ],
-  'HD-6': [['eras/modern/param-headers.ts', 'arguments at any depth of properties have their headers']],
+  'HD-6': [
+    ['eras/modern/server-side/param-headers.ts', 'arguments at any depth of properties have their headers'],
+  ],
   'HD-8': [
     [
-      'eras/modern/http-caller.ts',
+      'eras/modern/server-side/http-caller.ts',
       'a tool that cannot be called over HTTP is left out of the list, with a word in the log',
     ],
-    ['eras/modern/param-headers.ts', 'every mistake of a tool is told, and what is right still counts'],
+    [
+      'eras/modern/server-side/param-headers.ts',
+      'every mistake of a tool is told, and what is right still counts',
+    ],
   ],
-  'ID-7': [['eras/modern/inbound-call.ts', 'a request that listens hears of changes, each under its own id']],
+  'ID-7': [
+    [
+      'eras/modern/client-side/inbound-call.ts',
+      'a request that listens hears of changes, each under its own id',
+    ],
+  ],
   'INV-1': [['support/matrix.ts', 'ids, tokens, cursors and states stay on their hop']],
   'CT-38': [
     ['vectors/hops.ts', 'what a schema does not allow is told'],
     ['support/matrix.ts', 'whatever the client heard is of its revision'],
   ],
   'PG-3': [
-    ['eras/modern/http-host.ts', 'who wants progress, log messages or changes gets a stream, others JSON'],
+    [
+      'eras/modern/client-side/http-listener.ts',
+      'who wants progress, log messages or changes gets a stream, others JSON',
+    ],
   ],
   'SB-10': [
     [
-      'eras/modern/listen.ts',
+      'eras/modern/client-side/subscription-stream.ts',
       'a stream that ends is opened again, and what may have been missed is reported once',
     ],
   ],
   'SB-13': [
-    ['eras/modern/http-host.ts', 'streams are kept alive, and answers that take long become streams'],
+    [
+      'eras/modern/client-side/http-listener.ts',
+      'streams are kept alive, and answers that take long become streams',
+    ],
     ['mux/listens.ts', 'a principal has eight requests that listen, and a place again when one of them ends'],
   ],
   'UP-16': [
-    ['eras/modern/http-host.ts', 'a session id and the id of an event mean nothing, and none is given out'],
+    [
+      'eras/modern/client-side/http-listener.ts',
+      'a session id and the id of an event mean nothing, and none is given out',
+    ],
   ],
 }
 

@@ -19,7 +19,7 @@ import type { ClientCapabilities } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 import { encodeClientCapabilities } from './encode.js'
 import { META } from './methods.js'
-import { withoutReservedMeta } from './project-meta.js'
+import { withoutReservedMeta } from './project/meta.js'
 
 /**
  * What a request says about who sends it (basic, "Per-request protocol fields"): there is no handshake to

@@ -2,7 +2,7 @@ import type { Fault } from '../../kernel/faults.js'
 import { at, type JsonText, objectText, rawText, stringOf, textOf } from '../../kernel/json/text.js'
 import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
 import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../rpc/error-text.js'
-import { lacksCapability } from './required-capabilities.js'
+import { lacksCapability } from './client-side/required-capabilities.js'
 
 /** Error codes that this revision defines, each with HTTP status 400 (basic, "Error Codes"). */
 export const MODERN_CODES = {

@@ -3,7 +3,7 @@ import type { HttpHeaders } from '../../wire/http.js'
 import { claimedVersion } from './envelope.js'
 import { decodeHeaderValue, encodeHeaderValue, trimHeader } from './header-values.js'
 import { NAMED_BY } from './methods.js'
-import { paramHeadersOf } from './param-headers.js'
+import { paramHeadersOf } from './server-side/param-headers.js'
 
 // What a request says in its body it says again in headers (basic/transports/streamable-http, "Request
 // Metadata"). Who is in between may have decided by the headers, so they must not differ from the body.

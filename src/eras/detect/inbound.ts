@@ -1,0 +1,182 @@
+import { remembered } from '../../kernel/json/remembered.js'
+import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../../kernel/json/text.js'
+import { errorText } from '../../model/fault-table.js'
+import type { Classified, Malformed } from '../../wire/classify.js'
+import type { HttpHeaders } from '../../wire/http.js'
+import type { Message } from '../../wire/jsonrpc.js'
+import { headerMismatch } from '../modern/errors.js'
+import { checkVersionHeader } from '../modern/mirror-headers.js'
+import {
+  claimsModern,
+  isModernRevision,
+  MODERN_REVISIONS,
+  type ModernRevision,
+  SUPPORTED_LEGACY,
+} from '../versions.js'
+
+/** `_meta` key of a request that names the version it is written in (2026-07-28, basic, "Request Metadata"). */
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
+/** A proxy and a server behind it could each believe another one if any of these came twice. */
+const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  VERSION_KEY,
+  CAPABILITIES_KEY,
+  'io.modelcontextprotocol/clientInfo',
+  'io.modelcontextprotocol/logLevel',
+])
+
+type RequestMessage = Extract<Message, { kind: 'request' }>
+type NoticeMessage = Extract<Message, { kind: 'notice' }>
+
+/** What a face of the proxy understands: HTTP+SSE has no modern form; the legacy era may be switched off. */
+export type Speaks = 'both' | 'legacy' | 'modern'
+
+/** Who handles a message, or why nobody does. */
+export type InboundVerdict =
+  | {
+      readonly is: 'modern'
+      readonly revision: ModernRevision
+      readonly message: RequestMessage | NoticeMessage
+    }
+  /** `initialize`: begins a session of the legacy era. */
+  | { readonly is: 'introduction'; readonly message: RequestMessage }
+  /** Anything else without a claim: belongs to a session of the legacy era, if there is one. */
+  | { readonly is: 'legacy'; readonly message: Message }
+  /** Only sessions of 2025-03-26 know arrays; whether this is one, the session tells. */
+  | { readonly is: 'legacy-batch'; readonly items: readonly Classified[] }
+  | Malformed
+  | Refused
+
+/** A message that must not be handled. */
+interface Refused {
+  readonly is: 'refused'
+  /** Undefined for a notification, an answer or an array: on a pipe nothing is said, over HTTP an error without id. */
+  readonly id: JsonText | undefined
+  readonly status: 400
+  readonly error: JsonText
+}
+
+/**
+ * The era of one message, from its body: a version in `_meta` makes it modern, and only the absence of one makes it
+ * legacy (2026-07-28, basic/versioning). Headers are undefined on pipes; over HTTP they keep a modern request whose
+ * body forgot the claim from being taken for a legacy one. They never overrule a claim. Pure.
+ */
+export const eraOf = (
+  classified: Classified,
+  headers: HttpHeaders | undefined,
+  speaks: Speaks = 'both',
+): InboundVerdict => {
+  const meansModern =
+    speaks === 'modern' || (speaks === 'both' && claimsModern(headers?.['mcp-protocol-version']))
+  switch (classified.is) {
+    case 'malformed':
+      return classified
+    case 'batch':
+      return eraOfBatch(classified.items, meansModern)
+    case 'message':
+      return eraOfMessage(classified.message, { headers, speaks, meansModern })
+  }
+}
+
+/** What an HTTP method other than POST asks for: an operation on a legacy session, or 405 where there are none. */
+export const eraOfMethod = (method: string, speaks: Speaks = 'both'): 'body' | 'legacy' | 'not-allowed' => {
+  if (method === 'POST') return 'body'
+  return speaks !== 'modern' && (method === 'GET' || method === 'DELETE') ? 'legacy' : 'not-allowed'
+}
+
+/** What is known of a message beside its body. */
+interface Around {
+  readonly headers: HttpHeaders | undefined
+  readonly speaks: Speaks
+  readonly meansModern: boolean
+}
+
+const eraOfMessage = (message: Message, around: Around): InboundVerdict => {
+  const isBare = message.kind === 'request' && message.named !== undefined
+  const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
+  const { isRepeated, claim } = envelope === undefined ? NO_CLAIM : readClaim(envelope)
+  if (isRepeated) return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
+  if (claim !== undefined && (message.kind === 'request' || message.kind === 'notice')) {
+    return eraOfClaim(message, claim, around)
+  }
+  return around.meansModern ? eraOfUnclaimed(message, envelope, around.speaks) : eraWithoutClaim(message)
+}
+
+/** What `_meta` says of the version of its message. */
+interface Claim {
+  readonly isRepeated: boolean
+  readonly claim: string | undefined
+}
+
+const NO_CLAIM: Claim = { isRepeated: false, claim: undefined }
+
+const readClaim = remembered(
+  (meta): Claim => ({
+    isRepeated: repeatedKey(meta, ENVELOPE_KEYS) !== undefined,
+    claim: stringOf(memberOf(meta, VERSION_KEY)),
+  }),
+  (_claim, meta) => memberOf(meta, 'progressToken') === undefined,
+)
+
+const eraWithoutClaim = (message: Message): InboundVerdict =>
+  message.kind === 'request' && message.method === 'initialize'
+    ? { is: 'introduction', message }
+    : { is: 'legacy', message }
+
+/** No claim in the body, but the header, or the face, leaves no doubt that it is meant to be modern. */
+const eraOfUnclaimed = (message: Message, envelope: JsonText | undefined, speaks: Speaks): InboundVerdict => {
+  switch (message.kind) {
+    case 'request':
+      return refused(message, errorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
+    case 'notice':
+      // A modern notification needs no claim: only requests carry the envelope (2026-07-28, schema, `RequestMetaObject`).
+      return { is: 'modern', revision: MODERN_REVISIONS[0], message }
+    case 'reply':
+    case 'refusal':
+      return speaks === 'modern'
+        ? refused(message, errorText(-32600, 'Answers are not accepted: nothing was asked'))
+        : { is: 'legacy', message }
+  }
+}
+
+const eraOfClaim = (
+  message: RequestMessage | NoticeMessage,
+  claim: string,
+  { headers, speaks }: Around,
+): InboundVerdict => {
+  if (speaks !== 'legacy' && isModernRevision(claim)) return { is: 'modern', revision: claim, message }
+  const mismatch = message.kind === 'request' && headers && checkVersionHeader(headers, claim)
+  if (mismatch) return refused(message, headerMismatch(mismatch))
+  // Those of `server/discover`: the others need a handshake, and who shakes hands is told them then.
+  const supported = speaks === 'legacy' ? SUPPORTED_LEGACY : MODERN_REVISIONS
+  return refused(message, errorText(-32022, 'Unsupported protocol version', { supported, requested: claim }))
+}
+
+const eraOfBatch = (items: readonly Classified[], meansModern: boolean): InboundVerdict => {
+  const claims = items.some(
+    item => item.is === 'message' && 'params' in item.message && hasClaim(item.message.params),
+  )
+  if (!claims && !meansModern) return { is: 'legacy-batch', items }
+  const error = errorText(-32600, `Batch not supported in ${MODERN_REVISIONS[0]}`)
+  return { is: 'refused', id: undefined, status: 400, error }
+}
+
+const envelopeOf = (params: JsonText | undefined): JsonText | undefined => params && at(params, '_meta')
+
+const hasClaim = (params: JsonText | undefined): boolean => {
+  const envelope = envelopeOf(params)
+  return envelope !== undefined && stringOf(memberOf(envelope, VERSION_KEY)) !== undefined
+}
+
+const missingKeys = (envelope: JsonText | undefined): string[] => {
+  const capabilities = envelope && memberOf(envelope, CAPABILITIES_KEY)
+  const hasCapabilities = capabilities !== undefined && kindOf(capabilities) === 'object'
+  return hasCapabilities ? [VERSION_KEY] : [VERSION_KEY, CAPABILITIES_KEY]
+}
+
+const refused = (message: Message, error: JsonText): Refused => ({
+  is: 'refused',
+  id: message.kind === 'request' ? message.id : undefined,
+  status: 400,
+  error,
+})

@@ -1,0 +1,163 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { unguessableId } from '../../kernel/ids.js'
+import { type JsonText, textOf } from '../../kernel/json/text.js'
+import { Bounds } from '../../kernel/limit-counters.js'
+import { askRemote, collect, type RemoteReply, readStream } from '../../rpc/http/ask.js'
+import { POST_HEADERS, type RemoteAddress } from '../../rpc/http/reply.js'
+import { type Classified, classify } from '../../wire/classify.js'
+import { mediaTypeOf } from '../../wire/http/media-type.js'
+import type { HttpClient, OutboundRequest } from '../../wire/http.js'
+import { encodeRequest, idKey } from '../../wire/jsonrpc.js'
+import { mirrorHeaders } from '../modern/mirror-headers.js'
+import { discoverParams } from '../modern/server-side/discovered.js'
+import { MODERN_REVISIONS, type ModernRevision } from '../versions.js'
+import { type HttpProbe, type ProbeVerdict, verdictOfHttp } from './probe-verdict.js'
+
+const FOLLOWED_MAX = 3
+const METHOD = 'server/discover'
+const NOTHING: HttpProbe = { got: 'nothing' }
+
+/** What asking takes. */
+export interface AskAround {
+  readonly identity: JsonText
+  /** How long the server may take to answer. */
+  readonly limitMs: number
+  readonly mayFallBack: boolean
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
+}
+
+/** What the server behind a URL is, and where it is. */
+export interface HttpFinding {
+  readonly verdict: Exclude<ProbeVerdict, { is: 'follow' | 'repeat' }>
+  readonly url: string
+}
+
+/**
+ * Asks a server behind a URL what it speaks (2026-07-28, basic/transports/streamable-http, "Backward Compatibility").
+ * Rejects with the Fault that keeps it from being reached: then nothing was found out.
+ */
+export const askOverHttp = async (
+  http: HttpClient,
+  to: RemoteAddress,
+  around: AskAround,
+): Promise<HttpFinding> => {
+  let { url } = to
+  let revision: ModernRevision = MODERN_REVISIONS[0]
+  let isRepeat = false
+  for (let followed = 0; ; ) {
+    const verdict = await askOnce(http, { ...to, url }, { ...around, revision, isRepeat })
+    if (verdict.is === 'repeat') {
+      revision = verdict.revision
+      isRepeat = true
+    } else if (verdict.is !== 'follow') return { verdict, url }
+    else if (followed >= FOLLOWED_MAX) {
+      throw new Fault('unavailable', `The server redirects more than ${FOLLOWED_MAX} times`)
+    } else {
+      followed += 1
+      url = verdict.url.href
+    }
+  }
+}
+
+interface Asking extends AskAround {
+  readonly revision: ModernRevision
+  readonly isRepeat: boolean
+}
+
+const askOnce = async (
+  http: HttpClient,
+  { url, headers }: RemoteAddress,
+  { identity, limitMs, mayFallBack, signal, clock, revision, isRepeat, bounds = new Bounds() }: Asking,
+): Promise<ProbeVerdict> => {
+  const id = `probe-${unguessableId()}`
+  const params = discoverParams(revision, identity)
+  const rules = { id: textOf(id), url: new URL(url), isRepeat, mayFallBack }
+  const stop = new AbortController()
+  const abort = (): void => stop.abort()
+  const probe = { isLate: false }
+  const limit = clock.after(limitMs, () => {
+    probe.isLate = true
+    abort()
+  })
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    if (signal.aborted) abort()
+    const request: OutboundRequest = {
+      method: 'POST',
+      url,
+      headers: {
+        ...headers,
+        ...POST_HEADERS,
+        'MCP-Protocol-Version': revision,
+        ...mirrorHeaders(METHOD, params),
+      },
+      body: encodeRequest(id, METHOD, params),
+    }
+    const reply = await askRemote(http, request, stop.signal)
+    const { status } = reply
+    const location = locationOf(reply, url)
+    const body = await bodyOf(reply, id, abort, bounds)
+    return verdictOfHttp(probe.isLate ? NOTHING : { got: 'reply', status, body, location }, rules)
+  } catch (thrown) {
+    if (!probe.isLate) throw Fault.from(thrown)
+    return verdictOfHttp(NOTHING, rules)
+  } finally {
+    limit.cancel()
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+const locationOf = ({ headers }: RemoteReply, url: string): URL | undefined => {
+  const { location } = headers
+  return location !== undefined && URL.canParse(location, url) ? new URL(location, url) : undefined
+}
+
+/** The answer in a body; `stop` ends a stream that goes on after it. */
+const bodyOf = async (
+  reply: RemoteReply,
+  id: string,
+  stop: () => void,
+  bounds: Bounds,
+): Promise<Classified | undefined> => {
+  switch (mediaTypeOf(reply.headers['content-type'])) {
+    case 'application/json':
+      return classify(await collect(reply, bounds))
+    case 'text/event-stream':
+      return await answerIn(reply, id, stop, bounds)
+    default:
+      reply.discard()
+      return undefined
+  }
+}
+
+const answerIn = async (
+  reply: RemoteReply,
+  id: string,
+  stop: () => void,
+  bounds: Bounds,
+): Promise<Classified | undefined> => {
+  const key = idKey(textOf(id))
+  let answer: Classified | undefined
+  await readStream(
+    reply,
+    {
+      message: data => {
+        const classified = classify(data)
+        if (classified.is !== 'message') return
+        const { message } = classified
+        const isAnswer = message.kind === 'reply' || message.kind === 'refusal'
+        if (isAnswer && message.id !== undefined && idKey(message.id) === key) answer ??= classified
+      },
+      read: () => {
+        if (answer !== undefined) stop()
+      },
+      skipped: () => undefined,
+    },
+    bounds,
+  )
+  return answer
+}

@@ -1,0 +1,207 @@
+import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf, valueOf } from '../../kernel/json/text.js'
+import type { Answer } from '../../model/outcome.js'
+import type { Classified } from '../../wire/classify.js'
+import { idKey } from '../../wire/jsonrpc.js'
+import { isBeforeModern, isModernRevision, type ModernRevision } from '../versions.js'
+
+/** What came of a `server/discover` that was the first thing a server on a pipe heard from us. */
+export type PipeProbe =
+  | { readonly got: 'result'; readonly result: JsonText }
+  | { readonly got: 'error'; readonly error: JsonText }
+  | { readonly got: 'silence' }
+  /** The process ended or closed its output, or the WebSocket was closed. */
+  | { readonly got: 'exit' }
+
+/** What came of a `server/discover` by HTTP POST. */
+export type HttpProbe =
+  | { readonly got: 'nothing' }
+  | {
+      readonly got: 'reply'
+      readonly status: number
+      /** The first message of the body, if it holds any; undefined for an empty one, HTML and the like. */
+      readonly body: Classified | undefined
+      /** `Location`, resolved against the URL of the probe; undefined if there is none or it cannot be read. */
+      readonly location?: URL | undefined
+    }
+
+/** What the verdict depends on beside the outcome. */
+export interface ProbeRules {
+  /** The id of the probe, as JSON text. */
+  readonly id: JsonText
+  /** Over HTTP: where the probe was sent. */
+  readonly url?: URL
+  /** The second probe, with a version that the server named in the answer to the first. */
+  readonly isRepeat: boolean
+  /** Whether a server that speaks no modern version of ours may be asked whether it speaks a legacy one. */
+  readonly mayFallBack: boolean
+}
+
+/** What is done with the server next; every verdict is final but `repeat`, `follow`, `auth` and `unreachable`. */
+export type ProbeVerdict =
+  | { readonly is: 'modern'; readonly revision: ModernRevision; readonly discovered: JsonText }
+  /** Modern, but it did not like the request: its error says what must be corrected. */
+  | { readonly is: 'modern-refused'; readonly error: JsonText }
+  | { readonly is: 'repeat'; readonly revision: ModernRevision }
+  /** Begin with `initialize`, on the same connection or on a `fresh` one. */
+  | { readonly is: 'legacy'; readonly on: 'same' | 'fresh' }
+  | { readonly is: 'incompatible'; readonly versions: readonly string[] }
+  | { readonly is: 'follow'; readonly url: URL }
+  /** Decides nothing: get authorized, then probe again. */
+  | { readonly is: 'auth'; readonly status: number }
+  /** Decides nothing and must not be remembered: probe again after a while. */
+  | { readonly is: 'unreachable'; readonly why: string; readonly status?: number }
+
+const LEGACY: ProbeVerdict = { is: 'legacy', on: 'same' }
+const AUTH: ReadonlySet<number> = new Set([401, 403, 407])
+const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429])
+const MALFORMED_HEADERS = -32020
+const MISSING_CAPABILITY = -32021
+const UNSUPPORTED_VERSION = -32022
+
+/**
+ * The era of a server on a pipe (2026-07-28, basic/transports/stdio, "Backward Compatibility"): only a DiscoverResult
+ * or an UnsupportedProtocolVersion error is modern. Silence is not cancelled, and its server is asked to `initialize`:
+ * SDK servers of the legacy era ignore what they do not know, or exit. Pure.
+ */
+export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict => {
+  switch (probe.got) {
+    case 'result':
+      return verdictOfResult(probe.result, rules)
+    case 'error':
+      return codeOf(probe.error) === UNSUPPORTED_VERSION ? verdictOfVersions(probe.error, rules) : LEGACY
+    case 'silence':
+      return LEGACY
+    case 'exit':
+      return { is: 'legacy', on: 'fresh' }
+  }
+}
+
+/**
+ * The era of a server behind an HTTP endpoint (2026-07-28, basic/transports/streamable-http, "Backward Compatibility").
+ * Neither a login nor an outage decides, or one bad minute would make a modern server legacy for a day. Pure.
+ */
+export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict => {
+  if (probe.got === 'nothing') return { is: 'unreachable', why: 'no answer' }
+  const { status, body, location } = probe
+  const undecided: ProbeVerdict = { is: 'unreachable', why: `HTTP status ${status}`, status }
+  if (AUTH.has(status)) return { is: 'auth', status }
+  if (TRANSIENT.has(status)) return undecided
+  if (isClass(status, 3)) return verdictOfRedirect(status, location, rules)
+  if (status === 400) return verdictOfBadRequest(body, rules)
+  if (isClass(status, 4)) return LEGACY
+  if (!isClass(status, 2)) return undecided
+  return body?.is === 'message' && body.message.kind === 'reply'
+    ? verdictOfResult(body.message.result, rules)
+    : LEGACY
+}
+
+/**
+ * Whether a server that answers `initialize` like this is modern after all: when it started so slowly that it did not answer
+ * the probe in time, or was replaced since. Pure.
+ */
+export const isModernAfterAll = (answer: Answer): boolean => {
+  if (answer.kind !== 'error') return false
+  const versions = stringsOf(at(answer.error, 'data', 'supported')) ?? []
+  return versions.length === 0
+    ? codeOf(answer.error) === UNSUPPORTED_VERSION
+    : versions.some(isModernRevision)
+}
+
+/**
+ * Whether a server that was spoken to in an older revision refuses a request because it speaks only newer ones now. The code
+ * alone would not do: before 2026-07-28 servers could use it for anything. Pure.
+ */
+export const hasBecomeModern = (error: JsonText): boolean =>
+  codeOf(error) === UNSUPPORTED_VERSION &&
+  (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
+
+/**
+ * Whether a server that speaks 2026-07-28 says by its answer to `initialize` that it speaks nothing older. Pure.
+ */
+export const isModernOnly = (answer: Answer): boolean => {
+  switch (answer.kind) {
+    case 'result':
+      return !isBeforeModern(stringOf(memberOf(answer.result, 'protocolVersion')) ?? '')
+    case 'error':
+      return (stringsOf(at(answer.error, 'data', 'supported')) ?? []).every(
+        version => !isBeforeModern(version),
+      )
+    case 'fault': {
+      const status = answer.fault.data?.['httpStatus']
+      return typeof status === 'number' && !TRANSIENT.has(status) && (isClass(status, 4) || status === 500)
+    }
+  }
+}
+
+const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
+
+/**
+ * Whether a server that refuses a message with this status may be one that speaks something older: any 4xx (2025-03-26,
+ * basic/transports, "Backwards Compatibility"; later revisions list three), but none that speaks of a login or of a bad
+ * moment.
+ */
+export const mayBeOlder = (status: number): boolean =>
+  isClass(status, 4) && !AUTH.has(status) && !TRANSIENT.has(status)
+
+const verdictOfResult = (result: JsonText, rules: ProbeRules): ProbeVerdict => {
+  const versions = stringsOf(memberOf(result, 'supportedVersions'))
+  const capabilities = memberOf(result, 'capabilities')
+  const type = memberOf(result, 'resultType')
+  const isDiscovery =
+    versions !== undefined &&
+    capabilities !== undefined &&
+    kindOf(capabilities) === 'object' &&
+    (type === undefined || stringOf(type) === 'complete')
+  if (!isDiscovery) return LEGACY
+  const revision = versions.find(isModernRevision)
+  if (revision !== undefined) return { is: 'modern', revision, discovered: result }
+  return rules.mayFallBack || versions.some(isBeforeModern) ? LEGACY : { is: 'incompatible', versions }
+}
+
+/** The server named the versions that it speaks: a common one is tried once, an older one means the legacy era. */
+const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerdict => {
+  const versions = stringsOf(at(error, 'data', 'supported'))
+  if (versions === undefined || versions.length === 0) return LEGACY
+  const revision = versions.find(isModernRevision)
+  if (revision !== undefined && !isRepeat) return { is: 'repeat', revision }
+  return versions.some(isBeforeModern) ? LEGACY : { is: 'incompatible', versions }
+}
+
+/** The three modern codes count only under the probe's own id: what refused before it read the body is older. */
+const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): ProbeVerdict => {
+  if (body?.is !== 'message' || body.message.kind !== 'refusal') return LEGACY
+  const { id, error } = body.message
+  if (id === undefined || idKey(id) !== idKey(rules.id)) return LEGACY
+  switch (codeOf(error)) {
+    case UNSUPPORTED_VERSION:
+      return verdictOfVersions(error, rules)
+    case MALFORMED_HEADERS:
+    case MISSING_CAPABILITY:
+      return { is: 'modern-refused', error }
+    default:
+      return LEGACY
+  }
+}
+
+/** Only to where we are: another origin could be anybody's, and would be handed the credentials of this one. */
+const verdictOfRedirect = (status: number, location: URL | undefined, { url }: ProbeRules): ProbeVerdict =>
+  location !== undefined && location.origin === url?.origin
+    ? { is: 'follow', url: location }
+    : { is: 'unreachable', why: `HTTP status ${status} to nowhere on this origin`, status }
+
+const codeOf = (error: JsonText): unknown => {
+  const code = memberOf(error, 'code')
+  return code === undefined ? undefined : valueOf(code)
+}
+
+/** The strings of an array; undefined if it is none, or holds anything else. */
+const stringsOf = (array: JsonText | undefined): string[] | undefined => {
+  if (array === undefined || kindOf(array) !== 'array') return undefined
+  const strings: string[] = []
+  for (const element of elementsOf(array)) {
+    const string = stringOf(element)
+    if (string === undefined) return undefined
+    strings.push(string)
+  }
+  return strings
+}

@@ -1,0 +1,92 @@
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, textMember } from '../../kernel/json/text.js'
+import type { Asking } from '../../model/links.js'
+import { statusFault } from '../../rpc/http/reply.js'
+import type { EraMemory, ModernServer, Visit } from '../era-cache.js'
+import type { LinkOptions } from '../legacy/server-side/open.js'
+import { MODERN_REVISIONS } from '../versions.js'
+import type { ProbeVerdict } from './probe-verdict.js'
+
+/** What a server may be taken for: whatever it turns out to be, or one era for sure. */
+export type Era = 'auto' | 'modern' | 'legacy'
+
+/** What it takes to open a connection to a server of which it need not be known what it speaks. */
+export interface ServerLinkOptions extends LinkOptions {
+  readonly era: Era
+  /** How the connection's clients are asked: a server that speaks both eras is spoken to in theirs. */
+  readonly asking: Asking
+  /** Our own `Implementation` object. */
+  readonly identity: JsonText
+  /** How long a server may take to say what it speaks before it is taken for an old one. */
+  readonly probeMs: number
+  /** What was found out about this server before. */
+  readonly memory: EraMemory
+  /** Ids for requests that belong to no session: no two of them may have the same at one server. */
+  readonly nextId: () => number
+}
+
+/** Whether a server of 2026-07-28 may speak the older era too: nobody has found out that it does not. */
+const mayBeLegacy = ({ known }: Visit, { era }: ServerLinkOptions): boolean =>
+  era === 'auto' && known.legacy !== false
+
+/** Whether its clients want it to. */
+export const wantsLegacy = (visit: Visit, options: ServerLinkOptions): boolean =>
+  options.asking === 'pushed' && mayBeLegacy(visit, options)
+
+/** Whether that is still open where it is spoken to in the newer one: for clients of the older it was tried. */
+export const hasOtherWay = (visit: Visit, options: ServerLinkOptions): boolean =>
+  options.asking === 'returned' && mayBeLegacy(visit, options)
+
+/** A server that is known to be there has as long to agree to the older era as to say what it speaks. */
+export const inTimeToSay = <T extends ServerLinkOptions>(options: T): T => {
+  const { probeMs, timeoutMs, initializeMs = timeoutMs } = options
+  return { ...options, initializeMs: Math.min(probeMs, initializeMs) }
+}
+
+/** What is wrong with a server that sends each era to the other. */
+export const refusesBoth = (): Fault =>
+  new Fault('unavailable', 'The server refuses both to initialize and to be asked')
+
+/** What a verdict says about a server. Throws the Fault of one that says nothing, or that it cannot be talked to. */
+export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): ModernServer | false => {
+  switch (verdict.is) {
+    case 'modern':
+      return { discovered: verdict.discovered }
+    case 'legacy':
+      if (era === 'auto') return false
+      throw new Fault(
+        'unavailable',
+        `The server does not speak ${MODERN_REVISIONS[0]}, and nothing else is to be spoken to it: check "era"`,
+      )
+    case 'modern-refused': {
+      const words = textMember(verdict.error, 'message') ?? 'no reason given'
+      throw new Fault('unavailable', `The server refused server/discover: ${words}`)
+    }
+    case 'incompatible':
+      throw new Fault(
+        'unavailable',
+        `The server speaks nothing that we speak, but ${listed(verdict.versions)}`,
+      )
+    case 'auth':
+      throw statusFault(verdict.status)
+    case 'unreachable': {
+      const { status, why } = verdict
+      const words = `The server did not say what it speaks: ${why}`
+      if (status === undefined)
+        throw new Fault('timeout', `${words}; if it is an older one, say so with "era"`)
+      throw new Fault('unavailable', words, { data: { httpStatus: status } })
+    }
+    case 'repeat':
+    case 'follow':
+      throw new Fault('internal', 'The search for what the server speaks was not ended')
+  }
+}
+
+const SHOWN_VERSIONS = 5
+const SHOWN_LENGTH = 32
+
+const listed = (versions: readonly string[]): string =>
+  versions
+    .slice(0, SHOWN_VERSIONS)
+    .map(version => version.slice(0, SHOWN_LENGTH))
+    .join(', ') || 'no version at all'

@@ -1,0 +1,129 @@
+import type { Clock } from '../kernel/async/clock.js'
+import { Deferred } from '../kernel/async/deferred.js'
+import { Fault } from '../kernel/faults.js'
+import type { JsonText } from '../kernel/json/text.js'
+import type { Downlink, DownlinkListener } from '../model/links.js'
+import type { LegacyHttp } from './legacy/server-side/open.js'
+
+/** A server of the older era alone does not tell by itself that it has learnt more: it is asked again after so long. */
+const LEGACY_MS = 24 * 60 * 60_000
+
+/** Who a server of 2026-07-28 is. */
+export interface ModernServer {
+  /** Its `DiscoverResult`. */
+  readonly discovered: JsonText
+  /** Over HTTP: where it is, after redirects. */
+  readonly url?: string
+}
+
+/** How a server of the revisions before is reached over HTTP. */
+export interface LegacyServer {
+  /** Where it is, after redirects. */
+  readonly url?: string
+  readonly via?: LegacyHttp
+}
+
+/** What was found out about a server, for each era: `false` if it does not speak it, undefined until somebody wants to know. */
+export interface Verdict {
+  readonly modern?: ModernServer | false
+  readonly legacy?: LegacyServer | false
+}
+
+/** One attempt to open a connection, and the connection that comes of it. */
+export interface Visit {
+  /** What is known already, so that it need not be found out. */
+  readonly known: Verdict
+  /** To be told by the link. */
+  readonly listener: DownlinkListener
+  /** More was found out; others who come for the same server need not find it out again. */
+  found(what: Verdict): void
+}
+
+/**
+ * What one server speaks (2026-07-28, basic/versioning: a property of the server, not of a request). Kept as long as any
+ * connection is open that relies on it; forgotten when one of them is lost, because what comes back may be another version.
+ */
+export class EraMemory {
+  readonly #clock: Clock
+  #verdict: Verdict = {}
+  #foundMs = 0
+  /** Attempts under way, and open connections. */
+  #holders = 0
+  #search: Deferred<void> | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Opens a connection with what is known; who comes while somebody else finds it out waits for that. Rejects with a Fault. */
+  async open(
+    { listener, signal }: { readonly listener: DownlinkListener; readonly signal: AbortSignal },
+    how: (visit: Visit) => Promise<Downlink>,
+  ): Promise<Downlink> {
+    while (this.#known.modern === undefined && this.#search !== undefined)
+      await unlessAborted(this.#search.promise, signal)
+    const known = this.#known
+    const search = known.modern === undefined ? new Deferred<void>() : undefined
+    this.#search ??= search
+    this.#holders += 1
+    const leave = this.#leaver(search)
+    try {
+      return await how({
+        known,
+        listener: {
+          asked: ask => listener.asked(ask),
+          noticed: (method, params, about) => listener.noticed(method, params, about),
+          closed: fault => {
+            leave(!signal.aborted)
+            listener.closed(fault)
+          },
+        },
+        found: what => {
+          this.#remember(what)
+          this.#settle(search)
+        },
+      })
+    } catch (thrown) {
+      leave(true)
+      throw thrown
+    }
+  }
+
+  get #known(): Verdict {
+    const isOld = this.#verdict.modern === false && this.#clock.nowMs() - this.#foundMs >= LEGACY_MS
+    return isOld ? {} : this.#verdict
+  }
+
+  #remember(what: Verdict): void {
+    if (what.modern !== undefined) this.#foundMs = this.#clock.nowMs()
+    this.#verdict = { ...this.#verdict, ...what }
+  }
+
+  #leaver(search: Deferred<void> | undefined): (isLost: boolean) => void {
+    let isOver = false
+    return isLost => {
+      if (isOver) return
+      isOver = true
+      this.#holders -= 1
+      if (isLost || this.#holders === 0) this.#verdict = {}
+      this.#settle(search)
+    }
+  }
+
+  #settle(search: Deferred<void> | undefined): void {
+    search?.resolve()
+    if (search === this.#search) this.#search = undefined
+  }
+}
+
+const unlessAborted = async (work: Promise<void>, signal: AbortSignal): Promise<void> => {
+  const aborted = new Deferred<never>()
+  const onAbort = (): void => aborted.reject(new Fault('cancelled', 'The connection attempt was called off'))
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    if (signal.aborted) onAbort()
+    await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

@@ -1,0 +1,184 @@
+import { Bounds } from '../../../kernel/limit-counters.js'
+import { LinkedList } from '../../../kernel/linked-list.js'
+import { faultText } from '../../../model/fault-table.js'
+import { isLegacyRevision } from '../../../model/revision.js'
+import type { HttpHostOptions } from '../../../rpc/host.js'
+import { refuse, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
+import { tokenOf } from '../../../rpc/progress-token.js'
+import type { Classified } from '../../../wire/classify.js'
+import type { HttpExchange, Taken } from '../../../wire/http.js'
+import type { Message } from '../../../wire/jsonrpc.js'
+import { BatchAnswers, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
+import { HttpSession, HttpSessions } from './http-sessions.js'
+import type { LiveStream } from './http-streams.js'
+
+/** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
+const HANDLE_CHARS = 256
+
+/** Requests during which servers are likely to say something before they answer. */
+const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** What an endpoint does for the revisions with sessions (2025-03-26 to 2025-11-25, basic/transports, "Streamable HTTP"). */
+export class LegacyHttpHost {
+  readonly #options: HttpHostOptions
+  readonly #sessions: HttpSessions
+  readonly #live = new LinkedList<LiveStream>()
+  readonly #bounds: Bounds
+
+  constructor(options: HttpHostOptions) {
+    this.#options = options
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#sessions = new HttpSessions(options.clock, this.#bounds)
+  }
+
+  get sessions(): number {
+    return this.#sessions.size
+  }
+
+  /** Says something on every open stream that means nothing. */
+  keepAlive(): void {
+    for (const stream of this.#live) stream.keepAlive()
+  }
+
+  /** Ends what nobody used for too long; told now and then. */
+  sweep(): void {
+    this.#sessions.sweep()
+  }
+
+  /** While memory is short: lets go of sessions that nobody seems to use, then of what is kept for lost connections. */
+  shed(): void {
+    this.#sessions.shed()
+    if (this.#bounds.pressure >= 3) this.#sessions.kept.clear()
+  }
+
+  close(reason: string): void {
+    this.#sessions.close(reason)
+  }
+
+  // ── POST: messages of the client ──
+
+  /** Takes `initialize`: the session begins. */
+  introduce(message: Message, { request, responder, takes }: HttpExchange): void {
+    const { principalOf } = this.#options
+    const existing = request.headers['mcp-session-id']
+    const known = existing === undefined ? undefined : this.#sessions.find(existing, principalOf(request))
+    if (known !== undefined) {
+      known.uplink.receive(message, known.post(responder, 'json'))
+      return
+    }
+    const principal = principalOf(request)
+    const full = this.#sessions.makeRoom(principal)
+    if (full !== undefined) {
+      const id = message.kind === 'request' ? message.id : undefined
+      refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
+      return
+    }
+    const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
+    const post = session.post(responder, takes.json ? 'json' : 'streams')
+    session.uplink.receive(message, post)
+    // Refused introductions leave no session behind; accepted ones count from now on, before their answer is ready.
+    if (!session.uplink.isKnown) return
+    this.#sessions.add(session)
+    if (!takes.json) post.startStream()
+  }
+
+  /** Takes any other message, in the session that it names. */
+  message(message: Message, exchange: HttpExchange): void {
+    const { responder, takes } = exchange
+    const session = this.#session(exchange)
+    if (session === undefined) return
+    if (message.kind !== 'request') {
+      responder.send(202, {})
+      session.uplink.receive(message, SILENT)
+      return
+    }
+    const full = session.isFull()
+    if (full !== undefined) {
+      const { status = 429, headers } = statusOfFull(full) ?? {}
+      refuseWith(responder, status, { id: message.id, error: faultText(full) }, headers)
+      return
+    }
+    const post = session.post(responder, takes.events ? 'streams' : 'json')
+    // Whoever takes nothing but a stream cannot be refused with a status once that has begun.
+    if (!takes.json) post.startStream()
+    session.uplink.receive(message, post)
+    if (isStreamed(message, session, takes)) post.startStreamIfOpen()
+  }
+
+  /** Takes an array of messages, in the session that it names. */
+  batch(items: readonly Classified[], exchange: HttpExchange): void {
+    const { responder, takes } = exchange
+    const session = this.#session(exchange)
+    if (session === undefined) return
+    const refusal = batchRefusal(items, session.uplink)
+    if (refusal !== undefined) {
+      refuse(responder, 400, refusal)
+      return
+    }
+    const isStreamed = takes.events
+    const isAsking = items.some(isAnswered)
+    const post = isAsking ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
+    if (!isAsking) responder.send(202, {})
+    const answers = new BatchAnswers(this.#bounds.unread)
+    runBatch(items, session.uplink, {
+      canAsk: isStreamed,
+      related: (frame, mayDrop) => post?.send(frame, mayDrop),
+      // One event per answer: SDK clients drop an array inside an event.
+      answered: (frame, id) => (isStreamed ? post?.send(frame) : answers.add(frame, id)),
+      done: () => post?.end(answers.take()),
+    })
+  }
+
+  // ── GET: the standalone stream, or a broken one taken up; DELETE: the end ──
+
+  get(exchange: HttpExchange): void {
+    const { request, responder, takes } = exchange
+    if (request.headers.accept === undefined || !takes.events) {
+      refuse(responder, 406, 'Accept must list text/event-stream')
+      return
+    }
+    const session = this.#session(exchange)
+    if (session === undefined) return
+    const last = request.headers['last-event-id']
+    if (last === undefined) session.listen(responder)
+    else if (last.length > HANDLE_CHARS || !session.resume(last, responder)) {
+      refuse(responder, 400, 'Cannot resume after this event')
+    }
+  }
+
+  delete(exchange: HttpExchange): void {
+    const session = this.#session(exchange)
+    if (session === undefined) return
+    this.#sessions.end(session, 'the client ended the session')
+    exchange.responder.send(200, {})
+  }
+
+  /** The session that a request names; answers 400 or 404 itself if there is none (transports, "Session Management"). */
+  #session({ request, responder }: HttpExchange): HttpSession | undefined {
+    const id = request.headers['mcp-session-id']
+    if (id === undefined) {
+      refuse(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
+      return undefined
+    }
+    const session =
+      id.length > HANDLE_CHARS ? undefined : this.#sessions.find(id, this.#options.principalOf(request))
+    if (session === undefined) {
+      refuse(responder, 404, 'Session not found: send initialize to start a new one')
+      return undefined
+    }
+    const version = request.headers['mcp-protocol-version']
+    if (version !== undefined && !isLegacyRevision(version)) {
+      refuse(responder, 400, 'Unsupported MCP-Protocol-Version')
+      return undefined
+    }
+    return session
+  }
+}
+
+/** Whether to answer as a stream from the start: when progress was asked for, or when a question is likely. */
+const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession, takes: Taken): boolean => {
+  if (!TALKATIVE.has(message.method) || !takes.events) return false
+  const { roots, sampling, elicitation } = session.uplink.capabilities
+  const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
+  return isInteractive || (message.named === undefined && tokenOf(message.params) !== undefined)
+}

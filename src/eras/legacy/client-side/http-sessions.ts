@@ -1,0 +1,326 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import type { Holding } from '../../../kernel/byte-account.js'
+import type { Fault } from '../../../kernel/faults.js'
+import { unguessableId } from '../../../kernel/ids.js'
+import { Bounds } from '../../../kernel/limit-counters.js'
+import type { LinkedList } from '../../../kernel/linked-list.js'
+import type { Principal } from '../../../model/peer.js'
+import type { HostOptions, Outlet } from '../../../rpc/host.js'
+import { SessionRoom } from '../../../rpc/session-quota.js'
+import type { HttpResponder } from '../../../wire/http.js'
+import {
+  EventStream,
+  type LiveStream,
+  PostStream,
+  type PostStreamEvents,
+  type StreamContext,
+} from './http-streams.js'
+import { Replay, ReplayTotal, replayLimits } from './replay.js'
+import { LegacyUplink } from './uplink.js'
+
+/** Notifications that wait for a standalone stream; at the limit the oldest goes. */
+const QUEUE_MAX = 100
+/** What is left out first where there is too much. */
+const LOG_MESSAGE = 'notifications/message'
+/** How long a question waits for a standalone stream. */
+const ORPHAN_MS = 10_000
+/** Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server"). */
+const PRIMED_SINCE = '2025-11-25'
+
+interface Waiting {
+  readonly frame: Buffer
+  readonly sinceMs: number
+  /** What kind of notification it is; undefined for a question. */
+  readonly method: string | undefined
+  /** Called if a question waited in vain. */
+  undeliverable(): void
+}
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
+const nothing = (): void => undefined
+
+/** One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management"). */
+export class HttpSession implements Outlet {
+  readonly id = unguessableId()
+  readonly uplink: LegacyUplink
+  readonly context: StreamContext
+  lastUsedMs: number
+  readonly #clock: Clock
+  readonly #bounds: Bounds
+  readonly #streams = new Map<number, EventStream>()
+  #standalone: EventStream | undefined
+  #isResting = false
+  #postCount = 0
+  /** What answers to POSTs need of us, the same for all: with events and without. */
+  readonly #posts: PostStreamEvents
+  readonly #jsonPosts: PostStreamEvents
+  /** Notifications and questions that wait for a standalone stream, in order. */
+  #waiting: readonly Waiting[] = []
+  readonly #holding: Holding
+
+  constructor(principal: Principal, live: LinkedList<LiveStream>, kept: ReplayTotal, options: HostOptions) {
+    this.#clock = options.clock
+    this.#bounds = options.bounds ?? new Bounds()
+    this.lastUsedMs = options.clock.nowMs()
+    this.uplink = new LegacyUplink(principal, this, options)
+    this.#holding = this.#bounds.unread.open(() => {
+      for (const waiting of this.#wait([])) waiting.undeliverable()
+    })
+    this.context = {
+      replay: new Replay(options.clock, replayLimits(this.#bounds), kept),
+      bounds: this.#bounds,
+      clock: options.clock,
+      log: options.log,
+      isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
+      live,
+    }
+    const headers = { 'mcp-session-id': this.id }
+    const jsonHeaders = { ...JSON_HEADERS, ...headers }
+    const none = {}
+    this.#posts = {
+      // A client that was refused must not keep the id of a session that does not exist.
+      headers: () => (this.uplink.isKnown ? headers : none),
+      jsonHeaders: () => (this.uplink.isKnown ? jsonHeaders : JSON_HEADERS),
+      streaming: stream => {
+        this.#streams.set(stream.number, stream)
+        this.#forgetEnded()
+      },
+      elsewhere: undefined,
+    }
+    this.#jsonPosts = {
+      ...this.#posts,
+      elsewhere: (frame, mayDrop) => this.tell(frame, mayDrop === true ? LOG_MESSAGE : ''),
+    }
+  }
+
+  /** Whether nobody is connected and nothing is under way: such a session may be forgotten when room is needed. */
+  get isIdle(): boolean {
+    return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
+  }
+
+  /** Whether its client seems to be gone for good: it was away for long, or has asked for nothing since it came. */
+  isAbandoned(nowMs: number): boolean {
+    return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? REST_MS : UNUSED_MS)
+  }
+
+  /** Why no more requests are taken, if there are too many streams. */
+  isFull(): Fault | undefined {
+    let open = 0
+    for (const stream of this.#streams.values()) if (stream.isAttached) open += 1
+    if (open < this.#bounds.max.streamsPerSession) return undefined
+    return this.#bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
+  }
+
+  /** A request of the client came. */
+  used(): void {
+    this.lastUsedMs = this.#clock.nowMs()
+    this.#isResting = false
+  }
+
+  /** The client seems to be away. */
+  rest(): void {
+    if (this.#isResting) return
+    this.#isResting = true
+    this.uplink.rest()
+  }
+
+  /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
+  post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
+    this.#postCount += 1
+    return new PostStream(responder, this.context, takes === 'json' ? this.#jsonPosts : this.#posts)
+  }
+
+  /** Opens the standalone stream; a newer one takes the older one's place. */
+  listen(responder: HttpResponder): void {
+    const stream = this.#standalone ?? new EventStream(this.context)
+    this.#streams.set(stream.number, stream)
+    this.#standalone = stream
+    stream.attach(responder, { 'mcp-session-id': this.id }, true)
+    this.#flush(stream)
+  }
+
+  /** Takes up a broken stream after the event that the client saw last. False if that cannot be done without a gap. */
+  resume(lastEventId: string, responder: HttpResponder): boolean {
+    const place = this.context.replay.after(lastEventId)
+    const stream = place && this.#streams.get(place.stream)
+    if (place === undefined || stream === undefined) return false
+    if (stream.isEnded && place.events.length === 0) {
+      // Nothing will ever come: this status, and no empty stream, keeps clients from opening one again and again (HTML,
+      // "Server-sent events"). SDK clients would take it for a standalone one, and compete with themselves for what is told there.
+      responder.send(204, { 'mcp-session-id': this.id })
+      return true
+    }
+    stream.attach(responder, { 'mcp-session-id': this.id }, false)
+    for (const { id, frame } of place.events) stream.replay(id, frame)
+    if (stream === this.#standalone) this.#flush(stream)
+    if (stream.isEnded) stream.end()
+    return true
+  }
+
+  close(reason: string): void {
+    this.uplink.close(reason)
+    for (const stream of this.#streams.values()) stream.end()
+    this.context.replay.clear()
+    this.#streams.clear()
+    this.#wait([])
+  }
+
+  /** Lets go of what is too old: events to be replayed, and questions that found no stream. */
+  expire(): void {
+    this.context.replay.expire()
+    const sinceMs = this.#clock.nowMs() - ORPHAN_MS
+    const late = this.#waiting.filter(isQuestion).filter(question => question.sinceMs <= sinceMs)
+    if (late.length === 0) return
+    this.#wait(this.#waiting.filter(waiting => !late.includes(waiting)))
+    for (const question of late) question.undeliverable()
+  }
+
+  // ── what belongs to no request ──
+
+  tell(frame: Buffer, method: string): void {
+    if (this.#standalone?.isAttached === true) {
+      this.#standalone.send(frame, method === LOG_MESSAGE)
+      return
+    }
+    const isMerged = method.endsWith('/list_changed')
+    const others = isMerged ? this.#waiting.filter(waiting => waiting.method !== method) : this.#waiting
+    const notices = others.filter(waiting => !isQuestion(waiting))
+    const oldest = notices.length >= QUEUE_MAX ? notices[0] : undefined
+    const notice = { frame, method, sinceMs: this.#clock.nowMs(), undeliverable: nothing }
+    this.#wait([...others.filter(waiting => waiting !== oldest), notice])
+  }
+
+  ask(frame: Buffer, undeliverable: () => void): void {
+    if (this.#standalone?.isAttached === true) this.#standalone.send(frame)
+    else {
+      const question = { frame, method: undefined, sinceMs: this.#clock.nowMs(), undeliverable }
+      this.#wait([...this.#waiting, question])
+    }
+  }
+
+  nextAskId(): string {
+    return unguessableId()
+  }
+
+  #flush(stream: EventStream): void {
+    for (const { frame } of this.#wait([])) stream.send(frame)
+  }
+
+  /** From now on these wait; returns those that waited before. */
+  #wait(waiting: readonly Waiting[]): readonly Waiting[] {
+    const before = this.#waiting
+    this.#waiting = waiting
+    this.#holding.set(waiting.reduce((bytes, { frame }) => bytes + frame.length, 0))
+    return before
+  }
+
+  /** Ended streams that can no longer be replayed are forgotten with the rest of their events. */
+  #forgetEnded(): void {
+    if (this.#streams.size < 64) return
+    for (const [number, stream] of this.#streams) {
+      if (stream.isEnded && !this.context.replay.holds(number)) this.#streams.delete(number)
+    }
+  }
+}
+
+const isQuestion = ({ method }: Waiting): boolean => method === undefined
+
+/** A client that has no stream open and asks for nothing for so long is taken to be away. */
+const REST_MS = 5 * 60_000
+
+/** The same for one that has not asked for anything since it introduced itself. */
+const UNUSED_MS = 10_000
+
+/** While memory is short this part of what seems to be abandoned goes at each look, and so many at least. */
+const SHED_PART = 8
+const SHED_LEAST = 100
+
+/** The sessions of one HTTP face, by their unguessable ids, each bound to its principal. */
+export class HttpSessions {
+  /** What all of them keep for clients that lost their connection. */
+  readonly kept: ReplayTotal
+  readonly #byId = new Map<string, HttpSession>()
+  readonly #room: SessionRoom
+  readonly #bounds: Bounds
+  readonly #clock: Clock
+
+  constructor(clock: Clock, bounds: Bounds) {
+    this.#clock = clock
+    this.#bounds = bounds
+    this.#room = new SessionRoom(bounds)
+    this.kept = new ReplayTotal(bounds)
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** A session by its id; another principal's is as unknown as none. */
+  find(id: string, principal: Principal): HttpSession | undefined {
+    const session = this.#byId.get(id)
+    if (session?.uplink.principal !== principal) return undefined
+    session.used()
+    return session
+  }
+
+  /** Keeps a session whose client has introduced itself. */
+  add(session: HttpSession): void {
+    this.#byId.set(session.id, session)
+    this.#room.came(session.uplink.principal)
+  }
+
+  /**
+   * Makes room for one more session of a principal; why there is none, if so. Only sessions of clients that seem to be gone
+   * give way: SDK clients do not introduce themselves again.
+   */
+  makeRoom(principal: Principal): Fault | undefined {
+    const limit = this.#room.limitFor(principal)
+    if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
+    return this.#room.refusal(principal)
+  }
+
+  #forgetOne(principal: Principal | undefined): void {
+    const nowMs = this.#clock.nowMs()
+    let oldest: HttpSession | undefined
+    for (const session of this.#byId.values()) {
+      if (principal !== undefined && session.uplink.principal !== principal) continue
+      if (!session.isAbandoned(nowMs)) continue
+      if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
+    }
+    if (oldest !== undefined) this.end(oldest, 'it made room for another')
+  }
+
+  /** While memory is short: those that are idle for longest go, a part of them each time. */
+  shed(): void {
+    const nowMs = this.#clock.nowMs()
+    const abandoned = [...this.#byId.values()]
+      .filter(session => session.isAbandoned(nowMs))
+      .sort((one, other) => one.lastUsedMs - other.lastUsedMs)
+    const count = Math.max(SHED_LEAST, abandoned.length / SHED_PART)
+    for (const session of abandoned.slice(0, count)) this.end(session, 'memory is short')
+  }
+
+  end(session: HttpSession, reason: string): void {
+    if (this.#byId.delete(session.id)) this.#room.left(session.uplink.principal)
+    session.close(reason)
+  }
+
+  /** Ends what nobody used for too long. */
+  sweep(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const session of this.#byId.values()) {
+      session.expire()
+      // The time without use begins when the last stream is gone, not with the request that opened it.
+      if (!session.isIdle) session.lastUsedMs = nowMs
+      else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
+      if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
+        this.end(session, 'it was idle for too long')
+      }
+    }
+  }
+
+  close(reason: string): void {
+    for (const session of [...this.#byId.values()]) this.end(session, reason)
+  }
+}

@@ -1,0 +1,198 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import type { Fault } from '../../../kernel/faults.js'
+import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { Link, LinkedList } from '../../../kernel/linked-list.js'
+import type { Logger } from '../../../kernel/logger.js'
+import type { ReplyStream } from '../../../rpc/host.js'
+import { statusOfFull } from '../../../rpc/http/errors.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
+import type { HttpResponder, HttpStream } from '../../../wire/http.js'
+import { type OutgoingFrame, whole } from '../../../wire/message-parts.js'
+import type { Replay } from './replay.js'
+
+/** How long a client should wait before it takes up a broken stream. */
+const RETRY_MS = 1000
+const PRIMING = Buffer.alloc(0)
+
+/** What the streams of one session share. */
+export interface StreamContext {
+  readonly replay: Replay
+  readonly clock: Clock
+  readonly log: Logger
+  readonly bounds: Bounds
+  /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
+  isPrimed(): boolean
+  /** Streams that are open now, for keep-alive comments. */
+  readonly live: LinkedList<LiveStream>
+}
+
+/** A stream that is connected to a client, or that may still become one. */
+export interface LiveStream {
+  keepAlive(): void
+}
+
+/** One SSE stream of a session: numbered, recorded for replay, and possibly moved to another connection. */
+export class EventStream implements LiveStream {
+  readonly number: number
+  readonly #context: StreamContext
+  #out: HttpStream | undefined
+  #live: Link<LiveStream> | undefined
+  #isEnded = false
+
+  constructor(context: StreamContext) {
+    this.#context = context
+    this.number = context.replay.open()
+  }
+
+  get isAttached(): boolean {
+    return this.#out !== undefined
+  }
+
+  /** Starts writing to a response; with `isNew` the client first learns an id to resume from. */
+  attach(responder: HttpResponder, headers: Readonly<Record<string, string>>, isNew: boolean): void {
+    this.#out?.end()
+    const out = responder.stream(200, { ...SSE_HEADERS, ...headers })
+    this.#out = out
+    this.#live ??= this.#context.live.add(this)
+    responder.onGone(() => {
+      if (this.#out === out) this.#detach()
+    })
+    if (isNew && this.#context.isPrimed()) {
+      out.write(sseEvent({ id: this.#context.replay.place(this.number), data: PRIMING, retryMs: RETRY_MS }))
+    }
+  }
+
+  /** Writes an event that was recorded before. */
+  replay(id: string, frame: Buffer): void {
+    this.#out?.write(messageEvent(frame, id))
+  }
+
+  send(frame: Buffer, mayDrop = false): void {
+    if (this.#isEnded) return
+    const out = this.#out
+    const { bounds } = this.#context
+    if (mayDrop && out !== undefined && bounds.isOver('softQueue', out.queuedBytes)) return
+    const id = this.#context.replay.record(this.number, frame)
+    if (out === undefined) return
+    if (out.queuedBytes > bounds.max.streamQueue) this.#cutOff(out)
+    else out.write(messageEvent(frame, id))
+  }
+
+  /** Ends the stream; what is sent after is dropped. */
+  end(): void {
+    this.#isEnded = true
+    this.#context.replay.end(this.number)
+    this.#out?.end()
+    this.#detach()
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  keepAlive(): void {
+    this.#out?.write(SSE_COMMENT)
+  }
+
+  #cutOff(out: HttpStream): void {
+    const { queuedBytes } = out
+    this.#context.bounds.hit('streamQueue')
+    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
+    out.destroy()
+    this.#detach()
+  }
+
+  #detach(): void {
+    this.#out = undefined
+    if (this.#live !== undefined) this.#context.live.remove(this.#live)
+    this.#live = undefined
+  }
+}
+
+/** What a POST's answer tells its session. */
+export interface PostStreamEvents {
+  /** The headers of the answer, asked for when it begins. */
+  headers(): Readonly<Record<string, string>>
+  /** The same for one that is JSON, with its type. */
+  jsonHeaders(): Readonly<Record<string, string>>
+  /** The answer became a numbered stream. */
+  streaming(stream: EventStream): void
+  /** Takes what is said about the request when its client accepts no event stream as the answer. */
+  readonly elsewhere: ((frame: Buffer, mayDrop?: boolean) => void) | undefined
+}
+
+/**
+ * The answer to one POST: JSON as long as nothing else was said about the request, an SSE stream from then on, or at
+ * once where something is likely to be said.
+ */
+export class PostStream implements ReplyStream, LiveStream {
+  readonly #responder: HttpResponder
+  readonly #context: StreamContext
+  readonly #on: PostStreamEvents
+  readonly #live: Link<LiveStream>
+  #events: EventStream | undefined
+  #isGone = false
+  #isOver = false
+
+  constructor(responder: HttpResponder, context: StreamContext, on: PostStreamEvents) {
+    this.#responder = responder
+    this.#context = context
+    this.#on = on
+    this.#live = context.live.add(this)
+    responder.onGone(() => {
+      this.#isGone = true
+      context.live.remove(this.#live)
+    })
+  }
+
+  /** The same as long as there is no answer. */
+  startStreamIfOpen(): void {
+    if (!this.#isOver) this.startStream()
+  }
+
+  /** Turns the answer into an SSE stream, if it is not one yet. */
+  startStream(): EventStream {
+    if (this.#events !== undefined) return this.#events
+    this.#context.live.remove(this.#live)
+    const events = new EventStream(this.#context)
+    this.#events = events
+    if (!this.#isGone) events.attach(this.#responder, this.#on.headers(), true)
+    this.#on.streaming(events)
+    return events
+  }
+
+  get canAsk(): boolean {
+    return this.#on.elsewhere === undefined
+  }
+
+  send(frame: Buffer, mayDrop?: boolean): void {
+    if (this.#on.elsewhere !== undefined) this.#on.elsewhere(frame, mayDrop)
+    else this.startStream().send(frame, mayDrop)
+  }
+
+  end(frame: OutgoingFrame | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
+    this.#isOver = true
+    this.#context.live.remove(this.#live)
+    if (this.#events !== undefined) {
+      if (frame !== undefined) this.#events.send(whole(frame))
+      this.#events.end()
+    } else if (this.#isGone) {
+      return
+    } else if (frame !== undefined) {
+      const full = statusOfFull(why)
+      const headers = this.#on.jsonHeaders()
+      if (full === undefined) this.#responder.send(200, headers, frame)
+      else this.#responder.send(full.status, { ...headers, ...full.headers }, frame)
+    } else if (this.#on.elsewhere !== undefined) {
+      this.#responder.send(202, this.#on.headers())
+    } else {
+      // A cancelled request gets no answer: an event stream without events, closed (utilities/cancellation).
+      this.#responder.stream(200, { ...SSE_HEADERS, ...this.#on.headers() }).end()
+    }
+  }
+
+  /** An answer that takes long becomes a stream, so that nothing between us and the client times out. */
+  keepAlive(): void {
+    if (this.#on.elsewhere === undefined) this.startStream().keepAlive()
+  }
+}

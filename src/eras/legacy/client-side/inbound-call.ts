@@ -1,0 +1,117 @@
+import type { Fault } from '../../../kernel/faults.js'
+import { type JsonText, textMember } from '../../../kernel/json/text.js'
+import type { Call, CancelReason, Client } from '../../../model/links.js'
+import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
+import type { Progress } from '../../../model/progress.js'
+import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
+import type { ReplyStream } from '../../../rpc/host.js'
+import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
+import { encodeNotice, encodeRefusal, frameReply, type Message } from '../../../wire/jsonrpc.js'
+import type { OutgoingFrame } from '../../../wire/message-parts.js'
+import { encodeFault, projectError } from '../errors.js'
+import { projectOnce } from '../project/once.js'
+
+/** What an inbound call needs of its session. */
+interface Session extends Client {
+  readonly revision: LegacyRevision
+  forget(key: string): void
+}
+
+/** One request of a legacy client, from its arrival to its answer; its id and token never leave this hop. */
+export class InboundCall implements Call {
+  readonly client: Client
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly named: string | undefined
+  readonly wantsProgress: boolean
+  /** A session sets its level once for all requests. */
+  readonly logLevel = undefined
+  readonly replies: ReplyStream
+  onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
+  readonly #id: JsonText
+  readonly #key: string
+  readonly #token: JsonText | undefined
+  readonly #session: Session
+  #over = false
+
+  /** Under `key` its session knows it. */
+  constructor(request: Message & { kind: 'request' }, key: string, replies: ReplyStream, session: Session) {
+    const { id, method, params, named } = request
+    this.client = session
+    this.method = method
+    this.params = params
+    this.named = named
+    this.replies = replies
+    this.#id = id
+    this.#key = key
+    this.#token = named === undefined ? tokenOf(params) : undefined
+    this.#session = session
+    this.wantsProgress = this.#token !== undefined
+  }
+
+  /** Whether the answer was sent or the client gave up: nothing may follow on the stream. */
+  get isOver(): boolean {
+    return this.#over
+  }
+
+  progress(progress: Progress): void {
+    if (this.#over || this.#token === undefined) return
+    this.replies.send(encodeProgress(progress, this.#token), true)
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (!this.#over) this.replies.send(encodeNotice(method, params), method === 'notifications/message')
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#over) return
+    this.#over = true
+    this.#session.forget(this.#key)
+    const answer = answerOf(outcome)
+    this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
+    this.onOver?.(outcome)
+  }
+
+  /** The client no longer waits: the mux is told, and no answer is sent (utilities/cancellation). */
+  cancel(reason: CancelReason): void {
+    this.#callOff(reason, undefined)
+  }
+
+  /** The session ends though the client may still wait: the mux is told, and the client gets an error. */
+  abandon(reason: string, why: Fault): void {
+    this.#callOff(reason, encodeRefusal(this.#id, encodeFault(why)))
+  }
+
+  #callOff(reason: CancelReason, answer: Buffer | undefined): void {
+    if (this.#over) return
+    this.#over = true
+    this.#session.forget(this.#key)
+    this.onCancel?.(reason)
+    this.replies.end(answer)
+    this.onOver?.(undefined)
+  }
+
+  #frame(outcome: Answer): OutgoingFrame {
+    switch (outcome.kind) {
+      case 'result':
+        return frameReply(
+          this.#id,
+          outcome.isPlain === true
+            ? outcome.result
+            : projectOnce(this.#session.revision, this.method, outcome.result),
+        )
+      case 'error':
+        return encodeRefusal(this.#id, this.#projected(outcome))
+      case 'fault':
+        return encodeRefusal(this.#id, encodeFault(outcome.fault))
+    }
+  }
+
+  /** Codes of a legacy server may pass, those of a modern one are unknown here or mean something else. */
+  #projected({ error, revision, server }: Answer & { kind: 'error' }): JsonText {
+    if (revision === undefined || isLegacyRevision(revision)) return error
+    const isRead = this.method === 'resources/read' && this.params !== undefined
+    return projectError(error, { server, uri: isRead ? textMember(this.params, 'uri') : undefined })
+  }
+}

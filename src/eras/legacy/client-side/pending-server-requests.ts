@@ -1,0 +1,129 @@
+import type { Holding } from '../../../kernel/byte-account.js'
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../../kernel/json/text.js'
+import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { Ask, CancelReason } from '../../../model/links.js'
+import { type Answer, failed } from '../../../model/outcome.js'
+import type { Outlet } from '../../../rpc/host.js'
+import { withToken } from '../../../rpc/progress-token.js'
+import { encodeNotice, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
+import type { InboundCall } from './inbound-call.js'
+
+/** A question, and what of the server's words is kept for it. */
+interface HeldAsk {
+  readonly ask: Ask
+  readonly during: InboundCall | undefined
+  readonly holding: Holding
+}
+
+interface OpenAsk extends HeldAsk {
+  readonly id: JsonText
+}
+
+/**
+ * The questions that a client was asked and has not answered, under ids of our own; until the client has said that it
+ * is ready (`notifications/initialized`) they wait here (basic/lifecycle: no server request but ping before that).
+ */
+export class AskTable {
+  readonly #outlet: Outlet
+  readonly #bounds: Bounds
+  readonly #open = new Map<string, OpenAsk>()
+  #held: HeldAsk[] | undefined = []
+
+  constructor(outlet: Outlet, bounds: Bounds) {
+    this.#outlet = outlet
+    this.#bounds = bounds
+  }
+
+  put(ask: Ask, during: InboundCall | undefined): void {
+    const unanswered = this.#open.size + (this.#held?.length ?? 0)
+    if (unanswered >= this.#bounds.max.questionsPerClient) {
+      const words = `The client has ${unanswered} unanswered questions`
+      ask.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
+      return
+    }
+    const holding = this.#bounds.unread.reserve(ask.params?.length ?? 0)
+    if (holding === undefined) {
+      ask.answer(failed(this.#bounds.overloaded('unread', 'Too much waits for clients')))
+    } else if (this.#held !== undefined) {
+      this.#held.push({ ask, during, holding })
+      ask.onWithdrawn = () => {
+        holding.set(0)
+        this.#held = this.#held?.filter(held => held.ask !== ask)
+      }
+    } else {
+      this.#send({ ask, during, holding })
+    }
+  }
+
+  /** The client is ready: what was held is asked. */
+  release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const one of held) this.#send(one)
+  }
+
+  /** An answer of the client; one that names no open question is dropped (a forged or late one). */
+  answered(id: JsonText, outcome: Answer): void {
+    const open = this.#take(idKey(id))
+    if (open === undefined) return
+    const isObject = outcome.kind !== 'result' || kindOf(outcome.result) === 'object'
+    open.ask.answer(
+      isObject
+        ? outcome
+        : failed(new Fault('internal', 'The client answered with something that is no object')),
+    )
+  }
+
+  /** The client's progress on a question, handed on under the server's token. */
+  progress(params: JsonText): void {
+    const token = memberOf(params, 'progressToken')
+    if (token !== undefined && isId(token)) this.#open.get(idKey(token))?.ask.progress(params)
+  }
+
+  /** Nobody will answer: every question is answered in the client's place. */
+  close(why: Fault): void {
+    const all = [...this.#open.values(), ...(this.#held ?? [])]
+    this.#open.clear()
+    this.#held = []
+    for (const { ask, holding } of all) {
+      holding.set(0)
+      ask.answer(failed(why))
+    }
+  }
+
+  #send(held: HeldAsk): void {
+    const { ask, during } = held
+    const minted = this.#outlet.nextAskId()
+    const id = textOf(minted)
+    const key = idKey(id)
+    this.#open.set(key, { ...held, id })
+    ask.onWithdrawn = reason => this.#withdraw(key, reason)
+    const frame = encodeRequest(minted, ask.method, withToken(ask.params, ask.wantsProgress ? id : undefined))
+    if (during !== undefined && canAsk(during)) during.replies.send(frame)
+    else
+      this.#outlet.ask(frame, () => {
+        if (this.#take(key) === undefined) return
+        ask.answer(failed(new Fault('unavailable', 'The client has no open stream to be asked on')))
+      })
+  }
+
+  #withdraw(key: string, reason: CancelReason): void {
+    const open = this.#take(key)
+    if (open === undefined) return
+    const members: [string, JsonText][] = [['requestId', open.id]]
+    if (reason !== undefined) members.push(['reason', textOf(reason)])
+    const frame = encodeNotice('notifications/cancelled', objectText(members))
+    if (open.during !== undefined && canAsk(open.during)) open.during.replies.send(frame)
+    else this.#outlet.tell(frame, 'notifications/cancelled')
+  }
+
+  #take(key: string): OpenAsk | undefined {
+    const open = this.#open.get(key)
+    this.#open.delete(key)
+    open?.holding.set(0)
+    return open
+  }
+}
+
+const canAsk = ({ isOver, replies }: InboundCall): boolean => !isOver && replies.canAsk

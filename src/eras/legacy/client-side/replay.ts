@@ -1,0 +1,200 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import type { Bounds } from '../../../kernel/limit-counters.js'
+
+/** Bounds of what one session keeps for clients that lost a stream; without any events, nothing is kept. */
+export interface ReplayLimits {
+  readonly events: number
+  readonly bytes: number
+  readonly ageMs: number
+}
+
+/** What a new session may keep; nothing where memory is short. */
+export const replayLimits = ({ max, pressure }: Bounds): ReplayLimits => ({
+  events: pressure > 0 ? 0 : max.replayEvents,
+  bytes: max.replayBytes,
+  ageMs: max.replayAge,
+})
+
+/** What all sessions keep together. At the bound the session that was told nothing for longest keeps nothing any more. */
+export class ReplayTotal {
+  readonly #bounds: Bounds
+  /** Those that keep anything, the one that was told something last at the end. */
+  readonly #replays = new Set<Replay>()
+  /** The last of them. */
+  #newest: Replay | undefined
+  #bytes = 0
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  grew(replay: Replay, bytes: number): void {
+    this.#bytes += bytes
+    if (replay !== this.#newest) {
+      this.#replays.delete(replay)
+      this.#replays.add(replay)
+      this.#newest = replay
+    }
+    while (this.#bytes > this.#bounds.max.replayTotal) {
+      const [oldest] = this.#replays
+      if (oldest === undefined) break
+      this.#bounds.hit('replayTotal')
+      oldest.clear()
+    }
+  }
+
+  shrank(replay: Replay, bytes: number, isEmpty: boolean): void {
+    this.#bytes -= bytes
+    if (!isEmpty) return
+    this.#replays.delete(replay)
+    if (replay === this.#newest) this.#newest = undefined
+  }
+
+  /** Lets go of everything. */
+  clear(): void {
+    for (const replay of [...this.#replays]) replay.clear()
+  }
+}
+
+interface Kept {
+  readonly stream: number
+  readonly n: number
+  readonly frame: Buffer
+  readonly atMs: number
+}
+
+/** A stream that may still be taken up: open, or ended with events that are kept. */
+interface StreamState {
+  sent: number
+  kept: number
+  isEnded: boolean
+}
+
+/** An event that was sent, or would have been. */
+export interface ReplayEvent {
+  readonly id: string
+  readonly frame: Buffer
+}
+
+/**
+ * What a session sent on its SSE streams, so that a client can take up a broken one (basic/transports, "Resumability and
+ * Redelivery"). Event ids are `<stream>.<n>`: unique in the session, a cursor within one stream. The oldest events go
+ * first; the newest is kept whatever its size, because the answer to a call must survive a dropped connection.
+ */
+export class Replay {
+  readonly #clock: Clock
+  readonly #limits: ReplayLimits
+  readonly #total: ReplayTotal | undefined
+  readonly #streams = new Map<number, StreamState>()
+  #kept: Kept[] = []
+  #first = 0
+  #bytes = 0
+  #last = 0
+
+  constructor(clock: Clock, limits: ReplayLimits, total?: ReplayTotal) {
+    this.#clock = clock
+    this.#limits = limits
+    this.#total = total
+  }
+
+  /** A number for a new stream of this session. */
+  open(): number {
+    this.#last += 1
+    this.#streams.set(this.#last, { sent: 0, kept: 0, isEnded: false })
+    return this.#last
+  }
+
+  /** Keeps a frame of an open stream and returns its event id. */
+  record(stream: number, frame: Buffer): string {
+    const state = this.#streams.get(stream)
+    if (state === undefined) throw new Fault('internal', 'The stream has ended')
+    state.sent += 1
+    if (this.#limits.events === 0) return `${stream}.${state.sent}`
+    state.kept += 1
+    const nowMs = this.#clock.nowMs()
+    this.#kept.push({ stream, n: state.sent, frame, atMs: nowMs })
+    this.#bytes += frame.length
+    this.#expire(nowMs)
+    this.#total?.grew(this, frame.length)
+    return `${stream}.${state.sent}`
+  }
+
+  /** No more events will come on a stream. */
+  end(stream: number): void {
+    const state = this.#streams.get(stream)
+    if (state === undefined) return
+    state.isEnded = true
+    if (state.kept === 0) this.#streams.delete(stream)
+  }
+
+  /** Whether a stream can still be taken up, from some event on. */
+  holds(stream: number): boolean {
+    return this.#streams.has(stream)
+  }
+
+  /** The id of the newest event of a stream, for its priming event (2025-11-25, transports, "Sending Messages"). */
+  place(stream: number): string {
+    return `${stream}.${this.#streams.get(stream)?.sent ?? 0}`
+  }
+
+  /**
+   * What came after an event on its own stream, never on another. Undefined if the id is not of this session or if
+   * something after it is no longer kept.
+   */
+  after(eventId: string): { readonly stream: number; readonly events: readonly ReplayEvent[] } | undefined {
+    const place = /^([1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(eventId)
+    if (place === null) return undefined
+    const stream = Number(place[1])
+    const from = Number(place[2])
+    this.expire()
+    const sent = this.#streams.get(stream)?.sent
+    if (sent === undefined || from > sent) return undefined
+    const events = this.#kept.slice(this.#first).filter(kept => kept.stream === stream && kept.n > from)
+    if (events.length !== sent - from) return undefined
+    return { stream, events: events.map(({ n, frame }) => ({ id: `${stream}.${n}`, frame })) }
+  }
+
+  /** Lets go of everything; what comes after is kept again. */
+  clear(): void {
+    for (const kept of this.#kept.slice(this.#first)) this.#drop(kept)
+    this.#kept = []
+    this.#first = 0
+  }
+
+  /** Lets go of what is beyond the limits; told now and then, because age passes without any event. */
+  expire(): void {
+    this.#expire(this.#clock.nowMs())
+  }
+
+  #expire(nowMs: number): void {
+    const oldestMs = nowMs - this.#limits.ageMs
+    for (;;) {
+      const oldest = this.#kept[this.#first]
+      if (oldest === undefined) break
+      const count = this.#kept.length - this.#first
+      const isTooMuch = count > 1 && (count > this.#limits.events || this.#bytes > this.#limits.bytes)
+      if (!isTooMuch && oldest.atMs >= oldestMs) break
+      this.#drop(oldest)
+    }
+    // Dropped events leave the array in bulk: shifting each one would cost as much as the events that stay.
+    if (this.#first * 2 > this.#kept.length) {
+      this.#kept = this.#kept.slice(this.#first)
+      this.#first = 0
+    }
+  }
+
+  #drop({ stream, frame }: Kept): void {
+    this.#first += 1
+    this.#bytes -= frame.length
+    this.#total?.shrank(this, frame.length, this.#first === this.#kept.length)
+    const state = this.#streams.get(stream)
+    if (state === undefined) return
+    state.kept -= 1
+    if (state.isEnded && state.kept === 0) this.#streams.delete(stream)
+  }
+}

@@ -1,0 +1,195 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import type { Holding } from '../../../kernel/byte-account.js'
+import { Fault } from '../../../kernel/faults.js'
+import { unguessableId } from '../../../kernel/ids.js'
+import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitName } from '../../../kernel/limits.js'
+import type { Logger } from '../../../kernel/logger.js'
+import type { Principal } from '../../../model/peer.js'
+import type { Channel, ChannelListener } from '../../../wire/channel.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
+import type { HttpResponder, HttpStream } from '../../../wire/http.js'
+import type { OutgoingFrame } from '../../../wire/message-parts.js'
+
+/** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
+const SLOWEST_BYTES_PER_MS = 256
+/** Messages of a client that wait while it is behind; above either limit they are refused. */
+const HELD_MESSAGES = 100
+
+/** A message of the client that waits, and how it is handed over. */
+interface Held {
+  readonly bytes: number
+  readonly hand: () => void
+}
+
+/** What a session needs beside its stream. */
+export interface SseSessionContext {
+  readonly principal: Principal
+  readonly clock: Clock
+  readonly log: Logger
+  readonly bounds: Bounds
+}
+
+/**
+ * One session over HTTP+SSE (2024-11-05, basic/transports): what we send are events on its one stream, what the client
+ * sends are POSTs. It lives as long as the stream.
+ */
+export class SseSession implements Channel {
+  readonly id = unguessableId()
+  readonly principal: Principal
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #bounds: Bounds
+  readonly #out: HttpStream
+  #listener: ChannelListener | undefined
+  #isPaused = false
+  #isOver = false
+  #held: Held[] = []
+  /** Of their bytes, counted with all else that is received. */
+  readonly #holding: Holding
+  /** Whether the listener waits to hear that the client reads. */
+  #isSlow = false
+  /** What was on its way when we last looked, and when the client last took anything (monotonic). */
+  #seenBytes = 0
+  #tookMs: number
+
+  /** Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session. */
+  constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
+    const { principal, clock, log, bounds } = context
+    this.principal = principal
+    this.#clock = clock
+    this.#log = log
+    this.#bounds = bounds
+    this.#tookMs = clock.nowMs()
+    this.#holding = bounds.inbound.open(() => this.#leave())
+    this.#out = responder.stream(200, SSE_HEADERS, () => this.#taken())
+    this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
+    responder.onGone(() => this.#settle(undefined))
+  }
+
+  listen(listener: ChannelListener): void {
+    this.#listener = listener
+  }
+
+  get queuedBytes(): number {
+    return this.#out.queuedBytes
+  }
+
+  send(message: OutgoingFrame): boolean {
+    if (this.#isOver) return false
+    this.#look()
+    // Everything of a session is on one stream, so a notice may come right after a large answer, before a client that reads
+    // could take any of it.
+    if (this.#isBehind) {
+      this.#cutOff('clientQueue')
+      return false
+    }
+    this.#out.write(messageEvent(message))
+    this.#seenBytes = this.#out.queuedBytes
+    if (this.#seenBytes <= this.#bounds.max.softQueue) return true
+    this.#isSlow = true
+    return false
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flush()
+  }
+
+  close(): Promise<void> {
+    // A stream that is ended stays until all of it is read.
+    if (!this.#isOver && this.#isBehind) this.#cutOff('clientQueue')
+    else this.#out.end()
+    this.#settle(undefined)
+    return Promise.resolve()
+  }
+
+  // ── what the face tells ──
+
+  /** Whether another message of the client can be taken now; if not, it may try again later. */
+  hasRoomFor(bytes: number): boolean {
+    if (this.#held.length === 0) return true
+    return this.#held.length < HELD_MESSAGES && this.#holding.bytes + bytes <= this.#bounds.max.body
+  }
+
+  /**
+   * Takes a message of the client of so many bytes, for which there must be room. `hand` gives it to whoever listens, at once
+   * or when that goes on: the face had to read it already.
+   */
+  receive(bytes: number, hand: () => void): void {
+    if (!this.#isPaused) {
+      hand()
+      return
+    }
+    this.#held.push({ bytes, hand })
+    this.#holding.set(this.#holding.bytes + bytes)
+  }
+
+  /** Hands over what was held back, until the listener pauses again. */
+  #flush(): void {
+    while (!this.#isPaused && !this.#isOver) {
+      const next = this.#held.shift()
+      if (next === undefined) return
+      this.#holding.set(this.#holding.bytes - next.bytes)
+      next.hand()
+    }
+  }
+
+  keepAlive(): void {
+    if (this.#isOver) return
+    this.#look()
+    this.#out.write(SSE_COMMENT)
+    this.#seenBytes = this.#out.queuedBytes
+  }
+
+  /** Cuts the client off if it has not read for too long. */
+  sweep(): void {
+    if (this.#isOver) return
+    this.#look()
+    const patienceMs = Math.max(this.#bounds.max.stall, this.#seenBytes / SLOWEST_BYTES_PER_MS)
+    if (this.#clock.nowMs() - this.#tookMs >= patienceMs) this.#cutOff('stall')
+  }
+
+  /** Takes note of whether the client took anything since the last look. */
+  #look(): void {
+    const { queuedBytes } = this.#out
+    if (queuedBytes === 0 || queuedBytes < this.#seenBytes) this.#tookMs = this.#clock.nowMs()
+    this.#seenBytes = queuedBytes
+  }
+
+  /** Tells the listener once the client has read enough. */
+  #taken(): void {
+    if (!this.#isSlow || this.#isOver || this.#out.queuedBytes > this.#bounds.max.softQueue) return
+    this.#isSlow = false
+    this.#listener?.drained()
+  }
+
+  get #isBehind(): boolean {
+    return this.#out.queuedBytes > this.#bounds.max.clientQueue
+  }
+
+  #cutOff(limit: LimitName): void {
+    this.#bounds.hit(limit, { principal: this.principal })
+    this.#leave()
+  }
+
+  #leave(): void {
+    const { queuedBytes } = this.#out
+    const facts = { principal: this.principal, queuedBytes }
+    this.#log.warn(facts, 'cut off a client that does not read its event stream')
+    this.#settle(new Fault('disconnected', 'The client does not read its event stream'))
+    this.#out.destroy()
+  }
+
+  #settle(why: Fault | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#held = []
+    this.#holding.set(0)
+    this.#listener?.closed(why)
+  }
+}

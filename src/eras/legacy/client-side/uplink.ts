@@ -1,0 +1,283 @@
+import type { Holding } from '../../../kernel/byte-account.js'
+import { Fault } from '../../../kernel/faults.js'
+import { HashTable } from '../../../kernel/hash-table.js'
+import { type JsonText, memberOf, rawText, textMember } from '../../../kernel/json/text.js'
+import { Bounds } from '../../../kernel/limit-counters.js'
+import { newClientId } from '../../../model/client-ids.js'
+import { errorText, RPC_CODES } from '../../../model/fault-table.js'
+import type { Ask, Call, Client, Welcome } from '../../../model/links.js'
+import { failed, resulted } from '../../../model/outcome.js'
+import { type ClientCapabilities, NO_CAPABILITIES, type Principal } from '../../../model/peer.js'
+import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
+import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
+import { encodeNotice, encodeRefusal, encodeReply, idKey, isId, type Message } from '../../../wire/jsonrpc.js'
+import { encodeFault } from '../errors.js'
+import { readInitialize, writeInitialize } from '../initialize-params.js'
+import { InboundCall } from './inbound-call.js'
+import { AskTable } from './pending-server-requests.js'
+
+const EMPTY = rawText('{}')
+/** What came while greeting. */
+interface Waiting {
+  readonly message: Message
+  readonly replies: ReplyStream
+  readonly holding: Holding
+}
+
+/** Messages that may wait for the answer to `initialize`. */
+const QUEUE_MAX = 1000
+
+/**
+ * One client of the legacy era: its handshake, its requests under way, the questions that wait for its answer. Knows
+ * nothing of what carries it: an answer goes to the stream that came with the request, the rest to the outlet.
+ *
+ *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed;  what comes while greeting waits in order.
+ */
+export class LegacyUplink implements Client {
+  readonly id = newClientId()
+  readonly principal: Principal
+  readonly asking = 'pushed'
+  revision: LegacyRevision = NEWEST_LEGACY
+  capabilities: ClientCapabilities = NO_CAPABILITIES
+  info: JsonText = EMPTY
+  readonly #options: UplinkOptions
+  readonly #outlet: Outlet
+  readonly #calls = new HashTable<string, InboundCall>()
+  readonly #asks: AskTable
+  readonly #bounds: Bounds
+  #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
+  #isMute = false
+  /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
+  #waiting: Waiting[] = []
+
+  constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
+    this.principal = principal
+    this.#outlet = outlet
+    this.#options = options
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#asks = new AskTable(outlet, this.#bounds)
+  }
+
+  get sessionId(): string | undefined {
+    return this.#outlet.id
+  }
+
+  /** Requests of this client that have no answer yet. */
+  get openCalls(): number {
+    return this.#calls.size
+  }
+
+  /** Whether the client waits for anything. */
+  get isBusy(): boolean {
+    return this.#at === 'greeting' || this.#calls.size > 0
+  }
+
+  /** Whether the client was greeted: ordinary requests are served. */
+  get isOpen(): boolean {
+    return this.#at === 'open'
+  }
+
+  /** Whether the client has introduced itself properly, though it may not be greeted yet. */
+  get isKnown(): boolean {
+    return this.#at === 'greeting' || this.#at === 'open'
+  }
+
+  /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
+  receive(message: Message, replies: ReplyStream): void {
+    if (this.#at === 'greeting') {
+      this.#wait(message, replies)
+      return
+    }
+    switch (message.kind) {
+      case 'request':
+        this.#request(message, replies)
+        return
+      case 'notice':
+        this.#notice(message.method, message.params)
+        replies.end(undefined)
+        return
+      case 'reply':
+        this.#asks.answered(message.id, resulted(message.result))
+        replies.end(undefined)
+        return
+      case 'refusal':
+        if (message.id !== undefined) this.#asks.answered(message.id, { kind: 'error', error: message.error })
+        replies.end(undefined)
+    }
+  }
+
+  /** Keeps a message until the client is greeted; false if there was no room, and it was refused. */
+  #wait(message: Message, replies: ReplyStream): boolean {
+    const isFull = this.#waiting.length >= QUEUE_MAX
+    const holding = isFull ? undefined : this.#bounds.inbound.reserve(bytesOf(message))
+    if (holding === undefined) {
+      const words = isFull ? 'Too many messages' : 'Too much'
+      refuse(message, replies, new Fault('overloaded', `${words} before the answer to initialize`))
+      return false
+    }
+    this.#waiting.push({ message, replies, holding })
+    return true
+  }
+
+  /** What waited, to be dealt with. */
+  #waited(): readonly Waiting[] {
+    const all = this.#waiting.splice(0)
+    for (const { holding } of all) holding.set(0)
+    return all
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (this.#at === 'open') this.#outlet.tell(encodeNotice(method, params), method)
+  }
+
+  ask(ask: Ask, during: Call | undefined): void {
+    if (this.#at === 'closed' || this.#isMute) {
+      ask.answer(failed(gone()))
+      return
+    }
+    this.#asks.put(ask, during instanceof InboundCall ? during : undefined)
+  }
+
+  /** The client says nothing more, so that no question is answered; its calls go on. */
+  mute(): void {
+    this.#isMute = true
+    this.#asks.close(gone())
+  }
+
+  /**
+   * The session is over: questions are answered for the client, its calls are cancelled, the mux is told. Whoever still
+   * waits for an answer gets an error, so that no client waits for its own timeout.
+   */
+  close(reason: string): void {
+    if (this.#at === 'closed') return
+    const wasKnown = this.isKnown
+    this.#at = 'closed'
+    this.#asks.close(gone())
+    const why = new Fault('disconnected', `The session is over: ${reason}`)
+    for (const call of this.#calls.values()) call.abandon(reason, why)
+    this.#calls.clear()
+    for (const { message, replies } of this.#waited()) refuse(message, replies, why)
+    if (wasKnown) this.#options.reception.left(this)
+  }
+
+  /** The client has been silent and out of reach for a while. */
+  rest(): void {
+    if (this.#at === 'open') this.#options.reception.rests(this)
+  }
+
+  /** Called by an ended call: its id may be used again. */
+  forget(key: string): void {
+    this.#calls.take(key)
+  }
+
+  // ── requests ──
+
+  #request(message: Message & { kind: 'request' }, replies: ReplyStream): void {
+    const { id, method } = message
+    if (method === 'ping') {
+      replies.end(encodeReply(id, EMPTY))
+    } else if (method === 'initialize') {
+      this.#initialize(message, replies)
+    } else if (this.#at !== 'open') {
+      refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
+    } else {
+      this.#call(message, replies)
+    }
+  }
+
+  #call(message: Message & { kind: 'request' }, replies: ReplyStream): void {
+    const { id } = message
+    const key = idKey(id)
+    if (this.#calls.has(key)) {
+      replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
+      return
+    }
+    if (this.#calls.size >= this.#bounds.max.callsPerClient) {
+      const words = `You have ${this.#calls.size} requests under way`
+      const why = this.#bounds.overloaded('callsPerClient', words, { client: this.id })
+      replies.end(encodeRefusal(id, encodeFault(why)), { why })
+      return
+    }
+    const call = new InboundCall(message, key, replies, this)
+    this.#calls.set(key, call)
+    this.#options.reception.call(call)
+  }
+
+  #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
+    const { id, params } = message
+    if (this.#at !== 'new') {
+      replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
+      return
+    }
+    try {
+      const newcomer = readInitialize(params)
+      this.revision = newcomer.revision
+      this.capabilities = newcomer.capabilities
+      this.info = newcomer.info
+    } catch (thrown) {
+      replies.end(encodeRefusal(id, encodeFault(Fault.from(thrown))))
+      return
+    }
+    if (!this.#wait(message, replies)) return
+    this.#at = 'greeting'
+    void this.#options.reception.welcome(this).then(welcome => this.#greet(id, welcome, replies))
+  }
+
+  #greet(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
+    if (this.#at !== 'greeting') return
+    this.#at = 'open'
+    replies.end(encodeReply(id, writeInitialize(this.revision, welcome, this.#options.identity)))
+    for (const { message, replies: stream } of this.#waited().slice(1)) this.receive(message, stream)
+  }
+
+  // ── notifications ──
+
+  #notice(method: string, params: JsonText | undefined): void {
+    switch (method) {
+      case 'notifications/initialized':
+        if (this.#at === 'open') this.#asks.release()
+        return
+      case 'notifications/cancelled':
+        this.#cancelled(params)
+        return
+      case 'notifications/progress':
+        if (params !== undefined) this.#asks.progress(params)
+        return
+      default:
+        if (this.#at === 'open') this.#options.reception.notice(this, method, params)
+    }
+  }
+
+  #cancelled(params: JsonText | undefined): void {
+    const id = params && memberOf(params, 'requestId')
+    const call = id && isId(id) ? this.#calls.get(idKey(id)) : undefined
+    if (params === undefined || call === undefined) {
+      this.#options.log.debug({ client: this.id }, 'a cancellation names no request that is under way')
+      return
+    }
+    const reason = textMember(params, 'reason')
+    this.#options.log.debug(
+      { client: this.id, method: call.method, reason },
+      'the client cancelled a request',
+    )
+    call.cancel(reason)
+  }
+}
+
+const gone = (): Fault => new Fault('disconnected', 'The client is gone')
+
+const bytesOf = (message: Message): number => {
+  switch (message.kind) {
+    case 'request':
+    case 'notice':
+      return message.params?.length ?? 0
+    case 'reply':
+      return message.result.length
+    case 'refusal':
+      return message.error.length
+  }
+}
+
+const refuse = (message: Message, replies: ReplyStream, why: Fault): void => {
+  replies.end(message.kind === 'request' ? encodeRefusal(message.id, encodeFault(why)) : undefined)
+}

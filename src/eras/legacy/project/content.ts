@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { editMember } from '../../../kernel/json/edit.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  objectText,
+  rawText,
+  stringOf,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../../../kernel/json/text.js'
+import { shownJson, textBlock } from '../../../model/content.js'
+import type { LegacyRevision } from '../../../model/revision.js'
+import { projectAnnotations, projectInnerMeta } from './meta.js'
+
+/** Since which revision a content block exists in tool results and prompts (schema.ts, `ContentBlock`). */
+const BLOCKS: ReadonlyMap<string, LegacyRevision> = new Map<string, LegacyRevision>([
+  ['text', '2024-11-05'],
+  ['image', '2024-11-05'],
+  ['resource', '2024-11-05'],
+  ['audio', '2025-03-26'],
+  ['resource_link', '2025-06-18'],
+])
+
+/** Larger sound is only mentioned, not put into an embedded resource. */
+const SOUND_BYTES = 1024 * 1024
+
+/** A content block for a client of `revision`; clients refuse the whole result for a type that they do not know. */
+export const projectBlock = (revision: LegacyRevision, block: JsonText): JsonText => {
+  const type = stringOf(memberOf(block, 'type')) ?? ''
+  const since = BLOCKS.get(type)
+  if (since === undefined) return textBlock(shownJson(block))
+  const known = revision < since ? downgraded(type, block) : block
+  const plain = projectAnnotations(revision, projectInnerMeta(revision, known))
+  if (type === 'resource') return editMember(plain, 'resource', entry => projectContents(revision, entry))
+  return revision < '2025-11-25' && type === 'resource_link' ? withoutMember(plain, 'icons') : plain
+}
+
+/** An entry of `contents`, or what an embedded resource holds. */
+export const projectContents = (revision: LegacyRevision, contents: JsonText): JsonText =>
+  kindOf(contents) === 'object' ? projectInnerMeta(revision, contents) : contents
+
+/** The messages of a prompt, whose content is one block; an array of them is a server's mistake. */
+export const projectMessage = (revision: LegacyRevision, message: JsonText): JsonText =>
+  editMember(message, 'content', content =>
+    kindOf(content) === 'array'
+      ? mapElements(content, block => projectBlock(revision, block))
+      : projectBlock(revision, content),
+  )
+
+const downgraded = (type: string, block: JsonText): JsonText => {
+  const older = type === 'audio' ? embeddedSound(block) : linkText(block)
+  const annotations = memberOf(block, 'annotations')
+  return annotations === undefined ? older : withMember(older, 'annotations', annotations)
+}
+
+/** Sound as an embedded resource: 2024-11-05 knows binary data only there. */
+const embeddedSound = (block: JsonText): JsonText => {
+  const mimeType = memberOf(block, 'mimeType')
+  const data = memberOf(block, 'data')
+  const base64 = stringOf(data)
+  if (data === undefined || base64 === undefined) return textBlock(shownJson(block))
+  const bytes = Buffer.from(base64, 'base64')
+  if (bytes.length > SOUND_BYTES) {
+    return textBlock(`[audio ${stringOf(mimeType) ?? 'of unknown type'}, ${bytes.length} bytes]`)
+  }
+  const hash = createHash('sha256').update(bytes).digest('hex')
+  const resource = objectText([
+    ['uri', textOf(`mcp-proxy://content/${hash}`)],
+    ...(mimeType === undefined ? [] : [['mimeType', mimeType] as const]),
+    ['blob', data],
+  ])
+  return objectText([
+    ['type', rawText('"resource"')],
+    ['resource', resource],
+  ])
+}
+
+/** A link as text that a model can read; to embed the resource, somebody would have to read it. */
+const linkText = (block: JsonText): JsonText => {
+  const [title, name, uri, description] = ['title', 'name', 'uri', 'description'].map(key =>
+    stringOf(at(block, key)),
+  )
+  if (uri === undefined) return textBlock(shownJson(block))
+  const line = `${title ?? name ?? uri}: ${uri}`
+  return textBlock(description === undefined ? line : `${line}\n${description}`)
+}

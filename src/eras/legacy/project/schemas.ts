@@ -1,0 +1,113 @@
+import { editMember } from '../../../kernel/json/edit.js'
+import {
+  type JsonText,
+  kindOf,
+  mapElements,
+  mapMembers,
+  memberOf,
+  objectText,
+  rawText,
+  stringOf,
+  textOf,
+  withoutMember,
+} from '../../../kernel/json/text.js'
+
+/** Schemas inside schemas are looked at to this depth; what is deeper stays as it is. */
+const MAX_LEVELS = 64
+
+/** Keywords whose value is data, not schemas, however much it looks like one. */
+const DATA: ReadonlySet<string> = new Set([
+  'const',
+  'enum',
+  'default',
+  'examples',
+  'example',
+  'required',
+  'type',
+])
+
+/** Keywords whose value maps names of the schema's author to schemas. */
+const MAPS: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependencies',
+])
+
+/** What to make of one schema, not of those inside; undefined leaves all of it alone. */
+type SchemaEdit = (schema: JsonText) => JsonText | undefined
+
+/** A schema with an edit made in it and in every schema inside; the same reference if nothing changed. */
+const editSchemas = (schema: JsonText, edit: SchemaEdit, level = 0): JsonText => {
+  if (level > MAX_LEVELS || kindOf(schema) !== 'object') return schema
+  const edited = edit(schema)
+  if (edited === undefined) return schema
+  const inner = (value: JsonText): JsonText => editSchemas(value, edit, level + 1)
+  return mapMembers(edited, (key, value) => {
+    if (DATA.has(key)) return value
+    if (MAPS.has(key)) return mapMembers(value, (_, named) => inner(named))
+    return kindOf(value) === 'array' ? mapElements(value, inner) : inner(value)
+  })
+}
+
+const ANYTHING = rawText('{}')
+const NOTHING = rawText('{"not":{}}')
+
+/** A property's schema as an object; `null` and the like mean nothing, and clients refuse the list for them. */
+const asObject = (schema: JsonText): JsonText => {
+  if (kindOf(schema) === 'object') return schema
+  return schema.toString('latin1') === 'false' ? NOTHING : ANYTHING
+}
+
+/**
+ * A schema whose properties are described by objects only: since 1.22, SDK clients refuse a whole list for
+ * `{"properties": {"a": true}}`, though JSON Schema allows it.
+ */
+export const withObjectProperties = (schema: JsonText): JsonText =>
+  editSchemas(schema, one =>
+    editMember(one, 'properties', properties =>
+      kindOf(properties) === 'object' ? mapMembers(properties, (_, value) => asObject(value)) : properties,
+    ),
+  )
+
+const WRAPPED_ROOT = '#/properties/result'
+const REFERENCES = ['$ref', '$dynamicRef']
+
+/** A reference to the document's root or into it, from where the root now is. Anchors are found anywhere. */
+const moved = (reference: JsonText): JsonText => {
+  const to = stringOf(reference)
+  return to === '#' || to?.startsWith('#/') === true ? textOf(WRAPPED_ROOT + to.slice(1)) : reference
+}
+
+/** A schema with an `$id` of its own is a document of its own (JSON Schema core, 8.2.1): `#` stays what it was. */
+const isDocument = (schema: JsonText): boolean => {
+  const id = stringOf(memberOf(schema, '$id'))
+  return id !== undefined && id !== '' && !id.startsWith('#')
+}
+
+/** The schema of `{"result": <what the schema describes>}`. */
+const wrapSchema = (schema: JsonText): JsonText => {
+  const dialect = memberOf(schema, '$schema')
+  const inner = editSchemas(withoutMember(schema, '$schema'), one =>
+    isDocument(one) ? undefined : REFERENCES.reduce((text, key) => editMember(text, key, moved), one),
+  )
+  return objectText([
+    ...(dialect === undefined ? [] : [['$schema', dialect] as const]),
+    ['type', rawText('"object"')],
+    ['properties', objectText([['result', inner]])],
+    ['required', rawText('["result"]')],
+  ])
+}
+
+/**
+ * An `outputSchema` as clients before 2026-07-28 take it, with an object at its root. One of anything else is wrapped, as
+ * `projectResult` wraps what is no object; one that does not say at its root what it describes is left out, for the
+ * output may be in either form.
+ */
+export const projectOutputSchema = (schema: JsonText): JsonText | undefined => {
+  const type = kindOf(schema) === 'object' ? stringOf(memberOf(schema, 'type')) : undefined
+  if (type === undefined) return undefined
+  return withObjectProperties(type === 'object' ? schema : wrapSchema(schema))
+}

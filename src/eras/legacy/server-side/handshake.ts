@@ -1,0 +1,148 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Deferred } from '../../../kernel/async/deferred.js'
+import { Fault } from '../../../kernel/faults.js'
+import {
+  at,
+  elementsOf,
+  type JsonText,
+  objectText,
+  stringOf,
+  textMember,
+  textOf,
+} from '../../../kernel/json/text.js'
+import { type Answer, answerOf } from '../../../model/outcome.js'
+import type { ClientCapabilities, ServerFacts } from '../../../model/peer.js'
+import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
+import { announcedIn } from '../../../rpc/capabilities.js'
+import type { Conversation } from '../../../rpc/channel/conversation.js'
+import { encodeClientCapabilities } from '../encode.js'
+
+/** What we introduce ourselves with to a server. */
+export interface Introduction {
+  readonly capabilities: ClientCapabilities
+  /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
+  readonly clientInfo: JsonText
+  /** The revision that is offered; the server may counter with any other. */
+  readonly offer: LegacyRevision
+}
+
+/** What was agreed on. */
+export interface Agreement {
+  readonly revision: LegacyRevision
+  readonly facts: ServerFacts
+}
+
+/** Which answers to `initialize` say that the server wants to be spoken to in another way. */
+export type Elsewhere = (answer: Answer) => boolean
+
+/** What the handshake may cost; `timeoutMs` is for each of its steps. */
+interface Limits {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Introduces us to a legacy server (basic/lifecycle, "Initialization"): accepts any published revision with a handshake,
+ * and sends `notifications/initialized` before anything else. A server that refuses with a list of revisions is asked
+ * once more with the newest of them that we know. Resolves to undefined if what it says leads `elsewhere`. Rejects with a
+ * Fault.
+ */
+export const shakeHands = async (
+  talk: Conversation,
+  intro: Introduction,
+  limits: Limits,
+  elsewhere: Elsewhere,
+): Promise<Agreement | undefined> => {
+  let answer = await ask(talk, intro, intro.offer, limits)
+  const other = elsewhere(answer) ? undefined : otherRevision(answer, intro.offer)
+  if (other !== undefined) answer = await ask(talk, intro, other, limits)
+  if (elsewhere(answer)) return undefined
+  const agreement = readAgreement(answer)
+  talk.agreed(agreement.revision)
+  await bounded(limits, () => talk.notice('notifications/initialized', undefined))
+  return agreement
+}
+
+const ask = async (
+  talk: Conversation,
+  intro: Introduction,
+  version: LegacyRevision,
+  limits: Limits,
+): Promise<Answer> => {
+  const id = talk.nextId()
+  try {
+    return await bounded(
+      limits,
+      () =>
+        new Promise<Answer>(resolve =>
+          talk.request(id, 'initialize', initializeParams(intro, version), {
+            progress: () => undefined,
+            ended: outcome => resolve(answerOf(outcome)),
+          }),
+        ),
+    )
+  } finally {
+    // No `notifications/cancelled`: a client must not cancel `initialize` (utilities/cancellation).
+    talk.forget(id)
+  }
+}
+
+/** One step of the handshake; rejects with a Fault when it takes too long or is called off. */
+const bounded = async <T>({ clock, timeoutMs, signal }: Limits, step: () => Promise<T>): Promise<T> => {
+  const stopped = new Deferred<never>()
+  const aborted = (): void => stopped.reject(new Fault('cancelled', 'The connection attempt was called off'))
+  signal.addEventListener('abort', aborted, { once: true })
+  const limit = clock.after(timeoutMs, () =>
+    stopped.reject(new Fault('timeout', `No answer to initialize within ${Math.round(timeoutMs / 1000)} s`)),
+  )
+  try {
+    // A signal that was aborted before tells nobody any more.
+    if (signal.aborted) aborted()
+    return await (signal.aborted ? stopped.promise : Promise.race([step(), stopped.promise]))
+  } finally {
+    limit.cancel()
+    signal.removeEventListener('abort', aborted)
+  }
+}
+
+const initializeParams = (intro: Introduction, version: LegacyRevision): JsonText =>
+  objectText([
+    ['protocolVersion', textOf(version)],
+    ['capabilities', encodeClientCapabilities(intro.capabilities)],
+    ['clientInfo', intro.clientInfo],
+  ])
+
+/** The newest revision of ours in the `data.supported` of a refusal (lifecycle, "Error Handling"). */
+const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {
+  const supported = answer.kind === 'error' ? at(answer.error, 'data', 'supported') : undefined
+  if (supported === undefined) return undefined
+  let newest: LegacyRevision | undefined
+  for (const element of elementsOf(supported)) {
+    const version = stringOf(element)
+    if (version === undefined || !isLegacyRevision(version) || version === offered) continue
+    if (newest === undefined || version > newest) newest = version
+  }
+  return newest
+}
+
+const readAgreement = (outcome: Answer): Agreement => {
+  if (outcome.kind === 'fault') throw outcome.fault
+  if (outcome.kind === 'error') {
+    const words = textMember(outcome.error, 'message') ?? 'no reason given'
+    throw new Fault('unavailable', `The server refused to initialize: ${words}`)
+  }
+  const { result } = outcome
+  const version = textMember(result, 'protocolVersion')
+  if (version === undefined) throw new Fault('unavailable', 'The server named no protocol version')
+  if (!isLegacyRevision(version)) {
+    throw new Fault('unavailable', `The server speaks protocol version ${version}, which is not supported`)
+  }
+  return {
+    revision: version,
+    facts: {
+      revision: version,
+      ...announcedIn(result),
+    },
+  }
+}

@@ -1,0 +1,309 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, memberOf } from '../../../kernel/json/text.js'
+import { Bounds } from '../../../kernel/limit-counters.js'
+import type { Logger } from '../../../kernel/logger.js'
+import type { CallSink } from '../../../model/links.js'
+import { failed } from '../../../model/outcome.js'
+import type { CallerContext } from '../../../rpc/channel/caller.js'
+import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
+import { Inbox } from '../../../rpc/channel/dispatcher.js'
+import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
+import { errorCodeOf } from '../../../rpc/error-text.js'
+import { type RemoteReply, readStream } from '../../../rpc/http/ask.js'
+import { type ExchangeOwner, HttpExchange } from '../../../rpc/http/exchange.js'
+import { mayBeAnswer, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
+import { classify } from '../../../wire/classify.js'
+import type { SseReader } from '../../../wire/framing/sse-read.js'
+import { mediaTypeOf } from '../../../wire/http/media-type.js'
+import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
+import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../../wire/jsonrpc.js'
+import { HttpRemote } from './http-remote.js'
+import { movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-resume.js'
+import { Posts } from './posts.js'
+
+const RESUME_TRIES = 5
+/** Connections of requests that were called off and may be used again. */
+const LINGERING_MAX = 64
+/** The first try comes soon: a break on the way is over by then, and whether the server itself is gone is known. */
+const RESUME = { firstMs: 250, maxMs: 15_000 }
+const LISTEN = { firstMs: 1000, maxMs: 60_000 }
+
+/**
+ * A session with a server over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST
+ * whose response, JSON or SSE, is its stream; what belongs to no request comes on one standalone GET stream.
+ */
+export class HttpCaller implements Conversation, ExchangeOwner {
+  readonly #remote: HttpRemote
+  readonly inbox: Inbox
+  readonly bounds: Bounds
+  readonly clock: Clock
+  readonly log: Logger
+  readonly #exchanges = new Map<OwnId, HttpExchange>()
+  readonly #all = new AbortController()
+  readonly #posts: Posts
+  #isOver = false
+  hearsAmbient = false
+
+  constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, around: CallerContext) {
+    this.#remote = new HttpRemote(http, to, around.clock)
+    this.bounds = around.bounds ?? new Bounds()
+    this.log = around.log
+    this.clock = around.clock
+    this.inbox = new Inbox(listener, this.log, this.bounds)
+    this.#posts = new Posts({
+      post: frame => this.#post(frame),
+      onDeaf: () => this.#over(new Fault('disconnected', 'The server leaves our messages unanswered')),
+      bounds: this.bounds,
+      clock: around.clock,
+      signal: this.#all.signal,
+    })
+  }
+
+  get lastHeardMs(): number {
+    return this.#remote.lastHeardMs
+  }
+
+  get isBusy(): boolean {
+    return this.inbox.pending.size > 0
+  }
+
+  nextId(): number {
+    return this.inbox.pending.nextId()
+  }
+
+  request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
+    if (this.#isOver) {
+      sink.ended(failed(new Fault('disconnected', 'The session with the server is over')))
+      return
+    }
+    this.inbox.pending.add(id, sink)
+    const exchange = new HttpExchange(id, sink, this, this.#onOver)
+    this.#exchanges.set(id, exchange)
+    this.#remote.send(exchange, encodeRequest(id, method, params))
+  }
+
+  forget(id: OwnId): void {
+    this.inbox.pending.drop(id)
+    const exchange = this.#exchanges.get(id)
+    const lingering = this.#exchanges.size - this.inbox.pending.size
+    if (lingering > LINGERING_MAX) exchange?.stop()
+    else exchange?.endSoon()
+  }
+
+  keep(id: OwnId, sink: CallSink): void {
+    this.inbox.pending.keep(id, sink)
+  }
+
+  async notice(method: string, params: JsonText | undefined): Promise<void> {
+    const frame = encodeNotice(method, params)
+    const about = supersedes(method, params)
+    await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
+    // The standalone stream exists only in an initialized session (transports, "Listening for Messages from the Server").
+    // Nobody waits for it: some servers send its headers only with their first event.
+    if (method === 'notifications/initialized' && !this.#isOver) void this.#listen()
+  }
+
+  reply(id: JsonText, result: JsonText): void {
+    void this.#posts.send(encodeReply(id, result))
+  }
+
+  refuse(id: JsonText, error: JsonText): void {
+    void this.#posts.send(encodeRefusal(id, error))
+  }
+
+  agreed(revision: string): void {
+    this.#remote.agreed(revision)
+  }
+
+  pause(): void {
+    // Not reading one response is felt by the server through that response alone; there is nothing common to hold back.
+  }
+
+  resume(): void {
+    // As for pause.
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOver) return
+    this.#over(new Fault('disconnected', 'The session with the server was closed'))
+    try {
+      await this.#remote.end()
+    } catch (thrown) {
+      this.log.debug({ err: thrown }, 'the server did not take the end of the session')
+    }
+  }
+
+  // ── one request and its stream ──
+
+  readonly #onOver = (id: OwnId): void => {
+    this.#exchanges.delete(id)
+  }
+
+  heard(): void {
+    this.#remote.heard()
+  }
+
+  admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
+    const fault = this.#remote.learnSession(headers)
+    // What may be an answer all the same says whether it is.
+    const isLost = status === 404 && this.#remote.hasSession && !mayBeAnswer(status, headers)
+    if (fault === undefined && !isLost) return true
+    exchange.discard()
+    if (fault !== undefined) exchange.fail(fault)
+    else this.#lost(exchange.id)
+    return false
+  }
+
+  refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+    const isLost = status === 404 && this.#remote.hasSession && !isAnswer(body, exchange.id)
+    if (!isLost) return undefined
+    this.#lost(exchange.id)
+    return sessionLost()
+  }
+
+  streamEnded(exchange: HttpExchange, reader: SseReader): void {
+    const place = newPlace()
+    movePlace(place, reader)
+    void this.#follow(exchange, place)
+  }
+
+  /** Takes a request's SSE stream up again until its answer is there, over as many connections as that takes. Never rejects. */
+  async #follow(exchange: HttpExchange, place: StreamPlace): Promise<void> {
+    const { signal } = exchange
+    for (let tries = 0; place.lastEventId !== undefined && tries < RESUME_TRIES; ) {
+      await sleep(this.clock, reopenMs(place, tries, RESUME), signal)
+      tries += 1
+      const opened = exchange.isOpen ? await this.#openStream(place, signal) : undefined
+      if (opened instanceof Fault) exchange.fail(opened)
+      else if (typeof opened === 'object' && (await this.#read(opened, place, exchange))) tries = 0
+      if (!exchange.isOpen) {
+        exchange.over()
+        return
+      }
+      if (typeof opened === 'number' && isFinal(opened)) break
+    }
+    exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
+  }
+
+  // ── streams ──
+
+  /** Keeps the standalone stream open for as long as the session lives, if the server has one. */
+  async #listen(): Promise<void> {
+    const place = newPlace()
+    for (let tries = 0; !this.#isOver; ) {
+      const opened = await this.#openStream(place, this.#all.signal)
+      let heard = false
+      if (typeof opened === 'object' && !(opened instanceof Fault)) {
+        this.hearsAmbient = true
+        heard = await this.#read(opened, place, this.#standalone)
+        this.hearsAmbient = false
+      } else if (typeof opened === 'number' && isFinal(opened)) {
+        // 405: there is no such stream. A place that the server no longer knows is given up first.
+        if (place.lastEventId === undefined) return
+        place.lastEventId = undefined
+      }
+      tries = heard ? 0 : tries + 1
+      await sleep(this.clock, reopenMs(place, tries, LISTEN), this.#all.signal)
+    }
+  }
+
+  /**
+   * Opens the standalone stream, or takes up any stream at its place; the HTTP status if it cannot, 0 without one, a Fault if
+   * nobody is there any more.
+   */
+  async #openStream(
+    { lastEventId }: StreamPlace,
+    signal: AbortSignal,
+  ): Promise<RemoteReply | Fault | number> {
+    try {
+      const reply = await this.#remote.open(lastEventId, signal)
+      const type = mediaTypeOf(reply.headers['content-type'])
+      if (reply.status === 200 && type === 'text/event-stream') return reply
+      reply.discard()
+      if (reply.status === 404 && this.#remote.hasSession) this.#lost()
+      return reply.status
+    } catch (thrown) {
+      this.log.debug({ err: thrown }, 'could not open a stream')
+      const fault = Fault.from(thrown)
+      return fault.code === 'unavailable' ? new Fault('disconnected', `it is gone: ${fault.message}`) : 0
+    }
+  }
+
+  /** Reads a stream to its end, and moves its place on; resolves to whether any event came. */
+  async #read(
+    reply: RemoteReply,
+    place: StreamPlace,
+    on: Omit<StreamHandlers, 'streamEnded'>,
+  ): Promise<boolean> {
+    const { reader, heard } = await readStream(reply, on, this.bounds)
+    movePlace(place, reader)
+    return heard
+  }
+
+  /** What the standalone stream tells. */
+  readonly #standalone = {
+    message: (data: Buffer): void => this.inbox.take(data, undefined),
+    read: (): void => this.heard(),
+    skipped: (bytes: number): void =>
+      this.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit'),
+  }
+
+  /** Posts what is not answered on the same exchange: notifications and answers. Never rejects. */
+  async #post(frame: Buffer): Promise<void> {
+    if (this.#isOver) return
+    try {
+      const reply = await this.#remote.post(frame, this.#all.signal)
+      reply.discard()
+      const { status } = reply
+      if (status === 404 && this.#remote.hasSession) this.#lost()
+      else if (status >= 400) this.log.warn({ status }, 'the server did not take a message')
+    } catch (thrown) {
+      this.log.debug({ err: thrown }, 'could not send a message to the server')
+    }
+  }
+
+  // ── ends ──
+
+  /** The server no longer knows the session (transports, "Session Management", item 4); `id` was not processed. */
+  #lost(id?: OwnId): void {
+    if (this.#isOver) return
+    const untouched = id === undefined ? undefined : this.inbox.pending.drop(id)
+    this.#over(new Fault('disconnected', 'The server no longer knows the session'))
+    untouched?.ended(failed(sessionLost()))
+  }
+
+  #over(why: Fault): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.hearsAmbient = false
+    this.inbox.close(why)
+    this.#all.abort()
+    for (const exchange of this.#exchanges.values()) exchange.stop()
+  }
+}
+
+const sessionLost = (): Fault => new Fault('session-lost', 'The server no longer knows the session')
+
+/** With status 404: the server does not know the session (measured: SDK servers, most of them under no id). */
+const UNKNOWN_SESSION = -32001
+
+/** Whether the body of a 404 answers the request: then the server has read it, and may have run it. */
+const isAnswer = (body: Buffer, id: OwnId): boolean => {
+  const classified = classify(body)
+  if (classified.is !== 'message' || !('id' in classified.message)) return false
+  const { message } = classified
+  const isLoss = message.kind === 'refusal' && errorCodeOf(message.error) === UNKNOWN_SESSION
+  return !isLoss && ownIdOf(message.id) === id
+}
+
+/** What a notification is about, if the latest one says all; undefined if each counts. */
+const supersedes = (method: string, params: JsonText | undefined): string | undefined => {
+  if (method === 'notifications/roots/list_changed') return method
+  const token = method === 'notifications/progress' ? params && memberOf(params, 'progressToken') : undefined
+  return token && `${method} ${token.toString()}`
+}
+
+/** Whether a status says "never" rather than "not now"; 0 is no status at all. */
+const isFinal = (status: number): boolean =>
+  status >= 200 && status < 500 && status !== 408 && status !== 425 && status !== 429

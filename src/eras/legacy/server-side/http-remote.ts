@@ -1,0 +1,113 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
+import type { HttpExchange } from '../../../rpc/http/exchange.js'
+import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
+import { isVisibleAscii } from '../../../wire/http/header-text.js'
+import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
+
+/** How long the server may take to hear that the session is over. */
+const END_MS = 2000
+/** The header that repeats the revision came with this one; older servers may refuse it (transports, "Protocol Version Header"). */
+const VERSION_HEADER_SINCE = '2025-06-18'
+
+type Headers = Readonly<Record<string, string>>
+
+/** The endpoint of a legacy server: repeats on every request what was learnt (session id, revision). */
+export class HttpRemote {
+  readonly #http: HttpClient
+  readonly #address: RemoteAddress
+  readonly #clock: Clock
+  #session: string | undefined
+  #revision: string | undefined
+  /** Of each POST, made anew when more was learnt. */
+  #postHeaders: Headers
+  /** When the server last sent anything (monotonic). */
+  lastHeardMs: number
+
+  constructor(http: HttpClient, address: RemoteAddress, clock: Clock) {
+    this.#http = http
+    this.#address = address
+    this.#clock = clock
+    this.lastHeardMs = clock.nowMs()
+    this.#postHeaders = this.#headers(POST_HEADERS)
+  }
+
+  /** Whether the server gave us a session; those that did not are sessionless. */
+  get hasSession(): boolean {
+    return this.#session !== undefined
+  }
+
+  /** Something came from the server. */
+  heard(): void {
+    this.lastHeardMs = this.#clock.nowMs()
+  }
+
+  agreed(revision: string): void {
+    this.#revision = revision >= VERSION_HEADER_SINCE ? revision : undefined
+    this.#postHeaders = this.#headers(POST_HEADERS)
+  }
+
+  /** Keeps the session id that a reply issues; a Fault if it cannot be repeated in a header. */
+  learnSession(headers: HttpHeaders): Fault | undefined {
+    const session = headers['mcp-session-id']
+    if (this.#session !== undefined || session === undefined) return undefined
+    if (!isVisibleAscii(session))
+      return new Fault('unavailable', 'The server issued a session id that is not visible ASCII')
+    this.#session = session
+    this.#postHeaders = this.#headers(POST_HEADERS)
+    return undefined
+  }
+
+  /** Sends a request of the conversation. */
+  send(exchange: HttpExchange, frame: Buffer): void {
+    exchange.send(this.#http, this.#post(frame))
+  }
+
+  /** Posts what is not answered on the same exchange. Rejects with a Fault if it cannot be sent. */
+  post(frame: Buffer, signal: AbortSignal): Promise<RemoteReply> {
+    return this.#ask(this.#post(frame), signal)
+  }
+
+  /** Opens an event stream, from the beginning or at a place. Rejects with a Fault if it cannot be reached. */
+  open(lastEventId: string | undefined, signal: AbortSignal): Promise<RemoteReply> {
+    const headers = this.#headers({
+      accept: 'text/event-stream',
+      ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+    })
+    return this.#ask({ method: 'GET', url: this.#address.url, headers }, signal)
+  }
+
+  /** Ends the session at the server (transports, "Session Management", item 5). Rejects if it cannot be reached. */
+  async end(): Promise<void> {
+    if (this.#session === undefined) return
+    const stop = new AbortController()
+    const limit = this.#clock.after(END_MS, () => stop.abort())
+    try {
+      const request = { method: 'DELETE', url: this.#address.url, headers: this.#headers({}) } as const
+      const reply = await this.#ask(request, stop.signal)
+      reply.discard()
+    } finally {
+      limit.cancel()
+    }
+  }
+
+  #post(body: Buffer): OutboundRequest {
+    return { method: 'POST', url: this.#address.url, headers: this.#postHeaders, body }
+  }
+
+  async #ask(request: OutboundRequest, signal: AbortSignal): Promise<RemoteReply> {
+    const reply = await askRemote(this.#http, request, signal)
+    this.heard()
+    return reply
+  }
+
+  #headers(own: Headers): Headers {
+    return {
+      ...this.#address.headers,
+      ...own,
+      ...(this.#session !== undefined && { 'mcp-session-id': this.#session }),
+      ...(this.#revision !== undefined && { 'mcp-protocol-version': this.#revision }),
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { setMaxListeners } from 'node:events'
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Turnstile } from '../../../kernel/async/semaphore.js'
+import type { Bounds } from '../../../kernel/limit-counters.js'
+
+/** Each is a connection. */
+const AT_ONCE = 64
+/** Some servers answer only when the message has been dealt with: after this time the next one is sent. */
+const HOLD_MS = 10_000
+/** A server that leaves so many messages unanswered, or so many times more bytes than may wait for it, takes none. */
+const UNANSWERED_MAX = 2048
+const HARD = 16
+
+/** Lets messages be posted a few at a time; for what would otherwise open a connection for each message of a peer. */
+export const createPostTurns = (clock: Clock, signal: AbortSignal): Turnstile => {
+  // Each one that waits listens.
+  setMaxListeners(0, signal)
+  return new Turnstile({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
+}
+
+/** What posts are made with. */
+export interface PostsOptions {
+  /** Posts a message; resolves when it was answered. Never rejects. */
+  readonly post: (frame: Buffer) => Promise<void>
+  /** The server takes no messages. */
+  readonly onDeaf: () => void
+  readonly bounds: Bounds
+  readonly clock: Clock
+  /** Ends what is under way, and what waits. */
+  readonly signal: AbortSignal
+}
+
+/** Messages that are posted one by one, and of which only their being taken is awaited: notifications and answers. */
+export class Posts {
+  readonly #options: PostsOptions
+  readonly #turns: Turnstile
+  /** By what they are about: the message that is sent when the one under way was taken. */
+  readonly #next = new Map<string, Buffer | undefined>()
+  #unanswered = 0
+  #bytes = 0
+
+  constructor(options: PostsOptions) {
+    this.#options = options
+    this.#turns = createPostTurns(options.clock, options.signal)
+  }
+
+  /** Posts a message; resolves when it was taken, or never will be. */
+  async send(frame: Buffer): Promise<void> {
+    const { bounds, onDeaf, post, signal } = this.#options
+    if (this.#unanswered >= UNANSWERED_MAX || this.#bytes > HARD * bounds.max.serverQueue) {
+      bounds.hit('serverQueue')
+      onDeaf()
+      return
+    }
+    this.#unanswered += 1
+    this.#bytes += frame.length
+    // It was called off.
+    await this.#turns.pass(signal, () => post(frame)).catch(() => undefined)
+    this.#unanswered -= 1
+    this.#bytes -= frame.length
+  }
+
+  /** The same for a message that makes an earlier one about the same pointless: of those that wait, the last one is sent. */
+  async sendLatest(about: string, frame: Buffer): Promise<void> {
+    const isUnderWay = this.#next.has(about)
+    this.#next.set(about, isUnderWay ? frame : undefined)
+    if (isUnderWay) return
+    for (let due: Buffer | undefined = frame; due !== undefined; due = this.#next.get(about)) {
+      this.#next.set(about, undefined)
+      await this.send(due)
+    }
+    this.#next.delete(about)
+  }
+}

@@ -1,0 +1,325 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Deferred } from '../../../kernel/async/deferred.js'
+import type { Turnstile } from '../../../kernel/async/semaphore.js'
+import { Fault } from '../../../kernel/faults.js'
+import { Bounds } from '../../../kernel/limit-counters.js'
+import type { Logger } from '../../../kernel/logger.js'
+import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
+import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
+import type { Channel, ChannelListener } from '../../../wire/channel.js'
+import { classify } from '../../../wire/classify.js'
+import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framing/sse-read.js'
+import { mediaTypeOf } from '../../../wire/http/media-type.js'
+import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
+import { type OutgoingFrame, whole } from '../../../wire/message-parts.js'
+import { createPostTurns } from './posts.js'
+
+/** How long the next message of the handshake waits for the answer to the POST before it. */
+const TURN_MS = 10_000
+/** A POST without an answer costs us a connection, so it counts as this much, however short it is. */
+const POST_BYTES = 8 * 1024
+/** With more than this unanswered the server counts as behind. */
+const SLOW_BYTES = 1024 * 1024
+/** A server that leaves this many POSTs unanswered is given up. */
+const POSTS_MAX = 2048
+
+/** What it takes to open an HTTP+SSE session, beside where. */
+export interface SseChannelOptions {
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
+  readonly clock: Clock
+  readonly log: Logger
+  /** From the request to the event that says where to POST. */
+  readonly connectTimeoutMs: number
+  /** Calls the opening off; means nothing once the channel is open. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Opens a session over HTTP+SSE (2024-11-05, basic/transports, "HTTP with SSE") at the URL of its event stream. Rejects
+ * with a Fault: `unauthorized`, `timeout`, `cancelled`, or `unavailable` when there is no such stream or when it wants
+ * messages to go to another origin.
+ */
+export const openSseChannel = async (
+  http: HttpClient,
+  to: RemoteAddress,
+  { bounds, clock, log, connectTimeoutMs, signal }: SseChannelOptions,
+): Promise<Channel> => {
+  const stop = new AbortController()
+  let why: Fault | undefined
+  const giveUp = (fault: Fault): void => {
+    why ??= fault
+    stop.abort()
+  }
+  const calledOff = (): void => giveUp(new Fault('cancelled', 'The connection attempt was called off'))
+  const limit = clock.after(connectTimeoutMs, () => giveUp(tooLate(connectTimeoutMs)))
+  signal.addEventListener('abort', calledOff, { once: true })
+  try {
+    if (signal.aborted) calledOff()
+    const headers = { ...to.headers, accept: 'text/event-stream' }
+    const reply = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
+    checkStream(reply)
+    const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream: reply })
+    await channel.connect()
+    return channel
+  } catch (thrown) {
+    stop.abort()
+    throw why ?? Fault.from(thrown)
+  } finally {
+    limit.cancel()
+    signal.removeEventListener('abort', calledOff)
+  }
+}
+
+const tooLate = (limitMs: number): Fault =>
+  new Fault('timeout', `The server named no endpoint for messages within ${Math.round(limitMs / 1000)} s`)
+
+/** Throws a Fault for a reply that is no event stream. */
+const checkStream = (reply: RemoteReply): void => {
+  const isStream = mediaTypeOf(reply.headers['content-type']) === 'text/event-stream'
+  if (reply.status === 200 && isStream) return
+  reply.discard()
+  if (reply.status >= 300) throw statusFault(reply.status)
+  throw new Fault('unavailable', 'The server answered with something that is no event stream')
+}
+
+const nothing = (): void => undefined
+
+/** What the channel works with. */
+interface SseLink {
+  readonly bounds: Bounds | undefined
+  readonly http: HttpClient
+  readonly to: RemoteAddress
+  readonly clock: Clock
+  readonly log: Logger
+  /** Ends the event stream and every POST under way. */
+  readonly stop: AbortController
+  readonly stream: RemoteReply
+}
+
+class SseChannel implements Channel, BodyParts, SseHandlers {
+  readonly #link: SseLink
+  readonly #reader: SseReader
+  /** The server has said where to POST. */
+  readonly #named = new Deferred<void>()
+  #listener: ChannelListener | undefined
+  #endpoint: string | undefined
+  /** Messages that came before anybody listened. */
+  #held: Buffer[] = []
+  /** How the stream ended. */
+  #end: Fault | undefined
+  /** Somebody listens. */
+  #isRunning = false
+  #isPaused = false
+  #isOver = false
+  #posts = 0
+  #queuedBytes = 0
+  #isBehind = false
+  /** What a message has to wait for: while the session is being initialized, the POST before it. */
+  #turn: Promise<void> = Promise.resolve()
+  #isInitialized = false
+  readonly #turns: Turnstile
+
+  constructor(link: SseLink) {
+    this.#turns = createPostTurns(link.clock, link.stop.signal)
+    const { bounds = new Bounds() } = link
+    this.#reader = new SseReader({
+      maxBytes: bounds.max.message,
+      account: bounds.inbound,
+      onOverrun: () => this.#listener?.overrun?.(),
+    })
+    this.#link = link
+  }
+
+  /** Reads until the server has said where to POST. Rejects with a Fault. */
+  async connect(): Promise<void> {
+    this.#link.stream.read(this)
+    await this.#named.promise
+    this.#endpoint = endpointUrl(this.#endpoint ?? '', this.#link.to.url)
+  }
+
+  listen(listener: ChannelListener): void {
+    this.#listener = listener
+    const isOver = this.#isOver
+    // Whoever listens is still being made.
+    queueMicrotask(() => {
+      if (isOver) listener.closed(undefined)
+      else this.#run()
+    })
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes
+  }
+
+  send(frame: OutgoingFrame): boolean {
+    if (this.#isOver) return false
+    const message = whole(frame)
+    if (this.#posts >= POSTS_MAX) {
+      this.#settle(new Fault('disconnected', 'The server leaves our messages unanswered'))
+      return false
+    }
+    this.#queue(message, 1)
+    const { signal } = this.#link.stop
+    const turn = this.#turn.then(() => this.#turns.pass(signal, () => this.#post(message))).catch(nothing)
+    if (!this.#isInitialized) {
+      this.#turn = this.#atMost(turn)
+      this.#isInitialized = isInitialized(message)
+    }
+    this.#isBehind = this.#queuedBytes > SLOW_BYTES
+    return !this.#isBehind
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#link.stream.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#link.stream.resume()
+  }
+
+  close(): Promise<void> {
+    this.#settle(undefined)
+    return Promise.resolve()
+  }
+
+  // ── the event stream ──
+
+  data(chunk: Buffer): void {
+    this.#reader.push(chunk, this)
+  }
+
+  ended(fault: Fault | undefined): void {
+    if (this.#endpoint === undefined) {
+      this.#named.reject(fault ?? new Fault('unavailable', 'The server ended the event stream at once'))
+    } else {
+      const words =
+        fault === undefined ? 'The server ended the event stream' : 'The event stream of the server broke'
+      this.#end = new Fault('disconnected', words, fault && { cause: fault })
+      if (this.#isRunning) this.#settle(this.#end)
+    }
+  }
+
+  drop(): void {
+    this.#reader.drop()
+  }
+
+  onEvent({ event, data }: SseEvent): void {
+    if (event === 'endpoint') this.#name(data)
+    // Before the endpoint nothing was asked, and nothing can be answered. Empty data only teaches an id.
+    else if (event === 'message' && this.#endpoint !== undefined && data.length > 0) this.#deliver(data)
+  }
+
+  onSkipped(bytes: number): void {
+    if (!this.#isOver) this.#listener?.skipped(bytes)
+  }
+
+  /** The server said where to POST; the first time counts. */
+  #name(data: Buffer): void {
+    if (this.#endpoint !== undefined) return
+    this.#endpoint = data.toString()
+    this.#link.stream.pause()
+    this.#named.resolve()
+  }
+
+  #run(): void {
+    this.#isRunning = true
+    for (const message of this.#held.splice(0)) this.#deliver(message)
+    if (this.#end !== undefined) this.#settle(this.#end)
+    else if (!this.#isPaused) this.#link.stream.resume()
+  }
+
+  #deliver(message: Buffer): void {
+    if (this.#isOver) return
+    if (this.#isRunning) this.#listener?.message(message)
+    else this.#held.push(message)
+  }
+
+  // ── POSTs ──
+
+  /** Sends one message; what is answered to it comes on the event stream. Never rejects. */
+  async #post(message: Buffer): Promise<void> {
+    const { http, to, stop } = this.#link
+    try {
+      const request: OutboundRequest = {
+        method: 'POST',
+        url: this.#endpoint ?? to.url,
+        headers: { ...to.headers, 'content-type': 'application/json' },
+        body: message,
+      }
+      const reply = await askRemote(http, request, stop.signal)
+      reply.discard()
+      if (reply.status < 200 || reply.status >= 300) this.#refused(reply.status)
+    } catch (thrown) {
+      this.#settle(new Fault('disconnected', 'A message could not be sent to the server', { cause: thrown }))
+    } finally {
+      this.#queue(message, -1)
+    }
+  }
+
+  /** The status does not come as an answer to the request, which would wait for ever; so nothing more is waited for. */
+  #refused(status: number): void {
+    if (this.#isOver) return
+    this.#link.log.warn({ status }, 'the server did not take a message; the session is given up')
+    this.#settle(postFault(status))
+  }
+
+  #queue(message: Buffer, by: 1 | -1): void {
+    this.#posts += by
+    this.#queuedBytes += by * Math.max(message.length, POST_BYTES)
+    if (!this.#isBehind || this.#queuedBytes > SLOW_BYTES || this.#isOver) return
+    this.#isBehind = false
+    this.#listener?.drained()
+  }
+
+  /** The end of a POST, or of the patience for it: some servers answer only when the message has been dealt with. */
+  #atMost(turn: Promise<void>): Promise<void> {
+    return new Promise(resolve => {
+      const limit = this.#link.clock.after(TURN_MS, resolve)
+      void turn.then(() => {
+        limit.cancel()
+        resolve()
+      })
+    })
+  }
+
+  #settle(fault: Fault | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#link.stop.abort()
+    this.drop()
+    this.#listener?.closed(fault)
+  }
+}
+
+/** Where to POST, by what the server said. Throws a Fault for another origin, which would get our credentials. */
+const endpointUrl = (said: string, base: string): string => {
+  if (!URL.canParse(said, base)) {
+    throw new Fault('unavailable', 'The server named an endpoint for messages that is no URL')
+  }
+  const url = new URL(said, base)
+  const { origin } = new URL(base)
+  if (url.origin === origin) return url.href
+  throw new Fault('unavailable', `The server wants messages to go to another origin, ${url.origin}; refused`)
+}
+
+/** Whether a message ends the handshake (basic/lifecycle, "Initialization"). */
+const isInitialized = (message: Buffer): boolean => {
+  const classified = classify(message)
+  return (
+    classified.is === 'message' &&
+    classified.message.kind === 'notice' &&
+    classified.message.method === 'notifications/initialized'
+  )
+}
+
+const postFault = (status: number): Fault => {
+  if (status === 401 || status === 403) return statusFault(status)
+  const words =
+    status === 404
+      ? 'The server no longer knows the session (HTTP status 404)'
+      : `The server did not take a message (HTTP status ${status})`
+  return new Fault('disconnected', words, { data: { httpStatus: status } })
+}

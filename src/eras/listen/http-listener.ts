@@ -1,0 +1,121 @@
+import { Bounds } from '../../kernel/limit-counters.js'
+import type { HttpHostOptions } from '../../rpc/host.js'
+import { refuse, refuseWith } from '../../rpc/http/errors.js'
+import { classifyWithin } from '../../wire/classify.js'
+import { mediaTypeOf, takenBy } from '../../wire/http/media-type.js'
+import type { HttpExchange, HttpHandler } from '../../wire/http.js'
+import { eraOf, eraOfMethod } from '../detect/inbound.js'
+import { LegacyHttpHost } from '../legacy/client-side/http-listener.js'
+import { ModernHttpHost } from '../modern/client-side/http-listener.js'
+
+const KEEP_ALIVE_MS = 15_000
+const SWEEP_MS = 1000
+
+/** A face that must be closed when the proxy ends. */
+export interface HttpHost {
+  readonly handle: HttpHandler
+  /** Sessions of clients that introduced themselves; requests that stand for themselves have none. */
+  readonly sessions: number
+  /** While memory is short: lets go of what nobody seems to use. */
+  shed(): void
+  close(): void
+}
+
+/**
+ * The MCP endpoint over HTTP, for clients of all revisions at once: each message is read once, and says itself of which era it
+ * is (2026-07-28, basic/versioning).
+ */
+export const createHttpHost = (options: HttpHostOptions): HttpHost => {
+  const legacy = new LegacyHttpHost(options)
+  const modern = new ModernHttpHost(options)
+  const { bounds = new Bounds(), clock } = options
+  const timers = [
+    clock.every(KEEP_ALIVE_MS, () => {
+      legacy.keepAlive()
+      modern.keepAlive()
+    }),
+    clock.every(SWEEP_MS, () => {
+      legacy.sweep()
+      modern.sweep()
+    }),
+  ]
+  let isClosed = false
+  return {
+    handle(request, responder) {
+      if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
+      else handle({ legacy, modern, bounds }, { request, responder, takes: takenBy(request.headers) })
+    },
+    get sessions() {
+      return legacy.sessions
+    },
+    shed() {
+      legacy.shed()
+    },
+    close() {
+      isClosed = true
+      for (const timer of timers) timer.cancel()
+      legacy.close('the proxy is shutting down')
+      modern.close('the proxy is shutting down')
+    },
+  }
+}
+
+/** What serves an endpoint. */
+interface Hosts {
+  readonly legacy: LegacyHttpHost
+  readonly modern: ModernHttpHost
+  readonly bounds: Bounds
+}
+
+const handle = (hosts: Hosts, exchange: HttpExchange): void => {
+  const { legacy } = hosts
+  const { request, responder } = exchange
+  switch (eraOfMethod(request.method)) {
+    case 'body':
+      if (passesGuards(exchange)) post(hosts, exchange)
+      return
+    case 'legacy':
+      if (request.method === 'GET') legacy.get(exchange)
+      else legacy.delete(exchange)
+      return
+    case 'not-allowed':
+      refuse(responder, 405, 'Use POST, GET or DELETE', { headers: { allow: 'GET, POST, DELETE' } })
+  }
+}
+
+const passesGuards = ({ request: { headers }, responder, takes }: HttpExchange): boolean => {
+  if (mediaTypeOf(headers['content-type']) !== 'application/json') {
+    refuse(responder, 415, 'Content-Type must be application/json')
+    return false
+  }
+  if (takes.json || takes.events) return true
+  refuse(responder, 406, 'Accept must list application/json and text/event-stream')
+  return false
+}
+
+const post = ({ legacy, modern, bounds }: Hosts, exchange: HttpExchange): void => {
+  const { request, responder } = exchange
+  const verdict = eraOf(classifyWithin(request.body, bounds), request.headers)
+  switch (verdict.is) {
+    case 'modern':
+      modern.message(verdict.message, exchange)
+      return
+    case 'introduction':
+      legacy.introduce(verdict.message, exchange)
+      return
+    case 'legacy':
+      legacy.message(verdict.message, exchange)
+      return
+    case 'legacy-batch':
+      legacy.batch(verdict.items, exchange)
+      return
+    case 'malformed': {
+      // The id of an answer is one of ours: an error under it would be an answer to an answer.
+      const { code, why, id, answers } = verdict
+      refuse(responder, 400, why, { code, id: answers ? undefined : id })
+      return
+    }
+    case 'refused':
+      refuseWith(responder, verdict.status, verdict)
+  }
+}

@@ -1,0 +1,189 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { Deferred } from '../../kernel/async/deferred.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import { Bounds } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { errorText, faultText } from '../../model/fault-table.js'
+import type { Principal } from '../../model/peer.js'
+import { PipeWriter } from '../../rpc/channel/writer.js'
+import type { HostOptions } from '../../rpc/host.js'
+import type { Channel, ChannelListener } from '../../wire/channel.js'
+import { type Classified, classifyWithin } from '../../wire/classify.js'
+import { guarded } from '../../wire/guarded.js'
+import { encodeRefusal, type Message } from '../../wire/jsonrpc.js'
+import { wreckOf } from '../../wire/salvage-id.js'
+import { isOfSdk } from '../../wire/sdk-client-hint.js'
+import { eraOf, type Speaks } from '../detect/inbound.js'
+import { LegacyPipeHost } from '../legacy/client-side/pipe-listener.js'
+import { ModernPipeHost } from '../modern/client-side/pipe-listener.js'
+
+/** What a face on a channel needs beside what every face needs. */
+export interface PipeHostOptions extends HostOptions {
+  readonly speaks?: Speaks
+  /** How long calls may take that are under way when the client has said all, in milliseconds; none if absent. */
+  readonly drainMs?: () => number
+}
+
+const NOTHING = Buffer.alloc(0)
+/** How soon after the last answer a client is left that has said all. */
+const LOOK_MS = 20
+
+/**
+ * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for each message, so
+ * that a client that looks around with `server/discover` may still `initialize`, and one that did may ask in both ways.
+ */
+export class PipeHost implements ChannelListener {
+  readonly #channel: Channel
+  readonly #writer: PipeWriter
+  readonly #legacy: LegacyPipeHost
+  readonly #modern: ModernPipeHost
+  readonly #speaks: Speaks
+  readonly #bounds: Bounds
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly #drainMs: () => number
+  /** Runs while a client that has said all waits for answers. */
+  #leaving: Timer | undefined
+  readonly #gone = new Deferred<void>()
+
+  constructor(channel: Channel, principal: Principal, options: PipeHostOptions) {
+    this.#channel = channel
+    this.#log = options.log
+    this.#clock = options.clock
+    this.#drainMs = options.drainMs ?? (() => 0)
+    this.#speaks = options.speaks ?? 'both'
+    this.#bounds = options.bounds ?? new Bounds()
+    const cutOff = (): void => void this.close('the client does not read')
+    this.#writer = new PipeWriter(channel, options.clock, cutOff, this.#bounds)
+    this.#legacy = new LegacyPipeHost(principal, this.#writer, options)
+    this.#modern = new ModernPipeHost(principal, this.#writer, options)
+    channel.listen(
+      guarded(this, thrown => {
+        this.#log.error(
+          { err: thrown },
+          'a message of a client could not be handled; its connection is closed',
+        )
+        void this.close('an internal error')
+      }),
+    )
+  }
+
+  /** Resolves when the client is gone and nothing of it is left. */
+  get gone(): Promise<void> {
+    return this.#gone.promise
+  }
+
+  /** Whether the client has said all, and waits for answers at most. */
+  get isLeaving(): boolean {
+    return this.#leaving !== undefined
+  }
+
+  /** Ends what is under way, and the channel. */
+  async close(reason: string): Promise<void> {
+    this.#end(reason)
+    this.#writer.flush()
+    await this.#channel.close()
+  }
+
+  // ── what the channel tells ──
+
+  message(bytes: Buffer): void {
+    this.take(bytes, classifyWithin(bytes, this.#bounds))
+  }
+
+  /** The same for bytes that somebody else had to read. */
+  take(bytes: Buffer, classified: Classified): void {
+    this.#writer.readsLate ||= isOfSdk(bytes)
+    const verdict = eraOf(classified, undefined, this.#speaks)
+    switch (verdict.is) {
+      case 'modern':
+        this.#modern.message(verdict.message)
+        return
+      case 'introduction':
+        this.#legacy.message(verdict.message)
+        return
+      case 'legacy':
+        this.#unclaimed(verdict.message)
+        return
+      case 'legacy-batch': {
+        const refusal = this.#legacy.batch(verdict.items)
+        if (refusal !== undefined) this.#refuse(-32600, refusal, undefined)
+        return
+      }
+      case 'malformed':
+        if (verdict.answers) this.#dropped(verdict.why)
+        else this.#refuse(verdict.code, verdict.why, verdict.id)
+        return
+      case 'refused':
+        // A notification is not answered, whatever is wrong with it.
+        if (verdict.id === undefined) this.#dropped('it is refused')
+        else this.#writer.tell(encodeRefusal(verdict.id, verdict.error))
+    }
+  }
+
+  skipped(bytes: number, ends = NOTHING): void {
+    this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
+    const words = `The message of ${bytes} bytes is too long`
+    // Where there was no room for it, that was counted.
+    const why =
+      bytes > this.#bounds.max.body
+        ? this.#bounds.tooLarge('body', words)
+        : this.#bounds.refusal('inbound', words)
+    const { id, asks, answers } = wreckOf(ends)
+    // A notification is not answered.
+    if (id === undefined ? asks : answers) return
+    if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.tell(encodeRefusal(id, faultText(why)))
+  }
+
+  drained(): void {
+    this.#channel.resume()
+  }
+
+  ended(): void {
+    const untilMs = this.#clock.nowMs() + this.#drainMs()
+    const look = (): void => {
+      if (!this.#legacy.isBusy && !this.#modern.isBusy) this.#writer.flush()
+      else if (this.#clock.nowMs() < untilMs) return
+      if (this.#channel.queuedBytes > 0 && this.#clock.nowMs() < untilMs) return
+      void this.close('the client closed its input')
+    }
+    this.#legacy.mute()
+    this.#leaving = this.#clock.every(LOOK_MS, look)
+    look()
+  }
+
+  closed(): void {
+    this.#gone.resolve()
+    this.#end('the client closed the connection')
+  }
+
+  /** A notification needs no claim in either era: what it cancels tells which one it is of. */
+  #unclaimed(message: Message): void {
+    const isCancel = message.kind === 'notice' && message.method === 'notifications/cancelled'
+    if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.message(message)
+  }
+
+  #end(reason: string): void {
+    this.#leaving?.cancel()
+    this.#legacy.close(reason)
+    this.#modern.close(reason)
+  }
+
+  #refuse(code: number, why: string, id: JsonText | undefined): void {
+    this.#dropped(why)
+    if (id !== undefined || this.#readsErrorsWithoutId)
+      this.#writer.tell(encodeRefusal(id, errorText(code, why)))
+  }
+
+  get #readsErrorsWithoutId(): boolean {
+    return this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.isUsed
+  }
+
+  #dropped(why: string): void {
+    this.#log.warn({ why }, 'dropped a malformed message of the client')
+  }
+}
+
+/** Serves the one client at the other end of a channel. */
+export const servePipe = (channel: Channel, principal: Principal, options: PipeHostOptions): PipeHost =>
+  new PipeHost(channel, principal, options)

@@ -1,0 +1,138 @@
+import { Bounds } from '../../kernel/limit-counters.js'
+import { faultText } from '../../model/fault-table.js'
+import type { Principal } from '../../model/peer.js'
+import type { HttpHostOptions } from '../../rpc/host.js'
+import { refuse, refuseWith } from '../../rpc/http/errors.js'
+import { SessionRoom } from '../../rpc/session-quota.js'
+import { classifyWithin } from '../../wire/classify.js'
+import { mediaTypeOf, takenBy } from '../../wire/http/media-type.js'
+import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
+import { SseSession } from '../legacy/client-side/sse-session.js'
+import { type PipeHost, servePipe } from './pipe-listener.js'
+
+const KEEP_ALIVE_MS = 15_000
+const SWEEP_MS = 1000
+
+/** What the face needs beside what the one over Streamable HTTP needs. */
+export interface SseHostOptions extends HttpHostOptions {
+  /** Where `messages` is served; clients are told this path. */
+  readonly messagesPath?: string
+}
+
+/** The two endpoints of a face that must be closed when the proxy ends. */
+export interface SseHost {
+  /** GET opens a session and its stream; usually at `/sse`. */
+  readonly stream: HttpHandler
+  /** POST takes one message of the client. */
+  readonly messages: HttpHandler
+  readonly sessions: number
+  close(): void
+}
+
+/** A session, and what serves it. */
+interface Served {
+  readonly session: SseSession
+  readonly pipe: PipeHost
+}
+
+/** The HTTP+SSE face of the revision 2024-11-05 (basic/transports, "HTTP with SSE"): one endpoint to listen, one to send. */
+export const createSseHost = (options: SseHostOptions): SseHost => {
+  const { clock } = options
+  const served = new Map<string, Served>()
+  const face = new SseFace(options, served)
+  const timers = [
+    clock.every(KEEP_ALIVE_MS, () => {
+      for (const { session } of [...served.values()]) session.keepAlive()
+    }),
+    clock.every(SWEEP_MS, () => {
+      for (const { session } of [...served.values()]) session.sweep()
+    }),
+  ]
+  return {
+    stream: (request, responder) => face.stream(request, responder),
+    messages: (request, responder) => face.message(request, responder),
+    get sessions() {
+      return served.size
+    },
+    close() {
+      for (const timer of timers) timer.cancel()
+      for (const { pipe } of [...served.values()]) void pipe.close('the proxy is shutting down')
+    },
+  }
+}
+
+class SseFace {
+  readonly #options: SseHostOptions
+  readonly #served: Map<string, Served>
+  readonly #bounds: Bounds
+  /** Each session has an open stream, so none can be forgotten to make room. */
+  readonly #room: SessionRoom
+
+  constructor(options: SseHostOptions, served: Map<string, Served>) {
+    this.#options = options
+    this.#served = served
+    this.#bounds = options.bounds ?? new Bounds()
+    this.#room = new SessionRoom(this.#bounds)
+  }
+
+  /** The session begins with its stream and ends with it. */
+  stream(request: HttpRequest, responder: HttpResponder): void {
+    if (request.method !== 'GET') {
+      refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
+    } else if (!takenBy(request.headers).events) {
+      refuse(responder, 406, 'Accept must list text/event-stream')
+    } else {
+      const principal = this.#options.principalOf(request)
+      const full = this.#room.refusal(principal)
+      if (full === undefined) this.#open(principal, responder)
+      else refuseWith(responder, 503, { id: undefined, error: faultText(full) }, { 'retry-after': '5' })
+    }
+  }
+
+  #open(principal: Principal, responder: HttpResponder): void {
+    const { messagesPath = '/messages', clock, log } = this.#options
+    const session = new SseSession(responder, messagesPath, { principal, clock, log, bounds: this.#bounds })
+    const pipe = servePipe(session, principal, { ...this.#options, speaks: 'legacy' })
+    this.#served.set(session.id, { session, pipe })
+    this.#room.came(principal)
+    void pipe.gone.then(() => {
+      if (this.#served.delete(session.id)) this.#room.left(principal)
+    })
+  }
+
+  message(request: HttpRequest, responder: HttpResponder): void {
+    if (request.method !== 'POST') {
+      refuse(responder, 405, 'Use POST', { headers: { allow: 'POST' } })
+      return
+    }
+    if (mediaTypeOf(request.headers['content-type']) !== 'application/json') {
+      refuse(responder, 415, 'Content-Type must be application/json')
+      return
+    }
+    const { body } = request
+    const served = this.#find(request)
+    if (served === undefined) {
+      refuse(responder, 404, 'Session not found: open the event stream to start a new one')
+      return
+    }
+    const { session, pipe } = served
+    const classified = classifyWithin(body, this.#bounds)
+    // Only what is no JSON at all: whether it is a message is for the session to judge, and to answer on its stream.
+    if (classified.is === 'malformed' && classified.code === -32700) {
+      refuse(responder, 400, classified.why, { code: -32700 })
+    } else if (!session.hasRoomFor(body.length)) {
+      refuse(responder, 429, 'Read the event stream before you send more', {
+        headers: { 'retry-after': '1' },
+      })
+    } else {
+      responder.send(202, { 'content-type': 'text/plain' }, 'Accepted')
+      session.receive(body.length, () => pipe.take(body, classified))
+    }
+  }
+
+  /** The session that a request names; another principal's is as unknown as none. */
+  #find(request: HttpRequest): Served | undefined {
+    const served = this.#served.get(request.query.get('sessionId') ?? '')
+    return served?.session.principal === this.#options.principalOf(request) ? served : undefined
+  }
+}

@@ -1,0 +1,145 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, ownText, rawText } from '../../../kernel/json/text.js'
+import { newClientId } from '../../../model/client-ids.js'
+import type { Ask, Client } from '../../../model/links.js'
+import { failed } from '../../../model/outcome.js'
+import type { ClientCapabilities, Principal } from '../../../model/peer.js'
+import type { Envelope } from '../envelope.js'
+import { MODERN_REVISION } from '../methods.js'
+
+/** What clients that do not say who they are look like to servers that must be told. */
+const UNNAMED = rawText('{"name":"unknown","version":"0"}')
+
+/**
+ * Whoever says the same about itself on the same way in: there is no session that would tell clients apart, and none is needed,
+ * because each request says all about who sends it (basic, "Statelessness"). Several people may: what is known of a client is good for
+ * what they share, such as connections and limits, and never for telling whose something is.
+ */
+export class ModernClient implements Client {
+  readonly id = newClientId()
+  readonly principal: Principal
+  readonly revision = MODERN_REVISION
+  readonly asking = 'returned'
+  readonly capabilities: ClientCapabilities
+  readonly info: JsonText
+  /** Requests that have no answer yet. */
+  openCalls = 0
+  lastUsedMs: number
+
+  constructor(principal: Principal, { capabilities, info }: Envelope, nowMs: number) {
+    this.principal = principal
+    this.capabilities = capabilities
+    this.info = info === undefined ? UNNAMED : ownText(info)
+    this.lastUsedMs = nowMs
+  }
+
+  /** There is nothing but its requests on which it could be told anything. */
+  tell(): void {
+    return
+  }
+
+  ask(ask: Ask): void {
+    ask.answer(failed(new Fault('internal', 'This client can only be asked in the answer to its request')))
+  }
+}
+
+/** Bounds of the clients that are known on one way in. */
+export interface ClientLimits {
+  readonly clients: number
+  /** Of what they say about themselves, altogether. */
+  readonly bytes: number
+}
+
+/** Clients are forgotten after so long without a request under way. */
+const IDLE_MS = 15 * 60_000
+
+interface Known {
+  readonly client: ModernClient
+  readonly bytes: number
+}
+
+/** The clients that are known on one way in: a face over HTTP, or a channel. */
+export class ModernClients {
+  readonly #clock: Clock
+  readonly #limits: () => ClientLimits
+  readonly #left: (client: ModernClient) => void
+  readonly #known = new Map<string, Known>()
+  #bytes = 0
+
+  /** `left` is told once for each client that is forgotten. */
+  constructor(clock: Clock, limits: () => ClientLimits, left: (client: ModernClient) => void) {
+    this.#clock = clock
+    this.#limits = limits
+    this.#left = left
+  }
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  /** The client behind a request; undefined if it is new and all that are known have requests under way. */
+  of(principal: Principal, envelope: Envelope): ModernClient | undefined {
+    const nowMs = this.#clock.nowMs()
+    const key = keyOf(principal, envelope)
+    const known = this.#known.get(key)
+    if (known !== undefined) {
+      known.client.lastUsedMs = nowMs
+      return known.client
+    }
+    if (!this.#makeRoom(key.length)) return undefined
+    const client = new ModernClient(principal, envelope, nowMs)
+    this.#known.set(key, { client, bytes: key.length })
+    this.#bytes += key.length
+    return client
+  }
+
+  /** Forgets who has had nothing under way for long; told now and then. */
+  sweep(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const [key, { client }] of this.#known) {
+      // The time without use begins with the answer, not with the request.
+      if (client.openCalls > 0) client.lastUsedMs = nowMs
+      else if (client.lastUsedMs < nowMs - IDLE_MS) this.#forget(key)
+    }
+  }
+
+  /** Forgets all; their requests have ended. */
+  close(): void {
+    for (const key of [...this.#known.keys()]) this.#forget(key)
+  }
+
+  #makeRoom(bytes: number): boolean {
+    const limits = this.#limits()
+    if (bytes > limits.bytes) return false
+    while (this.#known.size >= limits.clients || this.#bytes + bytes > limits.bytes) {
+      const oldest = this.#longestIdle()
+      if (oldest === undefined) return false
+      this.#forget(oldest)
+    }
+    return true
+  }
+
+  #longestIdle(): string | undefined {
+    let oldest: string | undefined
+    let sinceMs = Number.POSITIVE_INFINITY
+    for (const [key, { client }] of this.#known) {
+      if (client.openCalls > 0 || client.lastUsedMs >= sinceMs) continue
+      oldest = key
+      sinceMs = client.lastUsedMs
+    }
+    return oldest
+  }
+
+  #forget(key: string): void {
+    const known = this.#known.get(key)
+    if (known === undefined) return
+    this.#known.delete(key)
+    this.#bytes -= known.bytes
+    this.#left(known.client)
+  }
+}
+
+/** JSON holds no NUL, so that no two clients meet in one key. */
+const keyOf = (principal: Principal, { declared, info }: Envelope): string =>
+  [principal, declared.toString('latin1'), info?.toString('latin1') ?? ''].join('\0')

@@ -1,0 +1,97 @@
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, rawText, textMember, withAt } from '../../../kernel/json/text.js'
+import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
+import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
+import { encodeRefusal, encodeReply, frameReply } from '../../../wire/jsonrpc.js'
+import type { OutgoingFrame } from '../../../wire/message-parts.js'
+import { encodeFault, httpStatusOf, projectError, type Stage } from '../errors.js'
+import { isCacheable, META, mayNeedInput } from '../methods.js'
+import { projectOnce } from '../project/once.js'
+import { readResultType, stamped } from '../result-type.js'
+
+/** What was asked, and by whom. */
+export interface Asked {
+  readonly id: JsonText
+  readonly method: string
+  readonly params: JsonText | undefined
+  /** `ClientCapabilities` of the request, as they came. */
+  readonly declared: JsonText
+}
+
+/** A response as it goes out, and its status over HTTP. */
+export interface Response {
+  readonly frame: OutgoingFrame
+  readonly status: number
+}
+
+/** The method whose request stays open and hears of changes (basic/patterns/subscriptions). */
+export const LISTEN = 'subscriptions/listen'
+
+const OK = 200
+const NOTHING = rawText('{}')
+
+/**
+ * An outcome as a client of this revision reads it: of a stated kind, signed by us (`identity` is our `Implementation` object),
+ * with hints where the method has them, and with no word of an older revision.
+ */
+export const encodeOutcome = (outcome: Outcome, asked: Asked, identity: JsonText): Response => {
+  const { id, method } = asked
+  switch (outcome.kind) {
+    case 'result':
+      return encodeResult(outcome.result, outcome.hints, asked, identity)
+    case 'input':
+      return mayNeedInput(method)
+        ? { frame: encodeReply(id, encodeInput(outcome.result, identity)), status: OK }
+        : encodeOutcome(answerOf(outcome), asked, identity)
+    case 'task':
+      return encodeOutcome(answerOf(outcome), asked, identity)
+    case 'error': {
+      const uri = method === 'resources/read' ? textMember(asked.params ?? NOTHING, 'uri') : undefined
+      return refusal(id, projectError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
+    }
+    case 'fault':
+      // That nobody offers a method is found out here, though not before the request was dispatched.
+      return refusal(
+        id,
+        encodeFault(outcome.fault),
+        outcome.fault.code === 'unknown-method' ? 'entry' : 'dispatched',
+      )
+  }
+}
+
+/** A request that was refused before anybody was asked. */
+export const encodeEntryError = (id: JsonText, error: JsonText): Response => refusal(id, error, 'entry')
+
+/** Params of a notification on the stream of a request that listens; `id` is the request's (patterns/subscriptions). */
+export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
+  withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
+
+const refusal = (id: JsonText, error: JsonText, stage: Stage): Response => ({
+  frame: encodeRefusal(id, error),
+  status: httpStatusOf(error, stage),
+})
+
+const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
+  stamped(result, { type: 'input_required', identity })
+
+const encodeResult = (
+  result: JsonText,
+  hints: CacheHints | undefined,
+  asked: Asked,
+  identity: JsonText,
+): Response => {
+  const { id, method } = asked
+  const type = readResultType(result)
+  if (type !== 'complete' && type !== 'absent') {
+    const why = new Fault('internal', 'The server answered with a result of a kind that is not supported')
+    return encodeOutcome(failed(why), asked, identity)
+  }
+  // A server that does not say the kind of its result is older than the hints.
+  const own = type === 'absent' ? UNCACHED : readCacheHints(result)
+  const members = isCacheable(method) ? hintMembers(hints ?? own) : []
+  const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
+  return {
+    frame: frameReply(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
+    status: OK,
+  }
+}

@@ -1,0 +1,98 @@
+import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { Link, LinkedList } from '../../../kernel/linked-list.js'
+import type { Logger } from '../../../kernel/logger.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
+import type { HttpResponder, HttpStream } from '../../../wire/http.js'
+import { type OutgoingFrame, whole } from '../../../wire/message-parts.js'
+import type { Ending, Replies } from './replies.js'
+
+const OK = 200
+
+/** In which forms a client takes an answer, and which is meant for it. */
+export type AnswerForm =
+  /** One JSON text; nothing else can be said about the request. */
+  | 'json'
+  /** JSON, or a stream if it takes long: something between us and the client may not wait for ever. */
+  | 'json-first'
+  /** A stream, for something is to be said before the answer. */
+  | 'stream'
+
+/** What the answers of one face share. */
+export interface AnswerContext {
+  readonly log: Logger
+  readonly bounds: Bounds
+  /** Answers that are not complete, for keep-alive comments. */
+  readonly open: LinkedList<HttpAnswer>
+}
+
+/**
+ * The answer to one POST: one JSON text, or a stream that begins with the first thing said, so that a request that is refused
+ * can still be told so by its status. A stream that breaks is lost, and its request with it (basic/transports/streamable-http).
+ */
+export class HttpAnswer implements Replies {
+  readonly #responder: HttpResponder
+  readonly #form: AnswerForm
+  readonly #context: AnswerContext
+  readonly #place: Link<HttpAnswer>
+  #out: HttpStream | undefined
+  /** Whether the client has waited since the last keep-alive. */
+  #hasWaited = false
+  #isOver = false
+
+  constructor(responder: HttpResponder, form: AnswerForm, context: AnswerContext) {
+    this.#responder = responder
+    this.#form = form
+    this.#context = context
+    this.#place = context.open.add(this)
+    responder.onGone(() => this.#close())
+  }
+
+  send(frame: Buffer, mayDrop = false): void {
+    if (this.#isOver || this.#form !== 'stream') return
+    const { bounds } = this.#context
+    if (mayDrop && this.#out !== undefined && bounds.isOver('softQueue', this.#out.queuedBytes)) return
+    this.#write(frame)
+  }
+
+  end(frame: OutgoingFrame | undefined, { status, headers }: Ending): void {
+    if (this.#isOver) return
+    const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === OK)
+    if (frame !== undefined && isEvent) this.#write(whole(frame))
+    else if (frame !== undefined)
+      this.#responder.send(status, { 'content-type': 'application/json', ...headers }, frame)
+    this.#out?.end()
+    this.#close()
+  }
+
+  /** Says something that means nothing, if the client has waited for long; told every few seconds. */
+  keepAlive(): void {
+    if (this.#isOver || this.#form === 'json') return
+    if (this.#out !== undefined || this.#hasWaited) this.#stream().write(SSE_COMMENT)
+    this.#hasWaited = true
+  }
+
+  #stream(): HttpStream {
+    this.#out ??= this.#responder.stream(OK, SSE_HEADERS)
+    return this.#out
+  }
+
+  #write(frame: Buffer): void {
+    const out = this.#stream()
+    const { queuedBytes } = out
+    if (queuedBytes <= this.#context.bounds.max.streamQueue) {
+      out.write(messageEvent(frame))
+      return
+    }
+    this.#context.bounds.hit('streamQueue')
+    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
+    this.#out = undefined
+    this.#close()
+    // The request is cancelled by that, as by any end of its stream.
+    out.destroy()
+  }
+
+  #close(): void {
+    this.#isOver = true
+    this.#context.open.remove(this.#place)
+  }
+}

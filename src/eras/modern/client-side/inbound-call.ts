@@ -1,0 +1,129 @@
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
+import type { Call, CancelReason } from '../../../model/links.js'
+import type { LogLevel } from '../../../model/log-level.js'
+import { failed, type Outcome, resulted } from '../../../model/outcome.js'
+import { Progress } from '../../../model/progress.js'
+import { statusOfFull } from '../../../rpc/http/errors.js'
+import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
+import { encodeNotice } from '../../../wire/jsonrpc.js'
+import { LISTEN_NOTICES } from '../methods.js'
+import { projectMeta } from '../project/meta.js'
+import type { ModernClient } from './clients.js'
+import { type Asked, encodeOutcome, LISTEN, type Response, withSubscriptionId } from './encode-outcome.js'
+import type { Replies } from './replies.js'
+
+const EMPTY = rawText('{}')
+
+/** What an inbound call is made of. */
+export interface InboundRequest extends Asked {
+  readonly client: ModernClient
+  readonly logLevel: LogLevel | undefined
+  readonly replies: Replies
+  /** The `Implementation` object that results are signed with. */
+  readonly identity: () => JsonText
+  /** Called once, when the call is over. */
+  readonly over: () => void
+}
+
+/** One request of a modern client, from its arrival to its answer; its id and token never leave this hop. */
+export class InboundCall implements Call {
+  readonly client: ModernClient
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  readonly logLevel: LogLevel | undefined
+  onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
+  readonly #request: InboundRequest
+  readonly #token: JsonText | undefined
+  #isOver = false
+
+  constructor(request: InboundRequest) {
+    this.client = request.client
+    this.method = request.method
+    this.params = request.params
+    this.logLevel = request.logLevel
+    this.#request = request
+    this.#token = tokenOf(request.params)
+    this.wantsProgress = this.#token !== undefined
+    this.client.openCalls += 1
+  }
+
+  progress(progress: Progress): void {
+    if (this.#isOver || this.#token === undefined) return
+    const params = projectMeta(progress.params)
+    const known = params === progress.params ? progress : new Progress(params)
+    this.#request.replies.send(encodeProgress(known, this.#token), true)
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (this.method === LISTEN) {
+      if (LISTEN_NOTICES.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
+    } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
+      // Who named no level gets no messages (server/utilities/logging, "Per-Request Log Level").
+      this.#send(method, projectMeta(params), true)
+    }
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#isOver) return
+    this.#close()
+    this.#answer(outcome)
+    this.onOver?.(outcome)
+  }
+
+  /** The client no longer waits: the mux is told, and no answer is sent (basic/patterns/cancellation). */
+  cancel(reason: CancelReason): void {
+    if (this.#isOver) return
+    this.#close()
+    this.onCancel?.(reason)
+    this.#request.replies.end(undefined, { status: 200 })
+    this.onOver?.(undefined)
+  }
+
+  /**
+   * We go though the client may still wait: the mux is told, and the client gets an error, or the orderly end of what it
+   * listened to.
+   */
+  abandon(reason: string, why: Fault): void {
+    if (this.#isOver) return
+    this.#close()
+    this.onCancel?.(reason)
+    this.#answer(this.method === LISTEN ? resulted(EMPTY) : failed(why))
+    this.onOver?.(undefined)
+  }
+
+  #answer(outcome: Outcome): void {
+    const { frame, status } = this.#encoded(outcome)
+    const full = outcome.kind === 'fault' ? statusOfFull(outcome.fault) : undefined
+    const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
+    const behind = isListenEnd ? this.#cancelled() : undefined
+    this.#request.replies.end(frame, { status, ...full, behind })
+  }
+
+  /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */
+  #encoded(outcome: Outcome): Response {
+    const identity = this.#request.identity()
+    try {
+      return encodeOutcome(outcome, this.#request, identity)
+    } catch (thrown) {
+      return encodeOutcome(failed(Fault.from(thrown)), this.#request, identity)
+    }
+  }
+
+  #send(method: string, params: JsonText, mayDrop = false): void {
+    if (!this.#isOver) this.#request.replies.send(encodeNotice(method, params), mayDrop)
+  }
+
+  /** On a pipe this follows the result of a request that listened, when it is us who end it (patterns/cancellation). */
+  #cancelled(): Buffer {
+    return encodeNotice('notifications/cancelled', objectText([['requestId', this.#request.id]]))
+  }
+
+  #close(): void {
+    this.#isOver = true
+    this.client.openCalls -= 1
+    this.#request.over()
+  }
+}

@@ -1,0 +1,287 @@
+import { backoffMs } from '../../../kernel/async/backoff.js'
+import type { Clock, Timer } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { at, type JsonText, memberOf, rawText, textOf } from '../../../kernel/json/text.js'
+import type { Logger } from '../../../kernel/logger.js'
+import type { CallSink, DownlinkListener } from '../../../model/links.js'
+import { failed, type Outcome, resulted, type Settle } from '../../../model/outcome.js'
+import type { ServerCapabilities } from '../../../model/peer.js'
+import type { Conversation } from '../../../rpc/channel/conversation.js'
+import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
+import { LISTEN_NOTICES, META } from '../methods.js'
+import { withoutReservedMeta } from '../project/meta.js'
+import { kindsOf, type ListKind, listenParams, promisedIn } from '../server-side/subscription-filter.js'
+import { notAccepted, Wishes } from '../server-side/subscription-set.js'
+
+/** Wishes that come within so long share one opening. */
+const MERGE_MS = 100
+/** How long a server may take to say what it will tell. */
+const ACK_MS = 10_000
+const REOPEN = { firstMs: 1000, maxMs: 60_000 }
+/** A stream that lived so long was fine: what ended it is no pattern. */
+const STEADY_MS = 60_000
+
+const LISTEN = 'subscriptions/listen'
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const UPDATED = 'notifications/resources/updated'
+const UNKNOWN_METHOD = '-32601'
+const EMPTY = rawText('{}')
+
+/** What listening needs of the connection. */
+export interface ListenContext {
+  readonly talk: Conversation
+  readonly capabilities: ServerCapabilities
+  readonly listener: DownlinkListener
+  readonly clock: Clock
+  readonly log: Logger
+  /** Request params with our envelope. */
+  wrap(params: JsonText): JsonText
+  /** A stream ended like this: if that makes it doubtful what the server speaks, it is asked. */
+  ended(outcome: Outcome): void
+}
+
+/** One `subscriptions/listen` request. */
+interface Stream {
+  readonly id: number
+  readonly sink: CallSink
+  readonly uris: ReadonlySet<string>
+  readonly patience: Timer
+  sinceMs: number
+}
+
+/**
+ * What a server tells on its own account (2026-07-28, basic/patterns/subscriptions): one `subscriptions/listen` for the
+ * whole connection, whose filter is the union of what is wanted. A filter cannot be changed, so another one is a new
+ * stream, and the old one goes when the new one is acknowledged. A stream that ends is opened again, and what may
+ * have been missed meanwhile is reported as changed, for nothing is told twice.
+ */
+export class Listen {
+  readonly #context: ListenContext
+  readonly #kinds: readonly ListKind[]
+  readonly #wishes = new Wishes()
+  /** Acknowledged. */
+  #current: Stream | undefined
+  /** Opened, not acknowledged yet. */
+  #next: Stream | undefined
+  #timer: Timer | undefined
+  /** What is wanted is no longer what was asked for last. */
+  #isDue = false
+  #openedMs = Number.NEGATIVE_INFINITY
+  #failures = 0
+  /** A stream was lost, and no other one was acknowledged since. */
+  #isBehind = false
+  /** Kinds of lists that were read while nothing was heard. */
+  readonly #unheard = new Set<ListKind>()
+  /** Whether all lists of which the server tells are told of on the current stream. */
+  #isWhole = false
+  #isOver = false
+
+  constructor(context: ListenContext) {
+    this.#context = context
+    this.#kinds = kindsOf(context.capabilities)
+  }
+
+  /** Whether the server will tell of every change that it can tell of. */
+  get isHeard(): boolean {
+    return this.#current !== undefined && this.#isWhole
+  }
+
+  /** Listens to the lists, if the server tells of any. */
+  start(): void {
+    if (this.#kinds.length > 0) this.#change()
+  }
+
+  /** Wants to hear of a resource; settles with `{}` once the server has said that it will tell. */
+  subscribe(uri: string, settle: Settle): void {
+    if (this.#isOver) settle(failed(closed()))
+    else if (this.#wishes.isPromised(uri) && this.#current?.uris.has(uri) === true) settle(resulted(EMPTY))
+    else if (this.#wishes.add(uri, settle)) this.#change()
+  }
+
+  /** Whoever waited to be told does not any more. */
+  forget(uri: string, settle: Settle): void {
+    this.#wishes.forget(uri, settle)
+  }
+
+  /** Takes a wish back. */
+  unsubscribe(uri: string): void {
+    if (this.#wishes.remove(uri)) this.#change()
+  }
+
+  /** A list was read: if nothing was heard meanwhile, it may have changed unnoticed since. */
+  wasRead(method: string): void {
+    if (this.isHeard) return
+    const kind = this.#kinds.find(({ methods }) => methods.includes(method))
+    if (kind !== undefined) this.#unheard.add(kind)
+  }
+
+  /** Takes what the server said, if it belongs to a stream of ours. `about` is the request on whose response it came. */
+  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): boolean {
+    if (method === 'notifications/cancelled') {
+      const ended = this.#streamOf(params && memberOf(params, 'requestId'))
+      if (ended !== undefined) this.#cancelled(ended)
+      return ended !== undefined
+    }
+    if (!LISTEN_NOTICES.has(method)) return false
+    const stream =
+      this.#streams.find(({ sink }) => sink === about) ??
+      this.#streamOf(params && at(params, '_meta', META.subscriptionId))
+    if (stream === undefined) return false
+    if (method === ACKNOWLEDGED) this.#acknowledged(stream, params)
+    else if (stream === this.#current) {
+      this.#context.listener.noticed(method, params && withoutReservedMeta(params), undefined)
+    }
+    return true
+  }
+
+  /** The connection ends; whoever waits is told so. */
+  close(): void {
+    this.#isOver = true
+    this.#timer?.cancel()
+    for (const { patience } of this.#streams) patience.cancel()
+    this.#current = undefined
+    this.#next = undefined
+    this.#wishes.close(closed())
+  }
+
+  // ── opening ──
+
+  /** Something else is wanted: asked for at once, but with all that is wanted in the same moment, and not too often. */
+  #change(): void {
+    this.#isDue = true
+    if (this.#next !== undefined || this.#isOver) return
+    const sinceMs = this.#context.clock.nowMs() - this.#openedMs
+    if (sinceMs < MERGE_MS) this.#openIn(MERGE_MS - sinceMs)
+    else
+      queueMicrotask(() => {
+        if (this.#isDue) this.#open()
+      })
+  }
+
+  #openIn(delayMs: number): void {
+    this.#timer?.cancel()
+    this.#timer = this.#context.clock.after(delayMs, () => this.#open())
+  }
+
+  #open(): void {
+    if (this.#next !== undefined || this.#isOver) return
+    this.#timer?.cancel()
+    this.#isDue = false
+    const { talk, clock } = this.#context
+    const { uris } = this.#wishes
+    if (this.#kinds.length === 0 && uris.size === 0) {
+      if (this.#current !== undefined) this.#drop(this.#current)
+      this.#current = undefined
+      return
+    }
+    const stream: Stream = {
+      id: talk.nextId(),
+      sink: { progress: () => undefined, ended: outcome => this.#ended(stream, outcome) },
+      uris,
+      patience: clock.after(ACK_MS, () => this.#impatient(stream)),
+      sinceMs: clock.nowMs(),
+    }
+    this.#openedMs = stream.sinceMs
+    this.#next = stream
+    talk.request(stream.id, LISTEN, this.#context.wrap(listenParams(this.#kinds, uris)), stream.sink)
+  }
+
+  // ── what becomes of a stream ──
+
+  #acknowledged(stream: Stream, params: JsonText | undefined): void {
+    if (stream !== this.#next) return
+    stream.patience.cancel()
+    stream.sinceMs = this.#context.clock.nowMs()
+    const old = this.#current
+    this.#current = stream
+    this.#next = undefined
+    if (old !== undefined) this.#drop(old)
+    const { kinds, uris } = promisedIn(params, this.#kinds)
+    this.#isWhole = kinds.length === this.#kinds.length
+    this.#wishes.promise(stream.uris, uris)
+    this.#report(kinds)
+    if (this.#isDue) this.#change()
+  }
+
+  /** What may have changed unheard is reported as changed. */
+  #report(kinds: readonly ListKind[]): void {
+    const { listener } = this.#context
+    const [isBehind, unheard] = [this.#isBehind, new Set(this.#unheard)]
+    this.#isBehind = false
+    this.#unheard.clear()
+    for (const kind of kinds) {
+      if (isBehind || unheard.has(kind)) listener.noticed(kind.notice, undefined, undefined)
+    }
+    for (const uri of isBehind ? this.#wishes.promised : []) {
+      listener.noticed(UPDATED, textOf({ uri }), undefined)
+    }
+  }
+
+  /** The server ended it with a result or an error, or the way to it broke. */
+  #ended(stream: Stream, outcome: Outcome): void {
+    stream.patience.cancel()
+    if (this.#isOver) return
+    this.#context.ended(outcome)
+    if (stream === this.#current) {
+      this.#current = undefined
+      this.#isBehind = true
+      if (this.#context.clock.nowMs() - stream.sinceMs >= STEADY_MS) this.#failures = 0
+      if (this.#next === undefined) this.#reopen()
+    } else if (stream === this.#next) {
+      this.#next = undefined
+      this.#refused(stream, outcome)
+    }
+  }
+
+  /** Nothing came of an opening: who waited for it is told, and what was promised before is tried again. */
+  #refused(stream: Stream, outcome: Outcome): void {
+    this.#wishes.refuse(stream.uris, outcome.kind === 'fault' ? outcome.fault : notAccepted())
+    const code = outcome.kind === 'error' ? memberOf(outcome.error, 'code')?.toString('latin1') : undefined
+    this.#context.log.debug(
+      { kind: outcome.kind, code },
+      'the server did not open a stream for notifications',
+    )
+    if (this.#isDue) this.#change()
+    // A server without the method will not have it in a minute; whoever subscribes asks it again.
+    else if (this.#current === undefined && code !== UNKNOWN_METHOD) this.#reopen()
+  }
+
+  #impatient(stream: Stream): void {
+    this.#drop(stream)
+    this.#ended(
+      stream,
+      failed(new Fault('timeout', 'The server did not acknowledge the subscription in time')),
+    )
+  }
+
+  /** The server ended it with a notification, as it may on a pipe (basic/patterns/cancellation). */
+  #cancelled(stream: Stream): void {
+    this.#context.talk.forget(stream.id)
+    this.#ended(stream, resulted(EMPTY))
+  }
+
+  #reopen(): void {
+    this.#openIn(backoffMs(this.#failures, REOPEN))
+    this.#failures += 1
+  }
+
+  /** Tells the server that a stream is not wanted any more. */
+  #drop({ id, patience }: Stream): void {
+    patience.cancel()
+    this.#context.talk.forget(id)
+    void this.#context.talk.notice('notifications/cancelled', textOf({ requestId: id }))
+  }
+
+  // ── which stream ──
+
+  get #streams(): readonly Stream[] {
+    return [this.#current, this.#next].filter(stream => stream !== undefined)
+  }
+
+  #streamOf(id: JsonText | undefined): Stream | undefined {
+    const own = ownIdOf(id)
+    return own === undefined ? undefined : this.#streams.find(stream => stream.id === own)
+  }
+}
+
+const closed = (): Fault => new Fault('disconnected', 'The connection to the server was closed')

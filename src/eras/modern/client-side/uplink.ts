@@ -1,0 +1,186 @@
+import { Fault } from '../../../kernel/faults.js'
+import { HashTable } from '../../../kernel/hash-table.js'
+import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
+import { Bounds } from '../../../kernel/limit-counters.js'
+import { UNCACHED } from '../../../model/cache-hints.js'
+import type { Principal } from '../../../model/peer.js'
+import type { HostOptions } from '../../../rpc/host.js'
+import { statusOfFull } from '../../../rpc/http/errors.js'
+import type { HttpHeaders } from '../../../wire/http.js'
+import type { Message } from '../../../wire/jsonrpc.js'
+import { type Envelope, readEnvelope } from '../envelope.js'
+import { encodeFault, headerMismatch } from '../errors.js'
+import { REQUESTS } from '../methods.js'
+import { checkHeaders } from '../mirror-headers.js'
+import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
+import { writeDiscover } from './discover.js'
+import { encodeEntryError, LISTEN } from './encode-outcome.js'
+import { InboundCall } from './inbound-call.js'
+import type { Replies } from './replies.js'
+
+/** A request, as classified. */
+export type RequestMessage = Extract<Message, { kind: 'request' }>
+
+/** How a request came in. */
+export interface Arrival {
+  readonly principal: Principal
+  readonly replies: Replies
+  /** Tells requests under way apart: on a pipe the id, over HTTP there are as many spaces of ids as requests. */
+  readonly key: string
+  /** Over HTTP: what the request says beside its body. */
+  readonly headers: HttpHeaders | undefined
+}
+
+/** A way in that clients share, or one on which there is hardly ever more than one, so that its requests are that one's. */
+export type WayIn = 'face' | 'channel'
+
+/** What clients may say about themselves altogether. */
+const TOLD_BYTES = 32 * 1024 * 1024
+/** Clients on one channel. */
+const CHANNEL_CLIENTS = 32
+/** Characters of an unknown method that are repeated to whoever sent it. */
+const SHOWN_LENGTH = 128
+
+/**
+ * All clients of one way in, a face over HTTP or a channel. Each request is checked by itself, and either refused at once or
+ * handed to the mux (basic, "Per-request protocol fields").
+ */
+export class ModernUplink {
+  readonly #options: HostOptions
+  readonly #way: WayIn
+  readonly #bounds: Bounds
+  readonly #identity: JsonText
+  readonly #clients: ModernClients
+  readonly #calls = new HashTable<string, InboundCall>()
+
+  constructor(options: HostOptions, way: WayIn) {
+    const bounds = options.bounds ?? new Bounds()
+    this.#options = options
+    this.#way = way
+    this.#bounds = bounds
+    this.#identity = textOf(options.identity)
+    const limits = (): ClientLimits => ({
+      clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
+      bytes: TOLD_BYTES,
+    })
+    this.#clients = new ModernClients(options.clock, limits, client => options.reception.left(client))
+  }
+
+  /** Whether any request of this era was ever let in, and its client not yet forgotten. */
+  get hasClients(): boolean {
+    return this.#clients.size > 0
+  }
+
+  /** Whether a client waits for an answer; nobody waits for the end of a request that listens. */
+  get isBusy(): boolean {
+    for (const { method } of this.#calls.values()) if (method !== LISTEN) return true
+    return false
+  }
+
+  /** The request under way with this key. */
+  find(key: string): InboundCall | undefined {
+    return this.#calls.get(key)
+  }
+
+  /** Takes a request: whatever is wrong with it is its answer. */
+  receive(message: RequestMessage, arrival: Arrival): void {
+    const call = this.#admitted(message, arrival)
+    if (call === undefined) return
+    if (call.method === 'server/discover') void this.#discover(call)
+    else this.#options.reception.call(call)
+  }
+
+  /** Forgets clients that have been idle for long; told now and then. */
+  sweep(): void {
+    this.#clients.sweep()
+  }
+
+  /** Ends every request under way and lets the clients go. */
+  close(reason: string): void {
+    const why = new Fault('disconnected', `The connection is over: ${reason}`)
+    for (const call of this.#calls.values()) call.abandon(reason, why)
+    this.#clients.close()
+  }
+
+  /** The call that a request is; undefined if it was refused. */
+  #admitted(message: RequestMessage, arrival: Arrival): InboundCall | undefined {
+    try {
+      const envelope = this.#checked(message, arrival)
+      if (envelope !== undefined) return this.#callOf(message, arrival, envelope)
+    } catch (thrown) {
+      const why = Fault.from(thrown)
+      this.#refuse(message, arrival, encodeFault(why), why)
+    }
+    return undefined
+  }
+
+  /** Checks in the order of what a client has to mend first: the envelope, the headers, the method. Throws a Fault. */
+  #checked(message: RequestMessage, arrival: Arrival): Envelope | undefined {
+    const { method, params } = message
+    const check = readEnvelope(params)
+    if (check.is === 'malformed') throw check.fault
+    const schema = arrival.headers && this.#schemaOf(message, arrival.principal, check.envelope)
+    const mismatch = arrival.headers && checkHeaders(arrival.headers, method, params, schema)
+    if (mismatch !== undefined) {
+      this.#refuse(message, arrival, headerMismatch(mismatch))
+      return undefined
+    }
+    if (!REQUESTS.has(method)) {
+      throw new Fault('unknown-method', `Method not found: ${method.slice(0, SHOWN_LENGTH)}`)
+    }
+    if (this.#calls.has(arrival.key)) throw new Fault('invalid-request', 'Request id already in use')
+    return check.envelope
+  }
+
+  #callOf(message: RequestMessage, { principal, replies, key }: Arrival, envelope: Envelope): InboundCall {
+    const { id, method, params } = message
+    const client = this.#clientOf(principal, envelope)
+    const call = new InboundCall({
+      id,
+      method,
+      params,
+      declared: envelope.declared,
+      client,
+      logLevel: envelope.logLevel,
+      replies,
+      identity: () => this.#options.reception.ownIdentity(client) ?? this.#identity,
+      over: () => this.#calls.take(key),
+    })
+    this.#calls.set(key, call)
+    return call
+  }
+
+  async #discover(call: InboundCall): Promise<void> {
+    const welcome = await this.#options.reception.welcome(call.client)
+    // Servers come and go, and there is nothing to listen to that would tell who kept the answer.
+    call.end({ kind: 'result', result: writeDiscover(welcome), hints: UNCACHED })
+  }
+
+  /** Throws a Fault `overloaded` if there are too many clients, or requests under way. */
+  #clientOf(principal: Principal, envelope: Envelope): ModernClient {
+    const { max } = this.#bounds
+    if (this.#way === 'channel' && this.#calls.size >= max.callsPerClient)
+      throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests under way`)
+    const client = this.#clients.of(principal, envelope)
+    if (client === undefined) throw this.#bounds.overloaded('clients', 'Too many clients are at work')
+    if (client.openCalls < max.callsPerStatelessClient) return client
+    const words = `Clients like you have ${client.openCalls} requests under way`
+    throw this.#bounds.overloaded('callsPerStatelessClient', words, { client: client.id })
+  }
+
+  /** The schema that the client may have read `x-mcp-header` annotations from. */
+  #schemaOf(
+    { method, params }: RequestMessage,
+    principal: Principal,
+    envelope: Envelope,
+  ): JsonText | undefined {
+    const name = method === 'tools/call' && params !== undefined ? textMember(params, 'name') : undefined
+    if (name === undefined) return undefined
+    return this.#options.reception.toolSchema(this.#clientOf(principal, envelope), name)
+  }
+
+  #refuse({ id }: RequestMessage, { replies }: Arrival, error: JsonText, why?: Fault): void {
+    const { frame, status } = encodeEntryError(id, error)
+    replies.end(frame, statusOfFull(why) ?? { status })
+  }
+}

@@ -1,0 +1,86 @@
+import { editMember, mayHold } from '../../../kernel/json/edit.js'
+import {
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  stringOf,
+  withoutMember,
+} from '../../../kernel/json/text.js'
+import { shownJson, textBlock, withReadableContent } from '../../../model/content.js'
+import { isListMethod, LIST_METHODS } from '../../../model/listing.js'
+import { readResultType } from '../result-type.js'
+import { paramHeadersOf } from '../server-side/param-headers.js'
+import { projectMeta } from './meta.js'
+
+// What clients of this revision do not know is taken away or shown as text: SDK clients refuse a whole result
+// for one block of a type that they do not know. What is the same for every result, such as its type, is not
+// said here.
+
+/** Content blocks of tool results and prompts (schema, `ContentBlock`). */
+const BLOCKS: ReadonlySet<string | undefined> = new Set([
+  'text',
+  'image',
+  'audio',
+  'resource',
+  'resource_link',
+])
+
+const projectBlock = (block: JsonText): JsonText =>
+  BLOCKS.has(stringOf(memberOf(block, 'type'))) ? projectMeta(block) : textBlock(shownJson(block))
+
+/** A page of a list for a modern client; the same reference if it knows all that is in it. */
+export const projectListResult = (method: string, result: JsonText): JsonText => {
+  const known = projectMeta(result)
+  if (!isListMethod(method)) return known
+  const { list, member } = LIST_METHODS[method]
+  return editMember(known, member, items => mapElements(items, list === 'tools' ? projectTool : projectMeta))
+}
+
+/**
+ * Tasks are an extension now, and servers decide alone what becomes one. Over HTTP, clients refuse a tool with an annotation
+ * for headers that they cannot follow, although without it they could call it (server/tools, "x-mcp-header").
+ */
+const projectTool = (tool: JsonText): JsonText =>
+  editMember(
+    projectMeta(withoutMember(tool, 'execution')),
+    'inputSchema',
+    schema => paramHeadersOf(schema).schema,
+  )
+
+/** A result for a modern client; the same reference if it knows all that is in it. */
+export const projectResult = (method: string, result: JsonText): JsonText => {
+  if (isListMethod(method)) return projectListResult(method, result)
+  const known = projectMeta(result)
+  switch (method) {
+    case 'tools/call':
+      return projectToolResult(known)
+    case 'prompts/get':
+      return editMember(known, 'messages', messages => mapElements(messages, projectMessage))
+    case 'resources/read':
+      return editMember(known, 'contents', contents => mapElements(contents, projectMeta))
+    default:
+      return known
+  }
+}
+
+const projectToolResult = (result: JsonText): JsonText => {
+  const type = readResultType(result)
+  if (type !== 'complete' && type !== 'absent') return result
+  return withReadableContent(editMember(result, 'content', blocks => mapElements(blocks, projectBlock)))
+}
+
+/** The content of a message is one block; an array of them is a server's mistake. */
+const projectMessage = (message: JsonText): JsonText =>
+  editMember(message, 'content', content =>
+    kindOf(content) === 'array' ? mapElements(content, projectBlock) : projectBlock(content),
+  )
+
+/**
+ * Params for a modern server, without what only 2025-11-25 knows: servers have to ignore `task`, and nobody
+ * was told that we know tasks. The envelope is another matter.
+ */
+export const projectRequest = (params: JsonText | undefined): JsonText | undefined =>
+  params !== undefined && kindOf(params) === 'object' && mayHold(params, '"task"')
+    ? withoutMember(params, 'task')
+    : params

@@ -1,0 +1,223 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, kindOf, memberOf, rawText, stringOf, textMember } from '../../../kernel/json/text.js'
+import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { Logger } from '../../../kernel/logger.js'
+import type { Caller, CallSink, DownCall, Downlink, DownlinkListener, Request } from '../../../model/links.js'
+import { isListMethod } from '../../../model/listing.js'
+import { failed, type Outcome, resulted } from '../../../model/outcome.js'
+import { NO_CAPABILITIES, type ServerFacts } from '../../../model/peer.js'
+import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
+import { repairError } from '../../../rpc/repair-error.js'
+import { LocalCall } from '../client-side/local-call.js'
+import { Listen } from '../client-side/subscription-stream.js'
+import { withEnvelope } from '../envelope.js'
+import { MODERN_REVISION, mayNeedInput, REQUEST_NOTICES } from '../methods.js'
+import { readResultType } from '../result-type.js'
+import { discoverParams } from './discovered.js'
+import { OutboundCall, type OutboundContext } from './outbound-call.js'
+import { Doubts } from './revision-check.js'
+import type { ToolSchemas } from './tool-schemas.js'
+
+const EMPTY = rawText('{}')
+/** On whose behalf we listen: nobody who could be asked. */
+const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
+
+/** What a connection to a modern server needs. */
+export interface ModernLinkOptions {
+  /** The server's name, for errors and logs. */
+  readonly server: string
+  readonly listener: DownlinkListener
+  /** Our own `Implementation` object: the connection is nobody's alone. */
+  readonly identity: JsonText
+  /** As for every link; false if absent. */
+  readonly hasOtherWay?: boolean
+  readonly clock: Clock
+  readonly log: Logger
+  /** Those of the server; the defaults if absent. */
+  readonly bounds?: Bounds | undefined
+}
+
+/** What works with the conversation. */
+interface Working {
+  readonly talk: Conversation
+  readonly calls: OutboundContext
+  readonly listen: Listen
+}
+
+/**
+ * A connection to a server of 2026-07-28, which keeps nothing about us: each request says all that it needs, and all clients
+ * share the connection. Ids and progress tokens of this hop are minted and kept here; what goes up carries none of them.
+ */
+export class ModernDownlink implements Downlink, ConversationListener {
+  readonly asking = 'returned'
+  readonly hasOtherWay: boolean
+  readonly facts: ServerFacts
+  readonly #schemas: ToolSchemas | undefined
+  readonly #options: ModernLinkOptions
+  #working: Working | undefined
+
+  /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
+  constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
+    this.facts = facts
+    this.hasOtherWay = options.hasOtherWay ?? false
+    this.#schemas = schemas
+    this.#options = options
+  }
+
+  /** Binds the conversation that reports to this downlink: from here on it can be used. */
+  attach(talk: Conversation): void {
+    const { server, listener, clock, log } = this.#options
+    const question = discoverParams(MODERN_REVISION, this.#options.identity)
+    const doubts = new Doubts({ talk, clock, question, end: () => this.#end() })
+    const calls: OutboundContext = {
+      server,
+      talk,
+      schemas: this.#schemas,
+      wrap: (params, caller, followsTasks) => this.#wrapped(params, caller, followsTasks),
+      decoded: (request, outcome) => this.#decoded(request, outcome),
+      doubts: (outcome, then) => doubts.raise(outcome, then),
+      toolsChanged: () => listener.noticed('notifications/tools/list_changed', undefined, undefined),
+    }
+    const { capabilities } = this.facts
+    const wrap = (params: JsonText): JsonText => this.#wrapped(params, NOBODY)
+    const ended = (outcome: Outcome): void => void doubts.raise(outcome, () => undefined)
+    const listen = new Listen({ talk, capabilities, listener, clock, log, wrap, ended })
+    this.#working = { talk, calls, listen }
+    listen.start()
+  }
+
+  get lastHeardMs(): number {
+    return this.#work.talk.lastHeardMs
+  }
+
+  get hearsAmbient(): boolean {
+    return this.#work.listen.isHeard
+  }
+
+  call(request: Request, sink: CallSink): DownCall {
+    const { calls, listen } = this.#work
+    switch (request.method) {
+      case 'logging/setLevel':
+        // Each request says it (server/utilities/logging).
+        return new LocalCall(sink, settle => settle(resulted(EMPTY)))
+      case 'resources/subscribe': {
+        const uri = uriOf(request)
+        return new LocalCall(
+          sink,
+          settle => listen.subscribe(uri, settle),
+          settle => listen.forget(uri, settle),
+        )
+      }
+      case 'resources/unsubscribe':
+        return new LocalCall(sink, settle => {
+          listen.unsubscribe(uriOf(request))
+          settle(resulted(EMPTY))
+        })
+      default: {
+        const call = new OutboundCall(request, sink, calls)
+        call.start()
+        return call
+      }
+    }
+  }
+
+  tell(method: string): void {
+    // This revision has no notification that a client could send on its own account.
+    this.#options.log.debug({ method }, 'dropped a notification that the server does not know')
+  }
+
+  pause(): void {
+    this.#work.talk.pause()
+  }
+
+  resume(): void {
+    this.#work.talk.resume()
+  }
+
+  close(): Promise<void> {
+    const { talk, listen } = this.#work
+    listen.close()
+    return talk.close()
+  }
+
+  // ── what the conversation tells ──
+
+  /** A server must not ask, and is not answered (2026-07-28, basic/transports). */
+  asked(_id: JsonText, method: string): void {
+    this.#options.log.warn({ method }, 'dropped a request of the server')
+  }
+
+  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (this.#working?.listen.noticed(method, params, about) === true) return
+    const { listener, log } = this.#options
+    if (REQUEST_NOTICES.has(method)) {
+      listener.noticed(method, params, about instanceof OutboundCall ? about : undefined)
+    } else log.debug({ method }, 'dropped a notification that belongs to no stream of ours')
+  }
+
+  closed(fault: Fault): void {
+    this.#working?.listen.close()
+    this.#options.listener.closed(fault)
+  }
+
+  // ── requests and outcomes ──
+
+  get #work(): Working {
+    if (this.#working === undefined) throw new Fault('internal', 'The server is not connected')
+    return this.#working
+  }
+
+  #wrapped(params: JsonText | undefined, { capabilities, logLevel }: Caller, followsTasks = false): JsonText {
+    const clientInfo = this.#options.identity
+    const facts = { version: MODERN_REVISION, capabilities, clientInfo, logLevel, followsTasks }
+    return withEnvelope(params, facts)
+  }
+
+  #end(): Promise<void> {
+    this.#options.log.info({}, `the server no longer speaks ${MODERN_REVISION}: connecting anew`)
+    return this.close()
+  }
+
+  /** A server's outcome as the neutral model has it, readable by any client. */
+  #decoded({ method, followsTasks }: Request, outcome: Outcome): Outcome {
+    const { server } = this.#options
+    if (outcome.kind === 'error') {
+      return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
+    }
+    if (outcome.kind !== 'result') return outcome
+    const { result } = outcome
+    if (kindOf(result) !== 'object') {
+      return badAnswer(server, `Server ${server} answered ${method} with something that is no object`)
+    }
+    switch (readResultType(result)) {
+      case 'complete':
+      case 'absent':
+        return resulted(this.#listed(method, result))
+      case 'input_required':
+        return mayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
+      case 'task':
+        return followsTasks === true ? { kind: 'task', result } : strangeType(server, result)
+      case 'unknown':
+        return strangeType(server, result)
+    }
+  }
+
+  #listed(method: string, result: JsonText): JsonText {
+    if (!isListMethod(method)) return result
+    this.#work.listen.wasRead(method)
+    return method === 'tools/list' && this.#schemas !== undefined ? this.#schemas.learn(result) : result
+  }
+}
+
+const uriOf = ({ params }: Request): string => (params && textMember(params, 'uri')) ?? ''
+
+const badAnswer = (server: string, words: string): Outcome =>
+  failed(new Fault('internal', words, { data: { server } }))
+
+/** Not to be taken for any other kind (basic, "ResultType"). */
+const strangeType = (server: string, result: JsonText): Outcome => {
+  const type = memberOf(result, 'resultType')
+  const word = (stringOf(type) ?? type?.toString() ?? '').slice(0, 64)
+  return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
+}

@@ -1,0 +1,180 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { type JsonText, memberOf, textMember } from '../../../kernel/json/text.js'
+import { Bounds } from '../../../kernel/limit-counters.js'
+import type { Logger } from '../../../kernel/logger.js'
+import type { CallSink } from '../../../model/links.js'
+import { failed } from '../../../model/outcome.js'
+import type { CallerContext } from '../../../rpc/channel/caller.js'
+import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
+import { Inbox } from '../../../rpc/channel/dispatcher.js'
+import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
+import { type ExchangeOwner, HttpExchange } from '../../../rpc/http/exchange.js'
+import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
+import { classify } from '../../../wire/classify.js'
+import type { HttpClient } from '../../../wire/http.js'
+import { encodeRequest } from '../../../wire/jsonrpc.js'
+import { MODERN_REVISION } from '../methods.js'
+import { mirrorHeaders } from '../mirror-headers.js'
+
+const BAD_REQUEST = 400
+/** With that status: a server that wants a session first (measured: SDK servers of the older revisions). */
+const NO_SESSION = -32000
+
+/** What a conversation over HTTP needs beside the server's address. */
+export interface HttpCallerOptions extends CallerContext {
+  /** The id of the next request: the server may answer it beside those of other connections, and knows no sessions. */
+  readonly nextId: () => number
+  /** The `inputSchema` of a tool of the server, as far as its arguments are repeated in headers. */
+  readonly schemaOf: (tool: string) => JsonText | undefined
+}
+
+/**
+ * A conversation with a server over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST that stands
+ * for itself, and whose response is its stream; there is no session, and nothing comes outside of a response.
+ */
+export class HttpCaller implements Conversation, ExchangeOwner {
+  readonly #http: HttpClient
+  readonly #to: RemoteAddress
+  readonly #options: HttpCallerOptions
+  /** Of each request, whatever it is. */
+  readonly #headers: Readonly<Record<string, string>>
+  readonly inbox: Inbox
+  readonly bounds: Bounds
+  readonly clock: Clock
+  readonly log: Logger
+  readonly #exchanges = new Map<OwnId, HttpExchange>()
+  readonly hearsAmbient = false
+  #isOver = false
+  lastHeardMs: number
+
+  constructor(
+    http: HttpClient,
+    to: RemoteAddress,
+    listener: ConversationListener,
+    options: HttpCallerOptions,
+  ) {
+    this.#http = http
+    this.#to = to
+    this.#options = options
+    this.#headers = { ...to.headers, ...POST_HEADERS, 'MCP-Protocol-Version': MODERN_REVISION }
+    this.bounds = options.bounds ?? new Bounds()
+    this.clock = options.clock
+    this.log = options.log
+    this.inbox = new Inbox(listener, this.log, this.bounds)
+    this.lastHeardMs = this.clock.nowMs()
+  }
+
+  get isBusy(): boolean {
+    return this.inbox.pending.size > 0
+  }
+
+  nextId(): number {
+    return this.#options.nextId()
+  }
+
+  request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
+    if (this.#isOver) {
+      sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
+      return
+    }
+    this.inbox.pending.add(id, sink)
+    const exchange = new HttpExchange(id, sink, this, this.#onOver)
+    this.#exchanges.set(id, exchange)
+    exchange.send(this.#http, {
+      method: 'POST',
+      url: this.#to.url,
+      headers: { ...this.#headers, ...this.#mirrored(method, params) },
+      body: encodeRequest(id, method, params),
+    })
+  }
+
+  /** Closing the response is how a request is cancelled (basic/patterns/cancellation). */
+  forget(id: OwnId): void {
+    this.inbox.pending.drop(id)
+    this.#exchanges.get(id)?.stop()
+  }
+
+  keep(id: OwnId, sink: CallSink): void {
+    this.inbox.pending.keep(id, sink)
+  }
+
+  notice(): Promise<void> {
+    // The one notification of clients in this revision says what closing a response says, and has no effect over HTTP.
+    return Promise.resolve()
+  }
+
+  reply(): void {
+    // Servers do not ask.
+  }
+
+  refuse(): void {
+    // As for reply.
+  }
+
+  agreed(): void {
+    // The version stands in every request.
+  }
+
+  pause(): void {
+    // Not reading one response is felt by the server through that response alone; there is nothing common to hold back.
+  }
+
+  resume(): void {
+    // As for pause.
+  }
+
+  close(): Promise<void> {
+    if (!this.#isOver) {
+      this.#isOver = true
+      this.inbox.close(new Fault('disconnected', 'The connection to the server was closed'))
+      for (const exchange of this.#exchanges.values()) exchange.stop()
+    }
+    return Promise.resolve()
+  }
+
+  // ── one request and its stream ──
+
+  readonly #onOver = (id: OwnId): void => {
+    this.#exchanges.delete(id)
+  }
+
+  heard(): void {
+    this.lastHeardMs = this.clock.nowMs()
+  }
+
+  admits(): boolean {
+    return true
+  }
+
+  refusal(_exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+    const code = status === BAD_REQUEST ? unreadCode(body) : undefined
+    if (code === undefined) return undefined
+    const { message, data } = statusFault(status)
+    return new Fault('unavailable', message, { data: { ...data, code } })
+  }
+
+  streamEnded(exchange: HttpExchange): void {
+    exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
+  }
+
+  /** What is repeated of the body as it goes out, whatever the client's own headers were (ibid., "Request Metadata"). */
+  #mirrored(method: string, params: JsonText | undefined): Readonly<Record<string, string>> {
+    const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
+    const schema = tool === undefined ? undefined : this.#options.schemaOf(tool)
+    return mirrorHeaders(method, params, schema)
+  }
+}
+
+/**
+ * The code of a refusal as servers of the older revisions write it, which read no further than to the missing session: most not even
+ * the id.
+ */
+const unreadCode = (body: Buffer): number | undefined => {
+  const classified = classify(body)
+  if (classified.is !== 'message' || classified.message.kind !== 'refusal') return undefined
+  const { id, error } = classified.message
+  const code = Number(memberOf(error, 'code')?.toString('latin1'))
+  const isUnread = code === NO_SESSION || typeof ownIdOf(id) !== 'number'
+  return isUnread && Number.isInteger(code) ? code : undefined
+}

@@ -1,0 +1,37 @@
+import type { JsonText } from '../../../kernel/json/text.js'
+import type { Downlink } from '../../../model/links.js'
+import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
+import type { RemoteAddress } from '../../../rpc/http/reply.js'
+import type { HttpClient } from '../../../wire/http.js'
+import { factsOf } from './discovered.js'
+import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
+import { HttpCaller, type HttpCallerOptions } from './http-caller.js'
+import { ToolSchemas } from './tool-schemas.js'
+
+/** What is known of a server before it is connected, and what the connection needs. */
+export interface ModernOptions extends ModernLinkOptions {
+  /** Its `DiscoverResult`: there is nothing else to be agreed. */
+  readonly discovered: JsonText
+}
+
+/** A connection over a pipe, in a conversation that `start` begins, or has begun before. */
+export const openModernPipe = (
+  start: (listener: ConversationListener) => Conversation,
+  options: ModernOptions,
+): Downlink => {
+  const link = new ModernDownlink(factsOf(options.discovered), undefined, options)
+  link.attach(start(link))
+  return link
+}
+
+/** A connection over HTTP, which is no more than where requests go; all to one server share their ids. */
+export const openModernHttp = (
+  http: HttpClient,
+  to: RemoteAddress,
+  options: ModernOptions & Pick<HttpCallerOptions, 'nextId'>,
+): Downlink => {
+  const schemas = new ToolSchemas(options.log)
+  const link = new ModernDownlink(factsOf(options.discovered), schemas, options)
+  link.attach(new HttpCaller(http, to, link, { ...options, schemaOf: tool => schemas.of(tool) }))
+  return link
+}

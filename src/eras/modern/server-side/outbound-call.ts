@@ -1,0 +1,214 @@
+import { Fault } from '../../../kernel/faults.js'
+import {
+  elementsOf,
+  type JsonText,
+  kindOf,
+  memberOf,
+  objectText,
+  some,
+  textMember,
+  textOf,
+} from '../../../kernel/json/text.js'
+import type { Caller, CallSink, CancelReason, DownCall, Request } from '../../../model/links.js'
+import { isListMethod } from '../../../model/listing.js'
+import { failed, type Outcome } from '../../../model/outcome.js'
+import { NO_CAPABILITIES } from '../../../model/peer.js'
+import type { Progress } from '../../../model/progress.js'
+import type { Conversation } from '../../../rpc/channel/conversation.js'
+import { withToken } from '../../../rpc/progress-token.js'
+import { MODERN_CODES } from '../errors.js'
+import { MODERN_REVISION } from '../methods.js'
+import { projectRequest } from '../project/messages.js'
+import type { ToolSchemas } from './tool-schemas.js'
+
+/** Pages of `tools/list` that are read to find out how a tool is to be called. */
+const REFRESH_PAGES_MAX = 100
+
+/** Requests that change nothing: one that was lost on its way is made again. */
+const isRepeatable = (method: string): boolean => isListMethod(method) || REPEATABLE.has(method)
+const REPEATABLE: ReadonlySet<string> = new Set([
+  'resources/read',
+  'prompts/get',
+  'completion/complete',
+  'server/discover',
+])
+
+/** On whose behalf requests of our own are made. */
+const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
+
+/** What a request needs of its connection. */
+export interface OutboundContext {
+  readonly server: string
+  readonly talk: Conversation
+  /** What is known of tools where requests repeat arguments in headers; undefined where they do not. */
+  readonly schemas: ToolSchemas | undefined
+  /** Request params with our envelope. */
+  wrap(params: JsonText | undefined, caller: Caller, followsTasks?: boolean): JsonText
+  /** What is made of the server's outcome. */
+  decoded(request: Request, outcome: Outcome): Outcome
+  /**
+   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether it does not, with the
+   * connection closed.
+   */
+  doubts(outcome: Outcome, then: (isEnd: boolean) => void): boolean
+  /** What a tool takes is not what it took. */
+  toolsChanged(): void
+}
+
+/**
+ * One request under way. It stands for itself, so it may be made again under another id: when the response was lost and nothing
+ * can have been changed by it, or when the server refused its headers before it read the body.
+ */
+export class OutboundCall implements CallSink, DownCall {
+  readonly #request: Request
+  readonly #sink: CallSink
+  readonly #context: OutboundContext
+  #id = 0
+  #wasRepeated = false
+  #wasCorrected = false
+  #isOver = false
+
+  constructor(request: Request, sink: CallSink, context: OutboundContext) {
+    this.#request = request
+    this.#sink = sink
+    this.#context = context
+  }
+
+  start(): void {
+    const { talk } = this.#context
+    const { method, params, wantsProgress, caller, followsTasks } = this.#request
+    this.#id = talk.nextId()
+    const token = wantsProgress ? textOf(this.#id) : undefined
+    const enveloped = this.#context.wrap(projectRequest(params), caller ?? NOBODY, followsTasks)
+    talk.request(this.#id, method, withToken(enveloped, token), this)
+  }
+
+  cancel(reason: CancelReason): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { talk } = this.#context
+    talk.forget(this.#id)
+    const said = reason === undefined ? { requestId: this.#id } : { requestId: this.#id, reason }
+    void talk.notice('notifications/cancelled', textOf(said))
+  }
+
+  progress(progress: Progress): void {
+    if (!this.#isOver) this.#sink.progress(progress)
+  }
+
+  ended(outcome: Outcome): void {
+    if (this.#isOver) return
+    const decoded = (): Outcome => this.#context.decoded(this.#request, outcome)
+    if (this.#doubts(outcome, decoded)) return
+    if (this.#mayRepeat(outcome)) {
+      this.#wasRepeated = true
+      this.start()
+    } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#correct(outcome)
+    else this.#finish(decoded())
+  }
+
+  #finish(outcome: Outcome): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#sink.ended(outcome)
+  }
+
+  /** Whether an outcome has to wait for the server to be asked again; if that is still what it was, `otherwise` tells the outcome. */
+  #doubts(outcome: Outcome, otherwise: () => Outcome): boolean {
+    return this.#context.doubts(outcome, isEnd =>
+      this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
+    )
+  }
+
+  /** The server speaks something else now: whether it has run this, if it can be told. */
+  #ofAnother(outcome: Outcome): Fault {
+    const { server } = this.#context
+    const words = `Server ${server} no longer speaks ${MODERN_REVISION}`
+    if (outcome.kind !== 'fault' || isRepeatable(this.#request.method))
+      return new Fault('session-lost', words, { data: { server } })
+    const { data = {} } = outcome.fault
+    const status = Number(data['httpStatus'])
+    // Older servers have no such address, or want a session before they read on; any other refusal may come from whoever ran it.
+    const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
+    const unknown = `${words}: it refused the request with HTTP status ${status}, and whether it ran it is not known`
+    return new Fault(mayBeUnread ? 'maybe-replaced' : 'disconnected', unknown, { data: { ...data, server } })
+  }
+
+  /** Over HTTP a break ends this request alone, and nothing can be taken up again (basic/transports/streamable-http). */
+  #mayRepeat(outcome: Outcome): boolean {
+    if (outcome.kind !== 'fault' || this.#wasRepeated || this.#context.schemas === undefined) return false
+    return outcome.fault.code === 'disconnected' && isRepeatable(this.#request.method)
+  }
+
+  // ── headers that the server does not accept ──
+
+  /** The server has not run it: what it wants in headers is read anew, and it is tried once more. */
+  #correct(outcome: Outcome): void {
+    const { schemas } = this.#context
+    const { method, params } = this.#request
+    const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
+    if (this.#wasCorrected || schemas === undefined || tool === undefined) {
+      this.#finish(failed(misread(this.#context.server, outcome)))
+      return
+    }
+    this.#wasCorrected = true
+    const before = schemas.of(tool)
+    this.#refresh(schemas, tool, undefined, () => {
+      const after = schemas.of(tool)
+      if (before === undefined ? after !== undefined : after?.equals(before) !== true)
+        this.#context.toolsChanged()
+      this.start()
+    })
+  }
+
+  /** Reads pages of tools up to the one with this tool. */
+  #refresh(schemas: ToolSchemas, tool: string, place: Place | undefined, then: () => void): void {
+    const { talk } = this.#context
+    this.#id = talk.nextId()
+    const ended = (outcome: Outcome): void => {
+      if (this.#isOver) return
+      const unread = (): Outcome => failed(misread(this.#context.server, outcome))
+      if (this.#doubts(outcome, unread)) return
+      if (outcome.kind !== 'result') {
+        this.#finish(unread())
+        return
+      }
+      schemas.learn(outcome.result)
+      const next = nextPlace(outcome.result, place)
+      if (next === undefined || hasTool(outcome.result, tool)) then()
+      else this.#refresh(schemas, tool, next, then)
+    }
+    const params = place && objectText([['cursor', place.cursor]])
+    talk.request(this.#id, 'tools/list', this.#context.wrap(params, NOBODY), {
+      progress: () => undefined,
+      ended,
+    })
+  }
+}
+
+/** How far tools were read. */
+interface Place {
+  readonly cursor: JsonText
+  readonly pages: number
+}
+
+const nextPlace = (page: JsonText, place: Place | undefined): Place | undefined => {
+  const cursor = memberOf(page, 'nextCursor')
+  const pages = (place?.pages ?? 0) + 1
+  const isOne = cursor !== undefined && kindOf(cursor) === 'string'
+  return isOne && pages < REFRESH_PAGES_MAX ? { cursor, pages } : undefined
+}
+
+const hasTool = (page: JsonText, tool: string): boolean =>
+  some(elementsOf(memberOf(page, 'tools') ?? page), one => textMember(one, 'name') === tool)
+
+const codeOf = (outcome: Outcome): number | undefined =>
+  outcome.kind === 'error' ? Number(memberOf(outcome.error, 'code')?.toString('latin1')) : undefined
+
+/** Nobody but us can have made a mistake in the headers; whoever called must not learn of it as of their own. */
+const misread = (server: string, outcome: Outcome): Fault => {
+  if (outcome.kind === 'fault') return outcome.fault
+  const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
+  const words = `Server ${server} does not accept the headers of the request`
+  return new Fault('internal', said === undefined ? words : `${words}: ${said}`, { data: { server } })
+}

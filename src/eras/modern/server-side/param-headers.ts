@@ -1,0 +1,148 @@
+import { mayHold } from '../../../kernel/json/edit.js'
+import {
+  type JsonText,
+  kindOf,
+  mapElements,
+  mapMembers,
+  memberOf,
+  stringOf,
+  withoutMember,
+} from '../../../kernel/json/text.js'
+
+// Servers mark arguments of a tool that clients repeat in a header, so that who routes requests need not read
+// their bodies (server/tools, "x-mcp-header"; basic/transports/streamable-http, "Custom Headers from Tool
+// Parameters").
+
+const ANNOTATION = 'x-mcp-header'
+
+/** What a tool's `inputSchema` says about headers. */
+export interface ParamHeaders {
+  /** Where the argument stands for each header, named as it is written behind `Mcp-Param-`. */
+  readonly headers: ReadonlyMap<string, readonly string[]>
+  /** What is wrong with annotations that do not count, in words for the log. */
+  readonly invalid: readonly string[]
+  /** The schema without those; the same reference if there are none. */
+  readonly schema: JsonText
+}
+
+/** RFC 9110 §5.6.2: what a header's name is made of. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** A number has many spellings, so that its header could not be compared; an integer has one. */
+const TYPES: ReadonlySet<string | undefined> = new Set(['string', 'integer', 'boolean'])
+
+/** Keywords whose value is one schema or a list of them. */
+const SCHEMAS: ReadonlySet<string> = new Set([
+  'items',
+  'prefixItems',
+  'additionalItems',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'propertyNames',
+  'contentSchema',
+  'oneOf',
+  'anyOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+])
+
+/** Keywords whose value maps names of the schema's author to schemas. */
+const MAPS: ReadonlySet<string> = new Set([
+  'patternProperties',
+  'dependentSchemas',
+  'dependencies',
+  '$defs',
+  'definitions',
+])
+
+/** Arguments of one tool that are repeated in headers: no server takes many more, and each is looked for in each call. */
+const HEADERS_MAX = 100
+/** Annotations that do not count of which people are told, and the length of each name on the way there. */
+const TOLD_MAX = 20
+const SHOWN_LENGTH = 64
+
+interface Found {
+  readonly headers: Map<string, readonly string[]>
+  /** At most `TOLD_MAX`. */
+  readonly invalid: string[]
+  /** Names without their case, which headers do not have. */
+  readonly taken: Set<string>
+}
+
+/** Where a schema stands: the way there, if it leads through `properties` alone, and how to tell people. */
+interface Place {
+  readonly path: readonly string[] | undefined
+  readonly words: string
+}
+
+/**
+ * Reads the annotations of a tool's `inputSchema`. One that no client could follow does not count: over HTTP
+ * clients refuse the tool for it. Of two that differ in case only, the first counts.
+ */
+export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
+  const found: Found = { headers: new Map(), invalid: [], taken: new Set() }
+  // A letter that is escaped may hide the word; any word of letters will do for the quick look.
+  const isThere = mayHold(inputSchema, 'header')
+  const schema = isThere ? swept(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
+  return { headers: found.headers, invalid: found.invalid, schema }
+}
+
+/** A schema and all that is in it, without the annotations that do not count. */
+const swept = (schema: JsonText, place: Place, found: Found): JsonText => {
+  if (kindOf(schema) !== 'object') return schema
+  const annotation = memberOf(schema, ANNOTATION)
+  const kept = annotation === undefined || counts(annotation, schema, place, found) ? schema : bare(schema)
+  return mapMembers(kept, (key, value) => {
+    if (key === 'properties') {
+      return mapMembers(value, (name, property) => swept(property, below(place, name), found))
+    }
+    const aside: Place = { path: undefined, words: `${place.words}, ${key}` }
+    if (MAPS.has(key)) return mapMembers(value, (_, named) => swept(named, aside, found))
+    if (!SCHEMAS.has(key)) return value
+    return kindOf(value) === 'array'
+      ? mapElements(value, element => swept(element, aside, found))
+      : swept(value, aside, found)
+  })
+}
+
+const bare = (schema: JsonText): JsonText => withoutMember(schema, ANNOTATION)
+
+const below = ({ path, words }: Place, name: string): Place => {
+  const shown = name.slice(0, SHOWN_LENGTH)
+  if (path === undefined) return { path, words: `${words}, ${shown}` }
+  return { path: [...path, name], words: path.length === 0 ? shown : `${words}.${shown}` }
+}
+
+/** Whether an annotation counts; if so it is noted where its argument stands, otherwise why it does not. */
+const counts = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
+  const name = stringOf(annotation)
+  const fault = faultOf(name, schema, place, found)
+  if (name !== undefined && place.path !== undefined && fault === undefined) {
+    found.taken.add(name.toLowerCase())
+    found.headers.set(name, place.path)
+    return true
+  }
+  if (found.invalid.length < TOLD_MAX)
+    found.invalid.push(`${ANNOTATION} at ${place.words} ${fault ?? 'is not allowed'}`)
+  return false
+}
+
+const faultOf = (
+  name: string | undefined,
+  schema: JsonText,
+  { path }: Place,
+  { headers, taken }: Found,
+): string | undefined => {
+  if (path === undefined || path.length === 0) return 'is not on a property that is always there'
+  if (name === undefined) return 'is no text'
+  if (name === '') return 'is empty'
+  if (!TOKEN.test(name)) return 'is no name of a header'
+  const type = stringOf(memberOf(schema, 'type'))
+  if (!TYPES.has(type)) return `is on a value of type ${type ?? 'unknown'}, not string, integer or boolean`
+  if (taken.has(name.toLowerCase())) return `repeats ${name}`
+  return headers.size >= HEADERS_MAX ? `is one more than the ${HEADERS_MAX} that there may be` : undefined
+}

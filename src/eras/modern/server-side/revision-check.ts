@@ -1,0 +1,91 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import { Fault } from '../../../kernel/faults.js'
+import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../../kernel/json/text.js'
+import { failed, type Outcome } from '../../../model/outcome.js'
+import type { Conversation } from '../../../rpc/channel/conversation.js'
+import { mayBeOlder } from '../../detect/probe-verdict.js'
+import { MODERN_CODES } from '../errors.js'
+import { MODERN_REVISION } from '../methods.js'
+
+/** How long a server may take to say what it speaks now. */
+const ANSWER_MS = 10_000
+
+/** What asking a server again takes. */
+export interface DoubtsContext {
+  readonly talk: Conversation
+  readonly clock: Clock
+  /** Params of `server/discover`. */
+  readonly question: JsonText
+  /** The server speaks something else now: ends the connection, so that the next one finds out what. */
+  end(): Promise<void>
+}
+
+/**
+ * Whether a server still speaks what it spoke when it was connected. It may have been replaced behind its address, and nothing
+ * but the way in which it refuses requests tells. Such a refusal may have another reason as well, and the connection is
+ * everybody's: so it is asked before anything is cut off.
+ */
+export class Doubts {
+  readonly #context: DoubtsContext
+  /** Resolves to whether it was the end. */
+  #asking: Promise<boolean> | undefined
+
+  constructor(context: DoubtsContext) {
+    this.#context = context
+  }
+
+  /**
+   * Whether an outcome is doubtful. Then `then` is told what the server said: `true` if it speaks this revision no longer, with
+   * the connection closed.
+   */
+  raise(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
+    if (!isDoubtful(outcome)) return false
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined
+    })
+    void this.#asking.then(then)
+    return true
+  }
+
+  async #ask(): Promise<boolean> {
+    if (!isNo(await this.#answer())) return false
+    await this.#context.end()
+    return true
+  }
+
+  #answer(): Promise<Outcome> {
+    const { talk, clock, question } = this.#context
+    const id = talk.nextId()
+    return new Promise(resolve => {
+      const timer = clock.after(ANSWER_MS, () => {
+        talk.forget(id)
+        resolve(failed(new Fault('timeout', 'The server does not say what it speaks')))
+      })
+      const ended = (outcome: Outcome): void => {
+        timer.cancel()
+        resolve(outcome)
+      }
+      talk.request(id, 'server/discover', question, { progress: () => undefined, ended })
+    })
+  }
+}
+
+/** A version that it does not speak, or a request that it cannot make sense of. */
+const isDoubtful = (outcome: Outcome): boolean => {
+  if (outcome.kind === 'error') return codeOf(outcome.error) === MODERN_CODES.unsupportedVersion
+  return outcome.kind === 'fault' && isRefused(outcome.fault)
+}
+
+const isNo = (answer: Outcome): boolean => {
+  if (answer.kind === 'fault') return isRefused(answer.fault)
+  if (answer.kind === 'error') return true
+  const versions = memberOf(answer.result, 'supportedVersions')
+  return versions === undefined || !some(elementsOf(versions), one => stringOf(one) === MODERN_REVISION)
+}
+
+const isRefused = ({ data }: Fault): boolean => {
+  const status = data?.['httpStatus']
+  return typeof status === 'number' && mayBeOlder(status)
+}
+
+const codeOf = (error: JsonText): number => Number(memberOf(error, 'code')?.toString('latin1'))

@@ -1,0 +1,85 @@
+import { editMember, mayHold } from '../../../kernel/json/edit.js'
+import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../../kernel/json/text.js'
+import type { Logger } from '../../../kernel/logger.js'
+import { cutText } from '../../../kernel/plain-text.js'
+import { paramHeadersOf } from './param-headers.js'
+
+/** Tools whose arguments are repeated in headers that we remember of one server, and their bytes; beyond, the oldest is forgotten. */
+const TOOLS_MAX = 10_000
+const BYTES_MAX = 16 * 1024 * 1024
+/** Tools that were left out are named in the log once each, up to so many. */
+const NAMED_MAX = 1000
+/** Of a name, and of what is wrong with it, in the log. */
+const SHOWN_LENGTH = 128
+
+/**
+ * What a server behind HTTP last said about the arguments of its tools that requests repeat in headers (server/tools,
+ * "x-mcp-header"). Nothing is kept of tools without such arguments.
+ */
+export class ToolSchemas {
+  readonly #log: Logger
+  readonly #schemas = new Map<string, JsonText>()
+  readonly #named = new Set<string>()
+  #bytes = 0
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** The `inputSchema` of a tool with such arguments. */
+  of(tool: string): JsonText | undefined {
+    return this.#schemas.get(tool)
+  }
+
+  /**
+   * Learns from a page of `tools/list`. What is returned lacks the tools that no client may use over HTTP, because their
+   * annotations are not valid; the same reference if there are none.
+   */
+  learn(page: JsonText): JsonText {
+    // A page that holds no part of the word says nothing, unless it takes back what an earlier one said.
+    if (this.#schemas.size === 0 && !mayHold(page, 'header')) return page
+    return editMember(page, 'tools', tools => mapElements(tools, tool => this.#learnTool(tool)))
+  }
+
+  #learnTool(tool: JsonText): JsonText | undefined {
+    const name = textMember(tool, 'name')
+    const schema = memberOf(tool, 'inputSchema')
+    if (name === undefined || schema === undefined) return tool
+    const { headers, invalid } = paramHeadersOf(schema)
+    this.#forget(name)
+    if (invalid.length > 0) {
+      this.#leftOut(name, invalid)
+      return undefined
+    }
+    if (headers.size > 0) this.#keep(name, schema)
+    return tool
+  }
+
+  /** A copy: a slice would keep the whole page. */
+  #keep(name: string, schema: JsonText): void {
+    this.#schemas.set(name, ownText(schema))
+    this.#bytes += name.length + schema.length
+    for (const oldest of this.#schemas.keys()) {
+      if (this.#schemas.size <= TOOLS_MAX && this.#bytes <= BYTES_MAX) return
+      this.#forget(oldest)
+    }
+  }
+
+  #forget(name: string): void {
+    const schema = this.#schemas.get(name)
+    if (schema === undefined) return
+    this.#schemas.delete(name)
+    this.#bytes -= name.length + schema.length
+  }
+
+  #leftOut(name: string, invalid: readonly string[]): void {
+    const tool = cutText(name, SHOWN_LENGTH)
+    if (this.#named.has(tool) || this.#named.size >= NAMED_MAX) return
+    this.#named.add(tool)
+    const facts = {
+      tool,
+      why: invalid.map(words => words.slice(0, SHOWN_LENGTH)),
+    }
+    this.#log.warn(facts, 'left out a tool whose arguments cannot be repeated in headers')
+  }
+}

@@ -1,0 +1,736 @@
+import t from 'tap'
+import { tryLegacyUrl } from '../../../../src/eras/legacy/server-side/open.js'
+import { Fault } from '../../../../src/kernel/faults.js'
+import { rawText, textOf } from '../../../../src/kernel/json/text.js'
+import type { Ask } from '../../../../src/model/links.js'
+import { resulted } from '../../../../src/model/outcome.js'
+import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
+import { FakeClock, settled } from '../../../support/fake-clock.js'
+import { type FakeExchange, FakeHttp } from '../../../support/fake-http.js'
+import { shown } from '../../../support/fake-reception.js'
+import { recordedLog } from '../../../support/recorded-channel.js'
+
+const PATIENT_MS = 60_000
+const agreed = (protocolVersion: string) => ({
+  result: { protocolVersion, capabilities: {}, serverInfo: { name: 's', version: '1' } },
+})
+
+const start = () => {
+  const http = new FakeHttp()
+  const clock = new FakeClock()
+  const asks: Ask[] = []
+  const heard: string[] = []
+  const { log, lines } = recordedLog()
+  const open = async () => {
+    const remote = await tryLegacyUrl(
+      http,
+      { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } },
+      {
+        server: 's',
+        capabilities: NO_CAPABILITIES,
+        clientInfo: rawText('{"name":"proxy","version":"1"}'),
+        offer: '2025-11-25',
+        listener: {
+          asked: ask => asks.push(ask),
+          noticed: (method, _params, about) => heard.push(about === undefined ? method : `${method} about`),
+          closed: fault => heard.push(`closed ${fault.code}`),
+        },
+        timeoutMs: PATIENT_MS,
+        pingMs: Number.POSITIVE_INFINITY,
+        signal: new AbortController().signal,
+        clock,
+        log,
+      },
+      { hasSse: false, elsewhere: () => false },
+    )
+    if (remote === undefined) throw new Error('the handshake led elsewhere')
+    return remote.link
+  }
+  return { http, clock, asks, heard, lines, open }
+}
+
+/** A session past its handshake; `get` answers the standalone GET. */
+const connected = async (
+  options: { version?: string; session?: string; get?: (exchange: FakeExchange) => void } = {},
+) => {
+  const { version = '2025-06-18', session = 'sid-1', get = exchange => exchange.reply(405) } = options
+  const all = start()
+  const { http } = all
+  const handshake: FakeExchange[] = []
+  http.onRequest = exchange => {
+    handshake.push(exchange)
+    if (exchange.method === 'GET') get(exchange)
+    else if (exchange.message.method === 'initialize') {
+      exchange.json(agreed(version), session === '' ? {} : { 'mcp-session-id': session })
+    } else exchange.reply(202)
+    return true
+  }
+  const link = await all.open()
+  await settled()
+  http.onRequest = undefined
+  const call = (method = 'tools/call', wantsProgress = false) => {
+    const ends: string[] = []
+    const faults: Fault[] = []
+    const down = link.call(
+      { method, params: undefined, wantsProgress },
+      {
+        progress: ({ params }) => ends.push(params.toString()),
+        ended: outcome => {
+          ends.push(shown(outcome))
+          if (outcome.kind === 'fault') faults.push(outcome.fault)
+        },
+      },
+    )
+    return { down, ends, faults, exchange: http.next() }
+  }
+  return { ...all, link, call, handshake }
+}
+
+/** Lets time pass, and what waited for it go on. */
+const pass = async (clock: FakeClock, ms: number): Promise<void> => {
+  clock.advance(ms)
+  await settled()
+}
+
+const fault = async (attempt: Promise<unknown>): Promise<string> => {
+  try {
+    await attempt
+    return 'no fault'
+  } catch (thrown) {
+    return shown({ kind: 'fault', fault: Fault.from(thrown) })
+  }
+}
+
+// ── handshake and headers ──
+
+t.test(
+  'the session id and the revision are repeated on every later request, to those who know them',
+  async t => {
+    for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+      const { handshake, call, link, http, asks } = await connected({ version })
+      const [hello, ready, get] = handshake
+      t.same(hello?.headers, {
+        authorization: 'Bearer x',
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      })
+      t.equal(ready?.message.method, 'notifications/initialized')
+      const { exchange } = call()
+      exchange.sse()
+      exchange.event({ id: 'q', method: 'roots/list' })
+      await settled()
+      asks[0]?.answer(resulted(rawText('{}')))
+      const answer = http.next()
+      void link.close()
+      const end = http.next()
+      t.equal(end.method, 'DELETE')
+      for (const { headers } of [ready, get, exchange, answer, end].filter(e => e !== undefined)) {
+        t.equal(headers['mcp-session-id'], 'sid-1')
+        t.equal(headers['mcp-protocol-version'], version >= '2025-06-18' ? version : undefined, version)
+        t.equal(headers['authorization'], 'Bearer x')
+      }
+      t.equal(get?.method, 'GET')
+      t.equal(get?.headers['accept'], 'text/event-stream')
+    }
+  },
+)
+
+t.test('a server without sessions hears of none, and of no end', async t => {
+  const { call, link, http, handshake } = await connected({ session: '' })
+  t.equal(call().exchange.headers['mcp-session-id'], undefined)
+  t.equal(handshake[1]?.headers['mcp-session-id'], undefined)
+  await link.close()
+  t.equal(http.waiting, 0)
+})
+
+t.test('a session id that cannot stand in a header is refused', async t => {
+  for (const id of ['a b', 'ä', '', 'a\x7f']) {
+    const { http, open } = start()
+    const opening = fault(open())
+    const hello = http.next()
+    hello.json(agreed('2025-06-18'), { 'mcp-session-id': id })
+    t.match(await opening, /^unavailable: .*visible ASCII/)
+    t.ok(hello.isDiscarded)
+    t.equal(http.waiting, 0)
+  }
+})
+
+t.test('an attempt that fails after the session was issued ends the session', async t => {
+  const { http, open } = start()
+  const opening = fault(open())
+  http.next().json(agreed('1999-01-01'), { 'mcp-session-id': 'x' })
+  t.match(await opening, /^unavailable/)
+  t.same(
+    [http.next()].map(({ method, headers }) => [method, headers['mcp-session-id']]),
+    [['DELETE', 'x']],
+  )
+})
+
+t.test('a server that does not take notifications/initialized fails in time', async t => {
+  const { http, clock, open } = start()
+  const opening = fault(open())
+  http.next().json(agreed('2025-06-18'))
+  await settled()
+  t.equal(http.next().message.method, 'notifications/initialized')
+  await pass(clock, PATIENT_MS)
+  t.match(await opening, /^timeout/)
+})
+
+t.test('a server that never answers the GET is ready all the same', async t => {
+  const { link, call } = await connected({ get: () => undefined })
+  t.notOk(link.hearsAmbient)
+  const { exchange, ends } = call()
+  exchange.json({ result: {} })
+  await settled()
+  t.same(ends, ['result {}'])
+})
+
+t.test('a server that loses the session before it is ready is not handed on as connected', async t => {
+  const { http, open } = start()
+  const opening = fault(open())
+  http.next().json(agreed('2025-06-18'), { 'mcp-session-id': 'x' })
+  await settled()
+  http.next().reply(404)
+  t.match(await opening, /^disconnected/)
+})
+
+// ── answers ──
+
+t.test('an answer may be JSON or an event stream, with parameters and in any case', async t => {
+  const types = ['application/json', 'application/json; charset=utf-8', 'Application/JSON']
+  for (const type of types) {
+    const { call } = await connected()
+    const { exchange, ends } = call()
+    exchange.reply(200, { 'content-type': type }, '{"jsonrpc":"2.0","id":2,"result":{"n":1e400}}')
+    await settled()
+    t.same(ends, ['result {"n":1e400}'], type)
+  }
+  for (const type of ['text/event-stream; charset=utf-8', 'TEXT/event-stream']) {
+    const { call, heard } = await connected()
+    const { exchange, ends } = call('tools/call', true)
+    exchange.sse({ 'content-type': type })
+    exchange.event({ method: 'notifications/progress', params: { progressToken: 2, progress: 1 } })
+    exchange.event({ method: 'notifications/message', params: {} })
+    exchange.event({ id: 2, result: {} })
+    await settled()
+    t.same(ends, ['{"progressToken":2,"progress":1}', 'result {}'], type)
+    t.same(heard, ['notifications/message about'])
+  }
+})
+
+t.test('arrays are taken apart, in JSON and in events', async t => {
+  const { call } = await connected({ version: '2025-03-26' })
+  const [one, two] = [call(), call()]
+  const both = '[{"jsonrpc":"2.0","id":3,"result":{"b":1}},{"jsonrpc":"2.0","id":2,"result":{"a":1}}]'
+  one.exchange.reply(200, { 'content-type': 'application/json' }, both)
+  await settled()
+  t.same([one.ends, two.ends], [['result {"a":1}'], ['result {"b":1}']])
+})
+
+t.test('a question on the stream of a call says whose it is; its answer is posted', async t => {
+  const { call, asks, http } = await connected()
+  const { exchange, down } = call()
+  exchange.sse()
+  exchange.event({ id: 'q', method: 'elicitation/create' })
+  await settled()
+  t.equal(asks[0]?.about, down)
+  asks[0]?.answer(resulted(rawText('{"action":"accept"}')))
+  const answer = http.next()
+  t.equal(answer.request.body?.toString(), '{"jsonrpc":"2.0","id":"q","result":{"action":"accept"}}')
+})
+
+t.test('what carries no answer fails the request with the status, and tells nothing else', async t => {
+  const page = '<html>secret token abc</html>'
+  const rows: [number, string, string, string][] = [
+    [502, 'text/html', page, 'unavailable'],
+    [500, '', page, 'unavailable'],
+    [400, 'application/json', '{"oops":"secret"}', 'unavailable'],
+    [400, 'application/json', '{"jsonrpc":"2.0","error":{"code":-32000,"message":"secret"}}', 'unavailable'],
+    [
+      401,
+      'application/json',
+      '{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"secret"}}',
+      'unauthorized',
+    ],
+    [403, 'text/plain', 'secret', 'unauthorized'],
+    [202, '', '', 'unavailable'],
+    [200, 'text/html', page, 'unavailable'],
+  ]
+  for (const [status, type, body, code] of rows) {
+    const { call, heard } = await connected()
+    const { exchange, ends, faults } = call()
+    exchange.reply(status, type === '' ? {} : { 'content-type': type }, body)
+    await settled()
+    t.equal(faults[0]?.code, code, `${status} ${type}`)
+    t.same(faults[0]?.data, { httpStatus: status })
+    t.notMatch(JSON.stringify([ends, faults[0]?.data]), /secret/)
+    t.same(heard, [], 'the session goes on')
+  }
+})
+
+t.test('an error status with a JSON-RPC answer to our id is that answer', async t => {
+  for (const status of [400, 422, 500]) {
+    const { call } = await connected()
+    const { exchange, ends } = call()
+    exchange.json({ error: { code: -32602, message: 'no' } }, {}, status)
+    await settled()
+    t.same(ends, ['error {"code":-32602,"message":"no"}'])
+  }
+})
+
+t.test('a JSON body without our answer, or one that breaks off, fails the request', async t => {
+  const { call } = await connected()
+  const [other, broken, unreachable] = [call(), call(), call()]
+  other.exchange.reply(200, { 'content-type': 'application/json' }, '{"jsonrpc":"2.0","id":99,"result":{}}')
+  broken.exchange.sse({ 'content-type': 'application/json' })
+  broken.exchange.raw('{"jsonrpc":')
+  broken.exchange.break()
+  unreachable.exchange.break(new Fault('unavailable', 'connection refused'))
+  await settled()
+  t.same(other.ends, ['internal: The server sent no answer to the request'])
+  t.same(broken.ends, ['unavailable: connection reset'])
+  t.same(unreachable.ends, ['unavailable: connection refused'])
+})
+
+t.test('a stream without event ids that ends without the answer fails the request', async t => {
+  const { call, http, clock } = await connected()
+  const { exchange, ends } = call()
+  exchange.sse()
+  exchange.event({ method: 'notifications/message', params: {} })
+  exchange.end()
+  await settled()
+  t.same(ends, ['disconnected: The server ended the stream without an answer'])
+  await pass(clock, 100_000)
+  t.equal(http.waiting, 0)
+})
+
+// ── resuming ──
+
+t.test('a broken stream is taken up after its last event, when the server wants it', async t => {
+  const { call, http, clock } = await connected()
+  const { exchange, ends } = call('tools/call', true)
+  exchange.sse()
+  exchange.raw('id: e0\nretry: 3000\ndata: \n\n')
+  exchange.event({ method: 'notifications/progress', params: { progressToken: 2, progress: 1 } }, 'e1')
+  exchange.break()
+  await settled()
+  await pass(clock, 2999)
+  await settled()
+  t.equal(http.waiting, 0)
+  await pass(clock, 1)
+  const again = http.next()
+  t.equal(again.method, 'GET')
+  t.equal(again.headers['last-event-id'], 'e1')
+  t.equal(again.headers['mcp-session-id'], 'sid-1')
+  again.sse()
+  again.raw(':\n\n')
+  await settled()
+  again.end()
+  await settled()
+  await pass(clock, 20_000)
+  const third = http.next()
+  t.equal(third.headers['last-event-id'], 'e1', 'a connection that taught nothing does not lose the place')
+  third.sse()
+  third.event({ id: 2, result: {} }, 'e2')
+  await settled()
+  t.same(ends, ['{"progressToken":2,"progress":1}', 'result {}'])
+})
+
+t.test('after five tries in vain the request fails', async t => {
+  const { call, http, clock } = await connected()
+  const { exchange, ends } = call()
+  exchange.sse()
+  exchange.raw('id: e1\ndata: \n\n')
+  exchange.end()
+  for (let tries = 1; tries <= 5; tries += 1) {
+    await settled()
+    t.same(ends, [])
+    await pass(clock, 20_000)
+    const again = http.next()
+    again.reply(503)
+  }
+  await settled()
+  t.same(ends, ['disconnected: The server ended the stream without an answer'])
+  await pass(clock, 100_000)
+  t.equal(http.waiting, 0)
+})
+
+t.test('a request whose server is gone fails as soon as that is known', async t => {
+  const { call, http, clock } = await connected()
+  const { exchange, ends } = call()
+  exchange.sse()
+  exchange.raw('id: e1\ndata: \n\n')
+  exchange.end()
+  await settled()
+  await pass(clock, 400)
+  http.next().break()
+  await settled()
+  t.match(ends, [/^disconnected: it is gone/])
+})
+
+t.test('a server that refuses to resume is not asked again', async t => {
+  for (const status of [400, 405]) {
+    const { call, http, clock } = await connected()
+    const { exchange, ends } = call()
+    exchange.sse()
+    exchange.raw('id: e1\ndata: \n\n')
+    exchange.end()
+    await settled()
+    await pass(clock, 20_000)
+    http.next().reply(status)
+    await settled()
+    t.same(ends, ['disconnected: The server ended the stream without an answer'], String(status))
+  }
+})
+
+t.test('a server cannot make us spin or sleep by its retry time', async t => {
+  for (const [retry, ms] of [
+    [0, 100],
+    [1e15, 60_000],
+  ] as const) {
+    const { call, http, clock } = await connected()
+    const { exchange } = call()
+    exchange.sse()
+    exchange.raw(`id: e1\nretry: ${retry}\ndata: \n\n`)
+    exchange.end()
+    await settled()
+    await pass(clock, ms - 1)
+    t.equal(http.waiting, 0)
+    await pass(clock, 1)
+    t.equal(http.waiting, 1)
+  }
+})
+
+t.test('a cancelled request is not taken up again', async t => {
+  const { call, http, clock } = await connected()
+  const { exchange, down, ends } = call()
+  exchange.sse()
+  exchange.raw('id: e1\ndata: \n\n')
+  exchange.end()
+  await settled()
+  down.cancel('user')
+  t.equal(http.next().message.method, 'notifications/cancelled')
+  await pass(clock, 100_000)
+  await settled()
+  t.equal(http.waiting, 0)
+  t.same(ends, [])
+})
+
+t.test(
+  'a server that keeps an exchange open after its answer or its cancellation is let go after 5 s',
+  async t => {
+    const { call, clock, http } = await connected()
+    const [answered, cancelled, silent] = [call(), call(), call()]
+    for (const { exchange } of [answered, cancelled]) exchange.sse()
+    answered.exchange.event({ id: 2, result: {} })
+    await settled()
+    cancelled.down.cancel(undefined)
+    silent.down.cancel(undefined)
+    t.same(
+      [http.next(), http.next()].map(({ message }) => message.params),
+      [{ requestId: 3 }, { requestId: 4 }],
+    )
+    await pass(clock, 4999)
+    for (const { exchange } of [answered, cancelled, silent]) t.notOk(exchange.isAborted)
+    await pass(clock, 1)
+    for (const { exchange } of [answered, cancelled, silent]) t.ok(exchange.isAborted)
+    await settled()
+    t.same([answered.ends, cancelled.ends, silent.ends], [['result {}'], [], []])
+    t.ok(cancelled.exchange.isDiscarded)
+  },
+)
+
+t.test('an answer that is over leaves no timer behind', async t => {
+  const { call, clock } = await connected()
+  const { exchange } = call()
+  exchange.sse()
+  exchange.event({ id: 2, result: {} })
+  exchange.end()
+  await settled()
+  t.equal(clock.pending, 0)
+})
+
+t.test(
+  'of notifications that make earlier ones pointless, the last one is posted when one was taken',
+  async t => {
+    const { link, http } = await connected()
+    const CHANGED = 'notifications/roots/list_changed'
+    for (let n = 0; n < 1000; n += 1) {
+      link.tell(CHANGED, undefined)
+      for (const token of ['a', 'b']) {
+        link.tell('notifications/progress', textOf({ progressToken: token, progress: n }))
+      }
+    }
+    await settled()
+    t.equal(http.waiting, 3, 'one connection for each')
+    const first = [http.next(), http.next(), http.next()]
+    for (const exchange of first) exchange.reply(202)
+    await settled()
+    const second = [http.next(), http.next(), http.next()]
+    t.same(second.map(({ message }) => message.params ?? message.method).sort(), [
+      { progressToken: 'a', progress: 999 },
+      { progressToken: 'b', progress: 999 },
+      CHANGED,
+    ])
+    for (const exchange of second) exchange.reply(202)
+    await settled()
+    t.equal(http.waiting, 0)
+    link.tell(CHANGED, undefined)
+    t.equal(http.waiting, 1, 'and the next one is posted at once')
+  },
+)
+
+t.test(
+  'what must be told is posted a few at a time, and a server that takes nothing is given up',
+  async t => {
+    const { call, http, heard, clock } = await connected()
+    const { exchange } = call()
+    exchange.sse()
+    for (let id = 0; id < 100; id += 1) exchange.event({ id: `p${id}`, method: 'ping' })
+    await settled()
+    t.equal(http.waiting, 64)
+    http.next().reply(202)
+    await settled()
+    t.equal(http.waiting, 64, 'who was taken makes room')
+    // Some servers answer a POST only when they have dealt with it.
+    await pass(clock, 10_000)
+    t.equal(http.waiting, 99)
+    for (let id = 100; id < 2100; id += 1) exchange.event({ id: `p${id}`, method: 'ping' })
+    await settled()
+    t.ok(http.waiting < 300)
+    t.same(heard, ['closed disconnected'])
+  },
+)
+
+t.test('requests that are called off at once keep no connection each', async t => {
+  const { call, http } = await connected()
+  for (let n = 0; n < 200; n += 1) call().down.cancel('user')
+  await settled()
+  const calls = http.all.filter(({ message }) => message.method === 'tools/call')
+  t.equal(calls.length, 200)
+  t.equal(calls.filter(({ isAborted }) => !isAborted).length, 64)
+})
+
+// ── the session ──
+
+t.test('404 loses the session: its request may be sent again, the others may not', async t => {
+  const { call, heard, http, link } = await connected()
+  const [hit, streaming, waiting] = [call(), call(), call()]
+  streaming.exchange.sse()
+  await settled()
+  hit.exchange.reply(404, { 'content-type': 'application/json' }, '{"jsonrpc":"2.0","id":null,"error":{}}')
+  await settled()
+  t.match(hit.ends, [/^session-lost/])
+  t.match([streaming.ends, waiting.ends], [[/^disconnected/], [/^disconnected/]])
+  t.same(heard, ['closed disconnected'])
+  t.ok(waiting.exchange.isAborted)
+  link.tell('notifications/x', undefined)
+  t.equal(http.waiting, 0)
+  const late: string[] = []
+  link.call(
+    { method: 'tools/list', params: undefined, wantsProgress: false },
+    { progress: () => undefined, ended: outcome => late.push(shown(outcome)) },
+  )
+  t.match(late, [/^disconnected/])
+  await link.close()
+  t.equal(http.waiting, 0, 'a lost session is not ended again')
+})
+
+t.test('404 with an answer to the request is that answer, and the session stays', async t => {
+  const json = { 'content-type': 'application/json' }
+  const error = (id: unknown, code: number) =>
+    JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: 'no' } })
+  const { call, heard } = await connected()
+  const [unknown, done] = [call(), call()]
+  unknown.exchange.reply(404, json, error(unknown.exchange.message.id, -32602))
+  done.exchange.reply(404, json, `{"jsonrpc":"2.0","id":${done.exchange.message.id},"result":{"content":[]}}`)
+  await settled()
+  t.match(unknown.ends, [/-32602/])
+  t.match(done.ends, [/content/])
+  t.same(heard, [])
+  const lost = call()
+  lost.exchange.reply(404, json, error(lost.exchange.message.id, -32001))
+  await settled()
+  t.match(lost.ends, [/^session-lost/], 'SDK servers say so of a session')
+  t.same(heard, ['closed disconnected'])
+})
+
+t.test('404 to a notification or a resumption loses the session for every request', async t => {
+  const { call, heard, http, link, clock } = await connected()
+  const { exchange, ends } = call()
+  exchange.sse()
+  exchange.raw('id: e1\ndata: \n\n')
+  exchange.end()
+  await settled()
+  await pass(clock, 20_000)
+  http.next().reply(404)
+  await settled()
+  t.match(ends, [/^disconnected/])
+  t.same(heard, ['closed disconnected'])
+  const other = await connected()
+  const open = other.call()
+  other.link.tell('notifications/x', undefined)
+  other.http.next().reply(404)
+  await settled()
+  t.match(open.ends, [/^disconnected/])
+  t.notOk(link.hearsAmbient)
+})
+
+t.test('404 without a session is a status like any other', async t => {
+  const { call, heard } = await connected({ session: '' })
+  const { exchange, faults } = call()
+  exchange.reply(404)
+  await settled()
+  t.equal(faults[0]?.code, 'unavailable')
+  t.same(heard, [])
+})
+
+t.test('notifications are taken with any 2xx; another status is logged and nothing breaks', async t => {
+  const { link, http, lines, heard } = await connected()
+  for (const status of [202, 200, 204, 400, 500]) {
+    link.tell('notifications/x', textOf({ status }))
+    const exchange = http.next()
+    exchange.reply(status)
+    await settled()
+    t.ok(exchange.isDiscarded)
+  }
+  link.tell('notifications/x', undefined)
+  http.next().break()
+  await settled()
+  t.equal(lines.filter(([level]) => level === 'warn').length, 2)
+  t.same(heard, [])
+})
+
+t.test('closing ends what is open, then the session, and gives up on that after 2 s', async t => {
+  const { call, heard, http, link, clock } = await connected()
+  const { ends } = call()
+  const closing = link.close()
+  t.match(ends, [/^disconnected/])
+  t.same(heard, ['closed disconnected'])
+  const end = http.next()
+  t.same([end.method, end.headers['mcp-session-id']], ['DELETE', 'sid-1'])
+  await pass(clock, 2000)
+  await closing
+  await link.close()
+  t.equal(http.waiting, 0)
+  t.equal(clock.pending, 0)
+  for (const status of [200, 405, 404, 500]) {
+    const other = await connected()
+    const done = other.link.close()
+    other.http.next().reply(status)
+    await done
+  }
+})
+
+t.test('whatever the server sends counts as a sign of life', async t => {
+  const { call, link, clock } = await connected()
+  const before = link.lastHeardMs
+  await pass(clock, 1000)
+  const { exchange } = call()
+  exchange.json({ result: {} })
+  await settled()
+  t.equal(link.lastHeardMs, before + 1000, 'a JSON answer')
+  const stream = call().exchange
+  stream.sse()
+  await settled()
+  await pass(clock, 1000)
+  stream.raw(':\n\n')
+  await settled()
+  t.equal(link.lastHeardMs, before + 2000, 'a comment on a stream')
+})
+
+// ── the standalone stream ──
+
+t.test('what belongs to no request is heard on the standalone stream', async t => {
+  let stream: FakeExchange | undefined
+  const { link, heard, asks } = await connected({
+    get: exchange => {
+      stream = exchange
+      exchange.sse()
+    },
+  })
+  t.ok(link.hearsAmbient)
+  stream?.event({ method: 'notifications/tools/list_changed' })
+  stream?.event({ id: 1, method: 'roots/list' })
+  await settled()
+  t.same(heard, ['notifications/tools/list_changed'])
+  t.equal(asks[0]?.about, undefined)
+})
+
+t.test('a server without such a stream is left in peace', async t => {
+  for (const status of [405, 400, 200]) {
+    const { link, http, clock, lines, heard } = await connected({ get: exchange => exchange.reply(status) })
+    t.notOk(link.hearsAmbient)
+    await pass(clock, 10 * 60_000)
+    await settled()
+    t.equal(http.waiting, 0, String(status))
+    t.equal(clock.pending, 0)
+    t.same(
+      lines.filter(([level]) => level !== 'debug'),
+      [],
+    )
+    t.same(heard, [])
+  }
+})
+
+t.test('a standalone stream that ends is opened again at its place, ever more slowly', async t => {
+  let stream: FakeExchange | undefined
+  const { link, http, clock, heard } = await connected({
+    get: exchange => {
+      stream = exchange
+      exchange.sse()
+    },
+  })
+  stream?.event({ method: 'notifications/x' }, 'g7')
+  stream?.end()
+  await settled()
+  t.notOk(link.hearsAmbient)
+  await pass(clock, 1200)
+  await settled()
+  const second = http.next()
+  t.same([second.method, second.headers['last-event-id']], ['GET', 'g7'])
+  second.sse()
+  await settled()
+  t.ok(link.hearsAmbient)
+  second.break()
+  let opened = 0
+  for (let seconds = 0; seconds < 600; seconds += 1) {
+    await settled()
+    while (http.waiting > 0) {
+      opened += 1
+      http.next().reply(503)
+    }
+    await pass(clock, 1000)
+  }
+  t.ok(opened >= 10 && opened <= 25, `${opened} tries in ten minutes`)
+  t.same(heard, ['notifications/x'])
+})
+
+t.test('a place that the server no longer knows is given up, and the stream begun anew', async t => {
+  let stream: FakeExchange | undefined
+  const { link, http, clock } = await connected({
+    get: exchange => {
+      stream = exchange
+      exchange.sse()
+    },
+  })
+  stream?.event({ method: 'notifications/x' }, 'g7')
+  stream?.end()
+  await settled()
+  await pass(clock, 2000)
+  http.next().reply(400)
+  await settled()
+  await pass(clock, 5000)
+  const anew = http.next()
+  t.equal(anew.headers['last-event-id'], undefined)
+  anew.sse()
+  await settled()
+  t.ok(link.hearsAmbient)
+  const closing = link.close()
+  t.notOk(link.hearsAmbient)
+  http.next().reply(200)
+  await closing
+  await settled()
+  await pass(clock, 100_000)
+  t.equal(http.waiting, 0, 'not after the end')
+})

@@ -1,0 +1,290 @@
+import t from 'tap'
+import type { Speaks } from '../../../src/eras/detect/inbound.js'
+import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
+import { Deferred } from '../../../src/kernel/async/deferred.js'
+import { rawText } from '../../../src/kernel/json/text.js'
+import { resulted } from '../../../src/model/outcome.js'
+import { FarEnd } from '../../support/channel-pair.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
+import { ENVELOPE, modern } from '../../support/modern-message.js'
+import { recordedLog } from '../../support/recorded-channel.js'
+
+const EMPTY = resulted(rawText('{}'))
+
+const start = (speaks?: Speaks) => {
+  const client = new FarEnd()
+  const reception = new FakeReception()
+  const { log, lines } = recordedLog()
+  const clock = new FakeClock()
+  const host = servePipe(client.channel, 'local', {
+    reception,
+    identity: IDENTITY,
+    log,
+    clock,
+    drainMs: () => 10_000,
+    ...(speaks && { speaks }),
+  })
+  const initialize = async (protocolVersion = '2025-06-18') => {
+    const clientInfo = { name: 'c', version: '1' }
+    client.say({
+      id: 'hello',
+      method: 'initialize',
+      params: { protocolVersion, capabilities: { roots: {} }, clientInfo },
+    })
+    await settled()
+    client.say({ method: 'notifications/initialized' })
+    return client.take()
+  }
+  return { client, reception, lines, host, clock, initialize }
+}
+
+t.test('a client that looked around may introduce itself, and ask in both ways at the same time', async t => {
+  const { client, reception, initialize } = start()
+  client.say(modern(1, 'server/discover'))
+  await settled()
+  t.match(client.take(), [{ id: 1, result: { resultType: 'complete', supportedVersions: ['2026-07-28'] } }])
+  t.match(await initialize(), [{ id: 'hello', result: { protocolVersion: '2025-06-18' } }])
+  client.say({ id: 2, method: 'tools/list' })
+  client.say(modern(3, 'tools/list'))
+  client.say({ id: 4, method: 'tools/list' })
+  for (const call of reception.calls) call.end(resulted(rawText('{"tools":[]}')))
+  t.same(
+    client.take().map(({ id, result }) => [id, Object.keys(result ?? {})]),
+    [
+      [2, ['tools']],
+      [3, ['tools', 'resultType', 'ttlMs', 'cacheScope', '_meta']],
+      [4, ['tools']],
+    ],
+  )
+  t.same(
+    reception.calls.map(({ client: { asking } }) => asking),
+    ['pushed', 'returned', 'pushed'],
+  )
+})
+
+t.test('only a session is asked and told by itself', async t => {
+  const { client, reception, initialize } = start()
+  await initialize()
+  client.say(modern(1, 'tools/call'))
+  const [session] = reception.clients
+  reception.last.client.tell('notifications/tools/list_changed', undefined)
+  reception.last.client.ask(new FakeAsk(), reception.last)
+  t.same(client.take(), [])
+  session?.tell('notifications/tools/list_changed', undefined)
+  session?.ask(new FakeAsk(), undefined)
+  t.match(client.take(), [{ method: 'notifications/tools/list_changed' }, { method: 'roots/list' }])
+})
+
+t.test('requests that stand for themselves need no introduction, all others do', async t => {
+  const { client, reception } = start()
+  client.say({ id: 1, method: 'tools/list' })
+  client.say({ id: 2, method: 'server/discover' })
+  client.say(modern(3, 'tools/list'))
+  client.say({ id: 4, method: 'ping' })
+  t.match(client.take(), [
+    { id: 1, error: { code: -32600, message: 'Not initialized' } },
+    { id: 2, error: { code: -32600, message: 'Not initialized' } },
+    { id: 4, result: {} },
+  ])
+  t.equal(reception.calls.length, 1)
+})
+
+t.test('a version that is not served without a session is refused with those that are', async t => {
+  const { client } = start()
+  client.say(modern(1, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }))
+  client.say({
+    method: 'notifications/cancelled',
+    params: { requestId: 1, _meta: { ...ENVELOPE, 'io.modelcontextprotocol/protocolVersion': 'x' } },
+  })
+  t.match(client.take(), [
+    {
+      id: 1,
+      error: {
+        code: -32022,
+        data: {
+          supported: ['2026-07-28'],
+          requested: '2025-11-25',
+        },
+      },
+    },
+  ])
+  t.same(client.lines, [], 'a notification is not answered')
+})
+
+t.test('a cancellation without a claim is for the request that it names', async t => {
+  const { client, reception, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.say(modern(2, 'prompts/get'))
+  client.say({ method: 'notifications/cancelled', params: { requestId: 2 } })
+  t.same(reception.cancels, ['prompts/get undefined'])
+  client.say({ method: 'notifications/cancelled', params: { requestId: 1 } })
+  t.same(reception.cancels, ['prompts/get undefined', 'tools/call undefined'])
+})
+
+t.test('an array with a claim in it is not run, whatever was introduced', async t => {
+  const { client, reception, initialize } = start()
+  await initialize('2025-03-26')
+  client.say([
+    { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    { jsonrpc: '2.0', ...modern(2, 'tools/list') },
+  ])
+  t.same(reception.calls, [])
+  t.same(client.lines, [])
+})
+
+t.test('what cannot be read is answered without id to those who know such errors', async t => {
+  const { client, reception, initialize } = start()
+  client.say('{')
+  t.same(client.take(), [], 'not while nobody has said who it is')
+  client.say(modern(1, 'tools/list'))
+  client.say('{')
+  t.match(client.take(), [{ error: { code: -32700 } }])
+  await initialize('2025-06-18')
+  client.say('{')
+  t.same(client.take(), [], 'nor once an older client has')
+  reception.last.end(EMPTY)
+})
+
+t.test('a client that does not read is not read from, and at the end it is cut off', async t => {
+  const { client, reception, lines, host } = start()
+  client.say(modern(1, 'tools/list'))
+  client.channel.skipped(1e9)
+  t.match(lines, [['warn', { bytes: 1e9 }, /longer than the limit/]])
+  client.channel.isBehind = true
+  client.say({ id: 2, method: 'ping' })
+  t.ok(client.channel.isPaused)
+  client.channel.drained()
+  t.notOk(client.channel.isPaused)
+  client.channel.queuedBytes = 32 * 1024 * 1024 + 1
+  client.say({ id: 3, method: 'ping' })
+  await host.gone
+  t.ok(client.isClosed)
+  t.same(reception.cancels, ['tools/list the client does not read'])
+})
+
+t.test('a request that is too long is refused with the name of the limit', async t => {
+  const { client } = start()
+  const long = (text: string, bytes = 1e9) => client.channel.skipped(bytes, Buffer.from(text))
+  long('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"')
+  long('{"method":"tools/call","params":{"name":"t","arguments":{"text":""}},"jsonrpc":"2.0","id":"é"}')
+  const data = { reason: 'too-large', limit: 'body', max: 16 * 1024 * 1024 }
+  t.match(client.take(), [
+    { id: 7, error: { code: -32603, message: /limits\.body is 16MiB/, data } },
+    { id: 'é', error: { data } },
+  ])
+  long('{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t"', 1000)
+  t.match(client.take(), [{ id: 8, error: { data: { reason: 'overloaded', limit: 'inbound' } } }])
+  long('{"jsonrpc":"2.0","method":"notifications/progress","params":{"name":"t"')
+  long('{"jsonrpc":"2.0","id":1,"result":{"content":[]')
+  long('[{"jsonrpc":"2.0","id":7,"method":"tools/call"')
+  t.same(
+    client.take(),
+    [],
+    'unlike a notification, an answer, or what is sent by nobody who has said who it is',
+  )
+  client.say(modern(9, 'tools/list'))
+  client.take()
+  long('[{"jsonrpc":"2.0","id":7,"method":"tools/call"')
+  t.match(client.take(), [{ error: { data } }])
+})
+
+t.test('a malformed answer is not answered, a malformed request is', async t => {
+  const { client } = start()
+  client.say('{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}')
+  client.say('{"jsonrpc":"1.0","id":2,"method":"ping"}')
+  t.match(client.take(), [{ id: 2, error: { code: -32600 } }])
+})
+
+t.test('a face of the older revisions names those to whoever asks in the newer way', async t => {
+  const { client, reception } = start('legacy')
+  client.say(modern(1, 'server/discover'))
+  t.match(client.take(), [{ id: 1, error: { code: -32022, data: { requested: '2026-07-28' } } }])
+  t.same(reception.clients, [])
+})
+
+t.test('both ways end with the channel', async t => {
+  const { client, reception, host, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.say(modern(2, 'tools/list'))
+  client.hangUp()
+  await host.gone
+  t.equal(reception.cancels.length, 2)
+  t.equal(new Set(reception.gone).size, 2)
+})
+
+t.test(
+  'a message whose handling fails costs its client the connection, and nobody else anything',
+  async t => {
+    const { client, host, lines, reception } = start()
+    reception.onCall = () => {
+      throw new Error('oops')
+    }
+    client.say(modern(1, 'tools/list'))
+    await host.gone
+    t.match(lines, [['error', { err: { message: 'oops' } }]])
+  },
+)
+
+t.test('a client that has said all gets its answers, and then the end', async t => {
+  const { client, host, reception, clock, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.say(modern(2, 'tools/call'))
+  client.say(modern(3, 'subscriptions/listen', { notifications: {} }))
+  const ask = new FakeAsk()
+  reception.clients[0]?.ask(ask, undefined)
+  client.take()
+  client.ends()
+  t.ok(host.isLeaving)
+  t.match(shown(ask.outcomes[0]), /^disconnected/, 'nobody will answer')
+  const late = new FakeAsk()
+  reception.clients[0]?.ask(late, undefined)
+  t.match(shown(late.outcomes[0]), /^disconnected/)
+  for (const call of reception.calls.slice(0, 2)) {
+    clock.advance(1000)
+    await settled()
+    t.notOk(client.isClosed)
+    call.end(EMPTY)
+  }
+  clock.advance(20)
+  await host.gone
+  t.match(
+    client.take().filter(({ result }) => result !== undefined),
+    [{ id: 1 }, { id: 2 }],
+  )
+  t.ok(client.isClosed)
+  t.equal(clock.pending, 0)
+})
+
+t.test('calls that take too long for a client that has said all end with an error', async t => {
+  const { client, host, reception, clock, initialize } = start()
+  await initialize()
+  client.say({ id: 1, method: 'tools/call' })
+  client.ends()
+  clock.advance(9_999)
+  await settled()
+  t.same(client.take(), [])
+  clock.advance(20)
+  await host.gone
+  t.match(client.take(), [{ id: 1, error: { message: /closed its input/ } }])
+  t.match(reception.cancels, [/closed its input/])
+})
+
+t.test('a client that is still being welcomed when it has said all gets all its answers', async t => {
+  const { client, host, reception, clock } = start()
+  reception.gate = new Deferred()
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  client.say({ id: 0, method: 'initialize', params })
+  client.say({ id: 1, method: 'tools/call' })
+  client.ends()
+  reception.onCall = call => call.end(EMPTY)
+  clock.advance(1000)
+  reception.gate.resolve()
+  await settled()
+  clock.advance(20)
+  await host.gone
+  t.match(client.take(), [{ id: 0 }, { id: 1 }])
+})
