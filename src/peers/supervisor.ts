@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from './options.js'
 import { IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
-import { DEMAND_MS, retryAfter, unreachable } from './unreachable.js'
+import { DEMAND_MS, retryAfter, unreachable } from './unavailable-fault.js'
 
 /** Why a connection was lost, or could not be opened, and when. */
 export interface Loss {
