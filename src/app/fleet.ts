@@ -1,4 +1,4 @@
-import { aliasOf } from '../catalog/names.js'
+import { aliasOf } from '../catalog/names/names.js'
 import type { Showing } from '../catalog/options.js'
 import type { ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Known, KnownServers } from '../catalog/known.js'
+import type { Known, KnownServers } from '../catalog/lists/known.js'
 import type { ServerConfig } from '../config/types.js'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'

@@ -1,4 +1,4 @@
-import { aliasOf } from '../catalog/names.js'
+import { aliasOf } from '../catalog/names/names.js'
 import type { ServerConfig } from '../config/types.js'
 
 /** What stands in front of the names of a server's tools, as clients see it; undefined if nothing does. */

@@ -1,4 +1,4 @@
-import type { Listed } from '../catalog/listed.js'
+import type { Listed } from '../catalog/lists/listed.js'
 import type { ServerConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import type { Bounds, Hits, Pressure } from '../kernel/limit-counters.js'

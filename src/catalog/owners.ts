@@ -3,9 +3,9 @@ import type { Client } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
-import type { ServerView } from './snapshot.js'
-import { matchTemplate } from './template-match.js'
-import { type AliasFinder, schemeAliases, splitUri } from './uris.js'
+import type { ServerView } from './lists/server-view.js'
+import { matchTemplate } from './names/template-match.js'
+import { type AliasFinder, schemeAliases, splitUri } from './names/uris.js'
 
 /** Who owns what a client named, and how that server calls it. */
 export interface Owned {

@@ -1,5 +1,5 @@
 import type { Offer } from '../catalog/capabilities.js'
-import { LIST_NAMES, LISTS } from '../catalog/walk.js'
+import { LIST_NAMES, LISTS } from '../catalog/lists/list-reader.js'
 import type { Client, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import type { Principal } from '../model/peer.js'

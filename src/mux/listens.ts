@@ -1,5 +1,5 @@
 import type { Offer } from '../catalog/capabilities.js'
-import { offers } from '../catalog/remembered.js'
+import { offers } from '../catalog/lists/remembered.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { withLimit } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'

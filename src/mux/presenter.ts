@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.js'
+import { rewriteUris } from '../catalog/names/rewrite.js'
 import type { Owners } from '../catalog/owners.js'
-import { hasMoreParts, repairResult } from '../catalog/repair.js'
-import { rewriteUris } from '../catalog/rewrite.js'
+import { hasMoreParts, repairResult } from '../catalog/repair/repair.js'
 import { Fault } from '../kernel/faults.js'
 import {
   at,

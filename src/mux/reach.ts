@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.js'
-import { offers } from '../catalog/remembered.js'
+import { offers } from '../catalog/lists/remembered.js'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { withLimit } from '../kernel/async/deadline.js'
 import type { Logger } from '../kernel/logger.js'

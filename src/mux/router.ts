@@ -1,6 +1,6 @@
 import type { Offer } from '../catalog/capabilities.js'
 import { Catalog } from '../catalog/catalog.js'
-import type { KnownServers } from '../catalog/known.js'
+import type { KnownServers } from '../catalog/lists/known.js'
 import type { Showing } from '../catalog/options.js'
 import { Owners } from '../catalog/owners.js'
 import type { Clock } from '../kernel/async/clock.js'

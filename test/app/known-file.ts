@@ -10,7 +10,7 @@ import {
   touchKnown,
   writeKnown,
 } from '../../src/app/known-file.js'
-import type { Known, Said } from '../../src/catalog/known.js'
+import type { Known, Said } from '../../src/catalog/lists/known.js'
 import { rawText } from '../../src/kernel/json/text.js'
 import { isWindows } from '../support/platform.js'
 

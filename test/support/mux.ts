@@ -1,4 +1,4 @@
-import type { KnownServers } from '../../src/catalog/known.js'
+import type { KnownServers } from '../../src/catalog/lists/known.js'
 import type { Showing } from '../../src/catalog/options.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json/text.js'

@@ -135,19 +135,19 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'CT-25': [['eras/legacy/project/schemas.ts', 'a wrapped schema points to where its parts are now']],
   'CT-31': [
     [
-      'catalog/repair-items.ts',
+      'catalog/repair/items.ts',
       'what makes clients refuse a list is repaired in the item, and nothing else is touched',
     ],
-    ['catalog/repair-items.ts', 'an item that cannot be repaired is dropped, with the reason'],
+    ['catalog/repair/items.ts', 'an item that cannot be repaired is dropped, with the reason'],
   ],
   'CT-33': [
     [
-      'catalog/repair-items.ts',
+      'catalog/repair/items.ts',
       'what makes clients refuse a list is repaired in the item, and nothing else is touched',
     ],
-    ['catalog/repair-items.ts', 'a time of modification is a moment that exists, or goes'],
+    ['catalog/repair/items.ts', 'a time of modification is a moment that exists, or goes'],
   ],
-  'CT-35': [['catalog/repair.ts', 'of many completions the first hundred are passed on']],
+  'CT-35': [['catalog/repair/repair.ts', 'of many completions the first hundred are passed on']],
   'CT-36': [['mux/way-owner.ts', 'a URI that nobody can own is not found']],
   'CT-37': [
     ['eras/legacy/project/messages.ts', 'an empty result holds nothing but _meta'],
@@ -184,7 +184,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'ER-14': [
     ['mux/live-call.ts', 'an error of a server reaches the client as it came'],
-    ['catalog/repair.ts', 'a clean result is the same result, down to the last byte'],
+    ['catalog/repair/repair.ts', 'a clean result is the same result, down to the last byte'],
   ],
   'HD-9': [
     [
@@ -282,7 +282,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'INV-8': [
-    ['catalog/cursor.ts', 'a cursor with one bit changed, cut off or added to is none'],
+    ['catalog/lists/cursor.ts', 'a cursor with one bit changed, cut off or added to is none'],
     ['wire/classify.ts', 'no bytes make it throw'],
     ['transport/http-guards.ts', 'no header text makes a guard throw, or lets a stranger in'],
     [
@@ -292,10 +292,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'LC-1': [
     [
-      'catalog/walk.ts',
+      'catalog/lists/list-reader.ts',
       'a list is followed to its end: cursors are opaque, an empty one counts, null is the end',
     ],
-    ['catalog/walk.ts', 'a server that sends the same cursor again is read no further'],
+    ['catalog/lists/list-reader.ts', 'a server that sends the same cursor again is read no further'],
   ],
   'LC-2': [
     [
@@ -369,8 +369,8 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'RT-2': [
-    ['catalog/names.ts', 'a longer or stranger name is cut and told apart by its hash'],
-    ['catalog/names.ts', 'no two of 100,000 tools meet in one name, and every name stays what it is'],
+    ['catalog/names/names.ts', 'a longer or stranger name is cut and told apart by its hash'],
+    ['catalog/names/names.ts', 'no two of 100,000 tools meet in one name, and every name stays what it is'],
   ],
   'RT-7': [
     [

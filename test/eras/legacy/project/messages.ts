@@ -5,8 +5,8 @@ import {
   ListToolsResultSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
-import { repairItem, repairResult } from '../../../../src/catalog/repair.js'
-import { rewriteItem } from '../../../../src/catalog/rewrite.js'
+import { rewriteItem } from '../../../../src/catalog/names/rewrite.js'
+import { repairItem, repairResult } from '../../../../src/catalog/repair/repair.js'
 import {
   projectListResult,
   projectRequest,

@@ -1,0 +1,129 @@
+import { Fault } from '../../kernel/faults.js'
+import {
+  elementsOf,
+  type JsonText,
+  memberOf,
+  objectText,
+  ownText,
+  rawText,
+  stringOf,
+  textOf,
+} from '../../kernel/json/text.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitName } from '../../kernel/limits.js'
+import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../../model/cache-hints.js'
+import type { Downlink } from '../../model/links.js'
+import type { ListName } from '../../model/listing.js'
+import type { Answer } from '../../model/outcome.js'
+import type { ServerCapabilities } from '../../model/peer.js'
+import { type AskLimit, askServer } from '../../peers/ask-server.js'
+
+const NONE = rawText('[]')
+
+/** How each list is asked for, and which capability announces it. */
+export const LISTS = {
+  tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
+  prompts: { method: 'prompts/list', member: 'prompts', capability: 'prompts' },
+  resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
+  templates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
+} as const satisfies Record<
+  ListName,
+  { method: string; member: string; capability: keyof ServerCapabilities }
+>
+
+/** All lists. */
+export const LIST_NAMES = [
+  'tools',
+  'prompts',
+  'resources',
+  'templates',
+] as const satisfies readonly ListName[]
+
+/** What a walk found; `isWhole` is false when a page failed in the middle or a guard cut the walk short. */
+export interface Walked {
+  readonly items: readonly JsonText[]
+  readonly isWhole: boolean
+  readonly why?: string
+  /** The bound at which the rest was left out. */
+  readonly cutAt?: LimitName
+  /** How long the whole may be kept, and for whom; undefined where the server's revision does not say such things. */
+  readonly hints?: CacheHints | undefined
+  /** The rest did not come, so that another walk may find more; an error for an answer will most likely come again. */
+  readonly isBroken?: boolean
+  /** The error that the server answered with to the first page, in our words. */
+  readonly refusal?: Fault
+}
+
+/**
+ * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
+ * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page does not come.
+ */
+export const walkList = async (
+  link: Downlink,
+  list: ListName,
+  pageLimit: AskLimit,
+  bounds: Bounds,
+): Promise<Walked> => {
+  const items: JsonText[] = []
+  const hints: Contribution[] = []
+  const seen = new Set<string>()
+  let bytes = 0
+  let cursor: string | undefined
+  for (let page = 0; page < bounds.max.pages; page += 1) {
+    const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
+    const outcome = await askServer(link, LISTS[list].method, params, pageLimit)
+    if (outcome.kind !== 'result') {
+      const why = wordsOf(outcome)
+      const isBroken = outcome.kind === 'fault'
+      if (page > 0) return { items, isWhole: false, why: `page ${page + 1} failed: ${why}`, isBroken }
+      if (isUnknownMethod(outcome)) return { items, isWhole: true }
+      const words = `${LISTS[list].method} failed: ${why}`
+      if (isBroken) throw new Fault(outcome.fault.code, words)
+      return { items, isWhole: false, why, refusal: new Fault('unavailable', words) }
+    }
+    const listed = listedOn(outcome.result, list)
+    // Not spread: a server may put more on one page than a call takes arguments.
+    for (const item of elementsOf(listed)) {
+      const end = item.byteOffset - listed.byteOffset + item.length
+      if (items.length >= bounds.max.items) return cutAt('items', items, bounds)
+      if (bytes + end > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
+      items.push(item)
+    }
+    bytes += listed.length
+    if (link.asking === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
+    cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
+    if (cursor === undefined) return whole(items, hints)
+    if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
+    seen.add(cursor)
+    bytes += cursor.length
+    if (bytes > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
+  }
+  return cutAt('pages', items, bounds)
+}
+
+const cutAt = (
+  limit: 'items' | 'pages' | 'listBytes',
+  items: readonly JsonText[],
+  { max }: Bounds,
+): Walked => {
+  const what = { items: 'items', pages: 'pages', listBytes: 'bytes' }[limit]
+  return { items, isWhole: false, why: `more than ${max[limit]} ${what} (limits.${limit})`, cutAt: limit }
+}
+
+const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Walked => {
+  const walked = { items, isWhole: true }
+  return hints.length === 0 ? walked : { ...walked, hints: mergeHints(hints) }
+}
+
+/** In bytes of its own: a few items must not keep all that came with them in memory. */
+const listedOn = (result: JsonText, list: ListName): JsonText =>
+  ownText(memberOf(result, LISTS[list].member) ?? NONE)
+
+const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
+  outcome.kind === 'fault'
+    ? outcome.fault.message
+    : (stringOf(memberOf(outcome.error, 'message')) ?? 'no reason given')
+
+/** Some servers declare a capability and lack one of its lists, most often the templates. */
+const isUnknownMethod = (outcome: Exclude<Answer, { kind: 'result' }>): boolean =>
+  outcome.kind === 'error' && memberOf(outcome.error, 'code')?.toString('latin1') === '-32601'

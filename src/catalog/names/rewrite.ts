@@ -1,0 +1,116 @@
+import { editMember, mayHold } from '../../kernel/json/edit.js'
+import {
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  stringOf,
+  textOf,
+  withMember,
+} from '../../kernel/json/text.js'
+import type { ListName } from '../../model/listing.js'
+
+/** How a URI is written for the other side: exposed for clients, or as the server knows it. */
+export type UriMap = (uri: string) => string
+
+/** What clients see instead of a server's own name and URIs. */
+export interface Exposure {
+  /** The exposed name of a tool or prompt. */
+  readonly name?: string | undefined
+  /** Writes the URIs of resources and templates, and those that tools point to. */
+  readonly uri?: UriMap | undefined
+}
+
+type Rewrite = (text: JsonText, map: UriMap) => JsonText
+
+const mapped = (text: JsonText, map: UriMap): JsonText => {
+  const uri = stringOf(text)
+  if (uri === undefined) return text
+  const other = map(uri)
+  return other === uri ? text : textOf(other)
+}
+
+const mapMember = (object: JsonText, key: string, map: UriMap): JsonText =>
+  editMember(object, key, uri => mapped(uri, map))
+
+/** A content block that names a resource, or holds one (server/tools, "Resource Links", "Embedded Resources"). */
+const mapBlock: Rewrite = (block, map) => {
+  const type = stringOf(memberOf(block, 'type'))
+  if (type === 'resource_link') return mapMember(block, 'uri', map)
+  return type === 'resource'
+    ? editMember(block, 'resource', resource => mapMember(resource, 'uri', map))
+    : block
+}
+
+/** The interface of a tool (SEP-1865); SDKs write the older flat key beside it. */
+const mapInterface: Rewrite = (holder, map) =>
+  editMember(holder, '_meta', meta => {
+    const nested = editMember(meta, 'ui', ui => mapMember(ui, 'resourceUri', map))
+    return mapMember(nested, 'ui/resourceUri', map)
+  })
+
+const mapContents = (result: JsonText, key: string, map: Rewrite, uri: UriMap): JsonText =>
+  editMember(result, key, list => mapElements(list, element => map(element, uri)))
+
+/** One block, or several: no revision allows an array here, but servers send it. */
+const mapMessage: Rewrite = (message, map) =>
+  editMember(message, 'content', content =>
+    kindOf(content) === 'array'
+      ? mapElements(content, block => mapBlock(block, map))
+      : mapBlock(content, map),
+  )
+
+const RESULTS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
+  ['tools/call', (result, map) => mapInterface(mapContents(result, 'content', mapBlock, map), map)],
+  ['prompts/get', (result, map) => mapContents(result, 'messages', mapMessage, map)],
+  [
+    'resources/read',
+    (result, map) => mapContents(result, 'contents', (entry, uri) => mapMember(entry, 'uri', uri), map),
+  ],
+])
+
+const mapUri: Rewrite = (params, map) => mapMember(params, 'uri', map)
+
+const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
+  ['resources/read', mapUri],
+  ['resources/subscribe', mapUri],
+  ['resources/unsubscribe', mapUri],
+  ['notifications/resources/updated', mapUri],
+  ['completion/complete', (params, map) => editMember(params, 'ref', ref => mapUri(ref, map))],
+])
+
+/** A key, for `mayHold`: the end of `resourceUri` is the same however it is nested. */
+const URI_KEYS = ['"uri"', 'resourceUri"']
+
+/** The result of a request with its URIs written for the other side; the same reference if there are none. */
+export const rewriteUris = (method: string, result: JsonText, map: UriMap): JsonText => {
+  const rewrite = RESULTS.get(method)
+  return rewrite !== undefined && mayHold(result, ...URI_KEYS) ? rewrite(result, map) : result
+}
+
+/** The params of a request or notification, likewise. */
+export const rewriteParams = (method: string, params: JsonText, map: UriMap): JsonText => {
+  const rewrite = PARAMS.get(method)
+  return rewrite !== undefined && mayHold(params, ...URI_KEYS) ? rewrite(params, map) : params
+}
+
+/** An item of a list under its exposed name and URIs; the same reference if those are its own. */
+export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: Exposure): JsonText => {
+  switch (list) {
+    case 'tools': {
+      const tool = uri !== undefined && mayHold(item, 'resourceUri"') ? mapInterface(item, uri) : item
+      return named(tool, name)
+    }
+    case 'prompts':
+      return named(item, name)
+    case 'resources':
+      return uri === undefined ? item : mapMember(item, 'uri', uri)
+    case 'templates':
+      return uri === undefined ? item : mapMember(item, 'uriTemplate', uri)
+  }
+}
+
+const named = (item: JsonText, name: string | undefined): JsonText =>
+  name === undefined || stringOf(memberOf(item, 'name')) === name
+    ? item
+    : withMember(item, 'name', textOf(name))

@@ -1,0 +1,123 @@
+import { editMember } from '../../kernel/json/edit.js'
+import {
+  arrayText,
+  elementsOf,
+  isEmpty,
+  type JsonKind,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  some,
+  stringOf,
+  textOf,
+  withoutMembers,
+} from '../../kernel/json/text.js'
+
+/** What was repaired, in words for the log. */
+export type Note = (words: string) => void
+
+/** Optional members and the one kind of value that each may have. */
+export type Kinds = Readonly<Record<string, JsonKind>>
+
+/**
+ * An object without the optional members whose value is of another kind, `null` first of all: clients that
+ * validate with a schema refuse the whole list or result for one of them.
+ */
+export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
+  withoutMembers(object, at => {
+    for (const key in kinds) {
+      if (!at.keyIs(key)) continue
+      if (kinds[key] === at.kind) return false
+      note(`removed ${key}: it was ${at.kind}`)
+      return true
+    }
+    return false
+  })
+
+/** An optional member that is kept only if a test of its meaning holds. */
+const keepIf = (object: JsonText, key: string, note: Note, test: (value: JsonText) => boolean): JsonText =>
+  editMember(object, key, value => {
+    if (test(value)) return value
+    note(`removed ${key}: its value is not allowed`)
+    return undefined
+  })
+
+const ICON_KINDS: Kinds = { mimeType: 'string', sizes: 'array', theme: 'string' }
+/** Other schemes are a risk to whoever shows the icon (2025-11-25 basic, "Icons": security considerations). */
+const ICON_SOURCE = /^(?:https?|data):/i
+
+/** The icons that may be shown; undefined when none is left. */
+export const repairIcons = (icons: JsonText, note: Note): JsonText | undefined => {
+  const kept = mapElements(icons, icon => repairIcon(icon, note))
+  return kept === icons || !isEmpty(kept) ? kept : undefined
+}
+
+const repairIcon = (icon: JsonText, note: Note): JsonText | undefined => {
+  const source = stringOf(memberOf(icon, 'src'))
+  if (source === undefined || !ICON_SOURCE.test(source)) {
+    note('removed an icon: its src is missing or neither https, http nor data')
+    return undefined
+  }
+  const sized = editMember(icon, 'sizes', sizes => iconSizes(sizes, note))
+  const kinds = keepKinds(sized, ICON_KINDS, note)
+  return keepIf(kinds, 'theme', note, theme => ['light', 'dark'].includes(stringOf(theme) ?? ''))
+}
+
+/** TypeScript SDKs before 1.19 had one text where the published schema has a list. */
+const iconSizes = (sizes: JsonText, note: Note): JsonText => {
+  if (kindOf(sizes) !== 'string') {
+    return mapElements(sizes, size => (kindOf(size) === 'string' ? size : undefined))
+  }
+  note('made a list of the sizes of an icon')
+  return arrayText([sizes])
+}
+
+/** Whether a text is a date and time with a zone: what `Annotations.lastModified` has to be. */
+const isMoment = (text: JsonText): boolean => {
+  const value = stringOf(text)
+  if (value === undefined) return false
+  const parts = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})$/.exec(value)
+  if (parts === null || Number.isNaN(Date.parse(value))) return false
+  // Date.parse takes 30 February for 2 March.
+  return Number(parts[3]) <= new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate()
+}
+
+const isAudience = (value: JsonText): boolean =>
+  kindOf(value) === 'array' &&
+  !some(elementsOf(value), role => !['user', 'assistant'].includes(stringOf(role) ?? ''))
+
+const isPriority = (value: JsonText): boolean => {
+  const priority = kindOf(value) === 'number' ? Number(value.toString('latin1')) : Number.NaN
+  return priority >= 0 && priority <= 1
+}
+
+/** `Annotations` of resources and content blocks, without what breaks their rules. */
+const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
+  const audience = keepIf(annotations, 'audience', note, isAudience)
+  const priority = keepIf(audience, 'priority', note, isPriority)
+  return keepIf(priority, 'lastModified', note, isMoment)
+}
+
+/** Optional members of everything that is shown to people: icons and annotations whose kinds are right already. */
+export const repairShown = (object: JsonText, note: Note): JsonText => {
+  const icons = editMember(object, 'icons', list => repairIcons(list, note))
+  return editMember(icons, 'annotations', annotations => repairAnnotations(annotations, note))
+}
+
+/**
+ * Base64 text as RFC 4648 §4 writes it, from what servers write: with line breaks, in the URL alphabet,
+ * without padding. The same reference if it is right already, undefined if it cannot be read.
+ */
+export const repairBase64 = (text: JsonText | undefined): JsonText | undefined => {
+  const written = stringOf(text)
+  if (written === undefined) return undefined
+  // Decoding and encoding are native: for megabytes much faster than a look at each character.
+  if (Buffer.from(written, 'base64').toString('base64') === written) return text
+  const plain = written.replace(/\s/g, '').replaceAll('-', '+').replaceAll('_', '/')
+  const digits = plain.endsWith('=') ? plain.slice(0, plain.indexOf('=')) : plain
+  if (!/^[A-Za-z0-9+/]*$/.test(digits) || digits.length % 4 === 1) return undefined
+  if (plain.length - digits.length > 2) return undefined
+  const padded = digits.padEnd(Math.ceil(digits.length / 4) * 4, '=')
+  return padded === written ? text : textOf(padded)
+}

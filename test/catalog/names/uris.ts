@@ -1,0 +1,82 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { aliasOf } from '../../../src/catalog/names/names.js'
+import { exposedUri, schemeAliases, splitUri } from '../../../src/catalog/names/uris.js'
+import { runs } from '../../support/property.js'
+
+t.test('a URI gets its server in front, and one of an interface behind its scheme', async t => {
+  const cases: [string, string, string][] = [
+    ['gh', 'file:///x', 'gh+file:///x'],
+    ['gh', 'file:///{path}', 'gh+file:///{path}'],
+    ['gh', '{+all}', 'gh+{+all}'],
+    ['gh', 'urn:isbn:1', 'gh+urn:isbn:1'],
+    ['my_fs', 'file:///x', 'my.fs+file:///x'],
+    ['gh', 'ui://widget/a', 'ui://gh+widget/a'],
+    ['my_fs', 'ui://{id}', 'ui://my.fs+{id}'],
+    ['gh', '', 'gh+'],
+    ['gh', 'gh+file:///x', 'gh+gh+file:///x'],
+    ['gh', 'UI://x', 'gh+UI://x'],
+  ]
+  for (const [alias, uri, exposed] of cases) {
+    t.equal(exposedUri(alias, uri), exposed)
+    t.same(splitUri(exposed, schemeAliases(['gh', 'my_fs'])), { alias, uri })
+  }
+})
+
+t.test('an exposed URI is one that URL parsers take', async t => {
+  for (const uri of ['file:///x', 'https://a/b?c', 'urn:isbn:1', 'ui://w/a']) {
+    t.equal(new URL(exposedUri('my_fs-2', uri)).href, exposedUri('my_fs-2', uri))
+  }
+})
+
+t.test('a scheme that a URL parser wrote in lower case still finds its server', async t => {
+  const find = schemeAliases(['GitHub', 'fs'])
+  t.same(splitUri('github+file:///X', find), { alias: 'GitHub', uri: 'file:///X' })
+  t.same(splitUri('FS+file:///X', find), { alias: 'fs', uri: 'file:///X' })
+})
+
+t.test('servers that differ in case alone are found by the exact alias only', async t => {
+  const find = schemeAliases(['GH', 'gh', 'Gh', 'gh'])
+  t.same(splitUri('GH+a:b', find), { alias: 'GH', uri: 'a:b' })
+  t.same(splitUri('gh+a:b', find), { alias: 'gh', uri: 'a:b' })
+  t.equal(splitUri('gH+a:b', find), undefined)
+})
+
+t.test('a URI of nobody is not taken apart', async t => {
+  const find = schemeAliases(['gh'])
+  for (const uri of [
+    'file:///x',
+    'nobody+file:///x',
+    '',
+    '+x',
+    'ui://x',
+    'ui://nobody+x',
+    'git+ssh://x',
+    'gh',
+  ]) {
+    t.equal(splitUri(uri, find), undefined, uri)
+  }
+})
+
+t.test('every URI of every server comes back as it was', async _t => {
+  const alias = fc.string({ maxLength: 30 }).map(key => aliasOf(key, undefined))
+  const uri = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.webUrl(),
+    fc.webPath().map(path => `ui://${path}`),
+    fc.tuple(alias, fc.webUrl()).map(([other, url]) => exposedUri(other, url)),
+  )
+  fc.assert(
+    fc.property(fc.uniqueArray(alias, { minLength: 1, maxLength: 5 }), uri, (aliases, own) => {
+      const find = schemeAliases(aliases)
+      for (const owner of aliases) {
+        for (const each of [own, exposedUri(owner, own)]) {
+          const split = splitUri(exposedUri(owner, each), find)
+          if (split?.alias !== owner || split.uri !== each) return false
+        }
+      }
+      return true
+    }),
+    runs(2000),
+  )
+})

@@ -1,0 +1,59 @@
+import t from 'tap'
+import type { ToolRules } from '../../src/catalog/options.js'
+import { createToolFilter } from '../../src/catalog/tool-filter.js'
+import { rawText } from '../../src/kernel/json/text.js'
+
+const filter = (rules: Partial<ToolRules>) =>
+  createToolFilter({ allow: undefined, deny: [], rename: {}, override: {}, ...rules })
+
+/** allow, deny → which of the names are shown */
+const ROWS: readonly (readonly [
+  allow: string[] | undefined,
+  deny: string[],
+  names: string[],
+  shown: string[],
+])[] = [
+  [undefined, [], ['a', '.b', 'c/d', ''], ['a', '.b', 'c/d', '']],
+  [[], [], ['a'], []],
+  [['a', 'b*'], [], ['a', 'b', 'bc', 'ab'], ['a', 'b', 'bc']],
+  [['*'], ['rm'], ['a', 'rm', 'rms'], ['a', 'rms']],
+  [['rm'], ['rm'], ['rm'], []],
+  [undefined, ['*'], ['a', '.hidden', 'a/b', 'a/.b', 'a.b', 'ä'], []],
+  [undefined, ['admin*'], ['admin/rm', 'admin.rm', 'admin', 'user'], ['user']],
+  [undefined, ['{rm,del}_*'], ['rm_x', 'del_y', 'get'], ['get']],
+  [['odd(name)', '[x]'], [], ['odd(name)', '[x]'], ['odd(name)', '[x]']],
+  [['get?'], [], ['get1', 'get', 'GET1'], ['get1']],
+]
+
+t.test('a tool is shown if it is allowed and not denied; globs match any character of a name', async t => {
+  for (const [allow, deny, names, shown] of ROWS) {
+    const { isAllowed } = filter({ allow, deny })
+    t.same(names.filter(isAllowed), shown, JSON.stringify([allow, deny]))
+  }
+})
+
+t.test('names are changed only where the operator says so', async t => {
+  const { renamed } = filter({ rename: { x: 'y', y: 'z' } })
+  t.same(['x', 'y', 'constructor', 'q'].map(renamed), ['y', 'z', 'constructor', 'q'])
+})
+
+t.test(
+  'what the operator says about a tool replaces what its server says, and leaves the rest as it was written',
+  async t => {
+    const { overridden } = filter({
+      override: {
+        x: { title: 'T', description: 'D', annotations: { readOnlyHint: true, title: 'A' } },
+        y: { annotations: { a: 1 } },
+        z: { title: 'T' },
+      },
+    })
+    const own = rawText('{"name":"x","description":"theirs","annotations":{"title":"B","b":1e400},"n":1.0}')
+    t.equal(
+      overridden('x', own).toString(),
+      '{"name":"x","description":"D","annotations":{"title":"A","b":1e400,"readOnlyHint":true},"n":1.0,"title":"T"}',
+    )
+    t.equal(overridden('other', own), own)
+    t.equal(overridden('y', rawText('{"annotations":null}')).toString(), '{"annotations":{"a":1}}')
+    t.equal(overridden('z', rawText('{}')).toString(), '{"title":"T"}')
+  },
+)
