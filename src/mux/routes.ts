@@ -1,6 +1,6 @@
 import type { Asking, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
-import type { NamedBy } from './named.js'
+import type { NamedBy } from './calls/named.js'
 
 /** The capability that must have been announced to a client before it may use a method. */
 type Capability = keyof Welcome['capabilities']

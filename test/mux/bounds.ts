@@ -1,7 +1,7 @@
 import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
-import { Gate } from '../../src/mux/gate.js'
+import { Gate } from '../../src/mux/calls/admission.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeReception } from '../support/fake-reception.js'

@@ -1,24 +1,36 @@
 /** Tests that show what the checks about questions across the eras, and about tasks, say: file below test/ and title. */
 export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'AT-8': [
-    ['mux/turns.ts', 'of clients that share a server one calls at a time, in the order in which they came'],
-    ['mux/turns.ts', 'ten questions to two clients that call at the same time all find their person'],
+    [
+      'mux/calls/client-turns.ts',
+      'of clients that share a server one calls at a time, in the order in which they came',
+    ],
+    [
+      'mux/calls/client-turns.ts',
+      'ten questions to two clients that call at the same time all find their person',
+    ],
   ],
   'CN-6': [
-    ['mux/task-driver.ts', 'a cancelled call of a task is cancelled in the way of tasks, and in no other'],
     [
-      'mux/task-driver.ts',
+      'mux/tasks/task-driver.ts',
+      'a cancelled call of a task is cancelled in the way of tasks, and in no other',
+    ],
+    [
+      'mux/tasks/task-driver.ts',
       'a task that was asked for is cancelled when its name is known, a plain call at once',
     ],
   ],
   'CT-39': [
     [
-      'mux/presenter.ts',
+      'mux/calls/result-presenter.ts',
       'a tool that returns no structured output although it promised some is listed without the promise',
     ],
   ],
   'MI-1': [
-    ['mux/asking.ts', 'each request says what its client can be asked, and how severe log lines must be'],
+    [
+      'mux/server-requests/asking.ts',
+      'each request says what its client can be asked, and how severe log lines must be',
+    ],
     [
       'eras/modern/server-side/downlink.ts',
       'each request says who calls and what may be asked, and nothing else of the client’s envelope',
@@ -26,68 +38,85 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MI-3': [
     [
-      'mux/round-driver.ts',
+      'mux/input-required/rounds/round-driver.ts',
       'a page that a server wants visited is put to the client, and the request made again with its answer',
     ],
     [
-      'mux/input-rounds.ts',
+      'mux/input-required/rounds/input-rounds.ts',
       'a retry is the first request with this round’s answers and the latest state, byte for byte',
     ],
   ],
-  'MI-9': [['mux/round-driver.ts', 'a server that asks for ever is not asked again after ten rounds']],
+  'MI-9': [
+    [
+      'mux/input-required/rounds/round-driver.ts',
+      'a server that asks for ever is not asked again after ten rounds',
+    ],
+  ],
   'MI-10': [
     [
-      'mux/asking.ts',
+      'mux/server-requests/asking.ts',
       'a client that cancels while it is asked is asked no more, and its server hears of nothing',
     ],
-    ['mux/round-driver.ts', 'a client that cancels is asked no more, and the server hears of it if it works'],
+    [
+      'mux/input-required/rounds/round-driver.ts',
+      'a client that cancels is asked no more, and the server hears of it if it works',
+    ],
   ],
   'MI-11': [
     [
       'eras/legacy/client-side/http-listener.ts',
       'an answer that takes long becomes a stream, and streams are kept alive',
     ],
-    ['mux/round-driver.ts', 'progress of every try reaches the client, and none of a try that is over'],
+    [
+      'mux/input-required/rounds/round-driver.ts',
+      'progress of every try reaches the client, and none of a try that is over',
+    ],
   ],
   'MI-12': [
     ['eras/legacy/project/messages.ts', 'no word of 2026-07-28 reaches an older client'],
-    ['mux/asking.ts', 'a wish for input where there may be none is an error, for every client'],
+    [
+      'mux/server-requests/asking.ts',
+      'a wish for input where there may be none is an error, for every client',
+    ],
   ],
   'MO-1': [
     ['scenarios/parked-asks.ts', 'outside a request that can be answered with a question nobody is asked'],
   ],
   'MO-4': [
     [
-      'mux/parked-calls.ts',
+      'mux/input-required/parked/parked-calls.ts',
       'two questions in the window are one round; what was not answered is asked again under a new key',
     ],
   ],
   'MO-6': [
     [
-      'mux/retries.ts',
+      'mux/input-required/retry/input-retries.ts',
       'a state in which a character was changed is refused, whichever it is, and the call stays parked',
     ],
-    ['mux/sealed-state.ts', 'no two seals of one state are alike, and none can be read'],
+    ['mux/input-required/retry/sealed-state.ts', 'no two seals of one state are alike, and none can be read'],
   ],
   'MO-7': [
     [
-      'mux/retries.ts',
+      'mux/input-required/retry/input-retries.ts',
       'a state is worth nothing for another request, and says the same words for every cause',
     ],
-    ['mux/retries.ts', 'a state expires'],
+    ['mux/input-required/retry/input-retries.ts', 'a state expires'],
   ],
   'MO-9': [
     [
-      'mux/retries.ts',
+      'mux/input-required/retry/input-retries.ts',
       'what only reads runs again after a restart, and the answer of the retry is not asked for twice',
     ],
     [
-      'mux/retries.ts',
+      'mux/input-required/retry/input-retries.ts',
       'a tool runs again only if it says that this does no harm, and the configuration believes it',
     ],
   ],
   'MO-11': [
-    ['mux/retries.ts', 'cancelling a retry cancels the one call at its server; a later retry finds nothing'],
+    [
+      'mux/input-required/retry/input-retries.ts',
+      'cancelling a retry cancels the one call at its server; a later retry finds nothing',
+    ],
   ],
   'MO-12': [
     [
@@ -97,15 +126,20 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MO-14': [
     [
-      'mux/parked-calls.ts',
+      'mux/input-required/parked/parked-calls.ts',
       'a server that asks for ever is cancelled after the last round, and the model reads why',
     ],
-    ['mux/parked-calls.ts', 'so much is parked, so long and so often'],
+    ['mux/input-required/parked/parked-calls.ts', 'so much is parked, so long and so often'],
   ],
   'MO-15': [
     ['scenarios/parked-asks.ts', 'progress and log lines go to the request that is open, if it wants them'],
   ],
-  'MO-16': [['mux/retries.ts', 'of two retries of one round one goes on, and the other is refused']],
+  'MO-16': [
+    [
+      'mux/input-required/retry/input-retries.ts',
+      'of two retries of one round one goes on, and the other is refused',
+    ],
+  ],
   'MO-17': [
     [
       'scenarios/parked-asks.ts',
@@ -120,7 +154,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MO-20': [
     [
-      'mux/retries.ts',
+      'mux/input-required/retry/input-retries.ts',
       'what only reads runs again after a restart, and the answer of the retry is not asked for twice',
     ],
   ],
@@ -132,12 +166,15 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MR-1': [
     [
-      'mux/relayed-input.ts',
+      'mux/input-required/rounds/relayed-input.ts',
       'a wish for input is passed on as it came, but for the state, and nothing of it is kept',
     ],
   ],
   'MR-4': [
-    ['mux/relayed-input.ts', 'what its client did not declare never reaches it: that is the server’s fault'],
+    [
+      'mux/input-required/rounds/relayed-input.ts',
+      'what its client did not declare never reaches it: that is the server’s fault',
+    ],
   ],
   'PG-2': [
     [
@@ -153,11 +190,11 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'TK-6': [
     [
-      'mux/task-driver.ts',
+      'mux/tasks/task-driver.ts',
       'a task of the extension is followed for every client; its result is in its status',
     ],
     [
-      'mux/task-driver.ts',
+      'mux/tasks/task-driver.ts',
       'questions of such a task are put to a client that is asked, and its answers to the task',
     ],
   ],

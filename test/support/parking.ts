@@ -5,9 +5,9 @@ import type { Ask, Call, CancelReason, Client } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
 import type { Progress } from '../../src/model/progress.js'
-import type { Park } from '../../src/mux/park.js'
-import type { ParkLimits } from '../../src/mux/park-house.js'
-import { PARK_LIMITS, ParkedCalls } from '../../src/mux/parked-calls.js'
+import type { ParkLimits } from '../../src/mux/input-required/parked/park-house.js'
+import type { Park } from '../../src/mux/input-required/parked/parked-call.js'
+import { PARK_LIMITS, ParkedCalls } from '../../src/mux/input-required/parked/parked-calls.js'
 import { FakeClock } from './fake-clock.js'
 
 const ALL: ClientCapabilities = {

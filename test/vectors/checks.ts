@@ -8,16 +8,19 @@ import { readChecks } from '../support/vectors.js'
 const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   ...COVERED_QUESTIONS,
   'AT-1': [
-    ['mux/asks.ts', 'of two clients that call at the same time, the one on whose stream it comes is asked'],
+    [
+      'mux/server-requests/server-requests.ts',
+      'of two clients that call at the same time, the one on whose stream it comes is asked',
+    ],
     [
       'eras/legacy/server-side/http-caller.ts',
       'a question on the stream of a call says whose it is; its answer is posted',
     ],
   ],
-  'AT-4': [['mux/asks.ts', 'of several calls of one client the latest is taken']],
+  'AT-4': [['mux/server-requests/server-requests.ts', 'of several calls of one client the latest is taken']],
   'AT-6': [
     [
-      'mux/asks.ts',
+      'mux/server-requests/server-requests.ts',
       'outside of any call, the only client that ever used the server is asked; a second one ends that',
     ],
     [
@@ -42,7 +45,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
     ],
     [
-      'mux/log-level.ts',
+      'mux/notifications/log-levels.ts',
       'a message goes to nobody while it could be two clients’, and to one as soon as there is evidence',
     ],
   ],
@@ -54,20 +57,26 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'CN-7': [
     [
-      'mux/live-call.ts',
+      'mux/calls/in-flight-call.ts',
       'a silent server is given up on: it hears of it, the client reads which server it was',
     ],
   ],
   'CN-8': [
-    ['mux/asks.ts', 'when a call is ${how}, its dialogs are taken back from the client'],
+    [
+      'mux/server-requests/server-requests.ts',
+      'when a call is ${how}, its dialogs are taken back from the client',
+    ],
     [
       'eras/legacy/client-side/uplink.ts',
       'a question of a call travels on the stream of the call, and is withdrawn there',
     ],
   ],
   'CT-4': [
-    ['mux/asks.ts', 'what a client did not offer is not asked: the error says what'],
-    ['mux/abilities.ts', 'a client can be asked what it declared, to the mode'],
+    [
+      'mux/server-requests/server-requests.ts',
+      'what a client did not offer is not asked: the error says what',
+    ],
+    ['mux/server-requests/client-capabilities.ts', 'a client can be asked what it declared, to the mode'],
   ],
   'CT-7': [
     [
@@ -148,7 +157,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['catalog/repair/items.ts', 'a time of modification is a moment that exists, or goes'],
   ],
   'CT-35': [['catalog/repair/repair.ts', 'of many completions the first hundred are passed on']],
-  'CT-36': [['mux/way-owner.ts', 'a URI that nobody can own is not found']],
+  'CT-36': [['mux/calls/forward.ts', 'a URI that nobody can own is not found']],
   'CT-37': [
     ['eras/legacy/project/messages.ts', 'an empty result holds nothing but _meta'],
     [
@@ -183,7 +192,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['eras/legacy/client-side/http-listener.ts', 'an error of a call is HTTP 200, so that clients see it'],
   ],
   'ER-14': [
-    ['mux/live-call.ts', 'an error of a server reaches the client as it came'],
+    ['mux/calls/in-flight-call.ts', 'an error of a server reaches the client as it came'],
     ['catalog/repair/repair.ts', 'a clean result is the same result, down to the last byte'],
   ],
   'HD-9': [
@@ -234,7 +243,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'the last list of a server that is lost stays for five minutes, then clients hear that it is gone',
     ],
     [
-      'mux/way-owner.ts',
+      'mux/calls/forward.ts',
       'a server that cannot be asked for a tool is said to be away, and the tool not to be unknown',
     ],
   ],
@@ -261,7 +270,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'INV-3': [['eras/legacy/project/messages.ts', 'no word of 2026-07-28 reaches an older client']],
   'INV-4': [
     [
-      'mux/live-call.ts',
+      'mux/calls/in-flight-call.ts',
       'a server lost in the middle of calls: each client gets one error that says which and why',
     ],
     [
@@ -277,7 +286,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'INV-5': [['vectors/dd.jsonl', 'DD-13']],
   'INV-7': [
     [
-      'mux/live-call.ts',
+      'mux/calls/in-flight-call.ts',
       'a server lost in the middle of calls: each client gets one error that says which and why',
     ],
   ],
@@ -304,7 +313,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'LC-4': [
-    ['mux/guests.ts', 'what it sees does not depend on what it asked before, nor on what it can be asked'],
+    [
+      'mux/clients/client-registry.ts',
+      'what it sees does not depend on what it asked before, nor on what it can be asked',
+    ],
   ],
   'LC-7': [
     [
@@ -331,24 +343,29 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'LC-12': [['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none']],
   'LG-2': [
     [
-      'mux/log-level.ts',
+      'mux/notifications/log-levels.ts',
       'a server is told the most verbose level that one of its clients wants, when that changes',
     ],
     [
-      'mux/log-level.ts',
+      'mux/notifications/log-levels.ts',
       'a message reaches its one client at its level, on its call, under the name of its server',
     ],
   ],
   'LG-4': [
-    ['mux/log-level.ts', 'a message without evidence is for the only call under way, and else for nobody'],
+    [
+      'mux/notifications/log-levels.ts',
+      'a message without evidence is for the only call under way, and else for nobody',
+    ],
   ],
   'LG-6': [
     [
-      'mux/log-level.ts',
+      'mux/notifications/log-levels.ts',
       'a server is told the most verbose level that one of its clients wants, when that changes',
     ],
   ],
-  'PG-1': [['mux/live-call.ts', 'progress is relayed while it increases, and nothing after the end']],
+  'PG-1': [
+    ['mux/calls/in-flight-call.ts', 'progress is relayed while it increases, and nothing after the end'],
+  ],
   'PI-2': [
     [
       'eras/legacy/server-side/heartbeat.ts',
@@ -364,7 +381,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'RO-5': [
     [
-      'mux/asks.ts',
+      'mux/server-requests/server-requests.ts',
       'outside of any call, the only client that ever used the server is asked; a second one ends that',
     ],
   ],
@@ -379,11 +396,22 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'SB-2': [
-    ['mux/listens.ts', 'a server that does not accept in five seconds is left out, however it decides later'],
+    [
+      'mux/notifications/subscription-streams.ts',
+      'a server that does not accept in five seconds is left out, however it decides later',
+    ],
   ],
-  'SB-3': [['mux/feeds.ts', 'a server is subscribed once for all clients, and unsubscribed with the last']],
+  'SB-3': [
+    [
+      'mux/notifications/resource-subscriptions.ts',
+      'a server is subscribed once for all clients, and unsubscribed with the last',
+    ],
+  ],
   'SB-8': [
-    ['mux/listens.ts', 'when a server was lost and is back, who listens hears what it may have missed'],
+    [
+      'mux/notifications/subscription-streams.ts',
+      'when a server was lost and is back, who listens hears what it may have missed',
+    ],
   ],
   'SB-9': [
     [
@@ -392,8 +420,11 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'SB-11': [
-    ['mux/feeds.ts', 'after a loss subscriptions are renewed, and what may have been missed is reported'],
-    ['mux/log-level.ts', 'after a loss the server is told the level again'],
+    [
+      'mux/notifications/resource-subscriptions.ts',
+      'after a loss subscriptions are renewed, and what may have been missed is reported',
+    ],
+    ['mux/notifications/log-levels.ts', 'after a loss the server is told the level again'],
   ],
   'SB-14': [
     ['eras/legacy/server-side/http-caller.ts', 'a server without such a stream is left in peace'],
@@ -629,7 +660,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
     ['eras/detect/server.ts', 'a server that is replaced by an older one is found out about anew'],
     [
-      'mux/live-call.ts',
+      'mux/calls/in-flight-call.ts',
       'a call that the server provably did not run, because it forgot the session, is sent once more',
     ],
   ],
@@ -696,7 +727,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'eras/modern/client-side/http-listener.ts',
       'streams are kept alive, and answers that take long become streams',
     ],
-    ['mux/listens.ts', 'a principal has eight requests that listen, and a place again when one of them ends'],
+    [
+      'mux/notifications/subscription-streams.ts',
+      'a principal has eight requests that listen, and a place again when one of them ends',
+    ],
   ],
   'UP-16': [
     [

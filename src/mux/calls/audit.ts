@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../kernel/async/clock.js'
+import {
+  at,
+  first,
+  type JsonText,
+  memberOf,
+  membersOf,
+  stringOf,
+  textMember,
+} from '../../kernel/json/text.js'
+import { maskJson, said } from '../../kernel/mask.js'
+import { RPC_CODES } from '../../model/fault-table.js'
+import type { Call, Client, Reception } from '../../model/links.js'
+import { bytesOf, type Outcome } from '../../model/outcome.js'
+import { watch } from '../around.js'
+import { ROUTES } from '../routes.js'
+import type { OnAsked } from '../server-requests/server-requests.js'
+import { namedAt } from './named.js'
+
+/** Where the lines go, and what stands in them. */
+export interface AuditOptions {
+  /** Takes one line without its end. */
+  readonly write: (line: string) => void
+  readonly clock: Clock
+  /** The time of day. */
+  readonly now: () => Date
+  /** Whether the arguments of tools and prompts are written too: they may hold anything. */
+  readonly withArguments: boolean
+}
+
+/** What a line holds beside what it is about and when that was. */
+type Facts = Readonly<Record<string, unknown>>
+
+const NAME_BYTES = 512
+const HASH_CHARS = 16
+/** Longer arguments are left out. */
+const ARGUMENTS_BYTES = 64 * 1024
+/** Answers of one request that are told. */
+const ANSWERS_MAX = 32
+
+/** Writes a line about each thing that clients do, and that is done to them. */
+export class Audit {
+  readonly #options: AuditOptions
+
+  constructor(options: AuditOptions) {
+    this.#options = options
+  }
+
+  /** Writes a line about something that happened now. */
+  write(about: string, facts: Facts): void {
+    this.#options.write(this.#line(about, this.#options.now(), facts))
+  }
+
+  /** The reception to report to in place of this one: sessions as they come and go, and calls once they are over. */
+  around(behind: Reception): Reception {
+    const sessions = new Map<Client, number>()
+    return {
+      welcome: client => {
+        if (client.asking === 'pushed' && !sessions.has(client)) {
+          sessions.set(client, this.#options.clock.nowMs())
+          this.write('session', { event: 'opened', ...whoIs(client), ...introduced(client) })
+        }
+        return behind.welcome(client)
+      },
+      call: call => {
+        this.#watch(call)
+        behind.call(call)
+      },
+      ownIdentity: client => behind.ownIdentity(client),
+      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
+      notice: (client, method, params) => behind.notice(client, method, params),
+      rests: client => behind.rests(client),
+      left: client => {
+        const openedMs = sessions.get(client)
+        if (openedMs !== undefined) {
+          sessions.delete(client)
+          this.write('session', { event: 'closed', ...whoIs(client), ...this.#since(openedMs) })
+        }
+        behind.left(client)
+      },
+    }
+  }
+
+  /** A line about each question of a server once it is over: who asked, who answered, and what, but for what was said. */
+  readonly asked: OnAsked = ({ server, method, client }) => {
+    const startedMs = this.#options.clock.nowMs()
+    return answer =>
+      this.write('question', {
+        ...whoIs(client),
+        server,
+        method: said(method, NAME_BYTES),
+        ...(answer?.kind === 'result' ? { outcome: actionOf(answer.result) } : endOf(answer, 'withdrawn')),
+        ...this.#since(startedMs),
+      })
+  }
+
+  #watch(call: Call): void {
+    const startedMs = this.#options.clock.nowMs()
+    const time = this.#options.now()
+    watch(call, outcome => {
+      const name = nameOf(call)
+      const line = this.#line('call', time, {
+        ...whoIs(call.client),
+        method: said(call.method, NAME_BYTES),
+        name: name && said(name, NAME_BYTES),
+        answers: answersIn(call.params),
+        server: call.servedBy,
+        ...endOf(outcome, 'cancelled'),
+        ...this.#since(startedMs),
+        bytesIn: call.params?.length ?? 0,
+        bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
+      })
+      const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
+      this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line)
+    })
+  }
+
+  #line(about: string, time: Date, facts: Facts): string {
+    return JSON.stringify({ audit: about, time: time.toISOString(), ...facts })
+  }
+
+  #since(startedMs: number): { readonly durationMs: number } {
+    return { durationMs: Math.round((this.#options.clock.nowMs() - startedMs) * 10) / 10 }
+  }
+}
+
+/** Lines of one session can be found by its id, but its id cannot be found in them. */
+const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
+  principal,
+  session:
+    sessionId === undefined
+      ? `client-${id}`
+      : createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS),
+})
+
+/** What it says that it is. */
+const introduced = ({ info, revision }: Client): Facts => ({
+  client: said(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
+  revision,
+})
+
+/** By what it is routed, whatever else it says. */
+const nameOf = ({ method, named, params }: Call): string | undefined => {
+  if (named !== undefined) return named
+  const route = ROUTES.get(method)
+  const by = route?.way === 'owner' ? route.by : route?.way === 'feed' ? 'uri' : undefined
+  const place = by && namedAt(by, params)
+  return place && params && stringOf(at(params, ...place.path))
+}
+
+/** How questions were answered that an earlier result asked (2026-07-28, basic/patterns/mrtr). */
+const answersIn = (params: JsonText | undefined): readonly string[] | undefined => {
+  const responses = params && memberOf(params, 'inputResponses')
+  return responses && first(ANSWERS_MAX, membersOf(responses)).map(({ value }) => actionOf(value))
+}
+
+/** What a person did with a form or page; whoever is asked anything else has answered. */
+const actionOf = (answer: JsonText): string => {
+  const action = textMember(answer, 'action')
+  return action === undefined ? 'ok' : said(action, NAME_BYTES)
+}
+
+const endOf = (
+  outcome: Outcome | undefined,
+  without: string,
+): { readonly outcome: string; readonly code?: number } => {
+  switch (outcome?.kind) {
+    case undefined:
+      return { outcome: without }
+    case 'result': {
+      const isError = memberOf(outcome.result, 'isError')?.toString('latin1') === 'true'
+      return { outcome: isError ? 'tool-error' : 'ok' }
+    }
+    case 'input':
+      return { outcome: 'input-required' }
+    case 'task':
+      return { outcome: 'task' }
+    case 'error':
+      return { outcome: 'error', code: Number(memberOf(outcome.error, 'code')?.toString('latin1')) }
+    case 'fault':
+      return { outcome: outcome.fault.code, code: RPC_CODES[outcome.fault.code] }
+  }
+}
+
+/** Line breaks can only stand between the parts of JSON, where a space means the same. */
+const argumentsIn = (args: JsonText): string =>
+  args.length > ARGUMENTS_BYTES
+    ? `"argumentsBytes":${args.length}`
+    : `"arguments":${maskJson(args.toString()).replace(/[\r\n]+/g, ' ')}`

@@ -1,0 +1,101 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { LinkedList } from '../../kernel/linked-list.js'
+import type { Client, DownCall } from '../../model/links.js'
+import type { Connection } from '../../peers/connection.js'
+import type { Evidence } from '../server-requests/origin.js'
+import type { LiveCall } from './in-flight-call.js'
+
+/** How exactly timeouts are kept: one timer looks after all calls, instead of one for each. */
+const TICK_MS = 250
+const NONE = new LinkedList<LiveCall>()
+
+/** Ticks so far apart mean that we stood still: servers may have answered meanwhile, and are given a moment to be heard. */
+const STALL_MS = 4 * TICK_MS
+
+/** All calls under way, by connection. */
+export class CallTable {
+  readonly #clock: Clock
+  /** Lists that have become empty stay for a while: the next call comes soon. */
+  readonly #byConnection = new Map<Connection, LinkedList<LiveCall>>()
+  #size = 0
+  #tick: Timer | undefined
+  #tickedMs = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(call: LiveCall): void {
+    let calls = this.#byConnection.get(call.connection)
+    if (calls === undefined) {
+      calls = new LinkedList()
+      this.#byConnection.set(call.connection, calls)
+    }
+    call.place = calls.add(call)
+    this.#size += 1
+    call.connection.callBegan()
+    if (this.#tick === undefined) {
+      this.#tickedMs = this.#clock.nowMs()
+      this.#tick = this.#clock.every(TICK_MS, () => this.#checkTimes())
+    }
+  }
+
+  remove(call: LiveCall): void {
+    const { connection, place } = call
+    if (place === undefined || this.#byConnection.get(connection)?.remove(place) !== true) return
+    this.#size -= 1
+    connection.callEnded()
+  }
+
+  /** The calls under way on a connection, oldest first. */
+  on(connection: Connection): Iterable<LiveCall> & { readonly size: number } {
+    return this.#byConnection.get(connection) ?? NONE
+  }
+
+  /** What tells whose something is that a server says; `about` is what the transport knows. */
+  evidence(connection: Connection, about: DownCall | undefined): Evidence<Client, LiveCall> {
+    const known = this.#about(connection, about)
+    // Where the transport knows, nobody need be looked for.
+    const running = known === undefined ? [...this.on(connection)].filter(call => call.isRunning) : []
+    return { about: known, running, onlyClient: connection.onlyClient }
+  }
+
+  /** The call that a transport's evidence names; `another` if it names one that is over, or one of our own. */
+  #about(connection: Connection, down: DownCall | undefined): LiveCall | 'another' | undefined {
+    if (down === undefined) return undefined
+    for (const call of this.on(connection)) if (call.isAbout(down)) return call
+    return 'another'
+  }
+
+  /** The call that a server made this task of. */
+  ofTask(connection: Connection, taskId: string | undefined): LiveCall | undefined {
+    if (taskId === undefined) return undefined
+    for (const call of this.on(connection)) if (call.taskId === taskId) return call
+    return undefined
+  }
+
+  close(): void {
+    this.#tick?.cancel()
+    this.#tick = undefined
+  }
+
+  #checkTimes(): void {
+    if (this.#size === 0) {
+      this.close()
+      this.#byConnection.clear()
+      return
+    }
+    const nowMs = this.#clock.nowMs()
+    const isStalled = nowMs - this.#tickedMs > STALL_MS
+    this.#tickedMs = nowMs
+    if (isStalled) return
+    for (const [connection, calls] of this.#byConnection) {
+      for (const call of calls) call.checkTime(nowMs)
+      if (calls.size === 0) this.#byConnection.delete(connection)
+    }
+  }
+}

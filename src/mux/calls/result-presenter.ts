@@ -1,0 +1,158 @@
+import type { Catalog } from '../../catalog/catalog.js'
+import { rewriteUris } from '../../catalog/names/rewrite.js'
+import type { Owners } from '../../catalog/owners.js'
+import { hasMoreParts, repairResult } from '../../catalog/repair/repair.js'
+import { Fault } from '../../kernel/faults.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  rawText,
+  stringOf,
+  textOf,
+  withAt,
+} from '../../kernel/json/text.js'
+import { errorText, RPC_CODES } from '../../model/fault-table.js'
+import type { Call, Client } from '../../model/links.js'
+import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
+import type { Connection } from '../../peers/connection.js'
+import { noInput } from '../input-required/no-input.js'
+import { inputRequired } from '../input-required/requests.js'
+import { mayNeedInput } from '../input-required/retry/digests.js'
+import type { RequestStates } from '../input-required/retry/request-states.js'
+import type { UrlVisits } from '../input-required/url/url-elicitations.js'
+import { type UrlElicitation, urlElicitationsOf, urlWords } from '../input-required/url/url-required.js'
+import { hasAbility } from '../server-requests/client-capabilities.js'
+import type { Asks } from '../server-requests/server-requests.js'
+import type { LiveCall } from './in-flight-call.js'
+
+/** What a completion of nothing comes to. */
+export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
+/** How long a client may take to come back from the pages that it was sent to. */
+const URL_STATE_MS = 3_600_000
+
+/** What presenting needs of the router. */
+export interface PresenterContext {
+  readonly catalog: Catalog
+  readonly owners: Owners
+  readonly asks: Asks
+  readonly states: RequestStates
+  readonly visits: UrlVisits
+}
+
+/** Outcomes of servers as clients may read them: repaired where they would be refused, URIs under the server's alias. */
+export class Presenter {
+  readonly #context: PresenterContext
+
+  constructor(context: PresenterContext) {
+    this.#context = context
+  }
+
+  /** Throws a Fault for what must not reach the client. */
+  present(live: LiveCall, outcome: Outcome): Outcome {
+    switch (outcome.kind) {
+      case 'input':
+        return live.call.client.asking === 'returned'
+          ? this.#context.asks.relayed(live, outcome.result)
+          : answerOf(outcome)
+      case 'error':
+        return this.#error(live, outcome)
+      case 'result':
+        return this.#result(live, outcome)
+      case 'task':
+      case 'fault':
+        return answerOf(outcome)
+    }
+  }
+
+  #result({ call, connection, errand }: LiveCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
+    const { result } = outcome
+    if (outcome.isPlain === true) {
+      this.#checkOutput(call.client, errand.exposed, result)
+      return outcome
+    }
+    const { catalog, owners } = this.#context
+    // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
+    if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
+    const { bounds } = connection
+    if (hasMoreParts(call.method, result, bounds.max.items)) {
+      throw bounds.tooLarge('items', 'its result has too many parts')
+    }
+    if (call.method === 'tools/call') this.#checkOutput(call.client, errand.exposed, result)
+    const view = catalog.viewOf(connection.server)
+    const repaired = repairResult(call.method, result, connection.facts?.revision)
+    return resulted(
+      rewriteUris(call.method, repaired, uri => {
+        if (view.showing.uris === 'preserve') owners.saw(view.server, uri)
+        return view.exposeUri(uri)
+      }),
+    )
+  }
+
+  /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
+  #checkOutput(client: Client, name: string, result: JsonText): void {
+    if (this.#context.catalog.find(client, 'tools', name)?.promisesOutput !== true) return
+    const hasOutput = memberOf(result, 'structuredContent') !== undefined
+    if (hasOutput || memberOf(result, 'isError')?.toString('latin1') === 'true') return
+    this.#context.catalog.breaksOutput(client, name)
+  }
+
+  #error(live: LiveCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
+    const { call, connection } = live
+    const { error } = outcome
+    if (isUncompleted(call, connection, error)) return resulted(NO_COMPLETIONS)
+    const elicitations = urlElicitationsOf(error)
+    if (elicitations.length > 0) return this.#urlRequired(live, outcome, elicitations)
+    return call.method === 'resources/read'
+      ? { ...outcome, error: this.#inClientsWords(live, error) }
+      : outcome
+  }
+
+  /** URLElicitationRequiredError (2025-11-25, client/elicitation): only clients of that revision know it. */
+  #urlRequired(
+    { call, connection }: LiveCall,
+    outcome: Outcome & { readonly kind: 'error' },
+    elicitations: readonly UrlElicitation[],
+  ): Outcome {
+    const { client, method } = call
+    const { server } = connection
+    const canVisit = hasAbility(client.capabilities, 'elicitation.url')
+    const ids = elicitations.flatMap(({ id }) => id ?? [])
+    if (client.asking === 'returned') {
+      if (!canVisit || !mayNeedInput(method)) return outcome
+      for (const id of ids) this.#context.visits.shown(connection, client, id)
+      const facts = { kind: 'url', elicitations: ids } as const
+      const state = this.#context.states.seal(call, server.alias, facts, URL_STATE_MS)
+      const questions = elicitations.map(({ params }, index) => ({
+        key: `1-${index + 1}`,
+        method: 'elicitation/create',
+        params,
+      }))
+      return { kind: 'input', result: inputRequired(questions, state) }
+    }
+    if (!canVisit || client.revision !== '2025-11-25') {
+      const words = urlWords(server.name, outcome.error, elicitations)
+      if (method === 'tools/call') return noInput(method, words, server.name)
+      // The server's words, not ours: of an address nothing may be masked or cut.
+      return { ...outcome, error: errorText(RPC_CODES.internal, words, { server: server.name }) }
+    }
+    for (const id of ids) this.#context.visits.shown(connection, client, id)
+    return outcome
+  }
+
+  /** The URI in an error, as the client wrote it: it does not know the server's own. */
+  #inClientsWords({ call, connection, errand }: LiveCall, error: JsonText): JsonText {
+    const named = stringOf(at(error, 'data', 'uri'))
+    const written = call.params && stringOf(memberOf(call.params, 'uri'))
+    if (named === undefined || named === written) return error
+    const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(named)
+    return withAt(error, ['data', 'uri'], textOf(named === errand.own ? written : exposed))
+  }
+}
+
+/** A server of 2024-11-05 without completions: it had no capability to say so. */
+const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
+  call.method === 'completion/complete' &&
+  connection.facts?.revision === '2024-11-05' &&
+  memberOf(error, 'code')?.toString('latin1') === '-32601'

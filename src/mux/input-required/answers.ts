@@ -1,0 +1,81 @@
+import { editMember } from '../../kernel/json/edit.js'
+import {
+  elementsOf,
+  type JsonText,
+  kindOf,
+  mapElements,
+  memberOf,
+  some,
+  stringOf,
+  withoutMember,
+  withoutMembers,
+} from '../../kernel/json/text.js'
+
+/** What is known about the answer to one kind of question. */
+interface AnswerKind {
+  /** The members of its result; `_meta` and what we do not know say nothing to the other era. */
+  readonly members: readonly string[]
+  readonly isWellFormed: (answer: JsonText) => boolean
+}
+
+const ACTIONS: ReadonlySet<string | undefined> = new Set(['accept', 'decline', 'cancel'])
+
+const isKind = (text: JsonText | undefined, ...kinds: readonly ReturnType<typeof kindOf>[]): boolean =>
+  text !== undefined && kinds.includes(kindOf(text))
+
+const ANSWERS: Readonly<Record<string, AnswerKind>> = {
+  'roots/list': {
+    members: ['roots'],
+    isWellFormed(answer) {
+      const roots = memberOf(answer, 'roots')
+      return (
+        roots !== undefined &&
+        isKind(roots, 'array') &&
+        !some(elementsOf(roots), root => !isKind(memberOf(root, 'uri'), 'string'))
+      )
+    },
+  },
+  'sampling/createMessage': {
+    members: ['role', 'content', 'model', 'stopReason'],
+    isWellFormed: answer =>
+      isKind(memberOf(answer, 'role'), 'string') &&
+      isKind(memberOf(answer, 'content'), 'object', 'array') &&
+      isKind(memberOf(answer, 'model'), 'string'),
+  },
+  'elicitation/create': {
+    members: ['action', 'content'],
+    isWellFormed(answer) {
+      const content = memberOf(answer, 'content')
+      const isAccepted = stringOf(memberOf(answer, 'action')) === 'accept'
+      if (!ACTIONS.has(stringOf(memberOf(answer, 'action')))) return false
+      return content === undefined || !isAccepted || kindOf(content) === 'object'
+    },
+  },
+}
+
+/** Whether something can be the result of such a question (schema: the result type of each). */
+export const isAnswer = (method: string, answer: JsonText): boolean =>
+  kindOf(answer) === 'object' && ANSWERS[method]?.isWellFormed(answer) === true
+
+/**
+ * An answer as the other era knows it: only the members of its result type; `content` only if the user accepted; of the
+ * roots those that are files, as both eras demand (client/roots, "Data Types").
+ */
+export const bareAnswer = (method: string, answer: JsonText): JsonText => {
+  const members = ANSWERS[method]?.members ?? []
+  const known = withoutMembers(answer, at => !members.some(key => at.keyIs(key)))
+  switch (method) {
+    case 'roots/list':
+      return editMember(known, 'roots', fileRoots)
+    case 'elicitation/create':
+      return stringOf(memberOf(known, 'action')) === 'accept' ? known : withoutMember(known, 'content')
+    default:
+      return known
+  }
+}
+
+/** The roots of a list that are files; SDK servers refuse a whole answer for another one. */
+export const fileRoots = (roots: JsonText): JsonText =>
+  mapElements(roots, root =>
+    stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true ? root : undefined,
+  )

@@ -1,0 +1,64 @@
+import { Fault } from '../../../kernel/faults.js'
+import type { JsonText } from '../../../kernel/json/text.js'
+import type { Call } from '../../../model/links.js'
+import { bytesOf, failed, type Outcome } from '../../../model/outcome.js'
+import type { Progress } from '../../../model/progress.js'
+
+const NOTICES_MAX = 100
+const NOTICES_MAX_BYTES = 1024 * 1024
+
+interface Notice {
+  readonly method: string
+  readonly params: JsonText | undefined
+}
+
+/**
+ * What a server says about a call while no request of the client is open: the last progress, and the latest 100 log lines or
+ * 1 MiB of them. The client hears it with its next request (2026-07-28, utilities/progress: nothing after the answer).
+ */
+export class ParkedNotes {
+  #progress: Progress | undefined
+  #notices: Notice[] = []
+  #bytes = 0
+
+  /** What it keeps. */
+  get bytes(): number {
+    return this.#bytes + (this.#progress?.params.length ?? 0)
+  }
+
+  progress(progress: Progress): void {
+    this.#progress = progress
+  }
+
+  notice(method: string, params: JsonText | undefined): void {
+    const bytes = params?.length ?? 0
+    if (bytes > NOTICES_MAX_BYTES) return
+    this.#notices.push({ method, params })
+    this.#bytes += bytes
+    while (this.#notices.length > NOTICES_MAX || this.#bytes > NOTICES_MAX_BYTES) {
+      this.#bytes -= this.#notices.shift()?.params?.length ?? 0
+    }
+  }
+
+  /** Tells a request what it asked to hear of, and keeps nothing. */
+  replay(
+    call: Call,
+    filter: { wantsNotice(call: Call, method: string, params: JsonText | undefined): boolean },
+  ): void {
+    const progress = this.#progress
+    const notices = this.#notices
+    this.#progress = undefined
+    this.#notices = []
+    this.#bytes = 0
+    for (const { method, params } of notices) {
+      if (filter.wantsNotice(call, method, params)) call.tell(method, params)
+    }
+    if (progress !== undefined && call.wantsProgress) call.progress(progress)
+  }
+}
+
+/** A result that came meanwhile, or an error in its place if it is too large to be kept. */
+export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
+  if (bytesOf(outcome) <= mostBytes) return outcome
+  return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))
+}

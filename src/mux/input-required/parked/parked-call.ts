@@ -1,0 +1,335 @@
+import type { Timer } from '../../../kernel/async/clock.js'
+import type { Holding } from '../../../kernel/byte-account.js'
+import { Fault } from '../../../kernel/faults.js'
+import type { JsonText } from '../../../kernel/json/text.js'
+import type { Ask, Call, CancelReason, Client } from '../../../model/links.js'
+import type { LogLevel } from '../../../model/log-level.js'
+import { type Answer, bytesOf, failed, type Outcome, resulted } from '../../../model/outcome.js'
+import type { Progress } from '../../../model/progress.js'
+import { noAnswer, noInput } from '../no-input.js'
+import { inputRequired } from '../requests.js'
+import { invalidState } from '../retry/request-states.js'
+import { AnswerHistory, askedUnder } from '../rounds/answer-history.js'
+import { kept, ParkedNotes } from './buffered-notifications.js'
+import type { EarlierRun, Parkable, ParkHouse, ParkOrigin } from './park-house.js'
+import { type OpenQuestion, ParkedQuestions, type Waiter } from './parked-questions.js'
+
+type State =
+  | { readonly at: 'running' }
+  | { readonly at: 'collecting'; readonly window: Timer }
+  | { readonly at: 'parked'; readonly deadline: Timer }
+  | { readonly at: 'finished'; readonly deadline: Timer; readonly outcome: Outcome }
+  | { readonly at: 'over' }
+
+const RUNNING: State = { at: 'running' }
+const OVER: State = { at: 'over' }
+const NO_INPUT = 'Client did not provide input'
+
+/**
+ * A request of a modern client at a legacy server, which may ask something in its course. The live call takes it for the
+ * client's request; behind it, one request of the client follows another (2026-07-28, basic/patterns/mrtr).
+ *
+ * ```
+ *            question                window over             retry, all answered
+ *  RUNNING ────────────▶ COLLECTING ─────────────▶ PARKED ───────────────────────▶ RUNNING
+ *     │ outcome              │ outcome              │ │ ▲
+ *     ▼                      ▼               outcome│ │ └── retry, questions left: next round
+ *    DONE ◀──────────────────┘                      ▼ │ deadline
+ *     ▲                                     FINISHED  └─────────▶ EXPIRED: cancelled there, then its questions answered
+ *     └──────────────── retry ──────────────────┘│ deadline
+ *                                                └─────────▶ forgotten
+ *  from RUNNING and COLLECTING: the client cancels ▶ CANCELLED; too many rounds ▶ DONE, as EXPIRED
+ * ```
+ *
+ * DONE, EXPIRED and CANCELLED are `over`.
+ */
+export class Park implements Call, Parkable {
+  readonly from: ParkOrigin
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  onCancel: ((reason: CancelReason) => void) | undefined
+  readonly #house: ParkHouse
+  readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
+  readonly #notes = new ParkedNotes()
+  readonly #history: AnswerHistory
+  /** What is kept while no request of the client is open. */
+  readonly #holding: Holding
+  /** The client's request that is open; while parked, the last one. */
+  #upstream: Call
+  #state: State = RUNNING
+  #round: number
+  #beat: Timer | undefined
+  #lastMs = Number.POSITIVE_INFINITY
+
+  constructor(call: Call, from: ParkOrigin, house: ParkHouse, earlier?: EarlierRun) {
+    this.from = from
+    this.method = call.method
+    this.params = call.params
+    this.wantsProgress = call.wantsProgress
+    this.#house = house
+    this.#round = earlier?.round ?? 0
+    this.#history = new AnswerHistory(earlier?.answers)
+    this.#upstream = call
+    this.#holding = house.account.open(() => this.expire())
+    this.#attach(call)
+  }
+
+  /** The client of the latest request: what that one can be asked counts. */
+  get client(): Client {
+    return this.#upstream.client
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.#upstream.logLevel
+  }
+
+  get at(): State['at'] {
+    return this.#state.at
+  }
+
+  // ── what the server says ──
+
+  /** Takes a question for the client; false if there is no room, and then the question is left alone. */
+  ask(ask: Ask, waiter: Waiter): boolean {
+    const { at } = this.#state
+    if (at === 'finished' || at === 'over') return false
+    const known = this.#history.take(ask)
+    if (known !== undefined) {
+      ask.answer(resulted(known))
+      return true
+    }
+    if (at === 'running') {
+      if (!this.#house.admit(this)) return false
+      const window = this.#house.clock.after(this.#house.limits.windowMs, () => this.#nextRound())
+      this.#state = { at: 'collecting', window }
+    }
+    this.#questions.add(ask, waiter)
+    return true
+  }
+
+  progress(progress: Progress): void {
+    if (this.#isAttached) {
+      if (this.#upstream.wantsProgress) this.#upstream.progress(progress)
+    } else if (this.#state.at === 'parked') {
+      this.#notes.progress(progress)
+      this.#weigh()
+    }
+  }
+
+  tell(method: string, params: JsonText | undefined): void {
+    if (this.#isAttached) {
+      if (this.#house.wantsNotice(this.#upstream, method, params)) this.#upstream.tell(method, params)
+    } else if (this.#state.at === 'parked') {
+      this.#notes.notice(method, params)
+      this.#weigh()
+    }
+  }
+
+  end(outcome: Outcome): void {
+    const state = this.#state
+    if (state.at === 'parked') {
+      this.#stopBeat()
+      answerAll(this.#questions.takeAll())
+      this.#state = {
+        at: 'finished',
+        deadline: state.deadline,
+        outcome: kept(outcome, this.#house.limits.resultBytes),
+      }
+      this.#weigh()
+    } else if (this.#isAttached) {
+      const questions = this.#close()
+      answerAll(questions)
+      this.#upstream.end(outcome)
+    }
+  }
+
+  // ── what the client says ──
+
+  /**
+   * The client's next request for this call, whose state named `round`. Takes it over and returns undefined, or says why it
+   * must be refused; then nothing has changed.
+   */
+  retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined {
+    const state = this.#state
+    const isForeign = round > this.#round || round < 1
+    if (isForeign || (state.at !== 'parked' && state.at !== 'finished')) {
+      // One retry per round: while its request is open, a second one is a mistake or a theft.
+      return invalidState()
+    }
+    if (state.at === 'finished') {
+      this.#close()
+      this.#notes.replay(call, this.#house)
+      call.end(state.outcome)
+      return undefined
+    }
+    // The answer to the retry of an earlier round was lost: its questions are asked again, and it answers none.
+    if (round < this.#round) {
+      this.#upstream = call
+      call.end(this.#inputRequired())
+      return undefined
+    }
+    const answers = this.#questions.read(responses)
+    if (answers instanceof Fault) return answers
+    this.#resume(call, state.deadline, answers)
+    return undefined
+  }
+
+  /** Ends what is parked, as at its deadline; what runs is left to its live call. */
+  expire(): void {
+    const { at } = this.#state
+    if (at !== 'parked' && at !== 'finished') return
+    const questions = this.#close()
+    if (at === 'parked') this.#cancelThere('input not provided')
+    answerAll(questions)
+  }
+
+  // ── rounds ──
+
+  #resume(call: Call, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Answer>): void {
+    deadline.cancel()
+    this.#stopBeat()
+    this.#state = RUNNING
+    this.#weigh()
+    this.#attach(call)
+    this.#notes.replay(call, this.#house)
+    for (const [question, outcome] of answers) {
+      if (outcome.kind === 'result' && this.from.mayReplay()) this.#history.add(question.ask, outcome.result)
+      this.#questions.settle(question, outcome)
+    }
+    if (!this.#isAttached) return
+    if (this.#questions.size > 0) this.#nextRound()
+    else this.#house.release(this)
+  }
+
+  /** What the client of a retry cannot be asked is refused now: its capabilities count, not those of the first request. */
+  #refuseOthers(): void {
+    this.#questions.refuse(ask => this.#house.refusal(this.client, ask))
+    if (this.#isAttached && this.#questions.size === 0) {
+      this.#state = RUNNING
+      this.#house.release(this)
+    }
+  }
+
+  #nextRound(): void {
+    const { clock, limits } = this.#house
+    if (this.#state.at === 'collecting') this.#state.window.cancel()
+    this.#refuseOthers()
+    if (!this.#isAttached || this.#questions.size === 0) return
+    if (this.#lastMs === Number.POSITIVE_INFINITY) this.#lastMs = clock.nowMs() + limits.totalMs
+    const waitMs = Math.min(limits.roundMs, this.#lastMs - clock.nowMs())
+    if (this.#round >= limits.rounds) {
+      this.#giveUp(`Server ${this.from.server} asked for input more than ${limits.rounds} times`)
+      return
+    }
+    if (waitMs <= 0) {
+      this.#giveUp(`Server ${this.from.server} waited too long for input`)
+      return
+    }
+    this.#round += 1
+    this.#questions.number(this.#round)
+    const outcome = this.#inputRequired()
+    this.#state = { at: 'parked', deadline: clock.after(waitMs, () => this.expire()) }
+    // SDK servers give up on a question after 60 s unless they hear of progress.
+    this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())
+    this.#upstream.onCancel = undefined
+    this.#upstream.end(outcome)
+    this.#weigh()
+  }
+
+  #inputRequired(): Outcome {
+    try {
+      return { kind: 'input', result: this.#asked() }
+    } catch (thrown) {
+      return failed(Fault.from(thrown))
+    }
+  }
+
+  #asked(): JsonText {
+    const questions = this.#questions.keyed.filter(ask => this.#house.refusal(this.client, ask) === undefined)
+    const isKept = this.from.mayReplay()
+    const state = this.#house.mintState(this, {
+      round: this.#round,
+      asked: isKept ? askedUnder(questions) : [],
+      history: isKept ? this.#history.entries : [],
+    })
+    return inputRequired(questions, state)
+  }
+
+  // ── the end ──
+
+  #giveUp(words: string): void {
+    const upstream = this.#upstream
+    const questions = this.#close()
+    this.#cancelThere('input not provided')
+    answerAll(questions)
+    upstream.end(noInput(this.method, words, this.from.server))
+  }
+
+  #cancelled(reason: CancelReason): void {
+    if (!this.#isAttached) return
+    const questions = this.#close()
+    this.#cancelThere(reason)
+    answerAll(questions)
+  }
+
+  /** Before any answer: a server that is answered first would go on and do what nobody waits for. */
+  #cancelThere(reason: CancelReason): void {
+    this.onCancel?.(reason)
+  }
+
+  /** Nothing happens any more but that the questions which it returns must be answered. */
+  #close(): readonly Ask[] {
+    const state = this.#state
+    if (state.at === 'collecting') state.window.cancel()
+    if (state.at === 'parked' || state.at === 'finished') state.deadline.cancel()
+    this.#stopBeat()
+    this.#state = OVER
+    this.#weigh()
+    this.#upstream.onCancel = undefined
+    this.#house.release(this)
+    this.#house.forget(this)
+    return this.#questions.takeAll()
+  }
+
+  // ── questions ──
+
+  /** Nothing to collect means nothing to ask. */
+  #nothingToAsk(): void {
+    if (this.#state.at !== 'collecting') return
+    this.#state.window.cancel()
+    this.#state = RUNNING
+    this.#house.release(this)
+  }
+
+  /** While a request of the client is open, what is kept counts with that. */
+  #weigh(): void {
+    const state = this.#state
+    const kept = (this.params?.length ?? 0) + this.#notes.bytes
+    if (state.at === 'parked') this.#holding.set(kept + this.#questions.bytes)
+    else this.#holding.set(state.at === 'finished' ? kept + bytesOf(state.outcome) : 0)
+  }
+
+  #stopBeat(): void {
+    this.#beat?.cancel()
+    this.#beat = undefined
+  }
+
+  // ── the client's request ──
+
+  get #isAttached(): boolean {
+    return this.#state.at === 'running' || this.#state.at === 'collecting'
+  }
+
+  #attach(call: Call): void {
+    this.#upstream = call
+    call.servedBy = this.from.server
+    // Apart from the assignment, as in LiveCall.
+    const cancelled = (reason: CancelReason): void => this.#cancelled(reason)
+    call.onCancel = cancelled
+  }
+}
+
+const answerAll = (questions: readonly Ask[]): void => {
+  for (const ask of questions) ask.answer(noAnswer(ask.method, NO_INPUT))
+}

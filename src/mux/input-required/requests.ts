@@ -1,0 +1,46 @@
+import {
+  isEmpty,
+  type JsonText,
+  memberOf,
+  objectText,
+  rawText,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../../kernel/json/text.js'
+
+/** A question with the key that its answer comes back under. */
+export interface KeyedQuestion {
+  readonly key: string
+  readonly method: string
+  readonly params: JsonText | undefined
+}
+
+/** The answer "input required" of a request (2026-07-28, basic/patterns/mrtr, `InputRequiredResult`). */
+export const inputRequired = (questions: readonly KeyedQuestion[], requestState: string): JsonText =>
+  objectText([
+    ['resultType', rawText('"input_required"')],
+    // All were withdrawn: the client comes back for the rest without answering anything.
+    ...(questions.length === 0 ? [] : [['inputRequests', embeddedAll(questions)] as const]),
+    ['requestState', textOf(requestState)],
+  ])
+
+const embeddedAll = (questions: readonly KeyedQuestion[]): JsonText =>
+  objectText(questions.map(({ key, method, params }) => [key, embedded(method, params)] as const))
+
+const embedded = (method: string, params: JsonText | undefined): JsonText => {
+  const bare = bareParams(method, params)
+  return objectText([['method', textOf(method)], ...(bare === undefined ? [] : [['params', bare] as const])])
+}
+
+/**
+ * The params of a legacy server's question without what belongs to the exchange that it came in; undefined if nothing is
+ * left. Forms say that they are, because a modern client need not know the default.
+ */
+export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
+  const isElicitation = method === 'elicitation/create'
+  const bare = params && withoutMember(params, '_meta', 'task', ...(isElicitation ? ['elicitationId'] : []))
+  if (bare === undefined || isEmpty(bare)) return undefined
+  const needsMode = isElicitation && memberOf(bare, 'mode') === undefined
+  return needsMode ? withMember(bare, 'mode', rawText('"form"')) : bare
+}

@@ -1,0 +1,183 @@
+import type { Catalog } from '../../../catalog/catalog.js'
+import { Fault } from '../../../kernel/faults.js'
+import { mayHold } from '../../../kernel/json/edit.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  repeatedKey,
+  stringOf,
+  textMember,
+  withMember,
+  withoutMember,
+} from '../../../kernel/json/text.js'
+import type { Call } from '../../../model/links.js'
+import type { Answer } from '../../../model/outcome.js'
+import type { Connection } from '../../../peers/connection.js'
+import type { ServerOptions } from '../../../peers/options.js'
+import type { HeldRoots } from '../../server-requests/deferred-roots.js'
+import { bareAnswer, isAnswer } from '../answers.js'
+import { noInput } from '../no-input.js'
+import type { EarlierRun } from '../parked/park-house.js'
+import type { ParkedCalls } from '../parked/parked-calls.js'
+import type { UrlVisits } from '../url/url-elicitations.js'
+import { mayNeedInput } from './digests.js'
+import { invalidState, type RequestStates } from './request-states.js'
+import type { History, SealedState, StateOf } from './sealed-state.js'
+
+/** How long a call waits for its user's visit to a page to be complete; after that its server decides. */
+const VISIT_WAIT_MS = 30_000
+const KEYS = ['inputResponses', 'requestState'] as const
+const QUOTED = KEYS.map(key => `"${key}"`)
+const KEY_SET: ReadonlySet<string> = new Set(KEYS)
+
+/** A request that a client makes again because it was answered with questions (2026-07-28, basic/patterns/mrtr). */
+export interface Retry {
+  /** What our state says; undefined if the client sent answers without a state. */
+  readonly state: SealedState | undefined
+  readonly responses: JsonText | undefined
+}
+
+/** How a retry goes on to its server. */
+export interface Resumed {
+  /** Params for the server, still under the client's names. */
+  readonly params: JsonText | undefined
+  /** A call that was lost while parked, and is run again. */
+  readonly earlier?: EarlierRun
+  /** What must come first. */
+  readonly after?: Promise<void>
+}
+
+/** What taking retries needs of the router. */
+export interface RetriesContext {
+  readonly catalog: Catalog
+  readonly states: RequestStates
+  readonly parks: ParkedCalls
+  readonly heldRoots: HeldRoots
+  readonly visits: UrlVisits
+}
+
+/** Requests that come back with answers: to the call that waits for them, or on to the server whose state they carry. */
+export class Retries {
+  readonly #context: RetriesContext
+
+  constructor(context: RetriesContext) {
+    this.#context = context
+  }
+
+  /** What a request brings back; undefined for most, which bring nothing. Throws a Fault for a state that is not its own. */
+  read(call: Call): Retry | undefined {
+    const { params, client, method } = call
+    if (client.asking !== 'returned' || params === undefined || !mayNeedInput(method)) return undefined
+    if (!mayHold(params, ...QUOTED)) return undefined
+    const [responses, state] = KEYS.map(key => memberOf(params, key))
+    if (responses === undefined && state === undefined) return undefined
+    if (repeatedKey(params, KEY_SET) !== undefined) throw invalidState()
+    return {
+      state: state === undefined ? undefined : this.#context.states.open(call, stringOf(state)),
+      responses,
+    }
+  }
+
+  /** Hands a request to the call that is parked for it; false if there is none. Throws a Fault that leaves the call parked. */
+  isTaken(call: Call, { state, responses }: Retry): boolean {
+    if (state?.kind !== 'park') return false
+    const was = this.#context.parks.retry(call, state, responses)
+    if (was instanceof Fault) throw was
+    return was === 'taken'
+  }
+
+  /** What a request that no call waits for comes to at its server, or with what it ends. Throws a Fault. */
+  resume(call: Call, { state, responses }: Retry, connection: Connection): Resumed | Answer {
+    const { params } = call
+    // Without a state it is the server's own business what the answers are worth.
+    if (state === undefined) return { params }
+    if (state.server !== connection.server.alias) throw invalidState()
+    switch (state.kind) {
+      case 'relay':
+        return { params: withInner(params, state.inner) }
+      case 'park':
+        return { params: bare(params), earlier: this.#earlier(call, state, responses, connection.server) }
+      case 'pre':
+        this.#context.heldRoots.answered(connection, state.parkId, responses)
+        return { params: bare(params) }
+      case 'url':
+        return this.#visited(call, state, responses, connection)
+    }
+  }
+
+  /** Whether a call may be run again if it is lost while parked; what a tool does may be done only once. */
+  mayReplay(
+    { client, method, params }: Pick<Call, 'client' | 'method' | 'params'>,
+    server: ServerOptions,
+  ): boolean {
+    if (method !== 'tools/call') return true
+    if (!server.replay) return false
+    const name = params && textMember(params, 'name')
+    const tool = name === undefined ? undefined : this.#context.catalog.find(client, 'tools', name)
+    return ['readOnlyHint', 'idempotentHint'].some(
+      hint => tool !== undefined && at(tool.text, 'annotations', hint)?.toString() === 'true',
+    )
+  }
+
+  #earlier(
+    call: Call,
+    state: StateOf<'park'>,
+    responses: JsonText | undefined,
+    server: ServerOptions,
+  ): EarlierRun {
+    if (!this.mayReplay(call, server))
+      throw new Fault('invalid-params', 'Request state expired; call the tool again')
+    return { round: state.round, answers: [...state.history, ...answersTo(state, responses)] }
+  }
+
+  #visited(
+    { method, params }: Call,
+    { elicitations }: StateOf<'url'>,
+    responses: JsonText | undefined,
+    connection: Connection,
+  ): Resumed | Answer {
+    const action = responses && otherThanAccept(responses)
+    if (action === 'decline' || action === 'cancel') {
+      const words = `Server ${connection.server.name} needed a page to be visited; the user answered: ${action}`
+      return noInput(method, words, connection.server.name)
+    }
+    return {
+      params: bare(params),
+      after: this.#context.visits.completed(connection, elicitations, VISIT_WAIT_MS),
+    }
+  }
+}
+
+/** The first action among answers that is not `accept`. */
+const otherThanAccept = (responses: JsonText): string | undefined => {
+  for (const { value } of membersOf(responses)) {
+    const action = textMember(value, 'action')
+    if (action !== 'accept') return action
+  }
+  return undefined
+}
+
+/** Params without what belongs to a retry. */
+export const bare = (params: JsonText | undefined): JsonText | undefined =>
+  params && withoutMember(params, ...KEYS)
+
+/** Params with the server's own state, byte for byte, in place of ours. */
+const withInner = (params: JsonText | undefined, inner: JsonText | undefined): JsonText | undefined =>
+  params &&
+  (inner === undefined ? withoutMember(params, 'requestState') : withMember(params, 'requestState', inner))
+
+/** The answers of a retry to what its state asked. Throws a Fault if one of them is none. */
+const answersTo = ({ asked }: StateOf<'park'>, responses: JsonText | undefined): History => {
+  if (responses === undefined) return []
+  if (kindOf(responses) !== 'object') throw new Fault('invalid-params', 'inputResponses must be an object')
+  return asked.flatMap(({ key, method, question }) => {
+    const answer = memberOf(responses, key)
+    if (answer === undefined) return []
+    if (!isAnswer(method, answer))
+      throw new Fault('invalid-params', `inputResponses: ${key} is no answer to ${method}`)
+    return [[question, bareAnswer(method, answer)] as const]
+  })
+}

@@ -1,0 +1,174 @@
+import {
+  isEmpty,
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  objectText,
+  rawText,
+  stringOf,
+  withMember,
+  withoutMember,
+} from '../../../kernel/json/text.js'
+import { said } from '../../../kernel/mask.js'
+import type { Answer } from '../../../model/outcome.js'
+import type { ClientCapabilities } from '../../../model/peer.js'
+import { canBeAsked } from '../../server-requests/client-capabilities.js'
+import { type Asked, projectQuestion } from '../../server-requests/project-request.js'
+import { bareAnswer, isAnswer } from '../answers.js'
+import type { KeyedQuestion } from '../requests.js'
+
+/** Who is asked, on behalf of which server. */
+export interface RoundContext extends Asked {
+  /** For texts that clients read. */
+  readonly server: string
+}
+
+/** A question for the client, under the server's key for the answer. */
+export interface RoundQuestion extends KeyedQuestion {
+  /** Ours; see `Projected`. */
+  readonly elicitationId: string | undefined
+}
+
+/** What to do about a server that wants input before it goes on. */
+export type RoundPlan =
+  | {
+      readonly is: 'ask'
+      readonly questions: readonly RoundQuestion[]
+      /** To be given back byte for byte; undefined if the server sent none. */
+      readonly state: JsonText | undefined
+    }
+  /** It only wants to be asked again, a little later. */
+  | { readonly is: 'wait'; readonly state: JsonText }
+  | Abort
+
+/** The request cannot go on; the words are for the model or the user. */
+interface Abort {
+  readonly is: 'abort'
+  readonly words: string
+}
+
+/** What the client's answers come to. */
+export type RoundEnd = { readonly is: 'retry'; readonly responses: JsonText } | Abort
+
+/** Nobody answers more questions at a time. */
+export const QUESTIONS_MAX = 100
+
+const CANCELLED = rawText('{"action":"cancel"}')
+
+/**
+ * What to ask a client of the legacy era for such a result. If anything in it cannot be asked, nothing is: a user should
+ * not fill in a form whose answers are thrown away.
+ */
+export const planRound = (result: JsonText, context: RoundContext): RoundPlan => {
+  const requests = memberOf(result, 'inputRequests')
+  const state = memberOf(result, 'requestState')
+  const isObject = requests === undefined || kindOf(requests) === 'object'
+  if (!isObject || (state !== undefined && kindOf(state) !== 'string')) return malformed(context)
+  if (requests === undefined || isEmpty(requests)) {
+    return state === undefined ? malformed(context) : { is: 'wait', state }
+  }
+  const questions: RoundQuestion[] = []
+  for (const { key, value } of membersOf(requests)) {
+    if (questions.length === QUESTIONS_MAX) return tooMany(context)
+    if (questions.some(other => other.key === key)) return malformed(context)
+    const question = questionOf(key, value, context)
+    if ('is' in question) return question
+    questions.push(question)
+  }
+  return { is: 'ask', questions, state }
+}
+
+/** The same for a client that gets such questions as they are: there is nothing to change, only what it cannot be asked. */
+export const planAsIs = (result: JsonText, server: string, capabilities: ClientCapabilities): RoundPlan => {
+  const questions: RoundQuestion[] = []
+  for (const { key, value } of membersOf(memberOf(result, 'inputRequests') ?? result)) {
+    if (questions.length === QUESTIONS_MAX) return tooMany({ server })
+    const method = stringOf(memberOf(value, 'method'))
+    if (method === undefined) return malformed({ server })
+    const question = { key, method, params: memberOf(value, 'params'), elicitationId: undefined }
+    if (!canBeAsked(question, capabilities)) {
+      const words = `Server ${server} asked for input this client cannot provide: ${method}`
+      return { is: 'abort', words }
+    }
+    questions.push(question)
+  }
+  return { is: 'ask', questions, state: undefined }
+}
+
+const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQuestion | Abort => {
+  const method = stringOf(memberOf(entry, 'method'))
+  const params = memberOf(entry, 'params')
+  if (method === undefined || (params !== undefined && kindOf(params) !== 'object')) return malformed(context)
+  const projected = projectQuestion(method, params, context)
+  if (projected.is === 'question') {
+    return { key, method, params: projected.params, elicitationId: projected.elicitationId }
+  }
+  const words = `Server ${context.server} asked for input this client cannot provide: ${projected.what}`
+  return { is: 'abort', words }
+}
+
+/**
+ * What the answers to a round come to; one for each question, in any order. A form that could not be shown counts as
+ * cancelled; without a completion or roots the request cannot go on, for a modern server cannot be told of an error.
+ */
+export const collectRound = (
+  questions: readonly KeyedQuestion[],
+  answers: ReadonlyMap<string, Answer>,
+  server: string,
+): RoundEnd => {
+  const responses: [string, JsonText][] = []
+  for (const { key, method } of questions) {
+    const outcome = answers.get(key)
+    if (outcome?.kind === 'result' && isAnswer(method, outcome.result)) {
+      responses.push([key, bareAnswer(method, outcome.result)])
+    } else if (method === 'elicitation/create') {
+      responses.push([key, CANCELLED])
+    } else {
+      const needed = method === 'roots/list' ? 'the roots' : 'a model completion'
+      const words = `Server ${server} needed ${needed}; the client answered: ${wordsOf(outcome)}`
+      return { is: 'abort', words }
+    }
+  }
+  return { is: 'retry', responses: objectText(responses) }
+}
+
+/** The params of the next try: the first ones, with the answers of this round and the server's latest state, if any. */
+export const retryParams = (
+  params: JsonText | undefined,
+  responses: JsonText | undefined,
+  state: JsonText | undefined,
+): JsonText => {
+  const first = params === undefined ? rawText('{}') : withoutMember(params, 'inputResponses', 'requestState')
+  const answered = responses === undefined ? first : withMember(first, 'inputResponses', responses)
+  return state === undefined ? answered : withMember(answered, 'requestState', state)
+}
+
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 5000
+
+/** How long to wait before asking a server again that gave only a state, for the nth time in a row from 0. */
+export const pauseMs = (n: number): number => Math.min(FIRST_PAUSE_MS * 2 ** n, LONGEST_PAUSE_MS)
+
+const tooMany = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
+  is: 'abort',
+  words: `Server ${server} asked more than ${QUESTIONS_MAX} questions at once`,
+})
+
+const malformed = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
+  is: 'abort',
+  words: `Server ${server} asked for input in a way that cannot be understood`,
+})
+
+const wordsOf = (outcome: Answer | undefined): string => {
+  switch (outcome?.kind) {
+    case 'error':
+      return said(stringOf(memberOf(outcome.error, 'message')) ?? 'an error')
+    case 'fault':
+      return outcome.fault.message
+    case 'result':
+      return 'something that is no answer'
+    case undefined:
+      return 'nothing'
+  }
+}

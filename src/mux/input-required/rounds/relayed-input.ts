@@ -1,0 +1,82 @@
+import { Fault } from '../../../kernel/faults.js'
+import { editMember } from '../../../kernel/json/edit.js'
+import {
+  type JsonText,
+  kindOf,
+  mapMembers,
+  memberOf,
+  membersOf,
+  rawText,
+  repeatedKey,
+  textMember,
+  textOf,
+  withMember,
+} from '../../../kernel/json/text.js'
+import type { Call } from '../../../model/links.js'
+import type { ServerOptions } from '../../../peers/options.js'
+import { canBeAsked } from '../../server-requests/client-capabilities.js'
+import { withoutContext } from '../../server-requests/include-context.js'
+import { mayNeedInput } from '../retry/digests.js'
+import type { RequestStates } from '../retry/request-states.js'
+import { QUESTIONS_MAX } from './input-rounds.js'
+
+/** How long a client may take to come back. */
+const STATE_MS = 3_600_000
+const NONE = rawText('{}')
+const MEMBERS = new Set(['inputRequests', 'requestState'])
+
+/** What relaying needs. */
+export interface Relaying {
+  readonly states: RequestStates
+  /** Whether servers stand side by side, so that `includeContext` would hand one server's context to another. */
+  readonly isShared: boolean
+}
+
+/**
+ * A server's wish for input on its way to a client that gets such wishes itself: as it came, but for the state, which is
+ * wrapped in ours (2026-07-28, basic/patterns/mrtr, "Security": servers see one principal, us, and could not tell whose a
+ * state is). Throws a Fault for what this client must not be asked; nothing of it is kept here.
+ */
+export const relayedInput = (
+  result: JsonText,
+  call: Call,
+  server: Pick<ServerOptions, 'name' | 'alias'>,
+  { states, isShared }: Relaying,
+): JsonText => {
+  const fault = faultOf(result, call)
+  if (fault !== undefined) {
+    throw new Fault('internal', `Server ${server.name} asked for input ${fault}`, {
+      data: { server: server.name },
+    })
+  }
+  const inner = memberOf(result, 'requestState')
+  const state = states.seal(call, server.alias, { kind: 'relay', inner }, STATE_MS)
+  const asked = isShared
+    ? editMember(result, 'inputRequests', requests => mapMembers(requests, (_, entry) => bareEntry(entry)))
+    : result
+  return withMember(asked, 'requestState', textOf(state))
+}
+
+/** What is wrong with a wish for input, if anything is. */
+const faultOf = (result: JsonText, { method, client }: Call): string | undefined => {
+  if (!mayNeedInput(method)) return 'where none can be given'
+  const [requests, state] = [memberOf(result, 'inputRequests'), memberOf(result, 'requestState')]
+  const isWellFormed =
+    repeatedKey(result, MEMBERS) === undefined &&
+    (requests === undefined || kindOf(requests) === 'object') &&
+    (state === undefined || kindOf(state) === 'string') &&
+    (requests !== undefined || state !== undefined)
+  if (!isWellFormed) return 'in a way that cannot be understood'
+  let count = 0
+  for (const { value } of membersOf(requests ?? NONE)) {
+    const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }
+    if (!canBeAsked(question, client.capabilities)) return 'that this client cannot provide'
+    if (++count > QUESTIONS_MAX) return `with more than ${QUESTIONS_MAX} questions`
+  }
+  return undefined
+}
+
+const bareEntry = (entry: JsonText): JsonText =>
+  textMember(entry, 'method') === 'sampling/createMessage'
+    ? editMember(entry, 'params', withoutContext)
+    : entry

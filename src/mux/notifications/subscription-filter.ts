@@ -1,0 +1,73 @@
+import { Fault } from '../../kernel/faults.js'
+import { elementsOf, type JsonText, kindOf, memberOf, stringOf, textOf } from '../../kernel/json/text.js'
+import type { ListName } from '../../model/listing.js'
+
+/** The change notifications that a filter names, and the lists that each stands for. */
+const FLAGS = {
+  toolsListChanged: ['tools'],
+  promptsListChanged: ['prompts'],
+  resourcesListChanged: ['resources', 'templates'],
+} as const satisfies Record<string, readonly ListName[]>
+
+type Flag = keyof typeof FLAGS
+
+const FLAG_NAMES = Object.keys(FLAGS) as Flag[]
+
+/** More are left out of what is acknowledged. */
+const URIS_MAX = 1000
+
+/** What a client wants to hear of, or what it is told that it will (2026-07-28, `SubscriptionFilter`). */
+export interface ListenFilter {
+  readonly flags: readonly Flag[]
+  /** In the client's words, each once. */
+  readonly uris: readonly string[]
+}
+
+/** The filter of `subscriptions/listen`. Throws a Fault `invalid-params` if there is none, or one of another form. */
+export const readFilter = (params: JsonText | undefined): ListenFilter => {
+  const filter = params && memberOf(params, 'notifications')
+  if (filter === undefined || kindOf(filter) !== 'object') throw malformed('notifications must be an object')
+  return {
+    flags: FLAG_NAMES.filter(name => isSet(filter, name)),
+    uris: [...urisOf(filter)],
+  }
+}
+
+const isSet = (filter: JsonText, name: Flag): boolean => {
+  const flag = memberOf(filter, name)
+  if (flag === undefined) return false
+  if (kindOf(flag) !== 'boolean') throw malformed(`notifications.${name} must be a boolean`)
+  return flag.toString('latin1') === 'true'
+}
+
+const urisOf = (filter: JsonText): ReadonlySet<string> => {
+  const uris = new Set<string>()
+  const list = memberOf(filter, 'resourceSubscriptions')
+  if (list === undefined) return uris
+  if (kindOf(list) !== 'array') throw malformed('notifications.resourceSubscriptions must be a list')
+  for (const element of elementsOf(list)) {
+    const uri = stringOf(element)
+    if (uri === undefined) throw malformed('notifications.resourceSubscriptions must hold text')
+    if (uris.size < URIS_MAX) uris.add(uri)
+  }
+  return uris
+}
+
+const malformed = (words: string): Fault => new Fault('invalid-params', `subscriptions/listen: ${words}`)
+
+/** The lists whose changes a filter lets through. */
+export const listsOf = ({ flags }: ListenFilter): ReadonlySet<ListName> =>
+  new Set(flags.flatMap<ListName>(flag => FLAGS[flag]))
+
+/** The flags of a filter that stand for a list which passes a test. */
+export const flagsFor = ({ flags }: ListenFilter, test: (list: ListName) => boolean): readonly Flag[] =>
+  flags.filter(flag => FLAGS[flag].some(test))
+
+/** Params of the acknowledgement: what was asked for and will be heard, and nothing else. */
+export const acknowledgement = ({ flags, uris }: ListenFilter): JsonText =>
+  textOf({
+    notifications: {
+      ...Object.fromEntries(flags.map(flag => [flag, true])),
+      ...(uris.length > 0 && { resourceSubscriptions: uris }),
+    },
+  })

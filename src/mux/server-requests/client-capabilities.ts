@@ -1,0 +1,63 @@
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
+import type { ClientCapabilities } from '../../model/peer.js'
+
+/** What a client must have declared to be asked something. */
+export type Ability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url'
+
+/** A question of a server, whichever way it came. */
+interface Question {
+  readonly method: string
+  readonly params: JsonText | undefined
+}
+
+/** Whether a client declared it. */
+export const hasAbility = (capabilities: ClientCapabilities, ability: Ability): boolean => {
+  switch (ability) {
+    case 'roots':
+      return capabilities.roots !== undefined
+    case 'sampling':
+      return capabilities.sampling !== undefined
+    case 'sampling.tools':
+      return capabilities.sampling?.tools === true
+    case 'elicitation.form':
+      return capabilities.elicitation?.form === true
+    case 'elicitation.url':
+      return capabilities.elicitation?.url === true
+  }
+}
+
+const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create'])
+
+/** Whether a client can be asked this, if it is a question at all. */
+export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
+  QUESTIONS.has(question.method) && hasAbility(capabilities, abilityFor(question))
+
+/** What it takes to be asked this. */
+export const abilityFor = ({ method, params }: Question): Ability => {
+  if (method === 'roots/list') return 'roots'
+  if (method === 'elicitation/create') {
+    return params !== undefined && stringOf(memberOf(params, 'mode')) === 'url'
+      ? 'elicitation.url'
+      : 'elicitation.form'
+  }
+  const wantsTools =
+    params !== undefined && ['tools', 'toolChoice'].some(key => memberOf(params, key) !== undefined)
+  return wantsTools ? 'sampling.tools' : 'sampling'
+}
+
+/** A question that the client did not offer to answer (client/elicitation, "Error Handling"; client/roots likewise). */
+export const incapable = (question: Question): Fault => {
+  switch (abilityFor(question)) {
+    case 'roots':
+      return new Fault('unknown-method', 'Roots not supported')
+    case 'sampling':
+      return new Fault('unknown-method', 'Sampling not supported')
+    case 'sampling.tools':
+      return new Fault('invalid-params', 'Sampling with tools not supported')
+    case 'elicitation.form':
+      return new Fault('unknown-method', 'Elicitation not supported')
+    case 'elicitation.url':
+      return new Fault('invalid-params', 'Elicitation mode not supported: url')
+  }
+}

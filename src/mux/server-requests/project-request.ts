@@ -1,0 +1,178 @@
+import { editMember } from '../../kernel/json/edit.js'
+import {
+  arrayText,
+  elementsOf,
+  type JsonText,
+  kindOf,
+  mapElements,
+  mapMembers,
+  memberOf,
+  membersOf,
+  objectText,
+  some,
+  stringOf,
+  textOf,
+  withMember,
+  withoutMember,
+} from '../../kernel/json/text.js'
+import { textBlock } from '../../model/content.js'
+import type { ClientCapabilities } from '../../model/peer.js'
+import type { Revision } from '../../model/revision.js'
+
+/** Who is asked, and what around it changes the question. */
+export interface Asked {
+  readonly revision: Revision
+  readonly capabilities: ClientCapabilities
+  /** Other servers stand beside the one that asks: "this server's context" would be the context of all of them. */
+  readonly isShared: boolean
+  newElicitationId(): string
+}
+
+/** A question as a client of the legacy era can be asked, or what it is that this client cannot provide. */
+export type Projected =
+  | {
+      readonly is: 'question'
+      readonly params: JsonText | undefined
+      /** Minted for a page that the user is sent to: 2025-11-25 wants an id, later revisions have none. */
+      readonly elicitationId?: string
+    }
+  | { readonly is: 'impossible'; readonly what: string }
+
+const impossible = (what: string): Projected => ({ is: 'impossible', what })
+const question = (params: JsonText | undefined): Projected => ({ is: 'question', params })
+
+/** Thrown out of a deep edit; never leaves this file. */
+class Impossible extends Error {}
+
+/** A question of a modern server for one client of the legacy era (2026-07-28, schema, `InputRequest`). Pure but for new ids. */
+export const projectQuestion = (method: string, params: JsonText | undefined, asked: Asked): Projected => {
+  const bare = params && withoutMember(params, '_meta')
+  try {
+    switch (method) {
+      case 'roots/list':
+        return asked.capabilities.roots === undefined ? impossible('roots') : question(bare)
+      case 'sampling/createMessage':
+        return projectSampling(bare, asked)
+      case 'elicitation/create':
+        return projectElicitation(bare, asked)
+      default:
+        return impossible('an unknown kind of question')
+    }
+  } catch (thrown) {
+    if (thrown instanceof Impossible) return impossible(thrown.message)
+    throw thrown
+  }
+}
+
+// ── sampling ──
+
+const TOOL_BLOCKS: ReadonlySet<string | undefined> = new Set(['tool_use', 'tool_result'])
+
+const projectSampling = (params: JsonText | undefined, asked: Asked): Projected => {
+  const { sampling } = asked.capabilities
+  if (sampling === undefined || params === undefined) return impossible('sampling')
+  const messages = memberOf(params, 'messages') ?? arrayText([])
+  const wantsTools =
+    memberOf(params, 'tools') !== undefined ||
+    memberOf(params, 'toolChoice') !== undefined ||
+    some(elementsOf(messages), message => some(blocksOf(message), block => TOOL_BLOCKS.has(typeOf(block))))
+  if (wantsTools && !(sampling.tools && asked.revision >= '2025-11-25'))
+    return impossible('sampling with tools')
+  const known = projectContext(params, asked)
+  if (asked.revision >= '2025-11-25') return question(known)
+  return question(
+    editMember(known, 'messages', list =>
+      mapElements(list, message =>
+        editMember(message, 'content', content => oneBlock(content, asked.revision)),
+      ),
+    ),
+  )
+}
+
+/** Where it means something else to the client than to the server, or the client did not declare it, it must not stay. */
+const projectContext = (params: JsonText, { revision, capabilities, isShared }: Asked): JsonText => {
+  const context = stringOf(memberOf(params, 'includeContext'))
+  if (context === undefined || context === 'none') return params
+  const isKnown = revision < '2025-11-25' || capabilities.sampling?.context === true
+  return isShared || !isKnown ? withoutMember(params, 'includeContext') : params
+}
+
+const blocksOf = (message: JsonText): Iterable<JsonText> => {
+  const content = memberOf(message, 'content')
+  if (content === undefined) return []
+  return kindOf(content) === 'array' ? elementsOf(content) : [content]
+}
+
+const typeOf = (block: JsonText): string | undefined => stringOf(memberOf(block, 'type'))
+
+/** Before 2025-11-25 the content of a message is one block (client/sampling, "Message Content"). */
+const oneBlock = (content: JsonText, revision: Revision): JsonText => {
+  const blocks = kindOf(content) === 'array' ? [...elementsOf(content)] : [content]
+  if (revision < '2025-03-26' && blocks.some(block => typeOf(block) === 'audio')) {
+    throw new Impossible('sampling with audio')
+  }
+  if (kindOf(content) !== 'array') return content
+  const [first] = blocks
+  if (first !== undefined && blocks.length === 1) return first
+  const texts = blocks.flatMap(block =>
+    typeOf(block) === 'text' ? (stringOf(memberOf(block, 'text')) ?? []) : [],
+  )
+  if (texts.length < blocks.length) throw new Impossible('sampling with several kinds of content')
+  return textBlock(texts.join('\n\n'))
+}
+
+// ── elicitation ──
+
+const projectElicitation = (params: JsonText | undefined, asked: Asked): Projected => {
+  const { revision, capabilities } = asked
+  if (params === undefined) return impossible('elicitation')
+  const mode = stringOf(memberOf(params, 'mode')) ?? 'form'
+  if (mode === 'url') {
+    if (revision < '2025-11-25' || capabilities.elicitation?.url !== true)
+      return impossible('elicitation url')
+    const elicitationId = asked.newElicitationId()
+    return {
+      is: 'question',
+      params: withMember(params, 'elicitationId', textOf(elicitationId)),
+      elicitationId,
+    }
+  }
+  if (mode !== 'form') return impossible('elicitation of an unknown mode')
+  if (revision < '2025-06-18' || capabilities.elicitation?.form !== true) return impossible('elicitation')
+  if (revision >= '2025-11-25') return question(params)
+  return question(editMember(withoutMember(params, 'mode'), 'requestedSchema', oldSchema))
+}
+
+/** A form as 2025-06-18 knows it (client/elicitation, "Requested Schema"). */
+const oldSchema = (schema: JsonText): JsonText =>
+  editMember(withoutMember(schema, '$schema'), 'properties', properties =>
+    mapMembers(properties, (_, field) => oldField(field)),
+  )
+
+const OLD_TYPES: ReadonlySet<string | undefined> = new Set(['string', 'number', 'integer', 'boolean'])
+
+const oldField = (field: JsonText): JsonText => {
+  const type = typeOf(field)
+  if (type === 'array') throw new Impossible('elicitation multi-select')
+  if (!OLD_TYPES.has(type)) throw new Impossible('elicitation of an unknown field')
+  const choices = memberOf(field, 'oneOf')
+  if (choices === undefined) return field
+  const titled = [...elementsOf(choices)].map(choice => ({
+    value: memberOf(choice, 'const'),
+    title: memberOf(choice, 'title'),
+  }))
+  const values = titled.flatMap(({ value }) =>
+    stringOf(value) === undefined || value === undefined ? [] : [value],
+  )
+  if (type !== 'string' || values.length === 0 || values.length < titled.length) {
+    throw new Impossible('elicitation of an unknown field')
+  }
+  const names = titled.flatMap(({ title, value }) => (stringOf(title) === undefined ? value : title) ?? [])
+  return objectText([
+    ...[...membersOf(withoutMember(field, 'oneOf', 'enum', 'enumNames'))].map(
+      ({ key, value }) => [key, value] as const,
+    ),
+    ['enum', arrayText(values)],
+    ['enumNames', arrayText(names)],
+  ])
+}

@@ -1,0 +1,68 @@
+import { editMember } from '../../kernel/json/edit.js'
+import {
+  isEmpty,
+  type JsonText,
+  kindOf,
+  memberOf,
+  textMember,
+  valueOf,
+  withoutMember,
+} from '../../kernel/json/text.js'
+
+/** Where a task stands; anything else that a server says is none of these. */
+type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+
+/** What a server says about a task (2025-11-25, basic/utilities/tasks; SEP-2663). */
+export interface TaskState {
+  readonly id: string
+  readonly status: TaskStatus
+  /** How long to wait before asking again. */
+  readonly pollMs: number
+  /** All that was said, where the questions and the result of a task stand beside its status. */
+  readonly text: JsonText
+}
+
+const STATUSES: ReadonlySet<string | undefined> = new Set<TaskStatus>([
+  'working',
+  'input_required',
+  'completed',
+  'failed',
+  'cancelled',
+])
+
+const LEAST_POLL_MS = 1000
+const MOST_POLL_MS = 30_000
+
+const RELATED_TASK = 'io.modelcontextprotocol/related-task'
+
+/** Reads a task, nested or flat; undefined for what is none. */
+export const readTask = (result: JsonText): TaskState | undefined => {
+  const text = memberOf(result, 'task') ?? result
+  const id = textMember(text, 'taskId')
+  const status = textMember(text, 'status')
+  if (id === undefined || !isStatus(status)) return undefined
+  return { id, status, pollMs: pollMsOf(text), text }
+}
+
+const isStatus = (text: string | undefined): text is TaskStatus => STATUSES.has(text)
+
+const pollMsOf = (task: JsonText): number => {
+  const interval = memberOf(task, 'pollInterval') ?? memberOf(task, 'pollIntervalMs')
+  const ms = interval !== undefined && kindOf(interval) === 'number' ? Number(valueOf(interval)) : 0
+  return Math.min(Math.max(ms, LEAST_POLL_MS), MOST_POLL_MS)
+}
+
+/** The task that a message of a server belongs to, if it says so (2025-11-25, basic/utilities/tasks, "Related Task"). */
+export const relatedTask = (params: JsonText | undefined): string | undefined => {
+  const meta = params && memberOf(params, '_meta')
+  const related = meta && memberOf(meta, RELATED_TASK)
+  return related && textMember(related, 'taskId')
+}
+
+/** A result or params without that: whoever gets them knows of no task. */
+export const withoutTask = (holder: JsonText): JsonText =>
+  editMember(holder, '_meta', meta => {
+    if (memberOf(meta, RELATED_TASK) === undefined) return meta
+    const rest = withoutMember(meta, RELATED_TASK)
+    return isEmpty(rest) ? undefined : rest
+  })

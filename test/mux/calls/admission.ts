@@ -1,0 +1,100 @@
+import t from 'tap'
+import { textOf } from '../../../src/kernel/json/text.js'
+import type { Limits } from '../../../src/kernel/limits.js'
+import { resulted } from '../../../src/model/outcome.js'
+import { Gate } from '../../../src/mux/calls/admission.js'
+import { boundsOf } from '../../support/bounds.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+import { FakeReception } from '../../support/fake-reception.js'
+import { FakeCall, type FakeClient } from '../../support/mux.js'
+
+const ENDED = resulted(textOf({}))
+
+const setUp = (limits: Partial<Limits> = {}) => {
+  const clock = new FakeClock()
+  const behind = new FakeReception()
+  const gate = new Gate(behind, clock, boundsOf(limits))
+  const call = (method = 'tools/call', params?: object) => {
+    const made = new FakeCall({} as FakeClient, method, params, false)
+    gate.reception.call(made)
+    return made
+  }
+  const shut = (limitMs: number) => {
+    const result: { left?: number } = {}
+    void gate.shut(limitMs).then(left => {
+      result.left = left
+    })
+    return result
+  }
+  return { clock, behind, gate, call, shut }
+}
+
+t.test('a gate that is shut lets in nobody, and waits for those who are in', async t => {
+  const { clock, behind, gate, call, shut } = setUp()
+  const [first, second] = [call(), call('tools/list')]
+  t.equal(gate.inside, 2)
+  const result = shut(10_000)
+  t.ok(gate.isShut)
+  const late = call()
+  t.match(late.ended, { code: -32603, message: 'The proxy is shutting down' })
+  t.equal(behind.calls.length, 2)
+  first.end(ENDED)
+  first.end(ENDED)
+  clock.advance(9999)
+  await settled()
+  t.equal(result.left, undefined)
+  second.cancel()
+  await settled()
+  t.equal(result.left, 0)
+  t.equal(clock.pending, 0)
+})
+
+t.test('those who take too long are counted', async t => {
+  const { clock, call, shut } = setUp()
+  call()
+  const result = shut(10_000)
+  clock.advance(10_000)
+  await settled()
+  t.equal(result.left, 1)
+})
+
+t.test(
+  'with nobody inside there is nothing to wait for; a stream that never ends does not count',
+  async t => {
+    const { call, shut } = setUp()
+    call('subscriptions/listen')
+    call().end(ENDED)
+    const result = shut(10_000)
+    await settled()
+    t.equal(result.left, 0)
+  },
+)
+
+t.test('everything but calls passes', async t => {
+  const { behind, gate } = setUp()
+  const client = {} as FakeClient
+  void gate.shut(0)
+  await gate.reception.welcome(client)
+  gate.reception.notice(client, 'x', undefined)
+  gate.reception.rests(client)
+  gate.reception.left(client)
+  behind.schemas.set('a', textOf({}))
+  t.ok(gate.reception.toolSchema(client, 'a'))
+  t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
+})
+
+t.test(
+  'requests that are too long together are refused until others are over; short ones always pass',
+  async t => {
+    const { behind, call, gate } = setUp({ inbound: 100_000 })
+    const long = { name: 'x', arguments: { text: 'x'.repeat(30_000) } }
+    const first = call('tools/call', long)
+    const second = call('tools/call', long)
+    t.match(second.ended, { code: -32603, message: /limits\.inbound/ })
+    t.notOk(call('tools/call', { name: 'x' }).isOver)
+    t.equal(gate.inside, 2)
+    first.end(ENDED)
+    t.notOk(call('tools/call', long).isOver)
+    t.equal(behind.calls.length, 3)
+  },
+)

@@ -1,0 +1,30 @@
+import t from 'tap'
+import { Fault } from '../../../../src/kernel/faults.js'
+import { textOf } from '../../../../src/kernel/json/text.js'
+import type { Downlink } from '../../../../src/model/links.js'
+import { failed } from '../../../../src/model/outcome.js'
+import { EarlierTry } from '../../../../src/mux/input-required/retry/earlier-try.js'
+
+const link = (asking: Downlink['asking'], info: object) =>
+  ({ asking, facts: { info: textOf(info) } }) as unknown as Downlink
+
+t.test(
+  'a request that may have run is sent to another program alone, whatever one says of itself in each revision',
+  async t => {
+    const refused = new Fault('maybe-replaced', 'whether it ran is not known')
+    const rows: readonly (readonly [before: object, after: object, mayBeSent: boolean])[] = [
+      [{ name: 'a', version: '2' }, { name: 'a', version: '1' }, true],
+      [{ name: 'a', version: '1' }, { name: 'b', version: '1' }, true],
+      [{ name: 'a', version: '1' }, { name: 'a', version: '1' }, false],
+      [{ name: 'a', version: '1' }, { version: '1', name: 'a' }, false],
+      [{ name: 'a', version: '1', title: 'A' }, { name: 'a', version: '1' }, false],
+      [{}, { name: 'a', version: '1' }, false],
+      [{ name: 'a', version: '1' }, {}, false],
+    ]
+    for (const [before, after, mayBeSent] of rows) {
+      const tried = EarlierTry.of(failed(refused), link('returned', before), false)
+      const refusal = tried?.refusal(link('pushed', after))
+      t.equal(refusal, mayBeSent ? undefined : refused, JSON.stringify([before, after]))
+    }
+  },
+)

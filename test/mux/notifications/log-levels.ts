@@ -1,0 +1,212 @@
+import t from 'tap'
+import { settled } from '../../support/fake-clock.js'
+import { tool, World } from '../../support/mux.js'
+
+const MESSAGE = 'notifications/message'
+const LOGS = { tools: [tool('x')], capabilities: { logging: true } }
+
+const levels = (world: World, name = 'a'): unknown[] =>
+  world
+    .server(name)
+    .got('logging/setLevel')
+    .map(({ params }) => (params as { level: string }).level)
+
+t.test(
+  'a server is told the most verbose level that one of its clients wants, when that changes',
+  async t => {
+    const world = new World({ a: LOGS, b: { tools: [] } })
+    const [first, second] = [await world.client(), await world.client()]
+    t.same(levels(world), [], 'nobody asked: the server decides')
+    const set = (client: typeof first, level: string) => client.get('logging/setLevel', { level })
+    t.same(await set(first, 'warning'), { result: {} })
+    second.call('tools/call', { name: 'a__x' })
+    await settled()
+    await set(second, 'error')
+    t.same(levels(world), ['warning'])
+    await set(second, 'debug')
+    t.same(levels(world), ['warning', 'debug'])
+    second.leave()
+    t.same(levels(world), ['warning', 'debug', 'warning'])
+    t.same(levels(world, 'b'), [], 'a server without logging hears nothing')
+  },
+)
+
+t.test('an unknown level is -32602 and changes nothing', async t => {
+  const world = new World({ a: LOGS })
+  const client = await world.client()
+  for (const params of [{ level: 'loud' }, { level: 3 }, {}, undefined]) {
+    t.match(await client.get('logging/setLevel', params), { code: -32602 })
+  }
+  t.same(levels(world), [])
+})
+
+t.test('without a server that logs there is no such method', async t => {
+  const world = new World({ a: { tools: [] } })
+  const client = await world.client()
+  t.match(await client.get('logging/setLevel', { level: 'info' }), { code: -32601 })
+})
+
+t.test('after a loss the server is told the level again', async t => {
+  const world = new World({ a: LOGS })
+  const client = await world.client()
+  await client.get('logging/setLevel', { level: 'debug' })
+  world.server('a').link.drop()
+  await world.pass(1)
+  t.equal(world.server('a').links.length, 2)
+  t.same(levels(world), ['debug', 'debug'])
+})
+
+t.test('a client that joins a server later brings its level along', async t => {
+  const world = new World({ a: LOGS })
+  await world.client()
+  const late = await world.client()
+  await late.get('logging/setLevel', { level: 'debug' })
+  t.same(levels(world), [])
+  late.call('tools/call', { name: 'a__x' })
+  await settled()
+  t.same(levels(world), ['debug'])
+})
+
+t.test(
+  'a message reaches its one client at its level, on its call, under the name of its server',
+  async t => {
+    const world = new World({ a: LOGS, b: LOGS })
+    const client = await world.client()
+    const { link } = world.server('a')
+    link.notice(MESSAGE, { level: 'info', data: 1, logger: 'db', 'x/y': 2 })
+    link.notice(MESSAGE, { level: 'debug', data: 2 })
+    link.notice(MESSAGE, { level: 'strange', data: 3 })
+    link.notice(MESSAGE)
+    t.same(client.heard(MESSAGE), [
+      { level: 'info', data: 1, logger: 'a/db', 'x/y': 2 },
+      { level: 'strange', data: 3, logger: 'a' },
+    ])
+    await client.get('logging/setLevel', { level: 'error' })
+    await client.get('tools/list')
+    const call = client.call('tools/call', { name: 'a__x' })
+    link.notice(MESSAGE, { level: 'warning', data: 4 })
+    link.notice(MESSAGE, { level: 'error', data: 5 })
+    t.same(call.told, [[MESSAGE, { level: 'error', data: 5, logger: 'a' }]])
+    t.equal(client.heard(MESSAGE).length, 2)
+    world.server('a').last('tools/call').answer()
+    link.notice(MESSAGE, { level: 'error', data: 6 })
+    t.equal(call.late, 0)
+  },
+)
+
+t.test('a server that stands alone logs under its own names', async t => {
+  const world = new World({ a: LOGS }, { isAlone: true })
+  const client = await world.client()
+  world.server('a').link.notice(MESSAGE, { level: 'info', data: 1 })
+  t.same(client.heard(MESSAGE), [{ level: 'info', data: 1 }])
+})
+
+t.test(
+  'a message goes to nobody while it could be two clients’, and to one as soon as there is evidence',
+  async t => {
+    const world = new World({ a: LOGS })
+    const [first, second] = [await world.client(), await world.client()]
+    await first.get('tools/list')
+    const { link } = world.server('a')
+    const one = first.call('tools/call', { name: 'a__x' })
+    const say = (data: string, about?: Parameters<typeof link.notice>[2]) =>
+      link.notice(MESSAGE, { level: 'info', data }, about)
+    say('only call')
+    const two = second.call('tools/call', { name: 'a__x' })
+    say('whose?')
+    const [requestOne, requestTwo] = world.server('a').got('tools/call')
+    say('on the stream', requestTwo)
+    two.cancel()
+    say('on the stream of a call that is over', requestTwo)
+    say('on the stream of our own list', world.server('a').last('tools/list'))
+    requestOne?.answer()
+    say('no call')
+    t.same(
+      [...one.told, ...two.told].map(([, params]) => (params as { data: string }).data),
+      ['only call', 'on the stream'],
+    )
+    t.same([...first.heard(MESSAGE), ...second.heard(MESSAGE)], [])
+    t.equal(one.late + two.late, 0)
+  },
+)
+
+/** What each call heard, by what was said. */
+const heardBy = (...calls: readonly { told: readonly (readonly [string, unknown])[] }[]): unknown[] =>
+  calls.map(({ told }) => told.map(([, params]) => (params as { data: unknown }).data))
+
+t.test(
+  'a call that says how severe messages must be hears those, one that says nothing hears none',
+  async t => {
+    for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+      const world = new World({ a: { ...LOGS, revision } })
+      const client = world.modern()
+      await client.get('tools/list')
+      const { link } = world.server('a')
+      const call = async (logLevel?: 'debug' | 'error') => {
+        const made = client.call('tools/call', { name: 'a__x' }, logLevel && { logLevel })
+        await settled()
+        return { made, request: world.server('a').last('tools/call') }
+      }
+      const [debug, error, none] = [await call('debug'), await call('error'), await call()]
+      for (const { request } of [debug, error, none]) {
+        link.notice(MESSAGE, { level: 'debug', data: 1 }, request)
+        link.notice(MESSAGE, { level: 'error', data: 2, logger: 'db' }, request)
+        link.notice(MESSAGE, { level: 'strange', data: 3 }, request)
+      }
+      t.same(heardBy(debug.made, error.made, none.made), [[1, 2, 3], [2], []], revision)
+      t.same(error.made.told, [[MESSAGE, { level: 'error', data: 2, logger: 'a/db' }]])
+      debug.request.answer()
+      link.notice(MESSAGE, { level: 'error', data: 4 }, debug.request)
+      t.same(heardBy(debug.made, error.made, none.made), [[1, 2, 3], [2], []], 'nothing after the end')
+      t.same(client.told, [], 'and nothing outside calls')
+    }
+  },
+)
+
+t.test('a message without evidence is for the only call under way, and else for nobody', async t => {
+  const world = new World({ a: { ...LOGS, options: { sharing: 'all' } } })
+  const client = world.modern()
+  await client.get('tools/list')
+  const { link } = world.server('a')
+  const say = (data: number) => link.notice(MESSAGE, { level: 'error', data })
+  const call = async (who = client, logLevel?: 'debug') => {
+    const made = who.call('tools/call', { name: 'a__x' }, logLevel && { logLevel })
+    await settled()
+    return made
+  }
+  say(1)
+  const none = await call()
+  say(2)
+  const one = await call(client, 'debug')
+  say(3)
+  world.server('a').got('tools/call')[0]?.answer()
+  say(4)
+  const stranger = await call(world.modern({ principal: 'other' }))
+  say(5)
+  stranger.cancel()
+  say(6)
+  const session = await world.client()
+  const ours = await call(session)
+  say(7)
+  world.server('a').got('tools/call')[1]?.answer()
+  say(8)
+  ours.cancel()
+  say(9)
+  t.same(heardBy(none, one, stranger, ours), [[], [4, 6], [], [8]])
+  t.same([...client.told, ...session.told], [], 'never outside a call where others could have caused it')
+})
+
+t.test('a server that is told with each request whether to log is heard on calls alone', async t => {
+  const world = new World({ a: { ...LOGS, revision: '2026-07-28' } })
+  const session = await world.client()
+  await session.get('tools/list')
+  const { link } = world.server('a')
+  link.notice(MESSAGE, { level: 'error', data: 1 })
+  const call = session.call('tools/call', { name: 'a__x' })
+  link.notice(MESSAGE, { level: 'debug', data: 2 }, world.server('a').last('tools/call'))
+  await session.get('logging/setLevel', { level: 'debug' })
+  link.notice(MESSAGE, { level: 'debug', data: 3 }, world.server('a').last('tools/call'))
+  link.notice(MESSAGE, { level: 'debug', data: 4 })
+  t.same(heardBy(call), [[3, 4]])
+  t.same(session.told, [])
+})

@@ -1,0 +1,337 @@
+import t from 'tap'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import { resulted } from '../../../src/model/outcome.js'
+import { settled } from '../../support/fake-clock.js'
+import {
+  ALL_ABILITIES,
+  CAN_NOTHING,
+  type FakeClient,
+  type FakeServer,
+  type Script,
+  tool,
+  World,
+} from '../../support/mux.js'
+import { withReturned } from '../../support/returned.js'
+
+const SAMPLING = { messages: [], maxTokens: 1 }
+const NOBODY = { code: -32602, message: 'No client request is associated with this request' }
+const AMBIGUOUS = { code: -32602, message: 'No single client request is associated with this request' }
+
+const withTool = async (
+  script: Script = {},
+  count = 1,
+): Promise<{ world: World; server: FakeServer; clients: FakeClient[] }> => {
+  const world = new World({ a: { tools: [tool('x')], ...script } })
+  const clients: FakeClient[] = []
+  for (let index = 0; index < count; index += 1) clients.push(await world.client())
+  await clients[0]?.get('tools/list')
+  return { world, server: world.server('a'), clients }
+}
+
+const call = (client: FakeClient | undefined) => {
+  if (client === undefined) throw new Error('no client')
+  return client.call('tools/call', { name: 'a__x' })
+}
+
+t.test(
+  'a question in the middle of the only call reaches its client on that call, and the answer its server',
+  async t => {
+    const { world, server, clients } = await withTool()
+    const [client] = clients
+    const running = call(client)
+    const question = server.link.ask('sampling/createMessage', { ...SAMPLING, 'x/y': 1 })
+    const [seen] = client?.asked ?? []
+    t.equal(client?.asked.length, 1)
+    t.equal(seen?.during, running)
+    t.equal(seen?.ask.wantsProgress, true)
+    t.same(JSON.parse(seen?.ask.params?.toString() ?? ''), { ...SAMPLING, 'x/y': 1 })
+    t.match(world.router.load, { questions: 1 })
+    seen?.ask.progress(textOf({ progress: 1 }))
+    seen?.ask.answer({ kind: 'error', error: textOf({ code: -1, message: 'User rejected' }) })
+    seen?.ask.answer(resulted(rawText('{}')))
+    seen?.ask.progress(textOf({ progress: 2 }))
+    t.same(question.answered, { code: -1, message: 'User rejected' }, 'one answer, as the client gave it')
+    t.same(question.progresses, [{ progress: 1 }], 'with the progress before it')
+    t.match(world.router.load, { questions: 0 })
+  },
+)
+
+t.test('of two clients that call at the same time, the one on whose stream it comes is asked', async t => {
+  const { server, clients } = await withTool({}, 2)
+  const calls = clients.map(call)
+  const [first] = server.got('tools/call')
+  server.link.ask('sampling/createMessage', SAMPLING, first)
+  t.equal(clients[0]?.asked[0]?.during, calls[0])
+  t.same(clients[1]?.asked, [])
+})
+
+t.test(
+  'of two clients that call at the same time, nobody is asked without evidence: the server gets an error',
+  async t => {
+    const { server, clients, world } = await withTool({}, 2)
+    clients.forEach(call)
+    const question = server.link.ask('elicitation/create', { message: '?' })
+    t.match(question.answered, AMBIGUOUS)
+    t.same(
+      clients.map(client => client.asked),
+      [[], []],
+    )
+    t.match(world.router.load, { questions: 0 })
+  },
+)
+
+t.test('of several calls of one client the latest is taken', async t => {
+  const { server, clients } = await withTool({}, 2)
+  call(clients[0])
+  const latest = call(clients[0])
+  server.link.ask('roots/list')
+  t.equal(clients[0]?.asked[0]?.during, latest)
+})
+
+t.test('clients that say the same about themselves may be two people: neither gets the question', async t => {
+  for (const method of ['tools/call', 'completion/complete']) {
+    const { server, client } = await withReturned({ capabilities: { completions: true } })
+    const anns = client.call('tools/call', { name: 'a__x' })
+    const bobs = client.call(method, {
+      name: 'a__x',
+      ref: { type: 'ref/prompt', name: 'a__p' },
+      argument: { name: 'a', value: '' },
+    })
+    t.equal(server.got(method).length, method === 'tools/call' ? 2 : 1)
+    t.match(server.link.ask('elicitation/create', { message: 'Pay for ann?' }).answered, AMBIGUOUS, method)
+    await settled()
+    t.same([anns.ends, bobs.ends], [[], []])
+    server.last(method).answer({ content: [], completion: { values: [] } })
+    if (method === 'tools/call') continue
+    const question = server.link.ask('elicitation/create', { message: 'Pay for ann?' })
+    t.same(question.outcomes, [], 'alone it is one person’s')
+  }
+})
+
+t.test('a call that was never sent is none that a server could ask for', async t => {
+  const { server, clients } = await withTool({ options: { serialize: true } }, 2)
+  const first = call(clients[0])
+  call(clients[1]).cancel()
+  server.link.ask('roots/list')
+  t.equal(clients[0]?.asked[0]?.during, first)
+})
+
+t.test('a call that is over, and a request of our own, are no reason to ask somebody else', async t => {
+  const { server, clients } = await withTool({}, 2)
+  const first = call(clients[0])
+  const [request] = server.got('tools/call')
+  call(clients[1])
+  first.cancel()
+  t.match(server.link.ask('sampling/createMessage', SAMPLING, request).answered, NOBODY)
+  t.match(server.link.ask('sampling/createMessage', SAMPLING, server.last('tools/list')).answered, NOBODY)
+  t.same(
+    clients.map(client => client.asked),
+    [[], []],
+  )
+})
+
+t.test(
+  'outside of any call, the only client that ever used the server is asked; a second one ends that',
+  async t => {
+    const { world, server, clients } = await withTool()
+    const question = server.link.ask('roots/list')
+    t.equal(clients[0]?.asked.length, 1)
+    t.equal(clients[0]?.asked[0]?.during, undefined)
+    clients[0]?.asked[0]?.ask.answer(
+      resulted(
+        textOf({ roots: [{ uri: 'https://x' }, { uri: 'file:///w', name: 'w' }, { uri: 7 }], _meta: {} }),
+      ),
+    )
+    t.same(
+      question.answered,
+      { result: { roots: [{ uri: 'file:///w', name: 'w' }], _meta: {} } },
+      'roots are files',
+    )
+
+    const second = await world.client()
+    const done = call(second)
+    server.last('tools/call').answer()
+    t.match(done.ended, { result: {} })
+    t.match(server.link.ask('roots/list').answered, NOBODY)
+    second.leave()
+    t.match(server.link.ask('roots/list').answered, NOBODY, 'even after it left')
+  },
+)
+
+t.test('what a client did not offer is not asked: the error says what', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  const rows = [
+    ['roots/list', undefined, {}, -32601, 'Roots not supported'],
+    ['sampling/createMessage', SAMPLING, {}, -32601, 'Sampling not supported'],
+    ['elicitation/create', { message: '?' }, {}, -32601, 'Elicitation not supported'],
+    [
+      'sampling/createMessage',
+      { ...SAMPLING, tools: [] },
+      { sampling: { tools: false, context: false } },
+      -32602,
+      'Sampling with tools not supported',
+    ],
+    [
+      'sampling/createMessage',
+      { ...SAMPLING, toolChoice: {} },
+      { sampling: { tools: false, context: false } },
+      -32602,
+      'Sampling with tools not supported',
+    ],
+    [
+      'elicitation/create',
+      { mode: 'url', url: 'https://x', elicitationId: '1' },
+      { elicitation: { form: true, url: false } },
+      -32602,
+      'Elicitation mode not supported: url',
+    ],
+  ] as const
+  for (const [method, params, more, code, message] of rows) {
+    const client = await world.client({ capabilities: { ...CAN_NOTHING, ...more } })
+    await client.get('tools/list')
+    call(client)
+    await settled()
+    const question = world.server('a').link.ask(method, params)
+    t.same(question.answered, { code, message, data: undefined })
+    t.same(client.asked, [])
+    client.leave()
+  }
+})
+
+t.test('servers declare to be asked nothing where all clients share them, and ask nobody', async t => {
+  const { server, clients } = await withTool({ options: { sharing: 'all' } })
+  t.same(server.greetings[0]?.capabilities, CAN_NOTHING)
+  call(clients[0])
+  t.match(server.link.ask('sampling/createMessage', SAMPLING).answered, { code: -32601 })
+  t.same(clients[0]?.asked, [])
+})
+
+t.test('beside other servers, none gets the context of all: includeContext is left out', async t => {
+  for (const [servers, includeContext, expected] of [
+    [['a', 'b'], 'thisServer', undefined],
+    [['a', 'b'], 'allServers', undefined],
+    [['a', 'b'], 'none', 'none'],
+    [['a'], 'thisServer', 'thisServer'],
+  ] as const) {
+    const world = new World(Object.fromEntries(servers.map(name => [name, { tools: [tool('x')] }])))
+    const client = await world.client()
+    world.server('a').link.ask('sampling/createMessage', { ...SAMPLING, includeContext })
+    const params = JSON.parse(client.asked[0]?.ask.params?.toString() ?? '') as object
+    t.same(
+      params,
+      { ...SAMPLING, ...(expected && { includeContext: expected }) },
+      `${includeContext} of ${servers.length}`,
+    )
+  }
+})
+
+t.test('a server that withdraws its question: the client hears of it, late answers are dropped', async t => {
+  const { world, server, clients } = await withTool()
+  call(clients[0])
+  const question = server.link.ask('sampling/createMessage', SAMPLING)
+  question.withdraw()
+  const [seen] = clients[0]?.asked ?? []
+  t.ok(seen?.withdrawn)
+  seen?.ask.answer(resulted(rawText('{}')))
+  seen?.ask.progress(textOf({ progress: 1 }))
+  t.same([question.outcomes, question.progresses], [[], []])
+  t.match(world.router.load, { questions: 0 })
+})
+
+t.test(
+  'a client that leaves has cancelled its dialogs; its other questions fail, and then its call is cancelled',
+  async t => {
+    const { world, server, clients } = await withTool({}, 2)
+    call(clients[0])
+    const questions = ['elicitation/create', 'sampling/createMessage'].map(method =>
+      server.link.ask(method, { message: '?' }),
+    )
+    clients[0]?.leave()
+    t.same(questions[0]?.answered, { result: { action: 'cancel' } })
+    t.match(questions[1]?.answered, { code: -32603 })
+    t.equal(server.last('tools/call').cancels.length, 1)
+    t.match(world.router.load, { clients: 1, calls: 0, questions: 0, subscriptions: 0 })
+  },
+)
+
+for (const [how, end] of [
+  ['answered', (_client: FakeClient, server: FakeServer) => server.last('tools/call').answer()],
+  ['cancelled', (client: FakeClient) => client.calls.at(-1)?.cancel('user')],
+  ['ended by the loss of its server', (_client: FakeClient, server: FakeServer) => server.link.drop()],
+] as const) {
+  t.test(`when a call is ${how}, its dialogs are taken back from the client`, async t => {
+    const { world, server, clients } = await withTool()
+    const [client] = clients
+    if (client === undefined) return
+    call(client)
+    const question = server.link.ask('elicitation/create', { message: '?' })
+    end(client, server)
+    t.ok(client.asked[0]?.withdrawn)
+    t.same(question.answered, { result: { action: 'cancel' } })
+    client.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+    t.equal(question.outcomes.length, 1)
+    t.match(world.router.load, { calls: 0, questions: 0 })
+  })
+}
+
+t.test('a server with 64 open questions is refused the next, until one is answered', async t => {
+  const { world, server, clients } = await withTool()
+  call(clients[0])
+  const questions = Array.from({ length: 65 }, () => server.link.ask('elicitation/create', { message: '?' }))
+  t.equal(clients[0]?.asked.length, 64)
+  t.match(questions[64]?.answered, { code: -32603 }, 'an error: nobody cancelled anything')
+  clients[0]?.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
+  server.link.ask('elicitation/create', { message: '?' })
+  t.equal(clients[0]?.asked.length, 65)
+  t.match(world.router.load, { questions: 64 })
+  server.last('tools/call').answer()
+  t.match(world.router.load, { questions: 0 })
+})
+
+t.test('that a URL was visited is told to the client that was shown it, once', async t => {
+  const { server, clients, world } = await withTool({}, 2)
+  call(clients[0])
+  server.link.ask('elicitation/create', { mode: 'url', url: 'https://x', elicitationId: 'e' })
+  const complete = 'notifications/elicitation/complete'
+  for (let time = 0; time < 2; time += 1) server.link.notice(complete, { elicitationId: 'e' })
+  server.link.notice(complete, { elicitationId: 'other' })
+  server.link.notice(complete)
+  t.same(
+    clients.map(client => client.heard(complete)),
+    [[{ elicitationId: 'e' }], []],
+  )
+
+  server.link.ask('elicitation/create', { mode: 'url', url: 'https://x', elicitationId: 'f' })
+  clients[0]?.leave()
+  server.link.notice(complete, { elicitationId: 'f' })
+  t.match(world.router.load, { questions: 0 })
+})
+
+t.test('a question on a connection that is already closed is refused', async t => {
+  const { world, server } = await withTool()
+  const { link } = server
+  await world.router.close()
+  t.match(link.ask('roots/list').answered, { code: -32603 })
+})
+
+t.test(
+  'changed roots are told to the servers that only this client uses and that were told to expect it',
+  async t => {
+    const roots = 'notifications/roots/list_changed'
+    const world = new World({
+      own: { tools: [], options: { sharing: 'session' } },
+      shared: { tools: [], options: { sharing: 'all' } },
+    })
+    const client = await world.client()
+    const other = await world.client({ capabilities: { ...ALL_ABILITIES, roots: { listChanged: false } } })
+    other.call('tools/call', { name: 'own__x' })
+    world.router.notice(client, roots, undefined)
+    world.router.notice(other, roots, undefined)
+    world.router.notice(client, 'notifications/other', undefined)
+    t.same(
+      world.server('own').links.map(link => link.told),
+      [[[roots, undefined]], []],
+    )
+    t.same(world.server('shared').link.told, [])
+  },
+)
