@@ -1,4 +1,4 @@
-import { secretsOf } from '../config/secrets.js'
+import { secretsOf } from '../config/read/secrets.js'
 import type { ProxyConfig } from '../config/types.js'
 import { addSecrets } from '../kernel/mask.js'
 

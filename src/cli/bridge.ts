@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { DEFAULTS, MAX_DURATION_MS } from '../config/defaults.js'
-import { durationMs } from '../config/duration.js'
+import { durationMs } from '../config/read/duration.js'
 import type { Era, ProxyConfig, ServerConfig } from '../config/types.js'
 import type { Way } from './addresses.js'
 import { bridgedName, commandTransport, FROM, urlTransport } from './bridged.js'

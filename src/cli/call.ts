@@ -1,5 +1,5 @@
 import type { Argv } from 'yargs'
-import { suggest } from '../config/suggest.js'
+import { suggest } from '../config/schema/suggest.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
 import { type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { readConfiguration } from './configuration.js'

@@ -1,6 +1,6 @@
 import yargs, { type Argv } from 'yargs'
 import { IDENTITY } from '../app/identity.js'
-import { suggest } from '../config/suggest.js'
+import { suggest } from '../config/schema/suggest.js'
 import { bridge } from './bridge.js'
 import { call } from './call.js'
 import { check } from './check.js'

@@ -1,4 +1,4 @@
-import { formatProblem } from '../config/problem.js'
+import { formatProblem } from '../config/file/problem.js'
 import type { Loaded, ProxyConfig } from '../config/types.js'
 import { EXIT } from './exit-codes.js'
 import { say } from './output.js'

@@ -1,4 +1,4 @@
-import { suggest } from '../config/suggest.js'
+import { suggest } from '../config/schema/suggest.js'
 import {
   at,
   elementsOf,

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { MAX_FILE_BYTES } from './defaults.js'
-import type { Words } from './problem.js'
-import { createQuickChecker, type JsonSchema, type QuickChecker } from './quick-check.js'
+import type { Words } from './file/problem.js'
 import { type ConfigSource, resolveConfig } from './resolve.js'
+import { createQuickChecker, type JsonSchema, type QuickChecker } from './schema/quick-check.js'
 import type { Environment, Loaded } from './types.js'
 
 /** Reads and resolves a configuration file; a file that cannot be read is a problem like any other. */

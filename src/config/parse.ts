@@ -1,5 +1,5 @@
-import { CHECKER } from './check.js'
 import { resolveConfig } from './resolve.js'
+import { CHECKER } from './schema/check.js'
 import type { Environment, Loaded } from './types.js'
 
 /**

@@ -3,9 +3,9 @@ import { stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { formatProblem } from '../../src/config/file/problem.js'
 import { loadConfig, readConfig } from '../../src/config/load.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { formatProblem } from '../../src/config/problem.js'
 import { isWindows, skipWithout } from '../support/platform.js'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')

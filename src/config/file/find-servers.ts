@@ -1,0 +1,94 @@
+import type { Around } from '../read/entry.js'
+import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
+import { type Item, kindOf, members } from './tree.js'
+
+/** The servers of a file, and what stands beside them. */
+export interface Contents {
+  readonly servers: ReadonlyMap<string, Item>
+  readonly settings: ReadonlyMap<string, Item>
+}
+
+// `servers` is the key of VS Code (.vscode/mcp.json), `context_servers` that of Zed (settings.json).
+const OTHER_CONTAINERS = ['servers', 'context_servers'] as const
+
+const EXAMPLE = 'Write "mcpServers": { "some-name": { "command": "npx", "args": ["-y", "some-server"] } }.'
+
+const isServer = (item: Item): boolean => {
+  const found = members(item)
+  return ['command', 'url', 'serverUrl', 'httpUrl'].some(key => found.has(key))
+}
+
+/** The servers of a whole file, wherever it keeps them; undefined after it was reported that it has none. */
+export function findServers(root: Item, around: Around): Contents | undefined {
+  const { report } = around
+  if (root.node.type !== 'object') {
+    report.error(root, { message: `expected an object, found ${kindOf(root)}`, mend: EXAMPLE })
+    return undefined
+  }
+  const found = members(root)
+  const own = found.get('mcpServers')
+  if (own !== undefined) return contents(found, own, around)
+  for (const key of OTHER_CONTAINERS) {
+    const other = found.get(key)
+    if (other?.node.type !== 'object') continue
+    report.nameWarning(other, {
+      message: 'read as "mcpServers", which is the name of this key here',
+      mend: 'Rename it to "mcpServers".',
+    })
+    return contents(found, other, around)
+  }
+  return bareServers(root, found, around)
+}
+
+const contents = (
+  found: ReadonlyMap<string, Item>,
+  container: Item,
+  { checker, report }: Around,
+): Contents | undefined => {
+  if (container.node.type !== 'object') {
+    report.error(container, { message: `expected an object, found ${kindOf(container)}`, mend: EXAMPLE })
+    return undefined
+  }
+  const settings = new Map([...found].filter(([, item]) => item !== container))
+  for (const key of OTHER_CONTAINERS) {
+    const other = settings.get(key)
+    if (other === undefined) continue
+    settings.delete(key)
+    report.nameWarning(other, {
+      message: 'ignored, because this file has another list of servers',
+      mend: 'Move its servers to "mcpServers".',
+    })
+  }
+  warnUnknown(settings, checker.keys.root, FOREIGN_ROOT_KEYS, report)
+  const servers = members(container)
+  if (servers.size === 0) report.warning(container, { message: 'there are no servers here', mend: EXAMPLE })
+  return { servers, settings }
+}
+
+const bareServers = (
+  root: Item,
+  found: ReadonlyMap<string, Item>,
+  { checker, report }: Around,
+): Contents | undefined => {
+  if (isServer(root)) {
+    report.error(root, {
+      message: 'this is one server without a name',
+      mend: 'Put it into an object: "mcpServers": { "some-name": { … } }.',
+    })
+    return undefined
+  }
+  const isListed = ([name, item]: readonly [string, Item]): boolean =>
+    !checker.keys.root.includes(name) && isServer(item)
+  const servers = new Map([...found].filter(isListed))
+  const settings = new Map([...found].filter(entry => !isListed(entry)))
+  warnUnknown(settings, checker.keys.root, FOREIGN_ROOT_KEYS, report)
+  if (servers.size === 0) {
+    report.error(root, { message: 'the key "mcpServers" is missing', mend: EXAMPLE })
+    return undefined
+  }
+  report.warning(root, {
+    message: 'read as a list of servers, because "mcpServers" is missing',
+    mend: 'Put the servers into an object: "mcpServers": { … }.',
+  })
+  return { servers, settings }
+}

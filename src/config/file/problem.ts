@@ -1,0 +1,51 @@
+import type { Problem } from '../types.js'
+import type { Item, Spot } from './tree.js'
+
+/** What is wrong, and what to do about it in one sentence. */
+export interface Words {
+  readonly message: string
+  readonly mend: string
+}
+
+/** Collects what is wrong with a file while it is read. */
+export interface Report {
+  readonly errors: number
+  readonly problems: readonly Problem[]
+  /** A bad value: points at the value. */
+  error(item: Item, words: Words): void
+  warning(item: Item, words: Words): void
+  /** A bad name, or a member that should not be there: points at the name. */
+  nameError(item: Item, words: Words): void
+  nameWarning(item: Item, words: Words): void
+}
+
+/** A report on the file of that name, whose offsets `locate` understands. */
+export function createReport(file: string, locate: (offset: number) => Spot): Report {
+  const found: { readonly offset: number; readonly problem: Problem }[] = []
+  const add = (severity: Problem['severity'], offset: number, key: string, words: Words): void => {
+    found.push({ offset, problem: { severity, file, ...locate(offset), key, ...words } })
+  }
+  return {
+    get errors() {
+      return found.filter(({ problem }) => problem.severity === 'error').length
+    },
+    get problems() {
+      return found.toSorted((a, b) => a.offset - b.offset).map(({ problem }) => problem)
+    },
+    error: (item, words) => add('error', item.node.offset, item.key, words),
+    warning: (item, words) => add('warning', item.node.offset, item.key, words),
+    nameError: (item, words) => add('error', item.nameOffset, item.key, words),
+    nameWarning: (item, words) => add('warning', item.nameOffset, item.key, words),
+  }
+}
+
+// Names come out of a file that somebody else may have written: no escape sequences for the terminal.
+const printable = (text: string): string =>
+  text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** One line for a person: `file:line:column: error: mcpServers.github.url: message. mend`. */
+export function formatProblem(problem: Problem): string {
+  const { file, line, column, severity, key, message, mend } = problem
+  const place = line === 0 ? file : `${file}:${line}:${column}`
+  return printable(`${place}: ${severity}: ${key === '' ? '' : `${key}: `}${message}. ${mend}`)
+}

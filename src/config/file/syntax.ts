@@ -1,0 +1,83 @@
+import { type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { MAX_DEPTH } from '../defaults.js'
+import type { Report, Words } from './problem.js'
+import { depthOf, type Item, rootItem } from './tree.js'
+
+type Code = ReturnType<typeof printParseErrorCode>
+
+const QUOTES = 'Put names and texts in double quotes; only numbers, true, false and null stand without.'
+const STRING = 'Close the string with " on the same line.'
+
+const WORDS: Readonly<Record<Code, Words>> = {
+  InvalidSymbol: { message: 'expected JSON, found a word or sign that is none', mend: QUOTES },
+  InvalidNumberFormat: {
+    message: 'expected a number, found something like one',
+    mend: 'Write it as 1, 1.5 or -1.',
+  },
+  PropertyNameExpected: { message: 'expected the name of a key in double quotes', mend: QUOTES },
+  ValueExpected: { message: 'expected a value', mend: 'Write a value here, or remove what announces it.' },
+  ColonExpected: {
+    message: 'expected ":" after the name of a key',
+    mend: 'Write ":" between name and value.',
+  },
+  CommaExpected: { message: 'expected "," or the end of the object or list', mend: 'Write "," before this.' },
+  CloseBraceExpected: {
+    message: 'expected "}", found the end of the file',
+    mend: 'Close every "{" with "}".',
+  },
+  CloseBracketExpected: {
+    message: 'expected "]", found the end of the file',
+    mend: 'Close every "[" with "]".',
+  },
+  EndOfFileExpected: {
+    message: 'expected the end of the file, found more',
+    mend: 'Remove what follows the last "}".',
+  },
+  InvalidCommentToken: { message: 'expected no comment here', mend: 'Remove the comment.' },
+  UnexpectedEndOfComment: {
+    message: 'expected "*/", found the end of the file',
+    mend: 'Close the comment with "*/".',
+  },
+  UnexpectedEndOfString: { message: 'expected the closing quote of a string', mend: STRING },
+  UnexpectedEndOfNumber: { message: 'expected another digit', mend: 'Complete the number.' },
+  InvalidUnicode: {
+    message: 'expected four hexadecimal digits after "\\u"',
+    mend: 'Write them, or "\\\\" for a backslash.',
+  },
+  InvalidEscapeCharacter: {
+    message: 'expected one of "\\/bfnrtu after a backslash',
+    mend: 'Write "\\\\" for a backslash, as in "C:\\\\Users".',
+  },
+  InvalidCharacter: { message: 'expected no control character in a string', mend: 'Write a tab as "\\t".' },
+  '<unknown ParseErrorCode>': { message: 'expected JSON', mend: QUOTES },
+}
+
+const at = (offset: number): Item => rootItem({ type: 'null', offset, length: 0 })
+
+/** The tree of a text in JSON with comments and trailing commas, or undefined after it was reported why not. */
+export function readTree(text: string, report: Report): Item | undefined {
+  const { depth, offset } = depthOf(text)
+  if (depth > MAX_DEPTH) {
+    report.error(at(offset), {
+      message: `nested more than ${MAX_DEPTH} levels deep`,
+      mend: 'Check that this is the right file.',
+    })
+    return undefined
+  }
+  const errors: ParseError[] = []
+  const root = parseTree(text, errors, { allowTrailingComma: true })
+  // Only the first: after it the parser guesses, and what it then misses is mostly there.
+  const [first] = errors
+  if (first !== undefined) report.error(at(first.offset), wordsFor(first, root === undefined))
+  return first === undefined && root !== undefined ? rootItem(root) : undefined
+}
+
+const wordsFor = ({ error }: ParseError, isEmpty: boolean): Words => {
+  const code = printParseErrorCode(error)
+  return isEmpty && code === 'ValueExpected'
+    ? {
+        message: 'expected "{", found an empty file',
+        mend: 'Write { "mcpServers": {} } and name your servers in it.',
+      }
+    : WORDS[code]
+}

@@ -1,0 +1,99 @@
+import { isLikeKey, isPlain, isSecretName } from '../../kernel/key-shapes.js'
+import type { ProxyConfig, ServerTransport } from '../types.js'
+
+/** What the system itself sets, or every shell: known to everybody, and part of most paths and lines of a log. */
+const SYSTEM_NAME =
+  /^(?:PATH|HOME|(?:OLD)?PWD|USER(?:NAME|PROFILE)?|LOGNAME|HOST(?:NAME)?|SHELL|SHLVL|TERM|COLORTERM|LS_COLORS|LANG(?:UAGE)?|LC_\w+|TZ|TMP|TEMP|TMPDIR|DISPLAY|EDITOR|PAGER|XDG_\w+|SSH_(?:CLIENT|CONNECTION|TTY)|(?:LOCAL)?APPDATA|PROGRAM\w+|COMPUTERNAME|COMSPEC|SYSTEM\w+|HOMEDRIVE|HOMEPATH|PATHEXT|npm_(?:package|lifecycle|node|command|execpath)\w*)$/i
+
+/** What stands in variables for the sake of one file for several machines: addresses of this one, ports, switches. */
+const COMMON = /^(?:localhost|\[?::1\]?|127(?:\.\d+){3}|0\.0\.0\.0|\d{1,5}|true|false)$/
+
+/**
+ * What a configuration holds that must not be read by anybody: what came out of variables, the values of `env` and `headers`
+ * that are no plain word, path or number, arguments after `--token` and the like, passwords and queries in addresses, and our own keys.
+ */
+export const secretsOf = ({ servers, stateKeys, variables }: ProxyConfig): readonly string[] => {
+  const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
+  const all = [
+    ...expanded.flatMap(({ value }) => [value, ...inAddress(value)]),
+    ...stateKeys,
+    ...servers.flatMap(({ transport }) => inTransport(transport)),
+  ]
+  // Errors about a server begin with its name.
+  const names = new Set(servers.map(({ name }) => name))
+  return all.filter(value => value !== '' && !names.has(value))
+}
+
+const inTransport = (transport: ServerTransport): readonly string[] => {
+  if (transport.kind === 'socket') return []
+  if (transport.kind !== 'stdio') return [...inAddress(transport.url), ...inValues(transport.headers)]
+  const { args, env } = transport
+  return [...inValues(env), ...args.flatMap(inArgument)]
+}
+
+const inValues = (values: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(values).flatMap(([name, value]) => {
+    if (SYSTEM_NAME.test(name) || (isPlain(value) && !isSecretName(name))) return []
+    return isAddress(value) ? inAddress(value) : [value, ...inCredentials(value)]
+  })
+
+/** What `Basic` says in other letters (RFC 7617 §2). */
+const inCredentials = (header: string): readonly string[] => {
+  const [, encoded] = /^Basic\s+(\S+)$/i.exec(header) ?? []
+  return encoded === undefined ? [] : inLogin(Buffer.from(encoded, 'base64').toString())
+}
+
+const inLogin = (login: string): readonly string[] => {
+  const [user = '', ...password] = login.split(':')
+  return password.length === 0 ? [login] : [login, password.join(':'), ...(isPlain(user) ? [] : [user])]
+}
+
+const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+
+/** Passwords, keys in the path, and what stands in the query of an address; nothing in any other text. */
+const inAddress = (text: string): readonly string[] => {
+  const [, login = '', path = '', query = ''] =
+    /^[a-z][a-z0-9+.-]*:\/\/(?:([^/?#]*)@)?[^/?#]*([^?#]*)\??([^#]*)/is.exec(text) ?? []
+  const plain = decoded(login)
+  const logins =
+    plain === '' ? [] : [...inLogin(login), ...inLogin(plain), Buffer.from(plain).toString('base64')]
+  const values = query.split('&').map(pair => pair.slice(pair.indexOf('=') + 1))
+  return [...logins, ...path.split('/').filter(isLikeKey), ...values, ...values.map(decoded)]
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+// ── arguments ────────────────────────────────────────────────────────────────────────────────────────────
+
+const inArgument = (arg: string, at: number, args: readonly string[]): readonly string[] => {
+  const { value, isSecret } = splitArgument(arg, at, args)
+  // A whole command line, as after `sh -c`.
+  const words = arg.split(/\s+/)
+  const inWords = words.length === 1 ? inAddress(value) : words.flatMap(inArgument)
+  return isSecret ? [value, ...inWords] : inWords
+}
+
+/** An argument: what may be shown of it, and its value, which is secret or may be an address. */
+interface Argument {
+  readonly open: string
+  readonly value: string
+  readonly isSecret: boolean
+}
+
+/** Takes the argument apart that stands at a place: what follows `--token` or `KEY=` and the like is secret. */
+export const splitArgument = (arg: string, at: number, args: readonly string[]): Argument => {
+  const before = args[at - 1] ?? ''
+  if (/^--?[\w-]+$/.test(before) && isSecretName(before) && !arg.startsWith('--'))
+    return { open: '', value: arg, isSecret: true }
+  const [, open = '', name = '', value = arg] = /^(([\w-]+)(?:=|: ))(.*)$/s.exec(arg) ?? []
+  // A variable, as in `docker run -e KEY=x`, or a header.
+  const isNamed = /^[A-Z][A-Z\d_]*=$|: $/.test(open)
+  const isSecret = isSecretName(name) || (isNamed && !isPlain(value) && !isAddress(value))
+  return { open, value, isSecret: isSecret && value !== '' }
+}

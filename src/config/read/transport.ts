@@ -1,0 +1,164 @@
+import { resolve } from 'node:path'
+import { elements, type Item, members } from '../file/tree.js'
+import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
+import { readAddress } from './address.js'
+import { bareRecord } from './bare-record.js'
+import type { Around, Entry } from './entry.js'
+import { filled, filledPath, filledWhole } from './expand-variables.js'
+
+type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
+
+/** How a server is reached, and the same as the file writes it. */
+export interface Reach {
+  readonly transport: ServerTransport
+  readonly written: ServerWritten
+}
+
+const KINDS = {
+  stdio: 'stdio',
+  http: 'http',
+  'streamable-http': 'http',
+  streamableHttp: 'http',
+  sse: 'sse',
+  ws: 'ws',
+  websocket: 'ws',
+} as const satisfies Record<NonNullable<Entry['values']['type']>, Kind>
+
+/** Finds out how a server is reached; undefined after it was reported why that cannot be told. */
+export function readReach(entry: Entry, around: Around): Reach | undefined {
+  const command = entry.members.get('command')
+  const url = entry.members.get('url')
+  const { report } = around
+  if (command !== undefined && url !== undefined) {
+    const words = { message: '"command" and "url" together say two things', mend: 'Keep one of the two.' }
+    report.nameError(entry.item, words)
+    return undefined
+  }
+  const type = entry.members.get('type')
+  const kind = entry.values.type === undefined ? undefined : KINDS[entry.values.type]
+  if (command !== undefined) {
+    if (kind === undefined || kind === 'stdio') return readStdio(entry, command, around)
+    report.error(type ?? entry.item, { message: 'this type needs "url", not "command"', mend: TYPE_MEND })
+    return undefined
+  }
+  if (url !== undefined) {
+    if (kind !== 'stdio') return readUrl(entry, url, kind, around)
+    report.error(type ?? entry.item, { message: 'this type needs "command", not "url"', mend: TYPE_MEND })
+    return undefined
+  }
+  report.nameError(entry.item, {
+    message: 'neither "command" nor "url" is given',
+    mend: 'Write "command" for a program to start, or "url" for a server that runs elsewhere.',
+  })
+  return undefined
+}
+
+const TYPE_MEND = 'Remove "type", or write what fits it.'
+
+// ── a program ────────────────────────────────────────────────────────────────────────────────────────────
+
+const readStdio = (entry: Entry, command: Item, around: Around): Reach => {
+  warnIgnored(entry, ['headers'], 'a program has no headers', around)
+  const { values } = entry
+  const argsItem = entry.members.get('args')
+  const args = argsItem === undefined ? [] : elements(argsItem)
+  if (args.length === 0) warnOfSpaces(command, around)
+  const cwd = entry.members.get('cwd')
+  const { env, unsetEnv } = readEnv(entry.members.get('env'), around)
+  return {
+    transport: {
+      kind: 'stdio',
+      command: filledPath(command, around),
+      args: args.map(arg => filled(String(arg.node.value), arg, around)),
+      env,
+      unsetEnv,
+      cwd: cwd === undefined ? around.folder : resolve(around.folder, filledPath(cwd, around)),
+    },
+    written: {
+      command: String(command.node.value),
+      args: values.args ?? [],
+      ...(values.cwd === undefined ? {} : { cwd: values.cwd }),
+    },
+  }
+}
+
+const readEnv = (item: Item | undefined, around: Around) => {
+  const entries = item === undefined ? [] : [...members(item)]
+  // A number is taken as it is written: 1.0 and 12345678901234567890 would not survive as numbers.
+  const written = ({ node }: Item): string =>
+    node.type === 'string' ? String(node.value) : around.text.slice(node.offset, node.offset + node.length)
+  return {
+    env: bareRecord(
+      entries
+        .filter(([, value]) => value.node.type !== 'null')
+        .map(([name, value]): [string, string] => [name, filled(written(value), value, around)]),
+    ),
+    unsetEnv: entries.filter(([, value]) => value.node.type === 'null').map(([name]) => name),
+  }
+}
+
+const warnOfSpaces = (command: Item, { report }: Around): void => {
+  const [program, ...rest] = String(command.node.value).trim().split(/\s+/)
+  // With a slash in its first word it is most likely a path with a space in it.
+  if (program === undefined || rest.length === 0 || /[/\\]/.test(program)) return
+  // Only a plain word is repeated: what looks like A=b may be a secret.
+  const example = /^[\w.@+-]+$/.test(program) ? `"command": "${program}"` : 'only the program into "command"'
+  report.warning(command, {
+    message: 'this is taken as the name of one program, spaces included',
+    mend: `Write ${example} and each further word into "args".`,
+  })
+}
+
+// ── an address ───────────────────────────────────────────────────────────────────────────────────────────
+
+const readUrl = (
+  entry: Entry,
+  item: Item,
+  type: UrlTransport['kind'] | undefined,
+  around: Around,
+): Reach | undefined => {
+  const { report } = around
+  warnIgnored(entry, ['args', 'env', 'cwd'], 'only a program has this', around)
+  for (const other of ['url', 'serverUrl', 'httpUrl']) {
+    const same = entry.members.get(other)
+    if (same === undefined || same === item) continue
+    report.nameWarning(same, { message: 'ignored, because another address is given', mend: 'Keep one.' })
+  }
+  const errors = report.errors
+  const url = filledWhole(String(item.node.value), item, around)
+  const address = report.errors === errors ? readAddress(url, type) : undefined
+  const written = { url: String(item.node.value) }
+  if (address?.is === 'socket') {
+    warnIgnored(entry, ['headers'], 'a socket has no headers', around)
+    return { transport: { kind: 'socket', path: address.path }, written }
+  }
+  if (address?.is === 'wrong') report.error(item, address.words)
+  const headers = readHeaders(entry, around)
+  return address?.is === 'url' ? { transport: { kind: address.kind, url, headers }, written } : undefined
+}
+
+const readHeaders = (entry: Entry, around: Around): UrlTransport['headers'] => {
+  const headers = entry.members.get('headers')
+  const read = headers === undefined ? [] : [...members(headers)]
+  return bareRecord(read.map(([name, value]): [string, string] => [name, readHeader(value, around)]))
+}
+
+const readHeader = (item: Item, around: Around): string => {
+  const value = filled(String(item.node.value), item, around)
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+    around.report.error(item, {
+      message: 'this holds a line break or a character that no header may hold',
+      mend: 'Remove it here or from the variable that stands here.',
+    })
+  }
+  return value
+}
+
+// ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { report }: Around): void => {
+  for (const key of keys) {
+    const item = entry.members.get(key)
+    if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, mend: 'Remove it.' })
+  }
+}

@@ -1,0 +1,124 @@
+import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, shownLimit } from '../../kernel/limits.js'
+import { objectMend } from './values.js'
+import { z } from './zod.js'
+
+/** What each bound is about, for people and editors. */
+const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
+  memory:
+    'How much memory the process may take; what the machine or the container has, if that is less. New work is refused shortly before.',
+  message: 'Longest message of a server: a line, an event, or the body of an answer.',
+  body: 'Longest message of a client: the body of a POST, a line, or a WebSocket message.',
+  depth: 'How many arrays and objects may be inside each other in a message.',
+  members: 'How many members and elements all objects and arrays of a message may have together.',
+  batch: 'How many messages a batch may hold (2025-03-26 only).',
+  headers: 'Longest head of an HTTP request.',
+  headerLines: 'How many headers an HTTP request may have.',
+  connections:
+    'How many connections clients may have open over HTTP and WebSocket; fewer where the operating system allows fewer files.',
+  headersTime: 'How long the head of an HTTP request may take.',
+  requestTime: 'How long a whole HTTP request may take, head and body.',
+  keepAliveTime: 'How long an HTTP connection without a request stays open.',
+  sessions: 'How many sessions there may be over each of Streamable HTTP and HTTP+SSE.',
+  sessionsPerPrincipal: 'How many of them one user or address may have.',
+  sessionIdle: 'How long a session lives that nobody uses and that has no stream open.',
+  streamsPerSession: 'How many event streams of one session may be open.',
+  inbound:
+    'How much all peers together may have sent that is not complete yet, or not dealt with; above it the largest are cut off.',
+  clients: 'How many clients without session (2026-07-28) are known at an endpoint.',
+  calls: 'How many requests may be under way altogether.',
+  callsPerClient: 'How many requests one session or channel may have under way.',
+  callsPerStatelessClient:
+    'How many requests may be under way over HTTP for clients of 2026-07-28 that say the same about themselves.',
+  callsPerServer: 'How many requests of clients may be under way on one connection to a server.',
+  clientQueue:
+    'How much may wait for a client on a channel (stdio, socket, WebSocket, HTTP+SSE) that does not read.',
+  streamQueue: 'How much may wait on one event stream for a client that does not read.',
+  softQueue:
+    'With more than this waiting for it, a client gets the latest progress only and no log messages, and is not read from.',
+  unread:
+    'How much may wait altogether for clients that do not read; above it those with most in front of them are cut off.',
+  serverQueue: 'How much may wait for a server that does not read.',
+  stall: 'How long a client or server that is behind may take nothing at all.',
+  replayEvents: 'How many events a session keeps for a client that lost its connection.',
+  replayBytes: 'How much a session keeps for a client that lost its connection.',
+  replayTotal: 'How much all sessions keep together.',
+  replayAge: 'For how long a session keeps events.',
+  parks: 'How many calls may wait on one connection for answers of clients of 2026-07-28.',
+  parksPerPrincipal: 'How many calls of one user may wait for answers of clients of 2026-07-28.',
+  questionsPerServer: 'How many questions on one connection to a server may wait for answers.',
+  questionsPerClient: 'How many questions a client may owe an answer to.',
+  questionTime: 'How long a question that belongs to no call waits for the answer of a client.',
+  subscriptions: 'How many resources a client may be subscribed to.',
+  listens: 'How many requests of one user may listen for changes (2026-07-28).',
+  connectionsPerServer: 'How many connections to one server that runs elsewhere may be open.',
+  childrenPerServer: 'How many processes of one server may run.',
+  children: 'How many processes of servers may run altogether.',
+  starting: 'How many processes of servers start at the same time; the others wait for their turn.',
+  logLines: 'How many lines of a process’s stderr are logged per second.',
+  items: 'How many items of each list of a server are shown.',
+  pages: 'How many pages of a list of a server are read.',
+  listBytes: 'How long all items of a list of a server may be together.',
+}
+
+/** Bounds that may be set for one server. */
+const SERVER_LIMITS = [
+  'message',
+  'members',
+  'callsPerServer',
+  'serverQueue',
+  'stall',
+  'parks',
+  'questionsPerServer',
+  'connectionsPerServer',
+  'childrenPerServer',
+  'logLines',
+  'items',
+  'pages',
+  'listBytes',
+] as const satisfies readonly LimitName[]
+
+const FORMS = {
+  count: undefined,
+  bytes: /^\d+(\.\d+)?\s?(B|KiB|MiB|GiB|kB|KB|MB|GB)$/,
+  time: /^\d+(\.\d+)?(ms|s|m|h)$/,
+} as const
+
+const EXAMPLES = { count: '100', bytes: '"16MiB"', time: '"30s"' } as const
+
+const mendOf = (name: LimitName): string => {
+  const { kind, least, most } = LIMIT_TABLE[name]
+  const what = {
+    count: 'a whole number',
+    bytes: 'a number of bytes, or a text with a unit',
+    time: 'a duration',
+  }
+  const range = `from ${shownLimit(name, least)} to ${shownLimit(name, most)}`
+  return `Write ${what[kind]}, such as ${EXAMPLES[kind]}, ${range}.`
+}
+
+// Whether a value is within its range is for `limits.ts` to say, which knows what a unit makes of it.
+const valueOf = (name: LimitName) => {
+  const form = FORMS[LIMIT_TABLE[name].kind]
+  const error = mendOf(name)
+  const number = z.number({ error }).positive({ error })
+  const value =
+    form === undefined
+      ? number.int({ error })
+      : z.union([number, z.string({ error }).regex(form, { error })], { error })
+  return value.optional().meta({
+    description: DESCRIPTIONS[name],
+    default: form === undefined ? LIMIT_TABLE[name].fallback : shownLimit(name, LIMIT_TABLE[name].fallback),
+  })
+}
+
+const objectOf = <N extends LimitName>(names: readonly N[], example: string) =>
+  z.object(
+    Object.fromEntries(names.map(name => [name, valueOf(name)])) as Record<N, ReturnType<typeof valueOf>>,
+    objectMend(example),
+  )
+
+/** All bounds of the proxy. */
+export const limits = objectOf(LIMIT_NAMES, '{ "callsPerClient": 64 }')
+
+/** The bounds of one server that differ from those of all. */
+export const serverLimits = objectOf(SERVER_LIMITS, '{ "message": "16MiB" }')

@@ -1,0 +1,40 @@
+import t from 'tap'
+import { parseConfig } from '../../../src/config/parse.js'
+import { redactConfig } from '../../../src/config/read/redact.js'
+
+const key = (fill: number): string => Buffer.alloc(32, fill).toString('base64')
+const ENV = { OLD: key(1), NEW: key(2), SHORT: Buffer.alloc(31).toString('base64') }
+
+const read = (requestState: unknown) =>
+  parseConfig(JSON.stringify({ mcpServers: { a: { command: 'x' } }, requestState }), 'f', ENV)
+const problems = (requestState: unknown): unknown[] =>
+  read(requestState).problems.map(({ severity, key: where, message }) => [severity, where, message])
+
+t.test('keys are read in their order, out of variables too, with or without padding', async t => {
+  const written = { keys: ['${NEW}', key(1).replace('=', ''), ` ${key(3)}\n`] }
+  t.same(read(written).config?.stateKeys, [key(2), key(1), key(3)])
+  t.same(problems(written), [])
+  t.same(read(undefined).config?.stateKeys, [])
+  t.same(read({}).config?.stateKeys, [])
+})
+
+t.test('what is no key is told without its value, and the others are used', async t => {
+  const written = { keys: ['${SHORT}', '${GONE}', 'hunter2hunter2', '${OLD}', key(1), ''] }
+  t.same(read(written).config?.stateKeys, [key(1)])
+  t.same(problems(written), [
+    ['error', 'requestState.keys.0', 'this is not a key of 32 bytes'],
+    ['error', 'requestState.keys.1', 'the variable GONE is not set'],
+    ['error', 'requestState.keys.2', 'this is not a key of 32 bytes'],
+    ['warning', 'requestState.keys.4', 'this key stands here twice'],
+    ['error', 'requestState.keys.5', 'nothing is left here once the variables are in place'],
+  ])
+  t.notMatch(JSON.stringify(read(written).problems), /hunter2/)
+  t.same(problems({ key: 'x' }), [['warning', 'requestState.key', 'unknown key, ignored']])
+  t.same(problems({ keys: [7] }), [['error', 'requestState.keys.0', 'expected a string, found a number']])
+})
+
+t.test('nobody is shown a key', async t => {
+  const { config } = read({ keys: ['${NEW}'] })
+  if (config === undefined) return t.fail('unusable')
+  t.same(redactConfig(config).stateKeys, ['***'])
+})
