@@ -17,9 +17,9 @@ import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial } from '../peers/dial.js'
 import type { ServerOptions } from '../peers/options.js'
-import { childEnv } from '../transport/child-env.js'
-import { lastLines } from '../transport/stderr-lines.js'
-import { type ChildChannel, spawnChild } from '../transport/stdio-child.js'
+import { childEnv } from '../transport/process/child-env.js'
+import { type ChildChannel, spawnChild } from '../transport/stdio/child.js'
+import { lastLines } from '../transport/stdio/stderr-lines.js'
 import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
 import type { Children } from './children.js'
@@ -184,9 +184,9 @@ const withLastWords = (why: Fault, lastWords: readonly string[]): Fault =>
     ? why
     : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, lastWords })
 
-const httpClient = lateModule(() => import('../transport/http-client.js'))
-const wsClient = lateModule(() => import('../transport/ws-client.js'))
-const socketClient = lateModule(() => import('../transport/socket-client.js'))
+const httpClient = lateModule(() => import('../transport/http/client.js'))
+const wsClient = lateModule(() => import('../transport/ws/client.js'))
+const socketClient = lateModule(() => import('../transport/socket/client.js'))
 
 /** What all connections have in common. */
 class Shared {

@@ -1,4 +1,4 @@
-import { listenSocket } from '../transport/socket-server.js'
+import { listenSocket } from '../transport/socket/server.js'
 import { type PipeContext, PipeHosts } from './pipe-hosts.js'
 
 /** The face on a unix domain socket or named pipe. */

@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import type { Bounds } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Reception } from '../model/links.js'
-import { createStdioSelf, protectStdout } from '../transport/stdio-self.js'
+import { createStdioSelf, protectStdout } from '../transport/stdio/self.js'
 import { IDENTITY } from './identity.js'
 
 /** The face on our own stdin and stdout. */

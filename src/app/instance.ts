@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { systemClock } from '../kernel/async/clock.js'
 import type { Logger } from '../kernel/logger.js'
-import { type ProcessTable, processTable } from '../transport/process-table.js'
+import { type ProcessTable, processTable } from '../transport/process/process-table.js'
 import type { Children } from './children.js'
 import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
 import { removePrivate, writePrivate } from './private-file.js'

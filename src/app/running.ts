@@ -1,4 +1,4 @@
-import { processTable } from '../transport/process-table.js'
+import { processTable } from '../transport/process/process-table.js'
 import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
 import { stateDir } from './state-key.js'
 import { isAlive } from './sweep.js'

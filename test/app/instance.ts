@@ -4,7 +4,7 @@ import t from 'tap'
 import { Children } from '../../src/app/children.js'
 import { Instance } from '../../src/app/instance.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import type { ProcessTable } from '../../src/transport/process-table.js'
+import type { ProcessTable } from '../../src/transport/process/process-table.js'
 import { isWindows } from '../support/platform.js'
 
 const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json' }

@@ -7,8 +7,8 @@ import { type InstanceRecord, thisPlace } from '../../src/app/instance-record.js
 import { isAlive, sweep } from '../../src/app/sweep.js'
 import { systemClock } from '../../src/kernel/async/clock.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import { type ProcessTable, processTable } from '../../src/transport/process-table.js'
-import { MARK_VARIABLE } from '../../src/transport/strays.js'
+import { MARK_VARIABLE } from '../../src/transport/process/orphans.js'
+import { type ProcessTable, processTable } from '../../src/transport/process/process-table.js'
 import { skipWithout } from '../support/platform.js'
 import { isRunning, until } from '../support/processes.js'
 

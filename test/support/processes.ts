@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { createDeathGuard } from '../../src/transport/death-guard.js'
+import { createDeathGuard } from '../../src/transport/process/death-guard.js'
 import { isWindows } from './platform.js'
 
 /** Whether a process runs; one that only waits to be reaped by somebody else does not. */

@@ -1,5 +1,5 @@
 import type { Reception } from '../../src/model/links.js'
-import { originAllowed } from '../../src/transport/http-guards.js'
+import { originAllowed } from '../../src/transport/http/guards.js'
 import { FarEnd } from './channel-pair.js'
 import type { FakeClock } from './fake-clock.js'
 import { FakeResponder, httpRequest } from './fake-http.js'

@@ -1,4 +1,4 @@
-import type { ProcessRow, ProcessTable } from '../../src/transport/process-table.js'
+import type { ProcessRow, ProcessTable } from '../../src/transport/process/process-table.js'
 
 /** A process as Windows tells of it. */
 export const windowsRow = (pid: number, parent: number, bornMs: number): ProcessRow => ({

@@ -293,7 +293,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'INV-8': [
     ['catalog/lists/cursor.ts', 'a cursor with one bit changed, cut off or added to is none'],
     ['wire/classify.ts', 'no bytes make it throw'],
-    ['transport/http-guards.ts', 'no header text makes a guard throw, or lets a stranger in'],
+    ['transport/http/guards.ts', 'no header text makes a guard throw, or lets a stranger in'],
     [
       'eras/legacy/client-side/http-listener.ts',
       'an event id that is unknown, of another session or no longer kept is 400',
@@ -436,7 +436,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'SE-5': [
     ['cli/serve.ts', 'serve says where it listens, serves, and ends its servers with itself'],
     [
-      'transport/http-server.ts',
+      'transport/http/server.ts',
       'a rebound Host and a foreign Origin are refused everywhere, before anything else',
     ],
   ],
@@ -535,16 +535,16 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'TR-12': [
-    ['transport/stdio-child.ts', 'banners and other noise on stdout are no messages, and are logged once'],
+    ['transport/stdio/child.ts', 'banners and other noise on stdout are no messages, and are logged once'],
     ['wire/jsonrpc.ts', 'a frame is one line however its parts were laid out'],
   ],
   'TR-13': [
     [
-      'transport/kill-ladder.ts',
+      'transport/process/kill-ladder.ts',
       'a child that ignores stdin and SIGTERM is killed together with its own child',
     ],
     [
-      'transport/stdio-child.ts',
+      'transport/stdio/child.ts',
       'close ends a child and a grandchild that ignore everything, and is told once',
     ],
   ],

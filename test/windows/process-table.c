@@ -1,4 +1,4 @@
-/* Stands in for PowerShell, which wine has in name only: prints what src/transport/process-table.ts asks it for, lines of the number of a
+/* Stands in for PowerShell, which wine has in name only: prints what src/transport/process/process-table.ts asks it for, lines of the number of a
    process, that of its parent, and the FILETIME of its start. */
 #include <stdio.h>
 #include <windows.h>

@@ -1,0 +1,177 @@
+import { spawn } from 'node:child_process'
+import { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { systemRoot } from './process-tree.js'
+
+/** Ends the children of a proxy that died without ending them itself (SIGKILL, out of memory, a crash). */
+export interface DeathGuard {
+  /** Process id of the helper while one runs. */
+  readonly pid: number | undefined
+  /** From now on the process group `pid`, on Windows the tree, dies with us. */
+  watch(pid: number): void
+  /** The whole group is gone, and its number may soon belong to somebody else. */
+  forget(pid: number): void
+  /** Ends the helper, and with it every group that is still watched; `watch` does nothing from now on. */
+  close(): void
+}
+
+/**
+ * The helper: reads `+GROUP` and `-GROUP` lines and, when its input ends, signals the groups that remain. Plain
+ * POSIX, so that dash, bash and the sh of macOS run it alike; `$1` and `$2` are the seconds before SIGTERM and
+ * from there to SIGKILL. `$3` is a variable with its value: on Linux whatever has it in its environment ends too, for a server
+ * may have started something in a session of its own.
+ */
+export const DEATH_GUARD_SCRIPT = `
+trap '' INT HUP TERM
+groups=
+while read -r line; do
+  number=\${line#?}
+  case $number in '' | *[!0-9]* | 0 | 1) continue ;; esac
+  case $line in
+    +*) groups="$groups $number" ;;
+    -*)
+      kept=
+      for group in $groups; do [ "$group" = "$number" ] || kept="$kept $group"; done
+      groups=$kept
+      ;;
+  esac
+done
+end() {
+  for group in $groups; do kill -s "$1" -- "-$group" 2>/dev/null; done
+  [ -n "$2" ] && [ -r /proc/self/environ ] || return 0
+  for file in $(grep -lzxF -e "$2" /proc/[0-9]*/environ 2>/dev/null); do
+    number=\${file#/proc/}
+    kill -s "$1" "\${number%/environ}" 2>/dev/null
+  done
+}
+[ -n "$groups$3" ] || exit 0
+sleep "$1"
+end TERM "$3"
+sleep "$2"
+end KILL "$3"
+exit 0
+`
+
+const SECONDS_TO_TERM = 1
+const SECONDS_TO_KILL = 2
+
+/** The helper of a system. */
+export interface GuardProgram {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** How it is told to watch the process `pid`, which runs since `sinceMs` of the wall clock. */
+  watchLine(pid: number, sinceMs: number): string
+}
+
+const shellGuard = (mark: string): GuardProgram => ({
+  file: '/bin/sh',
+  args: ['-c', DEATH_GUARD_SCRIPT, 'death-guard', String(SECONDS_TO_TERM), String(SECONDS_TO_KILL), mark],
+  cwd: '/',
+  env: { PATH: '/usr/bin:/bin' },
+  watchLine: pid => `+${pid}\n`,
+})
+
+const windowsGuard = (): GuardProgram => ({
+  file: process.execPath,
+  args: [
+    // The build joins us with others in a folder beside this one (bin/bundle.js).
+    fileURLToPath(new URL('./windows-guard-main.js', import.meta.url)),
+    String(SECONDS_TO_TERM * 1000),
+    String(SECONDS_TO_KILL * 1000),
+  ],
+  // A directory that a process works in cannot be removed there.
+  cwd: systemRoot(),
+  env: { SystemRoot: systemRoot() },
+  watchLine: (pid, sinceMs) => `+${pid} ${sinceMs}\n`,
+})
+
+/** The program that guards on a system; `windows-guard.ts` where there are no groups that a shell could signal. */
+export const guardProgram = (mark: string, platform: NodeJS.Platform = process.platform): GuardProgram =>
+  platform === 'win32' ? windowsGuard() : shellGuard(mark)
+
+/** A machine without that program, or one that kills the helper each time, is not asked for ever. */
+const MAX_REVIVALS = 5
+
+const nothing = (): void => undefined
+
+interface Helper {
+  readonly pid?: number | undefined
+  readonly stdin: Writable
+}
+
+function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void): Helper {
+  const helper = spawn(file, args, {
+    // Its own session: neither Ctrl-C nor the hang-up of the terminal reaches it. On Windows it is out of the job that ends
+    // with us (libuv, `uv_spawn`), and has no console at all.
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    cwd,
+    env,
+  })
+  helper.once('error', onGone)
+  helper.once('exit', onGone)
+  helper.stdin.on('error', nothing)
+  helper.unref()
+  if (helper.stdin instanceof Socket) helper.stdin.unref()
+  return helper
+}
+
+class HelperGuard implements DeathGuard {
+  /** Since when, by the wall clock. */
+  readonly #watched = new Map<number, number>()
+  readonly #program: GuardProgram
+  #helper: Helper | undefined
+  #revivals = 0
+  #closed = false
+
+  constructor(program: GuardProgram) {
+    this.#program = program
+  }
+
+  get pid(): number | undefined {
+    return this.#helper?.pid
+  }
+
+  watch(pid: number): void {
+    if (this.#closed || !Number.isSafeInteger(pid) || pid <= 1) return
+    const sinceMs = Date.now()
+    this.#watched.set(pid, sinceMs)
+    if (this.#helper === undefined) this.#start()
+    else this.#helper.stdin.write(this.#program.watchLine(pid, sinceMs))
+  }
+
+  forget(pid: number): void {
+    if (this.#watched.delete(pid)) this.#helper?.stdin.write(`-${pid}\n`)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#helper?.stdin.end()
+  }
+
+  #start(): void {
+    const helper = startHelper(this.#program, () => {
+      if (this.#helper === helper) this.#revive()
+    })
+    this.#helper = helper
+    for (const [pid, sinceMs] of this.#watched) helper.stdin.write(this.#program.watchLine(pid, sinceMs))
+  }
+
+  #revive(): void {
+    this.#helper = undefined
+    if (this.#closed || this.#watched.size === 0 || this.#revivals >= MAX_REVIVALS) return
+    this.#revivals += 1
+    this.#start()
+  }
+}
+
+/**
+ * One helper process for all children of this proxy, started with the first of them; it keeps nothing of ours
+ * alive and is replaced when it dies. `mark` is a variable, with its value, that stands in the environment of all of them.
+ */
+export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard =>
+  new HelperGuard(program)

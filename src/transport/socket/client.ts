@@ -1,0 +1,83 @@
+import { connect, type Socket } from 'node:net'
+import { type Clock, systemClock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import { type Logger, silentLogger } from '../../kernel/logger.js'
+import type { Channel } from '../../wire/channel.js'
+import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from '../line-channel.js'
+import { checkSocketPath } from './path.js'
+
+/** Which socket, and for how long to try. */
+export interface SocketClientOptions {
+  /** Of a unix domain socket, or a named pipe on Windows. */
+  readonly path: string
+  readonly connectTimeoutMs: number
+  /** Of the attempt to connect; the open channel does not look at it. */
+  readonly signal: AbortSignal
+  readonly limits?: Partial<LineLimits>
+  /** The defaults if absent. */
+  readonly bounds?: Bounds | undefined
+  readonly log?: Logger
+  readonly clock?: Clock
+}
+
+const FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such socket (ENOENT): is the server running?',
+  ECONNREFUSED: 'nobody listens on it (ECONNREFUSED): is the server running?',
+  EACCES: 'it is not open to this user (EACCES)',
+  EPERM: 'it is not open to this user (EPERM)',
+  ENOTSOCK: 'the file is no socket (ENOTSOCK)',
+  ENOTDIR: 'there is no such directory (ENOTDIR)',
+  EPROTOTYPE: 'it is a socket of another kind (EPROTOTYPE)',
+  EAGAIN: 'the server does not accept connections fast enough (EAGAIN)',
+  EMFILE: 'the proxy has no file descriptors left (EMFILE)',
+}
+
+// Remote clients may read it, so it does not name the path.
+function connectFault(error: NodeJS.ErrnoException): Fault {
+  const code = error.code ?? error.name
+  return new Fault('unavailable', `cannot connect to the socket: ${FAILURES[code] ?? code}`, { cause: error })
+}
+
+function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, clock: Clock): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path })
+    const settle = (): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', onAbort)
+      socket.off('error', onError)
+    }
+    const fail = (fault: Fault): void => {
+      settle()
+      socket.destroy()
+      reject(fault)
+    }
+    const onError = (error: Error): void => fail(connectFault(error))
+    const onAbort = (): void => fail(new Fault('cancelled', 'the connection was not wanted any more'))
+    const timer = clock.after(connectTimeoutMs, () =>
+      fail(new Fault('unavailable', 'cannot connect to the socket: no answer in time')),
+    )
+    signal.addEventListener('abort', onAbort)
+    socket.on('error', onError)
+    // For what comes too late to matter, and until the channel listens itself.
+    socket.on('error', () => undefined)
+    socket.once('connect', () => {
+      settle()
+      resolve(socket)
+    })
+  })
+}
+
+/**
+ * Connects to a server on a unix domain socket or named pipe; messages are lines, as on stdio. Rejects with the
+ * Fault `unavailable` or `cancelled`.
+ */
+export async function connectSocket(options: SocketClientOptions): Promise<Channel> {
+  const { bounds, clock = systemClock, log = silentLogger, path, signal } = options
+  checkSocketPath(path)
+  if (signal.aborted) throw new Fault('cancelled', 'the connection was not wanted any more')
+  const socket = await connected(options, clock)
+  const base = bounds === undefined ? LINE_LIMITS : lineLimits(bounds.max, 'server')
+  const limits = { ...base, ...options.limits }
+  return new LineChannel(socket, { peer: 'server', limits, log, clock, bounds })
+}
