@@ -11,7 +11,7 @@ import { Audit } from '../mux/calls/audit.js'
 import type { OnAsked } from '../mux/server-requests/server-requests.js'
 import type { RefusedRequest } from '../transport/http/front.js'
 import { LinePace } from './line-pace.js'
-import { isPrivate } from './private-file.js'
+import { isPrivate } from './state/private-file.js'
 import { createStderrSink } from './stderr-sink.js'
 
 /** Where audit lines go. */

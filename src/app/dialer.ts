@@ -22,9 +22,9 @@ import { type ChildChannel, spawnChild } from '../transport/stdio/child.js'
 import { lastLines } from '../transport/stdio/stderr-lines.js'
 import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
-import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
 import { lateModule } from './late-module.js'
+import type { Children } from './processes/children.js'
 
 /** A program that takes longer to start waits for something else than the machine, and must not keep the others from starting. */
 const STARTING_MS = 10_000

@@ -8,19 +8,19 @@ import type { Reception } from '../model/links.js'
 import { Gate } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import { type AuditLog, openAudit } from './audit-log.js'
-import { Children } from './children.js'
 import { createDialer } from './dialer.js'
-import { Fleet } from './fleet.js'
-import type { HttpFace } from './front-http.js'
-import type { SocketFace } from './front-socket.js'
-import { type StdioFace, serveStdio } from './front-stdio.js'
 import { guardLogger } from './guarded-logger.js'
 import { KeptSecrets } from './kept-secrets.js'
-import { KnownFiles } from './known-servers.js'
-import { watchMemory } from './overload.js'
+import type { HttpFace } from './listeners/http.js'
+import type { SocketFace } from './listeners/socket.js'
+import { type StdioFace, serveStdio } from './listeners/stdio.js'
+import { watchMemory } from './memory-pressure.js'
+import { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
-import { createLazySealer } from './sealer.js'
-import { stateDir } from './state-key.js'
+import { Fleet } from './server-registry.js'
+import { createLazySealer } from './state/sealer.js'
+import { KnownFiles } from './state/server-cache.js'
+import { stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus } from './status.js'
 
 /** How a proxy is made, beside its configuration. */
@@ -154,13 +154,13 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   router.start()
   return {
     async listen(where = {}) {
-      const { serveHttp } = await import('./front-http.js')
+      const { serveHttp } = await import('./listeners/http.js')
       const face = await serveHttp({ ...config.listen, ...where }, around)
       faces.push(face)
       return face
     },
     async listenSocket(path) {
-      const { serveSocket } = await import('./front-socket.js')
+      const { serveSocket } = await import('./listeners/socket.js')
       const face = await serveSocket(path, around)
       faces.push(face)
       return face

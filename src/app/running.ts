@@ -1,7 +1,7 @@
 import { processTable } from '../transport/process/process-table.js'
-import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
-import { stateDir } from './state-key.js'
-import { isAlive } from './sweep.js'
+import { isAlive } from './processes/orphans.js'
+import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './state/instance-record.js'
+import { stateDir } from './state/state-key.js'
 
 /** The proxies of this user that run on this machine, the youngest first. */
 export const runningProxies = async (): Promise<InstanceRecord[]> => {

@@ -10,9 +10,9 @@ import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
-import type { Children } from './children.js'
 import { IDENTITY } from './identity.js'
-import { residentBytes } from './overload.js'
+import { residentBytes } from './memory-pressure.js'
+import type { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
 
 /** How one server is, for people and programs. Holds no secrets. */

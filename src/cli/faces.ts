@@ -1,6 +1,6 @@
-import type { Instance } from '../app/instance.js'
 import type { Proxy } from '../app/proxy.js'
 import type { Reloader } from '../app/reload.js'
+import type { Instance } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
 import { addressesOf, listeningLines, type Way } from './addresses.js'
@@ -71,7 +71,7 @@ export const loadParts = async () => {
   const others = [
     import('../app/logger.js'),
     import('../app/shutdown.js'),
-    import('../app/state-key.js'),
+    import('../app/state/state-key.js'),
   ] as const
   return [proxy, ...(await Promise.all(others))] as const
 }
@@ -111,7 +111,7 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
   const settle = (url: string | undefined): void => {
     reloader?.start()
-    instance ??= import('../app/instance.js').then(
+    instance ??= import('../app/state/instance.js').then(
       ({ settleIn }) =>
         settleIn({ facts: { verb, url, config: source?.file }, children: proxy.children, log }),
       (thrown: unknown) => {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
-import type { InstanceRecord } from '../app/instance-record.js'
+import type { InstanceRecord } from '../app/state/instance-record.js'
 import type { ProxyStatus, ServerStatus } from '../app/status.js'
 import { isSamePath } from '../config/file/same-path.js'
 import { EXIT } from './exit-codes.js'

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { unguessableId } from '../kernel/ids.js'
+import { unguessableId } from '../../kernel/ids.js'
 
 const OTHERS_MAY_WRITE = 0o022
 

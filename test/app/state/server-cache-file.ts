@@ -9,10 +9,10 @@ import {
   readKnown,
   touchKnown,
   writeKnown,
-} from '../../src/app/known-file.js'
-import type { Known, Said } from '../../src/catalog/lists/known.js'
-import { rawText } from '../../src/kernel/json/text.js'
-import { isWindows } from '../support/platform.js'
+} from '../../../src/app/state/server-cache-file.js'
+import type { Known, Said } from '../../../src/catalog/lists/known.js'
+import { rawText } from '../../../src/kernel/json/text.js'
+import { isWindows } from '../../support/platform.js'
 
 const SAID: Said = {
   facts: {

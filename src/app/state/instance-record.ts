@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { RecordedChild } from '../transport/process/orphans.js'
+import type { RecordedChild } from '../../transport/process/orphans.js'
 import { isPrivate } from './private-file.js'
 
 /** What a running proxy writes down about itself, one file each, for `status` and for whoever comes after it. */

@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { keptKey, stateDir } from '../../src/app/state-key.js'
-import { isWindows, skipWithout } from '../support/platform.js'
+import { keptKey, stateDir } from '../../../src/app/state/state-key.js'
+import { isWindows, skipWithout } from '../../support/platform.js'
 
 const fileIn = (dir: string): string => join(dir, 'request-state.key')
 
@@ -79,7 +79,7 @@ t.test('a folder in the place of the file is said too', async t => {
 
 t.test('proxies that start at the same time agree on one key', async t => {
   const dir = join(t.testdir(), 'mcp-proxy')
-  const module = new URL('../../dist/app/state-key.js', import.meta.url).href
+  const module = new URL('../../../dist/app/state-key.js', import.meta.url).href
   const script = `const { keptKey } = await import(${JSON.stringify(module)})
     const keys = Array.from({ length: 20 }, (_, n) => Buffer.from(keptKey(process.argv[1] + n)).toString('base64'))
     console.log(JSON.stringify(keys))`

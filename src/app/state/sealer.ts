@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { Fault } from '../kernel/faults.js'
-import type { Logger } from '../kernel/logger.js'
-import { createSealer, type Sealer, type SealKey } from '../mux/input-required/retry/sealed-state.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { createSealer, type Sealer, type SealKey } from '../../mux/input-required/retry/sealed-state.js'
 import { keptKey } from './state-key.js'
 
 /** Where the keys of a sealer come from. */

@@ -1,10 +1,10 @@
-import { servePipe } from '../eras/index.js'
-import type { Clock } from '../kernel/async/clock.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import type { Logger } from '../kernel/logger.js'
-import type { Reception } from '../model/links.js'
-import { createStdioSelf, protectStdout } from '../transport/stdio/self.js'
-import { IDENTITY } from './identity.js'
+import { servePipe } from '../../eras/index.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Reception } from '../../model/links.js'
+import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
+import { IDENTITY } from '../identity.js'
 
 /** The face on our own stdin and stdout. */
 export interface StdioFace {

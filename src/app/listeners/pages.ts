@@ -1,7 +1,7 @@
 import express from 'express'
-import type { Bounds, Pressure } from '../kernel/limit-counters.js'
-import type { NodeHandler } from '../transport/http/front.js'
-import type { ProxyStatus } from './status.js'
+import type { Bounds, Pressure } from '../../kernel/limit-counters.js'
+import type { NodeHandler } from '../../transport/http/front.js'
+import type { ProxyStatus } from '../status.js'
 
 /** What the pages tell about. */
 export interface PagesContext {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isFromHere } from '../../src/app/http-pages.js'
+import { isFromHere } from '../../../src/app/listeners/pages.js'
 
 t.test('who is on the same machine is a table', async t => {
   const rows: readonly (readonly [remote: string | undefined, local: string, isHere: boolean])[] = [

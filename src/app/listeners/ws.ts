@@ -1,8 +1,8 @@
-import type { Principal } from '../model/peer.js'
-import type { UpgradeHandler } from '../transport/http/front.js'
-import type { WsRequest, WsServer } from '../transport/ws/server.js'
-import { lateModule } from './late-module.js'
-import { type PipeContext, PipeHosts } from './pipe-hosts.js'
+import type { Principal } from '../../model/peer.js'
+import type { UpgradeHandler } from '../../transport/http/front.js'
+import type { WsRequest, WsServer } from '../../transport/ws/server.js'
+import { lateModule } from '../late-module.js'
+import { type PipeContext, PipeHosts } from './pipe-listeners.js'
 
 /** The face over WebSocket of an HTTP server. */
 export interface WsFace {
@@ -20,7 +20,7 @@ export interface WsFaceOptions {
   readonly around: PipeContext
 }
 
-const wsServer = lateModule(() => import('../transport/ws/server.js'))
+const wsServer = lateModule(() => import('../../transport/ws/server.js'))
 
 /** Serves clients over WebSocket, each on a channel of its own. What that takes is loaded with the first of them. */
 export const createWsFace = ({ path, principalOf, around }: WsFaceOptions): WsFace => {

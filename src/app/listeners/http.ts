@@ -1,17 +1,17 @@
-import type { ListenConfig } from '../config/types.js'
-import { createHttpHost, createSseHost } from '../eras/index.js'
-import type { Clock } from '../kernel/async/clock.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import type { Logger } from '../kernel/logger.js'
-import type { Reception } from '../model/links.js'
-import type { Principal } from '../model/peer.js'
-import type { RefusedRequest } from '../transport/http/front.js'
-import { listenHttp } from '../transport/http/server.js'
-import type { HttpHandler } from '../wire/http.js'
-import { createWsFace } from './front-ws.js'
-import { IDENTITY } from './identity.js'
-import { lateModule } from './late-module.js'
-import type { ProxyStatus } from './status.js'
+import type { ListenConfig } from '../../config/types.js'
+import { createHttpHost, createSseHost } from '../../eras/index.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Reception } from '../../model/links.js'
+import type { Principal } from '../../model/peer.js'
+import type { RefusedRequest } from '../../transport/http/front.js'
+import { listenHttp } from '../../transport/http/server.js'
+import type { HttpHandler } from '../../wire/http.js'
+import { IDENTITY } from '../identity.js'
+import { lateModule } from '../late-module.js'
+import type { ProxyStatus } from '../status.js'
+import { createWsFace } from './ws.js'
 
 /** The faces on one HTTP port. */
 export interface HttpFace {
@@ -111,7 +111,7 @@ const LEAVING = JSON.stringify({
   error: { code: -32603, message: 'The proxy is shutting down' },
 })
 
-const httpPages = lateModule(() => import('./http-pages.js'))
+const httpPages = lateModule(() => import('./pages.js'))
 
 /** While we drain, only clients with a session are served: they may have answers to give. */
 const forKnown =

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fleet } from '../../src/app/fleet.js'
+import { Fleet } from '../../src/app/server-registry.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { ServerConfig } from '../../src/config/types.js'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ServerConfig, ServerTransport } from '../config/types.js'
+import type { ServerConfig, ServerTransport } from '../../config/types.js'
 
 /** Grows with what goes into a fingerprint, or into a file. */
 const FORMAT = 1

@@ -1,8 +1,8 @@
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseRecord, readRecords } from '../../src/app/instance-record.js'
-import { skipWithout } from '../support/platform.js'
+import { parseRecord, readRecords } from '../../../src/app/state/instance-record.js'
+import { skipWithout } from '../../support/platform.js'
 
 const MARK = 'aaaaaaaaaaaaaaaaaaaaaa'
 const RECORD = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type MemorySample, pressureOf, sampleMemory, watchMemory } from '../../src/app/overload.js'
+import { type MemorySample, pressureOf, sampleMemory, watchMemory } from '../../src/app/memory-pressure.js'
 import type { Pressure } from '../../src/kernel/limit-counters.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'

@@ -1,5 +1,5 @@
-import { listenSocket } from '../transport/socket/server.js'
-import { type PipeContext, PipeHosts } from './pipe-hosts.js'
+import { listenSocket } from '../../transport/socket/server.js'
+import { type PipeContext, PipeHosts } from './pipe-listeners.js'
 
 /** The face on a unix domain socket or named pipe. */
 export interface SocketFace {

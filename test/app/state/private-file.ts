@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { removePrivate, whenReleased, writePrivate } from '../../src/app/private-file.js'
-import { isWindows } from '../support/platform.js'
+import { removePrivate, whenReleased, writePrivate } from '../../../src/app/state/private-file.js'
+import { isWindows } from '../../support/platform.js'
 
 const failing = (code: string, times: number) => {
   let left = times

@@ -1,11 +1,11 @@
-import { servePipe } from '../eras/index.js'
-import type { Clock } from '../kernel/async/clock.js'
-import type { Bounds } from '../kernel/limit-counters.js'
-import type { Logger } from '../kernel/logger.js'
-import type { Reception } from '../model/links.js'
-import type { Principal } from '../model/peer.js'
-import type { Channel } from '../wire/channel.js'
-import { IDENTITY } from './identity.js'
+import { servePipe } from '../../eras/index.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Bounds } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Reception } from '../../model/links.js'
+import type { Principal } from '../../model/peer.js'
+import type { Channel } from '../../wire/channel.js'
+import { IDENTITY } from '../identity.js'
 
 /** What every client on a channel reports to. */
 export interface PipeContext {

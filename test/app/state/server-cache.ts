@@ -1,14 +1,14 @@
 import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { knownFolder } from '../../src/app/known-file.js'
-import { KnownFiles } from '../../src/app/known-servers.js'
-import type { Known } from '../../src/catalog/lists/known.js'
-import { parseConfig } from '../../src/config/parse.js'
-import { rawText, textOf } from '../../src/kernel/json/text.js'
-import { silentLogger } from '../../src/kernel/logger.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { FakeServer, tool } from '../support/mux.js'
+import { KnownFiles } from '../../../src/app/state/server-cache.js'
+import { knownFolder } from '../../../src/app/state/server-cache-file.js'
+import type { Known } from '../../../src/catalog/lists/known.js'
+import { parseConfig } from '../../../src/config/parse.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { FakeServer, tool } from '../../support/mux.js'
 
 const { facts } = new FakeServer('a', { tools: [] })
 

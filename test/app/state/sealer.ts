@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createLazySealer } from '../../src/app/sealer.js'
-import { silentLogger } from '../../src/kernel/logger.js'
+import { createLazySealer } from '../../../src/app/state/sealer.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
 
 const STATE = {
   kind: 'url',

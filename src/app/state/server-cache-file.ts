@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Known, Said } from '../catalog/lists/known.js'
-import { LIST_NAMES } from '../catalog/lists/list-reader.js'
+import type { Known, Said } from '../../catalog/lists/known.js'
+import { LIST_NAMES } from '../../catalog/lists/list-reader.js'
 import {
   arrayText,
   elementsOf,
@@ -15,10 +15,10 @@ import {
   textMember,
   textOf,
   valueOf,
-} from '../kernel/json/text.js'
-import type { ListName } from '../model/listing.js'
-import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
-import { isRevision } from '../model/revision.js'
+} from '../../kernel/json/text.js'
+import type { ListName } from '../../model/listing.js'
+import type { ServerCapabilities, ServerFacts } from '../../model/peer.js'
+import { isRevision } from '../../model/revision.js'
 import { isPrivate, writePrivate } from './private-file.js'
 
 /** What a file must say that it is; anything else was written by another version of this program, and is of no use. */

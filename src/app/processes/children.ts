@@ -1,9 +1,9 @@
-import { systemClock } from '../kernel/async/clock.js'
-import { Deferred } from '../kernel/async/deferred.js'
-import { unguessableId } from '../kernel/ids.js'
-import { createDeathGuard, type DeathGuard } from '../transport/process/death-guard.js'
-import { endMarked, MARK_VARIABLE } from '../transport/process/orphans.js'
-import { processTable } from '../transport/process/process-table.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import { Deferred } from '../../kernel/async/deferred.js'
+import { unguessableId } from '../../kernel/ids.js'
+import { createDeathGuard, type DeathGuard } from '../../transport/process/death-guard.js'
+import { endMarked, MARK_VARIABLE } from '../../transport/process/orphans.js'
+import { processTable } from '../../transport/process/process-table.js'
 
 /** For what servers left in sessions of their own when the proxy ends. */
 const TERM_MS = 500

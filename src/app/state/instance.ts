@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { systemClock } from '../kernel/async/clock.js'
-import type { Logger } from '../kernel/logger.js'
-import { type ProcessTable, processTable } from '../transport/process/process-table.js'
-import type { Children } from './children.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import type { Logger } from '../../kernel/logger.js'
+import { type ProcessTable, processTable } from '../../transport/process/process-table.js'
+import type { Children } from '../processes/children.js'
+import { sweep } from '../processes/orphans.js'
 import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
 import { removePrivate, writePrivate } from './private-file.js'
 import { stateDir } from './state-key.js'
-import { sweep } from './sweep.js'
 
 /** What is written down beside what we can find out ourselves. */
 export interface InstanceFacts {

@@ -1,9 +1,9 @@
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { fingerprint } from '../../src/app/known-print.js'
-import { parseConfig } from '../../src/config/parse.js'
-import type { ServerConfig } from '../../src/config/types.js'
+import { fingerprint } from '../../../src/app/state/fingerprint.js'
+import { parseConfig } from '../../../src/config/parse.js'
+import type { ServerConfig } from '../../../src/config/types.js'
 
 const server = (entry: object): ServerConfig => {
   const { config } = parseConfig(JSON.stringify({ mcpServers: { a: entry } }), '/etc/proxy/mcp.json', {})

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Children } from '../../src/app/children.js'
-import { Instance } from '../../src/app/instance.js'
-import { silentLogger } from '../../src/kernel/logger.js'
-import type { ProcessTable } from '../../src/transport/process/process-table.js'
-import { isWindows } from '../support/platform.js'
+import { Children } from '../../../src/app/processes/children.js'
+import { Instance } from '../../../src/app/state/instance.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import type { ProcessTable } from '../../../src/transport/process/process-table.js'
+import { isWindows } from '../../support/platform.js'
 
 const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json' }
 const table: ProcessTable = {

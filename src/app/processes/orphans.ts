@@ -1,12 +1,12 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../kernel/async/clock.js'
-import type { Logger } from '../kernel/logger.js'
-import { endStrays, hasRunSince, MARK_VARIABLE } from '../transport/process/orphans.js'
-import type { ProcessRow, ProcessTable } from '../transport/process/process-table.js'
-import { isUsed, processTree } from '../transport/process/process-tree.js'
-import { type InstanceRecord, readRecords, recordFolder, thisPlace } from './instance-record.js'
-import { removePrivate } from './private-file.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Logger } from '../../kernel/logger.js'
+import { endStrays, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
+import type { ProcessRow, ProcessTable } from '../../transport/process/process-table.js'
+import { isUsed, processTree } from '../../transport/process/process-tree.js'
+import { type InstanceRecord, readRecords, recordFolder, thisPlace } from '../state/instance-record.js'
+import { removePrivate } from '../state/private-file.js'
 
 /** Where to look, and with what. */
 export interface SweepOptions {

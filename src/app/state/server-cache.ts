@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Known, KnownServers } from '../catalog/lists/known.js'
-import type { ServerConfig } from '../config/types.js'
-import type { Clock, Timer } from '../kernel/async/clock.js'
-import type { Logger } from '../kernel/logger.js'
-import type { ServerOptions } from '../peers/options.js'
+import type { Known, KnownServers } from '../../catalog/lists/known.js'
+import type { ServerConfig } from '../../config/types.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { ServerOptions } from '../../peers/options.js'
+import { fingerprint } from './fingerprint.js'
 import {
   decodeKnown,
   encodeKnown,
@@ -12,8 +13,7 @@ import {
   readKnown,
   touchKnown,
   writeKnown,
-} from './known-file.js'
-import { fingerprint } from './known-print.js'
+} from './server-cache-file.js'
 
 /** All lists of a server are read at about the same time, and are written once. */
 const SETTLE_MS = 250
