@@ -1,15 +1,15 @@
 import yargs, { type Argv } from 'yargs'
 import { IDENTITY } from '../app/identity.js'
 import { suggest } from '../config/schema/suggest.js'
-import { bridge } from './bridge.js'
-import { call } from './call.js'
-import { check } from './check.js'
 import { EXIT, EXIT_TABLE } from './exit-codes.js'
-import { list } from './list.js'
-import { serve } from './serve.js'
-import { status } from './status.js'
-import { stdio } from './stdio.js'
 import { type Chosen, CliError, type Verb } from './verb.js'
+import { bridge } from './verbs/bridge.js'
+import { call } from './verbs/call.js'
+import { check } from './verbs/check.js'
+import { list } from './verbs/list.js'
+import { serve } from './verbs/serve.js'
+import { status } from './verbs/status.js'
+import { stdio } from './verbs/stdio.js'
 
 /**
  * Reads any command line, and answers those who ask for help; `command` is what stood after `--`. Resolves with what to do, if there is

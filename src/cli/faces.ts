@@ -3,11 +3,11 @@ import type { Reloader } from '../app/reload.js'
 import type { Instance } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
-import { addressesOf, listeningLines, type Way } from './addresses.js'
 import { EXIT } from './exit-codes.js'
 import { loadFollowing, type Source } from './following.js'
-import { print, say } from './output.js'
-import { addressSnippets } from './snippets.js'
+import { addressesOf, listeningLines, type Way } from './output/addresses.js'
+import { print, say } from './output/output.js'
+import { addressSnippets } from './output/snippets.js'
 
 /** What a face is put in front of. */
 export interface Served {

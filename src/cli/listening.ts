@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { ListenConfig } from '../config/types.js'
 import { isNamedPipe, socketPathOf } from '../kernel/socket-path.js'
 import { EXIT } from './exit-codes.js'
-import { say } from './output.js'
+import { say } from './output/output.js'
 import { CliError, textOption, textsOption } from './verb.js'
 
 /** Options of verbs that listen. */

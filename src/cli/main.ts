@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
 import { EXIT } from './exit-codes.js'
 import { keepHeapRoom } from './heap-room.js'
-import { flush, say, tolerateReaders } from './output.js'
+import { flush, say, tolerateReaders } from './output/output.js'
 import { plainArguments } from './plain-words.js'
 import { type Chosen, CliError, type Verb } from './verb.js'
 
@@ -57,13 +57,13 @@ type Choose = (
 
 /** Each is loaded when it is asked for. */
 const VERBS = {
-  serve: async (...line) => chosenOf((await import('./serve.js')).serve, ...line),
-  stdio: async (...line) => chosenOf((await import('./stdio.js')).stdio, ...line),
-  bridge: async (...line) => chosenOf((await import('./bridge.js')).bridge, ...line),
-  check: async (...line) => chosenOf((await import('./check.js')).check, ...line),
-  list: async (...line) => chosenOf((await import('./list.js')).list, ...line),
-  call: async (...line) => chosenOf((await import('./call.js')).call, ...line),
-  status: async (...line) => chosenOf((await import('./status.js')).status, ...line),
+  serve: async (...line) => chosenOf((await import('./verbs/serve.js')).serve, ...line),
+  stdio: async (...line) => chosenOf((await import('./verbs/stdio.js')).stdio, ...line),
+  bridge: async (...line) => chosenOf((await import('./verbs/bridge.js')).bridge, ...line),
+  check: async (...line) => chosenOf((await import('./verbs/check.js')).check, ...line),
+  list: async (...line) => chosenOf((await import('./verbs/list.js')).list, ...line),
+  call: async (...line) => chosenOf((await import('./verbs/call.js')).call, ...line),
+  status: async (...line) => chosenOf((await import('./verbs/status.js')).status, ...line),
 } as const satisfies Readonly<Record<string, Choose>>
 
 const chosenOf = <T>(verb: Verb<T>, ...[words, command]: Parameters<Choose>): Chosen | undefined => {

@@ -7,7 +7,7 @@ import { cursorKey, decodeCursor, encodeCursor } from '../../src/catalog/lists/c
 import { aliasOf, exposedName } from '../../src/catalog/names/names.js'
 import { matchTemplate } from '../../src/catalog/names/template-match.js'
 import { exposedUri, schemeAliases, splitUri } from '../../src/catalog/names/uris.js'
-import { oneLine } from '../../src/cli/output.js'
+import { oneLine } from '../../src/cli/output/output.js'
 import { decodeHeaderValue, encodeHeaderValue } from '../../src/eras/modern/header-values.js'
 import { checkHeaders, mirrorHeaders } from '../../src/eras/modern/mirror-headers.js'
 import { at, readJson, stringOf, textOf } from '../../src/kernel/json/text.js'

@@ -6,11 +6,11 @@ import { bundle, root } from '../bundle.js'
 
 const SMOKE = [
   'scenarios/windows.ts',
-  'cli/call.ts',
-  'cli/serve.ts',
-  'cli/status.ts',
-  'cli/bridge.ts',
-  'cli/stdio.ts',
+  'cli/verbs/call.ts',
+  'cli/verbs/serve.ts',
+  'cli/verbs/status.ts',
+  'cli/verbs/bridge.ts',
+  'cli/verbs/stdio.ts',
 ]
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
-import { configFile, readUsable } from './configuration.js'
-import { loadParts, serveStdio } from './faces.js'
-import { stdioSnippet } from './snippets.js'
-import { configOption, logLevelOption, type Verb } from './verb.js'
+import { configFile, readUsable } from '../configuration.js'
+import { loadParts, serveStdio } from '../faces.js'
+import { stdioSnippet } from '../output/snippets.js'
+import { configOption, logLevelOption, type Verb } from '../verb.js'
 
 const flags = { config: configOption, 'log-level': logLevelOption } as const
 

@@ -3,12 +3,12 @@ import { cpSync, rmSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { resolveListen } from '../../src/cli/listening.js'
-import { DEFAULTS } from '../../src/config/defaults.js'
-import { socketUrlOf } from '../../src/kernel/socket-path.js'
-import { BIN, configFile, INITIALIZE, runHere, startBin, TINY, tiny } from '../support/cli.js'
-import { codeOnSignal, isWindows, skipWithout, socketFile } from '../support/platform.js'
-import { isRunning, until } from '../support/processes.js'
+import { resolveListen } from '../../../src/cli/listening.js'
+import { DEFAULTS } from '../../../src/config/defaults.js'
+import { socketUrlOf } from '../../../src/kernel/socket-path.js'
+import { BIN, configFile, INITIALIZE, runHere, startBin, TINY, tiny } from '../../support/cli.js'
+import { codeOnSignal, isWindows, skipWithout, socketFile } from '../../support/platform.js'
+import { isRunning, until } from '../../support/processes.js'
 
 const post = (url: string, message: object, session?: string | null) =>
   fetch(url, {
@@ -67,7 +67,7 @@ t.test(
   'a proxy that was updated while it runs serves on, and says so where it cannot',
   { skip: skipWithout.links },
   async t => {
-    const root = resolve(BIN, '../..')
+    const root = resolve(BIN, '../../..')
     const installed = t.testdir()
     symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'), 'junction')
     for (const part of ['bin', 'config', 'dist', 'package.json']) {

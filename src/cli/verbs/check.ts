@@ -1,14 +1,14 @@
 import type { Argv } from 'yargs'
-import { formatProblem } from '../config/file/problem.js'
-import { redactServer } from '../config/read/redact.js'
-import { secretsOf } from '../config/read/secrets.js'
-import type { DisabledServer, ServerConfig, ServerTransport } from '../config/types.js'
-import { addSecrets, mask } from '../kernel/mask.js'
-import { configFile, loadFile } from './configuration.js'
-import { EXIT } from './exit-codes.js'
-import { print, say } from './output.js'
-import { stdoutLook, tableText } from './table.js'
-import { configOption, type Verb } from './verb.js'
+import { formatProblem } from '../../config/file/problem.js'
+import { redactServer } from '../../config/read/redact.js'
+import { secretsOf } from '../../config/read/secrets.js'
+import type { DisabledServer, ServerConfig, ServerTransport } from '../../config/types.js'
+import { addSecrets, mask } from '../../kernel/mask.js'
+import { configFile, loadFile } from '../configuration.js'
+import { EXIT } from '../exit-codes.js'
+import { print, say } from '../output/output.js'
+import { stdoutLook, tableText } from '../output/table.js'
+import { configOption, type Verb } from '../verb.js'
 
 const flags = { config: configOption } as const
 
@@ -28,7 +28,7 @@ export const check: Verb<Flags> = {
   flags,
   options,
   async run(args) {
-    const { prefixOf } = await import('../app/prefixes.js')
+    const { prefixOf } = await import('../../app/prefixes.js')
     const { config, problems, disabled } = await loadFile(configFile(args.config))
     for (const problem of problems) print(formatProblem(problem))
     const rows = [

@@ -1,7 +1,7 @@
-import { unblock } from '../app/unblock.js'
-import { systemClock } from '../kernel/async/clock.js'
-import { withLimit } from '../kernel/async/deadline.js'
-import { plainText } from '../kernel/plain-text.js'
+import { unblock } from '../../app/unblock.js'
+import { systemClock } from '../../kernel/async/clock.js'
+import { withLimit } from '../../kernel/async/deadline.js'
+import { plainText } from '../../kernel/plain-text.js'
 
 /** Writes data to stdout; for programs as well as for people. */
 export const print = (text: string | Uint8Array): void => {

@@ -1,5 +1,5 @@
-import { elementsOf, type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
-import { plainText } from '../kernel/plain-text.js'
+import { elementsOf, type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
+import { plainText } from '../../kernel/plain-text.js'
 import { oneLine, print, say } from './output.js'
 
 /** Whether a tool said that it failed. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { addressesOf, listeningLines } from '../../src/cli/addresses.js'
-import { addressSnippets } from '../../src/cli/snippets.js'
+import { addressesOf, listeningLines } from '../../../src/cli/output/addresses.js'
+import { addressSnippets } from '../../../src/cli/output/snippets.js'
 
 const HTTP = {
   url: 'http://127.0.0.1:1/mcp',

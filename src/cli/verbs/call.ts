@@ -1,14 +1,14 @@
 import type { Argv } from 'yargs'
-import { suggest } from '../config/schema/suggest.js'
-import type { ProxyConfig, ServerConfig } from '../config/types.js'
-import { type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
-import { readConfiguration } from './configuration.js'
-import { EXIT } from './exit-codes.js'
-import { inProcess, type Session } from './in-process.js'
-import { print, say } from './output.js'
-import { toolArguments } from './tool-arguments.js'
-import { isError, progressLine, showResult } from './tool-result.js'
-import { CliError, configOption, logLevelOption, textOption, type Verb } from './verb.js'
+import { suggest } from '../../config/schema/suggest.js'
+import type { ProxyConfig, ServerConfig } from '../../config/types.js'
+import { type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
+import { readConfiguration } from '../configuration.js'
+import { EXIT } from '../exit-codes.js'
+import { inProcess, type Session } from '../in-process.js'
+import { print, say } from '../output/output.js'
+import { isError, progressLine, showResult } from '../output/tool-result.js'
+import { toolArguments } from '../tool-arguments.js'
+import { CliError, configOption, logLevelOption, textOption, type Verb } from '../verb.js'
 
 const flags = {
   config: configOption,
@@ -39,7 +39,7 @@ export const call: Verb<Flags> = {
   flags,
   options,
   async run(args) {
-    const { couldOwn } = await import('../app/prefixes.js')
+    const { couldOwn } = await import('../../app/prefixes.js')
     const config = await readConfiguration(args.config)
     const servers = couldOwn(config.servers, args.tool)
     // When nobody could have it, all are asked, for the name that was meant.
@@ -82,7 +82,7 @@ const findTool = async (
 }
 
 const callTool = async ({ client }: Session, name: string, values: JsonText): Promise<JsonText> => {
-  const { resultOf } = await import('../app/local-client.js')
+  const { resultOf } = await import('../../app/local-client.js')
   const params = objectText([
     ['name', textOf(name)],
     ['arguments', values],

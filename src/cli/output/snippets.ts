@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { ListenAddress } from './addresses.js'
 
-const script = fileURLToPath(new URL('../../bin/mcp-proxy.js', import.meta.url))
+const script = fileURLToPath(new URL('../../../bin/mcp-proxy.js', import.meta.url))
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 

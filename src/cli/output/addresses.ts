@@ -1,4 +1,4 @@
-import { socketUrlOf } from '../kernel/socket-path.js'
+import { socketUrlOf } from '../../kernel/socket-path.js'
 
 /** How clients can speak to us on an address that we listen on. */
 export type Way = 'http' | 'sse' | 'ws' | 'unix'
