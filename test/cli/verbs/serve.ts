@@ -67,7 +67,7 @@ t.test(
   'a proxy that was updated while it runs serves on, and says so where it cannot',
   { skip: skipWithout.links },
   async t => {
-    const root = resolve(BIN, '../../..')
+    const root = resolve(BIN, '../..')
     const installed = t.testdir()
     symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'), 'junction')
     for (const part of ['bin', 'config', 'dist', 'package.json']) {
