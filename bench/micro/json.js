@@ -1,8 +1,8 @@
-// Prints what the hot functions of kernel/json-text cost. Needs `npm run build`; only reports, never fails.
-// usage: node bench/micro/json.js [directory of the build, default dist]
+// Prints what the hot functions of kernel/json-text cost. Only reports, never fails.
+// usage: node bench/micro/json.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
-const json = await built('kernel/json-text')
+const json = await built('kernel/json/text')
 
 const call = Buffer.from(
   JSON.stringify({
@@ -86,4 +86,4 @@ function run() {
   show('oneLine, 8 MiB of pretty tools', 0, () => json.oneLine(documents['8 MiB of tools']))
 }
 
-if (json) run()
+run()

@@ -1,14 +1,27 @@
 // What the micro benchmarks share: nanoseconds per call of something that is done over and over.
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
 
-const build = resolve(process.argv[2] ?? new URL('../../dist', import.meta.url).pathname)
+const own = fileURLToPath(new URL('../..', import.meta.url))
+const checkout = resolve(process.argv[2] ?? own)
 
-/** A module of the build under test; undefined, with a word about it, if there is none. */
-export const built = name =>
-  import(pathToFileURL(`${build}/${name}.js`).href).catch(error => {
-    console.log(`no build to measure: ${error.message}`)
+/** A module of the checkout under test. */
+export const built = async name => {
+  const outfile = join(own, '.tap', 'micro', `${name}.mjs`)
+  await build({
+    entryPoints: [join(checkout, 'src', `${name}.ts`)],
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    outfile,
   })
+  const module = await import(pathToFileURL(outfile).href)
+  await rm(outfile)
+  return module
+}
 
 /** The best of five rounds of about `roundMs`. */
 function measure(work, roundMs = 100) {

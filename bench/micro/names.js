@@ -1,8 +1,8 @@
-// Prints what names and URIs cost. Needs `npm run build`; only reports, never fails.
-// usage: node bench/micro/names.js [directory of the build, default dist]
+// Prints what names and URIs cost. Only reports, never fails.
+// usage: node bench/micro/names.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
-const [names, uris] = await Promise.all(['catalog/names', 'catalog/uris'].map(built))
+const [names, uris] = await Promise.all(['catalog/names/names', 'catalog/names/uris'].map(built))
 
 function run() {
   show('exposedName, short', 0, () => names.exposedName('github', 'search_repositories'))
@@ -12,4 +12,4 @@ function run() {
   show('splitUri, not prefixed', 0, () => uris.splitUri('file:///home/me/notes.txt', find))
 }
 
-if (names && uris) run()
+run()

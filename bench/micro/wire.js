@@ -1,9 +1,11 @@
-// Prints what framing costs: messages to and from lines, events and frames. Needs `npm run build`; only reports, never fails.
-// usage: node bench/micro/wire.js [directory of the build, default dist]
+// Prints what framing costs: messages to and from lines, events and frames. Only reports, never fails.
+// usage: node bench/micro/wire.js [another checkout of the same layout]
 import { built, show } from './measure.js'
 
 const [classify, jsonrpc, ndjson, sseRead, content] = await Promise.all(
-  ['wire/classify', 'wire/jsonrpc', 'wire/ndjson', 'wire/sse-read', 'model/content'].map(built),
+  ['wire/classify', 'wire/jsonrpc', 'wire/framing/ndjson', 'wire/framing/sse-read', 'model/content'].map(
+    built,
+  ),
 )
 
 const KIB = 1024
@@ -48,4 +50,4 @@ function run() {
   show('encodeRequest', 0, i => jsonrpc.encodeRequest(i, 'tools/call', params))
 }
 
-if (classify && jsonrpc && ndjson && sseRead && content) run()
+run()

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { packageFile } from '../kernel/package-file.js'
 
 /** Who we are on both sides. The name is short and stable: clients build their own prefixes from it. */
 export const IDENTITY = {
@@ -8,7 +9,7 @@ export const IDENTITY = {
 } as const
 
 function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const text = readFileSync(packageFile('package.json'), 'utf8')
   const manifest: unknown = JSON.parse(text)
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest
     ? String(manifest.version)

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { packageFile } from '../kernel/package-file.js'
 import { MAX_FILE_BYTES } from './defaults.js'
 import type { Words } from './file/problem.js'
 import { type ConfigSource, resolveConfig } from './resolve.js'
@@ -48,7 +49,7 @@ const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
 /** The schema that editors are given, read once: while this version runs, that of another may be put in its place. */
 const schema = once(async () => JSON.parse(await readFile(SCHEMA_FILE, 'utf8')) as JsonSchema)
 
-const SCHEMA_FILE = new URL('../../config/mcp-proxy.schema.json', import.meta.url)
+const SCHEMA_FILE = packageFile('config/mcp-proxy.schema.json')
 
 /** The text of a configuration file, or why there is none. */
 export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }

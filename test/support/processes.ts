@@ -23,6 +23,9 @@ export function isRunning(pid: number): boolean {
 /** Far longer than anything takes, on a slow machine too: it only gives a name to what would hang. */
 const LIMIT_MS = 60_000
 
+/** A module of ours, for a program that is started with `process.execArgv`, and can load TypeScript by them. */
+export const sourceUrl = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href
+
 /** Resolves when `condition` holds; rejects after a long while, so that a test that hangs says what it waits for. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + LIMIT_MS

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url'
+import { packageFile } from '../../kernel/package-file.js'
 import type { ListenAddress } from './addresses.js'
 
-const script = fileURLToPath(new URL('../../../bin/mcp-proxy.js', import.meta.url))
+const script = fileURLToPath(packageFile('bin/mcp-proxy.js'))
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 

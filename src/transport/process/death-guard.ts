@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { packageFile } from '../../kernel/package-file.js'
 import { systemRoot } from './process-tree.js'
 
 /** Ends the children of a proxy that died without ending them itself (SIGKILL, out of memory, a crash). */
@@ -77,8 +78,7 @@ const shellGuard = (mark: string): GuardProgram => ({
 const windowsGuard = (): GuardProgram => ({
   file: process.execPath,
   args: [
-    // The build joins us with others in a folder beside this one (bin/bundle.js).
-    fileURLToPath(new URL('./windows-guard-main.js', import.meta.url)),
+    fileURLToPath(packageFile('dist/windows-guard.js')),
     String(SECONDS_TO_TERM * 1000),
     String(SECONDS_TO_KILL * 1000),
   ],

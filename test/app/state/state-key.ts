@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { keptKey, stateDir } from '../../../src/app/state/state-key.js'
 import { isWindows, skipWithout } from '../../support/platform.js'
+import { sourceUrl } from '../../support/processes.js'
 
 const fileIn = (dir: string): string => join(dir, 'request-state.key')
 
@@ -79,11 +80,11 @@ t.test('a folder in the place of the file is said too', async t => {
 
 t.test('proxies that start at the same time agree on one key', async t => {
   const dir = join(t.testdir(), 'mcp-proxy')
-  const module = new URL('../../../dist/app/state-key.js', import.meta.url).href
+  const module = sourceUrl('app/state/state-key.ts')
   const script = `const { keptKey } = await import(${JSON.stringify(module)})
     const keys = Array.from({ length: 20 }, (_, n) => Buffer.from(keptKey(process.argv[1] + n)).toString('base64'))
     console.log(JSON.stringify(keys))`
-  const args = ['--input-type=module', '-e', script, dir]
+  const args = [...process.execArgv, '--input-type=module', '-e', script, dir]
   const run = () =>
     new Promise<string>((done, fail) => {
       execFile(process.execPath, args, (error, stdout) => {

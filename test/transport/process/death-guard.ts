@@ -4,16 +4,17 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { packageFile } from '../../../src/kernel/package-file.js'
 import {
   createDeathGuard,
   DEATH_GUARD_SCRIPT,
   guardProgram,
 } from '../../../src/transport/process/death-guard.js'
 import { skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
+import { isRunning, sourceUrl, until } from '../../support/processes.js'
 
 const skip = skipWithout.groups
-const windowsGuard = fileURLToPath(new URL('../../../dist/transport/windows-guard-main.js', import.meta.url))
+const windowsGuard = fileURLToPath(packageFile('dist/windows-guard.js'))
 const parentFixture = fileURLToPath(new URL('../../fixtures/guarded-parent.mjs', import.meta.url))
 
 const kill = (pid: number) => {
@@ -114,7 +115,7 @@ t.test('a guard that dies is replaced, and the new one knows all children', { sk
 })
 
 t.test('a proxy that is killed leaves none of its children and no guard', { skip }, async t => {
-  const source = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href)
+  const source = (path: string) => JSON.stringify(sourceUrl(path))
   const code = `
     import { createDeathGuard } from ${source('transport/process/death-guard.ts')}
     import { spawnChild } from ${source('transport/stdio/child.ts')}
@@ -180,7 +181,7 @@ t.test(
 t.test('the guard of Windows is this program, which needs nothing of the environment', async t => {
   const { file, args, env, cwd } = guardProgram('A=b', 'win32')
   t.equal(file, process.execPath)
-  t.match(args[0], /windows-guard-main\.js$/)
+  t.match(args[0], /windows-guard\.js$/)
   t.same(args.slice(1), ['1000', '2000'])
   t.same(Object.keys(env), ['SystemRoot'])
   t.equal(cwd, env['SystemRoot'])

@@ -5,7 +5,7 @@ import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { createStdioSelf, protectStdout } from '../../../src/transport/stdio/self.js'
 import { boundsOf } from '../../support/bounds.js'
-import { until } from '../../support/processes.js'
+import { sourceUrl, until } from '../../support/processes.js'
 import { HalfOpenRecorder, Recorder, recordedLog } from '../../support/recorded-channel.js'
 
 /** A client's two ends of our pipes. */
@@ -124,14 +124,14 @@ t.test('close gives up on a client that never reads', async t => {
 t.test('what is written with console goes to stderr, so that stdout carries the protocol only', async t => {
   const code = `
     const { log } = console
-    import { protectStdout, createStdioSelf } from ${JSON.stringify(new URL('../../../dist/transport/stdio-self.js', import.meta.url).href)}
+    import { protectStdout, createStdioSelf } from ${JSON.stringify(sourceUrl('transport/stdio/self.ts'))}
     protectStdout()
     for (const name of ['log', 'info', 'debug', 'dir', 'table', 'group', 'dirxml']) console[name]('noise-' + name)
     console.count('noise-count'); console.time('t'); console.timeEnd('t')
     const self = createStdioSelf()
     self.listen({ message: m => self.send(m), skipped() {}, drained() {}, closed() {} })
   `
-  const child = spawn(process.execPath, ['--input-type=module', '-e', code])
+  const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', code])
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', chunk => (stdout += String(chunk)))
   child.stderr.on('data', chunk => (stderr += String(chunk)))
