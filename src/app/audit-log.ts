@@ -5,7 +5,7 @@ import { Fault } from '../kernel/faults.js'
 import { maskAddress } from '../kernel/key-shapes.js'
 import type { Logger } from '../kernel/logger.js'
 import { said } from '../kernel/mask.js'
-import type { Reception } from '../model/links.js'
+import type { ClientHandler } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { Audit } from '../mux/calls/audit.js'
 import type { OnAsked } from '../mux/server-requests/server-requests.js'
@@ -39,7 +39,7 @@ const stderrSink = (): AuditSink => {
 /** What writes lines about what clients do, if the configuration wants them; the looks-on are undefined where it does not. */
 export interface AuditLog {
   /** The reception to report to in place of this one; this very one if nothing is written. */
-  around(reception: Reception): Reception
+  around(reception: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
   /** What came of a reload. */

@@ -1,6 +1,6 @@
 import type { ServerConfig, StdioTransport } from '../config/types.js'
 import {
-  EraMemory,
+  EraCache,
   openLegacySse,
   openServerHttp,
   openServerPipe,
@@ -8,10 +8,10 @@ import {
 } from '../eras/index.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { withLimit } from '../kernel/async/deadline.js'
-import { Turnstile } from '../kernel/async/semaphore.js'
+import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json/text.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
@@ -49,7 +49,7 @@ export interface DialerContext {
   readonly clock: Clock
   readonly log: Logger
   readonly children: Children
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   /** Ends a process that nobody needs at the moment; false if there is none. */
   readonly makeRoom: () => Promise<boolean>
 }
@@ -68,7 +68,7 @@ export const createDialer = (
       if (server === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
       const { name } = server
       const { memory, nextId } = notes.get(owner) ?? {
-        memory: new EraMemory(around.clock),
+        memory: new EraCache(around.clock),
         nextId: counter(),
       }
       notes.set(owner, { memory, nextId })
@@ -81,7 +81,7 @@ export const createDialer = (
         clientInfo: greeting.clientInfo ?? identity,
         identity,
         era: server.era,
-        asking: greeting.asking,
+        serverRequests: greeting.serverRequests,
         offer: offerOf(server),
         probeMs: server.timeouts.probeMs,
         memory,
@@ -101,7 +101,7 @@ export const createDialer = (
 
 /** What is remembered of a server from one connection to the next. */
 interface Notes {
-  readonly memory: EraMemory
+  readonly memory: EraCache
   readonly nextId: () => number
 }
 
@@ -193,14 +193,14 @@ class Shared {
   readonly children: Children
   readonly makeRoom: () => Promise<boolean>
   readonly #clock: Clock
-  readonly starting: Turnstile
+  readonly starting: Semaphore
   #http: HttpClient | undefined
 
   constructor({ children, makeRoom, clock, bounds }: DialerContext) {
     this.children = children
     this.makeRoom = makeRoom
     this.#clock = clock
-    this.starting = new Turnstile({
+    this.starting = new Semaphore({
       places: () => bounds.max.starting,
       onWait: () => bounds.hit('starting'),
       holdMs: STARTING_MS,

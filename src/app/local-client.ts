@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { newClientId } from '../model/client-ids.js'
-import type { Ask, Call, CancelReason, Client, Reception, Welcome } from '../model/links.js'
+import type { Call, CancelReason, Client, ClientHandler, ServerRequest, Welcome } from '../model/links.js'
 import { LIST_METHODS } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
 import { NO_CAPABILITIES, type Principal } from '../model/peer.js'
@@ -30,7 +30,10 @@ export interface LocalClient {
 }
 
 /** Introduces a client of this process to a proxy. */
-export const createLocalClient = (reception: Reception, options: LocalClientOptions = {}): LocalClient => {
+export const createLocalClient = (
+  reception: ClientHandler,
+  options: LocalClientOptions = {},
+): LocalClient => {
   const client = new Local(reception, options)
   return {
     welcome: client.welcome,
@@ -44,26 +47,26 @@ class Local implements Client {
   readonly id = newClientId()
   readonly principal: Principal = 'local'
   readonly revision = NEWEST_LEGACY
-  readonly asking = 'pushed'
+  readonly serverRequests = 'pushed'
   readonly capabilities = NO_CAPABILITIES
   readonly info: JsonText = textOf(IDENTITY)
   readonly welcome: Promise<Welcome>
   readonly options: LocalClientOptions
-  readonly #reception: Reception
+  readonly #reception: ClientHandler
   readonly #calls = new Set<LocalCall>()
   #isClosed = false
 
-  constructor(reception: Reception, options: LocalClientOptions) {
+  constructor(reception: ClientHandler, options: LocalClientOptions) {
     this.options = options
     this.#reception = reception
     this.welcome = reception.welcome(this)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     this.options.onNotice?.(method, params)
   }
 
-  ask(ask: Ask): void {
+  ask(ask: ServerRequest): void {
     ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
   }
 
@@ -149,8 +152,8 @@ class LocalCall implements Call {
     if (this.#settle !== undefined) this.client.options.onProgress?.(params)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
-    if (this.#settle !== undefined) this.client.tell(method, params)
+  notify(method: string, params: JsonText | undefined): void {
+    if (this.#settle !== undefined) this.client.notify(method, params)
   }
 
   end(outcome: Outcome): void {

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import type { Clock } from '../kernel/async/clock.js'
-import type { Bounds, Pressure } from '../kernel/limit-counters.js'
+import type { LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 
 /** How much memory there is, and how much of it is in use; bytes. */
@@ -15,8 +15,8 @@ export interface MemorySample {
 }
 
 /** What is done about it. */
-export interface OverloadOptions {
-  readonly bounds: Bounds
+export interface MemoryPressureOptions {
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   /** Gives back what is kept for convenience; told at each look while memory is that short. */
@@ -25,7 +25,7 @@ export interface OverloadOptions {
 }
 
 /** Watches memory until it is closed. */
-export interface Overload {
+export interface MemoryPressure {
   close(): void
 }
 
@@ -85,7 +85,7 @@ export const residentBytes = (): number | undefined => looked(() => process.memo
  * Looks at memory now and then, and tells the bounds how short it is, so that new work is refused before the operating system
  * ends the process: first conveniences go, then sessions that nobody uses, then clients that do not read, then new requests.
  */
-export const watchMemory = (options: OverloadOptions): Overload => {
+export const watchMemory = (options: MemoryPressureOptions): MemoryPressure => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
   const look = (): MemorySample | undefined => {
     const seen = looked(() => sample(bounds.max.memory))

@@ -2,22 +2,22 @@ import { type ConfigDiff, changesOf, diffConfigs, isNothing } from '../config/di
 import type { ProxyConfig } from '../config/types.js'
 import { type Clock, systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
-import { Bounds } from '../kernel/limit-counters.js'
+import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
-import type { Reception } from '../model/links.js'
-import { Gate } from '../mux/calls/admission.js'
+import type { ClientHandler } from '../model/links.js'
+import { Admission } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import { type AuditLog, openAudit } from './audit-log.js'
 import { createDialer } from './dialer.js'
 import { guardLogger } from './guarded-logger.js'
 import { KeptSecrets } from './kept-secrets.js'
-import type { HttpFace } from './listeners/http.js'
-import type { SocketFace } from './listeners/socket.js'
-import { type StdioFace, serveStdio } from './listeners/stdio.js'
+import type { HttpFront } from './listeners/http.js'
+import type { SocketFront } from './listeners/socket.js'
+import { type StdioFront, serveStdio } from './listeners/stdio.js'
 import { watchMemory } from './memory-pressure.js'
 import { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
-import { Fleet } from './server-registry.js'
+import { ServerRegistry } from './server-registry.js'
 import { createLazySealer } from './state/sealer.js'
 import { KnownFiles } from './state/server-cache.js'
 import { stateDir } from './state/state-key.js'
@@ -43,13 +43,13 @@ export interface ProxyOptions {
 /** Many MCP servers that look like one, behind any number of faces. */
 export interface Proxy {
   /** Serves HTTP with all faces that the configuration leaves on. Rejects with a Fault `unavailable` if the port cannot be had. */
-  listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpFace>
+  listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpFront>
   /** Serves a unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot be had. */
-  listenSocket(path: string): Promise<SocketFace>
+  listenSocket(path: string): Promise<SocketFront>
   /** Serves one client on our own stdin and stdout, or on the given streams. */
-  serveStdio(): StdioFace
+  serveStdio(): StdioFront
   /** For clients in this process. */
-  readonly reception: Reception
+  readonly reception: ClientHandler
   /** The processes that run for it. */
   readonly children: Children
   /** What is written down about clients, if the configuration wants it. */
@@ -87,10 +87,10 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
   const log = guardLogger(options.log ?? silentLogger, clock)
   const secrets = new KeptSecrets()
   secrets.keep(config)
-  const fleet = new Fleet(config.servers)
+  const fleet = new ServerRegistry(config.servers)
   let current = config
   let isClosing = false
-  const bounds = new Bounds({ limits: config.limits, clock, log })
+  const bounds = new LimitCounters({ limits: config.limits, clock, log })
   const audit = openAudit(config.audit, { clock, log })
   const children = new Children()
   const dialer = createDialer(fleet.configOf, {
@@ -124,7 +124,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
     onAsked: audit.onAsked,
   })
   const faces: { readonly isLeaving?: boolean; shed?(): void; close(): Promise<void> }[] = []
-  const gate = new Gate(router, clock, bounds)
+  const gate = new Admission(router, clock, bounds)
   const startedMs = clock.nowMs()
   const { configOf } = fleet
   const { configStatus } = options

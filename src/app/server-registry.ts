@@ -14,7 +14,7 @@ export interface Changed {
  * The configured servers: what the layers below know of each, and the configuration that it came from. The options of a server
  * stand for it as long as it is served.
  */
-export class Fleet {
+export class ServerRegistry {
   #byName: ReadonlyMap<string, ServerOptions> = new Map()
   /** Also of servers that have left and still have calls under way. */
   readonly #configs = new WeakMap<ServerOptions, ServerConfig>()

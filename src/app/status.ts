@@ -1,10 +1,10 @@
 import type { Listed } from '../catalog/lists/listed.js'
 import type { ServerConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
-import type { Bounds, Hits, Pressure } from '../kernel/limit-counters.js'
+import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { LimitName } from '../kernel/limits.js'
 import type { ListName } from '../model/listing.js'
-import type { Gate } from '../mux/calls/admission.js'
+import type { Admission } from '../mux/calls/admission.js'
 import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/options.js'
@@ -49,10 +49,10 @@ export interface ServerStatus {
 /** What a status is read from. */
 export interface StatusContext {
   readonly router: Router
-  readonly gate: Gate
+  readonly gate: Admission
   readonly children: Children
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly startedMs: number
   readonly configStatus?: (() => ConfigStatus | undefined) | undefined

@@ -5,7 +5,7 @@ import { createReport, type Report } from './file/problem.js'
 import { readTree } from './file/syntax.js'
 import { createLocator, type Item, members, repeated, valueOf } from './file/tree.js'
 import { type Around, reportMisfits } from './read/entry.js'
-import { filledPath } from './read/expand-variables.js'
+import { expandedPath } from './read/expand-variables.js'
 import { readLimits } from './read/limits.js'
 import { isShortForm, readListen } from './read/listen.js'
 import { readDuration, readServer } from './read/server.js'
@@ -117,7 +117,7 @@ const readAudit = (
   if (item === undefined || audit === 'off') return undefined
   if (audit === 'stderr') return { to: 'stderr', withArguments }
   const { errors } = around.report
-  const path = filledPath(item, around)
+  const path = expandedPath(item, around)
   return around.report.errors > errors
     ? undefined
     : { to: { file: resolve(around.folder, path) }, withArguments }

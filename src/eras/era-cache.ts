@@ -43,7 +43,7 @@ export interface Visit {
  * What one server speaks (2026-07-28, basic/versioning: a property of the server, not of a request). Kept as long as any
  * connection is open that relies on it; forgotten when one of them is lost, because what comes back may be another version.
  */
-export class EraMemory {
+export class EraCache {
   readonly #clock: Clock
   #verdict: Verdict = {}
   #foundMs = 0
@@ -71,8 +71,8 @@ export class EraMemory {
       return await how({
         known,
         listener: {
-          asked: ask => listener.asked(ask),
-          noticed: (method, params, about) => listener.noticed(method, params, about),
+          requested: ask => listener.requested(ask),
+          notified: (method, params, about) => listener.notified(method, params, about),
           closed: fault => {
             leave(!signal.aborted)
             listener.closed(fault)

@@ -48,7 +48,7 @@ const ACCOUNT_PART = 1 / 4
  * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set anew holds from then
  * on. Each bound that is reached is counted, and logged at most every 10 s.
  */
-export class Bounds {
+export class LimitCounters {
   readonly #shared: Shared
   #own: Partial<Limits> | undefined
   readonly #facts: HitFacts | undefined
@@ -97,8 +97,8 @@ export class Bounds {
   }
 
   /** The same bounds, and the same counters, with other limits for one server; `facts` say which that is. */
-  narrowed(own: Partial<Limits>, facts: HitFacts = {}): Bounds {
-    return new Bounds({
+  narrowed(own: Partial<Limits>, facts: HitFacts = {}): LimitCounters {
+    return new LimitCounters({
       shared: this.#shared,
       own: { ...this.#own, ...own },
       facts: { ...this.#facts, ...facts },

@@ -14,7 +14,7 @@ export type CancelReason = string | undefined
  * any time (all revisions before 2026-07-28). `returned`: inside the answer to a request, which is then made again with the
  * answers (2026-07-28, basic/patterns/mrtr); changes are told on a request that listens (basic/patterns/subscriptions).
  */
-export type Asking = 'pushed' | 'returned'
+export type ServerRequestMode = 'pushed' | 'returned'
 
 // ── upstream: what the mux sees of a client ──────────────────────────────────────────────────────────────
 
@@ -29,17 +29,17 @@ export interface Client {
   readonly sessionId?: string | undefined
   readonly principal: Principal
   readonly revision: Revision
-  readonly asking: Asking
+  readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
   /** The client's own `Implementation` object. */
   readonly info: JsonText
   /** Says something that belongs to no request of this client; does nothing where questions are `returned`. */
-  tell(method: string, params: JsonText | undefined): void
+  notify(method: string, params: JsonText | undefined): void
   /**
    * Asks the client something on behalf of a server. With `during`, the question travels on the stream of that
    * call. The answer reaches `ask.answer`; waits until the client is ready to be asked. Only where questions are `pushed`.
    */
-  ask(ask: Ask, during: Call | undefined): void
+  ask(ask: ServerRequest, during: Call | undefined): void
 }
 
 /** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
@@ -56,7 +56,7 @@ export interface Call {
   /** Relays progress; whatever token it carries is replaced by the client's own. Nothing after `end`. */
   progress(progress: Progress): void
   /** Says something that belongs to this call, such as a log line, on the call's stream. Nothing after `end`. */
-  tell(method: string, params: JsonText | undefined): void
+  notify(method: string, params: JsonText | undefined): void
   /** Ends the call; later ends are ignored. */
   end: Settle
   /** Set by the mux: told once if the client cancels or its session ends before `end`. */
@@ -84,7 +84,7 @@ export interface Welcome {
 }
 
 /** What uplinks report to. Implemented by the mux. */
-export interface Reception {
+export interface ClientHandler {
   /**
    * A client introduced itself, or asks what there is; resolves within the start-up wait however slow the servers are. Never
    * rejects. A client whose questions are `returned` may call without it, and is told anew each time.
@@ -96,7 +96,7 @@ export interface Reception {
   /** The `Implementation` object of the server that is served as it is, if one is and it was reached: who we say that we are. */
   ownIdentity(client: Client): JsonText | undefined
   /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
-  notice(client: Client, method: string, params: JsonText | undefined): void
+  notified(client: Client, method: string, params: JsonText | undefined): void
   /** The client has been away for a while and may come back: what runs for it alone need not go on meanwhile. */
   rests(client: Client): void
   /** The client is gone; its calls were cancelled before. */
@@ -129,7 +129,7 @@ export interface Request {
 }
 
 /** A request that is under way at a server. */
-export interface DownCall {
+export interface DownstreamCall {
   /** Tells the server that nobody waits any more; the sink hears nothing after, not even of a task that came of it. */
   cancel(reason: CancelReason): void
 }
@@ -144,11 +144,11 @@ export interface CallSink {
 export interface Downlink {
   readonly facts: ServerFacts
   /** `returned`: the server keeps nothing about us, so that all clients may share the connection. */
-  readonly asking: Asking
+  readonly serverRequests: ServerRequestMode
   /** Whether the server may ask in the other way too, on another connection: false where it is known not to. */
-  readonly hasOtherWay: boolean
-  call(request: Request, sink: CallSink): DownCall
-  tell(method: string, params: JsonText | undefined): void
+  readonly hasOtherMode: boolean
+  call(request: Request, sink: CallSink): DownstreamCall
+  notify(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
   readonly hearsAmbient: boolean
   /** Milliseconds (monotonic) at which the server last said anything. */
@@ -160,11 +160,11 @@ export interface Downlink {
 }
 
 /** A question of a server: sampling, elicitation or roots. */
-export interface Ask {
+export interface ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   /** The request on whose own stream it came, when the transport can tell (HTTP); undefined on a pipe. */
-  readonly about: DownCall | undefined
+  readonly about: DownstreamCall | undefined
   /** Whether the server wants to hear about progress. */
   readonly wantsProgress: boolean
   /** Answers; exactly one answer reaches the server. */
@@ -177,9 +177,9 @@ export interface Ask {
 
 /** What a downlink reports that belongs to no request of ours. Implemented by `peers/`. */
 export interface DownlinkListener {
-  asked(ask: Ask): void
+  requested(ask: ServerRequest): void
   /** A notification that is not progress; `about` as for questions. */
-  noticed(method: string, params: JsonText | undefined, about: DownCall | undefined): void
+  notified(method: string, params: JsonText | undefined, about: DownstreamCall | undefined): void
   /** The connection is gone; every call under way has already ended. */
   closed(fault: Fault): void
 }

@@ -1,12 +1,12 @@
-import type { Call, Reception } from '../model/links.js'
+import type { Call, ClientHandler } from '../model/links.js'
 
 /** A reception that handles calls in a way of its own, and everything else as the one behind it does. */
-export const withCall = (behind: Reception, call: (call: Call) => void): Reception => ({
+export const withCall = (behind: ClientHandler, call: (call: Call) => void): ClientHandler => ({
   call,
   welcome: client => behind.welcome(client),
   ownIdentity: client => behind.ownIdentity(client),
   toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
-  notice: (client, method, params) => behind.notice(client, method, params),
+  notified: (client, method, params) => behind.notified(client, method, params),
   rests: client => behind.rests(client),
   left: client => behind.left(client),
 })

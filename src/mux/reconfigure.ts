@@ -4,9 +4,9 @@ import type { Client } from '../model/links.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import type { ServerPool } from '../peers/server-pool.js'
-import type { Guests } from './clients/client-registry.js'
+import type { ClientRegistry } from './clients/client-registry.js'
 import { type Reach, startFor } from './clients/reach.js'
-import type { Feeds } from './notifications/resource-subscriptions.js'
+import type { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
 
 /** What another configuration changes for the router. */
 export interface RouterChange {
@@ -26,8 +26,8 @@ export interface Parts {
   readonly catalog: Catalog
   readonly owners: Owners
   readonly reach: Reach
-  readonly guests: Guests
-  readonly feeds: Feeds
+  readonly guests: ClientRegistry
+  readonly feeds: ResourceSubscriptions
 }
 
 /**
@@ -35,7 +35,7 @@ export interface Parts {
  * leave take no more calls and are stopped when those under way are over; those that come are started if their predecessor was in
  * use, or somebody is there who would have started them by coming. Resolves when all that left are stopped; never rejects.
  */
-export const changeOver = async (change: RouterChange, parts: Parts): Promise<void> => {
+export const reconfigure = async (change: RouterChange, parts: Parts): Promise<void> => {
   const { servers, reshown, drainMs, ...pace } = change
   const { pool, catalog, owners, reach, feeds } = parts
   const { joined, left } = pool.reload(servers)

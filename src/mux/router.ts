@@ -6,9 +6,9 @@ import { Owners } from '../catalog/owners.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
-import { Bounds } from '../kernel/limit-counters.js'
+import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Ask, Call, Client, DownCall, Reception, Welcome } from '../model/links.js'
+import type { Call, Client, ClientHandler, DownstreamCall, ServerRequest, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
@@ -17,15 +17,15 @@ import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { CallTable } from './calls/call-table.js'
-import { WayToOwner } from './calls/forward.js'
-import { Guests } from './clients/client-registry.js'
+import { Forwarder } from './calls/forward.js'
+import { ClientRegistry } from './clients/client-registry.js'
 import { Reach } from './clients/reach.js'
 import type { Sealer } from './input-required/retry/sealed-state.js'
-import { ChangeNotices } from './notifications/list-changed.js'
+import { ListChanged } from './notifications/list-changed.js'
 import { LogLevels } from './notifications/log-levels.js'
-import { Feeds } from './notifications/resource-subscriptions.js'
-import { Listens } from './notifications/subscription-streams.js'
-import { changeOver, type RouterChange } from './reconfigure.js'
+import { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
+import { SubscriptionStreams } from './notifications/subscription-streams.js'
+import { type RouterChange, reconfigure } from './reconfigure.js'
 import { CHANGES, ROUTES } from './routes.js'
 import { Asking } from './server-requests/asking.js'
 import type { OnAsked } from './server-requests/server-requests.js'
@@ -40,7 +40,7 @@ export interface RouterOptions {
   readonly clock: Clock
   readonly log: Logger
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   /** Makes and reads the states that clients carry for us. */
   readonly sealer: Sealer
   readonly pageSize: number
@@ -64,29 +64,29 @@ export interface Load {
 }
 
 /** Who gets what, and the way back: clients above, servers below, and a table of routes in between. */
-export class Router implements Reception, ConnectionListener {
+export class Router implements ClientHandler, ConnectionListener {
   readonly pool: ServerPool
   readonly catalog: Catalog
   readonly #options: RouterOptions
   readonly #owners: Owners
   readonly #calls: CallTable
   readonly #asking: Asking
-  readonly #feeds: Feeds
+  readonly #feeds: ResourceSubscriptions
   readonly #levels: LogLevels
-  readonly #toOwner: WayToOwner
+  readonly #toOwner: Forwarder
   readonly #reach: Reach
-  readonly #guests: Guests
-  readonly #listens: Listens
-  readonly #notices: ChangeNotices
+  readonly #guests: ClientRegistry
+  readonly #listens: SubscriptionStreams
+  readonly #notices: ListChanged
 
   constructor(options: RouterOptions) {
-    const { clock, log, isAlone, bounds = new Bounds() } = options
+    const { clock, log, isAlone, bounds = new LimitCounters() } = options
     this.#options = options
     this.#calls = new CallTable(clock)
     const offerTo = (client: Client): Offer => this.catalog.offer(client)
     const versionOf = (client: Client, list: ListName): string => this.catalog.version(client, list)
-    this.#guests = new Guests({ offerTo, versionOf })
-    this.#notices = new ChangeNotices(clock, () => [...this.#guests.sessions, ...this.#listens.audience])
+    this.#guests = new ClientRegistry({ offerTo, versionOf })
+    this.#notices = new ListChanged(clock, () => [...this.#guests.sessions, ...this.#listens.audience])
     this.pool = new ServerPool(options.servers, { dial: options.dial, listener: this, clock, log, bounds })
     this.catalog = new Catalog(this.pool.servers, {
       ...options,
@@ -95,8 +95,8 @@ export class Router implements Reception, ConnectionListener {
     this.#reach = new Reach({ ...options, catalog: this.catalog })
     const owners = new Owners(this.catalog, { isAlone, nowMs: () => clock.nowMs() })
     this.#owners = owners
-    this.#feeds = new Feeds({ catalog: this.catalog, owners, clock, log, bounds })
-    this.#listens = new Listens({
+    this.#feeds = new ResourceSubscriptions({ catalog: this.catalog, owners, clock, log, bounds })
+    this.#listens = new SubscriptionStreams({
       feeds: this.#feeds,
       bounds,
       clock,
@@ -118,7 +118,7 @@ export class Router implements Reception, ConnectionListener {
       bounds,
       isShared,
     })
-    this.#toOwner = new WayToOwner({ ...parts, asking: this.#asking, nowMs: () => clock.nowMs() })
+    this.#toOwner = new Forwarder({ ...parts, asking: this.#asking, nowMs: () => clock.nowMs() })
   }
 
   /** Starts the servers that are wanted from the beginning. */
@@ -133,7 +133,7 @@ export class Router implements Reception, ConnectionListener {
    * when they are. Never rejects.
    */
   async reload(change: RouterChange): Promise<void> {
-    const done = changeOver(change, {
+    const done = reconfigure(change, {
       pool: this.pool,
       catalog: this.catalog,
       owners: this.#owners,
@@ -218,12 +218,12 @@ export class Router implements Reception, ConnectionListener {
   }
 
   /** A client's roots changed: told to the servers whose connections are that client's alone. */
-  notice(client: Client, method: string, params: JsonText | undefined): void {
+  notified(client: Client, method: string, params: JsonText | undefined): void {
     if (method !== 'notifications/roots/list_changed') return
     for (const connection of this.#connections()) {
       if (connection.onlyClient !== client || connection.share.capabilities.roots?.listChanged !== true)
         continue
-      connection.link?.tell(method, params)
+      connection.link?.notify(method, params)
     }
   }
 
@@ -260,7 +260,8 @@ export class Router implements Reception, ConnectionListener {
   /** Whether somebody who is asked between two requests would come back to nothing, or whoever listens would hear nothing. */
   isKept(connection: Connection): boolean {
     if (this.#feeds.areOn(connection)) return true
-    for (const { call } of this.#calls.on(connection)) if (call.client.asking === 'returned') return true
+    for (const { call } of this.#calls.on(connection))
+      if (call.client.serverRequests === 'returned') return true
     const server = this.pool.of(connection)
     return this.#listens.isHeard(connection, client => server?.connectionOf(client))
   }
@@ -276,15 +277,15 @@ export class Router implements Reception, ConnectionListener {
     this.#levels.sync(connection)
   }
 
-  asked(connection: Connection, ask: Ask): void {
+  serverRequested(connection: Connection, ask: ServerRequest): void {
     this.#asking.asks.asked(connection, ask)
   }
 
-  noticed(
+  serverNotified(
     connection: Connection,
     method: string,
     params: JsonText | undefined,
-    about: DownCall | undefined,
+    about: DownstreamCall | undefined,
   ): void {
     const lists = CHANGES.get(method)
     if (lists !== undefined) for (const list of lists) this.catalog.changed(connection, list)
@@ -303,7 +304,7 @@ export class Router implements Reception, ConnectionListener {
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
       // What a client sees must not depend on whether it asked before what there is: it waits as long for servers that start.
-      const waitMs = call.client.asking === 'returned' ? this.#reach.start(call.client).restMs : 0
+      const waitMs = call.client.serverRequests === 'returned' ? this.#reach.start(call.client).restMs : 0
       const { result, version, hints } = await this.catalog.page(call.client, list, cursor, waitMs)
       if (cursor === undefined) this.#guests.saw(call.client, list, version)
       call.end({ kind: 'result', result, hints })

@@ -1,4 +1,4 @@
-import type { Asking, Welcome } from '../model/links.js'
+import type { ServerRequestMode, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 import type { NamedBy } from './calls/named.js'
 
@@ -9,7 +9,7 @@ interface Terms {
   /** Undefined: there whatever the servers can do. */
   readonly needs?: Capability
   /** The one kind of clients that have the method; undefined: all. */
-  readonly asking?: Asking
+  readonly serverRequests?: ServerRequestMode
 }
 
 /** Where a request goes: to our catalogue, to the one owner of what it names, to a subscription, to everyone. */
@@ -36,10 +36,10 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['prompts/get', { way: 'owner', needs: 'prompts', by: 'prompt' }],
   ['resources/read', { way: 'owner', needs: 'resources', by: 'uri' }],
   ['completion/complete', { way: 'owner', needs: 'completions', by: 'ref' }],
-  ['resources/subscribe', { way: 'feed', asking: 'pushed', needs: 'resources', wants: true }],
-  ['resources/unsubscribe', { way: 'feed', asking: 'pushed', needs: 'resources', wants: false }],
-  ['logging/setLevel', { way: 'everyone', asking: 'pushed', needs: 'logging' }],
-  ['subscriptions/listen', { way: 'listen', asking: 'returned' }],
+  ['resources/subscribe', { way: 'feed', serverRequests: 'pushed', needs: 'resources', wants: true }],
+  ['resources/unsubscribe', { way: 'feed', serverRequests: 'pushed', needs: 'resources', wants: false }],
+  ['logging/setLevel', { way: 'everyone', serverRequests: 'pushed', needs: 'logging' }],
+  ['subscriptions/listen', { way: 'listen', serverRequests: 'returned' }],
 ])
 
 /** The list that a change notification is about; resources stand for their templates too. */

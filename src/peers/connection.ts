@@ -3,9 +3,16 @@ import { withLimit } from '../kernel/async/deadline.js'
 import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
-import { Bounds } from '../kernel/limit-counters.js'
+import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Ask, Asking, Client, DownCall, Downlink, DownlinkListener } from '../model/links.js'
+import type {
+  Client,
+  Downlink,
+  DownlinkListener,
+  DownstreamCall,
+  ServerRequest,
+  ServerRequestMode,
+} from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { ServerFacts } from '../model/peer.js'
 import type { Dial, Greeting } from './dial.js'
@@ -28,12 +35,12 @@ export interface ConnectionListener {
   ended(connection: Connection): void
   /** Whether it must stay although no client uses it: one that left will come back for an answer, or somebody listens. */
   isKept(connection: Connection): boolean
-  asked(connection: Connection, ask: Ask): void
-  noticed(
+  serverRequested(connection: Connection, ask: ServerRequest): void
+  serverNotified(
     connection: Connection,
     method: string,
     params: JsonText | undefined,
-    about: DownCall | undefined,
+    about: DownstreamCall | undefined,
   ): void
 }
 
@@ -44,7 +51,7 @@ export interface ConnectionContext {
   readonly clock: Clock
   readonly log: Logger
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** One try to reach the server, and the link that came of it. */
@@ -60,11 +67,11 @@ export class Connection {
   readonly share: Share
   readonly clients = new Set<Client>()
   /** Those of its server. */
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
   #link: Downlink | undefined
-  #asking: Asking
+  #asking: ServerRequestMode
   #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
@@ -82,12 +89,17 @@ export class Connection {
   #hasCarried = false
 
   /** `asking` is how its clients are asked: a server that can is spoken to in the same way. */
-  constructor(server: ServerOptions, share: Share, asking: Asking, context: ConnectionContext) {
+  constructor(
+    server: ServerOptions,
+    share: Share,
+    serverRequests: ServerRequestMode,
+    context: ConnectionContext,
+  ) {
     this.server = server
     this.share = share
-    this.#asking = asking
+    this.#asking = serverRequests
     this.#context = context
-    this.bounds = context.bounds ?? new Bounds()
+    this.bounds = context.bounds ?? new LimitCounters()
     this.#idleSinceMs = context.clock.nowMs()
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
@@ -111,7 +123,7 @@ export class Connection {
   }
 
   /** How the server asked when it was last there, or else is wanted to: what may be shared depends on it. */
-  get asking(): Asking {
+  get asking(): ServerRequestMode {
     return this.#asking
   }
 
@@ -270,7 +282,7 @@ export class Connection {
       link = await dial(this.server, this.#greeting(), this.#ears(attempt), attempt.abort.signal)
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
-      this.#asking = link.asking
+      this.#asking = link.serverRequests
       this.#facts = link.facts
       if (this.#sendAway())
         throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
@@ -311,7 +323,9 @@ export class Connection {
     const isOnes = server.sharing === 'session'
     return {
       // The older way first: the server may have learnt it, and the newer one is tried all the same.
-      asking: [...clients].some(({ asking }) => asking === 'pushed') ? 'pushed' : this.#asking,
+      serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
+        ? 'pushed'
+        : this.#asking,
       capabilities: share.capabilities,
       clientInfo: isOnes ? this.#firstClient?.info : undefined,
     }
@@ -321,12 +335,12 @@ export class Connection {
   #ears(attempt: Attempt): DownlinkListener {
     const { listener } = this.#context
     return {
-      asked: ask => {
-        if (attempt === this.#attempt) listener.asked(this, ask)
+      requested: ask => {
+        if (attempt === this.#attempt) listener.serverRequested(this, ask)
         else ask.answer(failed(new Fault('disconnected', 'The connection is closed')))
       },
-      noticed: (method, params, about) => {
-        if (attempt === this.#attempt) listener.noticed(this, method, params, about)
+      notified: (method, params, about) => {
+        if (attempt === this.#attempt) listener.serverNotified(this, method, params, about)
       },
       closed: why => this.#closed(attempt, why),
     }

@@ -1,5 +1,5 @@
 import type { JsonText } from '../kernel/json/text.js'
-import type { Asking, Downlink, DownlinkListener } from '../model/links.js'
+import type { Downlink, DownlinkListener, ServerRequestMode } from '../model/links.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import type { ServerOptions } from './options.js'
 
@@ -9,7 +9,7 @@ export interface Greeting {
   /** The client's `Implementation` object where the connection is that client's alone; otherwise ours is sent. */
   readonly clientInfo: JsonText | undefined
   /** How its clients are asked: the server is spoken to in the same way, unless it is found to have only the other. */
-  readonly asking: Asking
+  readonly serverRequests: ServerRequestMode
 }
 
 /**

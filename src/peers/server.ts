@@ -1,6 +1,6 @@
 import { Fault } from '../kernel/faults.js'
-import { Bounds } from '../kernel/limit-counters.js'
-import type { Asking, Client, Downlink } from '../model/links.js'
+import { LimitCounters } from '../kernel/limit-counters.js'
+import type { Client, Downlink, ServerRequestMode } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './options.js'
 import { declaredFor, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
@@ -9,7 +9,7 @@ import { declaredFor, nobodysShare, profileOf, type Share, shareOf } from './sha
 export class Server {
   readonly options: ServerOptions
   #index: number
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   readonly #context: ConnectionContext
   readonly #connections = new Map<string, Connection>()
   /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
@@ -17,13 +17,13 @@ export class Server {
   /** The connection on which the server keeps nothing about us, so that all clients share it who are asked in the same way. */
   #common: Connection | undefined
   /** The only way in which the server asks, if it is known to have no other. */
-  #only: Asking | undefined
+  #only: ServerRequestMode | undefined
   #isClosed = false
 
   constructor(options: ServerOptions, index: number, context: ConnectionContext) {
     this.options = options
     this.#index = index
-    this.bounds = (context.bounds ?? new Bounds()).narrowed(options.limits, { server: options.name })
+    this.bounds = (context.bounds ?? new LimitCounters()).narrowed(options.limits, { server: options.name })
     this.#context = {
       ...context,
       bounds: this.bounds,
@@ -40,9 +40,9 @@ export class Server {
         parted: (connection, client) => context.listener.parted(connection, client),
         ended: connection => context.listener.ended(connection),
         isKept: connection => context.listener.isKept(connection),
-        asked: (connection, ask) => context.listener.asked(connection, ask),
-        noticed: (connection, method, params, about) =>
-          context.listener.noticed(connection, method, params, about),
+        serverRequested: (connection, ask) => context.listener.serverRequested(connection, ask),
+        serverNotified: (connection, method, params, about) =>
+          context.listener.serverNotified(connection, method, params, about),
       },
     }
   }
@@ -90,7 +90,7 @@ export class Server {
     const known = this.#byClient.get(client)
     // Whoever has one that works keeps it, unless it only stood in for one of the client's own way of asking.
     if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
-    const asking = this.#only ?? client.asking
+    const asking = this.#only ?? client.serverRequests
     const shared = asking === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
     return this.#connections.get(shareOf(this.options.sharing, client).keys[asking])
@@ -116,20 +116,22 @@ export class Server {
 
   #placeFor(client: Client): Connection {
     const known = this.connectionOf(client)
-    return known ?? this.#connection(shareOf(this.options.sharing, client), this.#only ?? client.asking)
+    return (
+      known ?? this.#connection(shareOf(this.options.sharing, client), this.#only ?? client.serverRequests)
+    )
   }
 
   /** What decides what `client` is shown of it (`profileOf`), and what does where the server does not have its way of asking. */
   profilesOf(client: Client): readonly [own: string, other: string] {
     const declared = declaredFor(this.options.sharing, client)
-    const asking = this.#only ?? client.asking
+    const asking = this.#only ?? client.serverRequests
     return [profileOf(declared, asking), profileOf(declared, asking === 'pushed' ? 'returned' : 'pushed')]
   }
 
   #met(connection: Connection): void {
     const { link, asking } = connection
     if (link === undefined) return
-    this.#only = link.hasOtherWay ? undefined : asking
+    this.#only = link.hasOtherMode ? undefined : asking
     if (asking === 'returned' && this.#shared === undefined) this.#common = connection
     this.#place(connection)
   }
@@ -148,7 +150,9 @@ export class Server {
 
   /** Whether a connection is of the client's way of asking, or the server is known not to have that. */
   #suits({ asking }: Connection, client: Client): boolean {
-    return asking === client.asking || (this.#only !== undefined && this.#only !== client.asking)
+    return (
+      asking === client.serverRequests || (this.#only !== undefined && this.#only !== client.serverRequests)
+    )
   }
 
   get #shared(): Connection | undefined {
@@ -237,7 +241,7 @@ export class Server {
     return [...this.#connections.values()].some(other => other !== connection && other.link !== undefined)
   }
 
-  #connection(share: Share, asking: Asking): Connection {
+  #connection(share: Share, asking: ServerRequestMode): Connection {
     const key = share.keys[asking]
     let connection = this.#connections.get(key)
     if (connection === undefined) {

@@ -1,4 +1,4 @@
-import type { Asking, Client } from '../model/links.js'
+import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
 import type { Sharing } from './options.js'
 
@@ -6,7 +6,7 @@ import type { Sharing } from './options.js'
 export interface Share {
   readonly key: string
   /** The key of the connection on which the server asks in one way. */
-  readonly keys: Readonly<Record<Asking, string>>
+  readonly keys: Readonly<Record<ServerRequestMode, string>>
   readonly capabilities: ClientCapabilities
 }
 
@@ -47,7 +47,7 @@ export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientC
  * What decides what a server says of itself and lists on a connection, beside the server: how it asks, and what it is told that its
  * clients can be asked. One that keeps nothing about us lists the same to all (2026-07-28, server/tools, "Listing Tools").
  */
-export const profileOf = (capabilities: ClientCapabilities, asking: Asking): string => {
+export const profileOf = (capabilities: ClientCapabilities, asking: ServerRequestMode): string => {
   if (asking === 'returned') return asking
   const known = profiles.get(capabilities)
   if (known !== undefined) return known

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from './options.js'
 import { IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
-import { DEMAND_MS, retryAfter, unreachable } from './unavailable-fault.js'
+import { DEMAND_MS, retryAfter, unavailableFault } from './unavailable-fault.js'
 
 /** Why a connection was lost, or could not be opened, and when. */
 export interface Loss {
@@ -91,7 +91,7 @@ export class Supervisor {
   /** A fault for whoever cannot ask the server. */
   unreachable(why: Fault): Fault {
     const place = { state: this.#state, wasThere: this.#wasThere, nowMs: this.#supervised.clock.nowMs() }
-    return unreachable(this.#server, place, why)
+    return unavailableFault(this.#server, place, why)
   }
 
   /** In how many milliseconds it could be asked again if it were lost now; undefined if never. */

@@ -21,7 +21,7 @@ interface Place {
  * Why a server cannot be asked, in words for whoever called it, and when it may be asked again (`data.retryAfterMs`); not the
  * latter if nothing says yet that it will ever be there.
  */
-export const unreachable = (
+export const unavailableFault = (
   { name, restart }: ServerOptions,
   { state, wasThere, nowMs }: Place,
   why: Fault,

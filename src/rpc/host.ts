@@ -1,11 +1,11 @@
 import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Reception } from '../model/links.js'
+import type { ClientHandler } from '../model/links.js'
 import type { Identity, Principal } from '../model/peer.js'
 import type { HttpRequest } from '../wire/http.js'
-import type { OutgoingFrame } from '../wire/message-parts.js'
+import type { OutgoingMessage } from '../wire/message-parts.js'
 
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
 export interface ReplyStream {
@@ -17,7 +17,7 @@ export interface ReplyStream {
    * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. `why` is the fault
    * that the answer tells of, if any: HTTP says some of them with a status, too.
    */
-  end(frame: OutgoingFrame | undefined, ending?: { readonly why?: Fault | undefined }): void
+  end(frame: OutgoingMessage | undefined, ending?: { readonly why?: Fault | undefined }): void
 }
 
 /** PORT. Where what belongs to no request of a client goes. */
@@ -34,11 +34,11 @@ export interface Outlet {
 
 /** What everyone needs who listens to a client. */
 export interface UplinkOptions {
-  readonly reception: Reception
+  readonly reception: ClientHandler
   readonly identity: Identity
   readonly log: Logger
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** What whoever carries the messages of clients needs beside that. */

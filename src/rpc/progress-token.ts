@@ -10,7 +10,7 @@ import {
   withoutMember,
 } from '../kernel/json/text.js'
 import type { Progress } from '../model/progress.js'
-import { encodeNotice, isId } from '../wire/jsonrpc.js'
+import { encodeNotification, isId } from '../wire/jsonrpc.js'
 
 /** Where in a request's `params` the progress token stands (basic/utilities/progress, all revisions). */
 const TOKEN_PATH = ['_meta', 'progressToken'] as const
@@ -25,7 +25,7 @@ const CLOSE = Buffer.from('}')
  * its newline. There may be hundreds of them in a call, so each is written at once.
  */
 export function encodeProgress({ params, tokenStart, tokenEnd }: Progress, token: JsonText): Buffer {
-  if (tokenEnd === 0) return encodeNotice(PROGRESS, withMember(params, 'progressToken', token))
+  if (tokenEnd === 0) return encodeNotification(PROGRESS, withMember(params, 'progressToken', token))
   const line = oneLine(params)
   const kept = line.length - (tokenEnd - tokenStart)
   const out = new Output(NOTICE.length + kept + token.length + CLOSE.length)

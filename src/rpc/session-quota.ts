@@ -1,14 +1,14 @@
 import type { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Principal } from '../model/peer.js'
 
 /** Counts the sessions of one face, and says whether there is room for another. */
-export class SessionRoom {
-  readonly #bounds: Bounds
+export class SessionQuota {
+  readonly #bounds: LimitCounters
   readonly #ofPrincipal = new Map<Principal, number>()
   #size = 0
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: LimitCounters) {
     this.#bounds = bounds
   }
 

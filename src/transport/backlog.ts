@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { ByteAccount, Holding } from '../kernel/byte-account.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 
 /** Bounds on what waits for a peer that does not read. */
@@ -35,7 +35,7 @@ export interface BacklogOptions {
   readonly limits: BacklogLimits
   readonly clock: Clock
   /** Where a peer that was behind for too long is counted. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   /** Where what waits is counted with that of others, and cut off when it is most of too much. */
   readonly account?: ByteAccount | undefined
   /** Bytes that the operating system has not taken yet. */

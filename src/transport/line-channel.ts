@@ -2,12 +2,12 @@ import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
-import type { OutgoingFrame } from '../wire/message-parts.js'
+import type { OutgoingMessage } from '../wire/message-parts.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
 import { LineWriter } from './line-writer.js'
 
@@ -37,7 +37,7 @@ export interface LineChannelOptions {
   readonly log: Logger
   readonly clock: Clock
   /** Where it is counted that one was reached. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** How the operating system says that the other side is gone. */
@@ -108,7 +108,7 @@ export class LineChannel implements Channel {
     if (!this.#isPaused) this.#stream.resume()
   }
 
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     if (this.#isEnding || !this.#stream.writable) return false
     if (!this.#backlog.hasRoom) {
       this.#options.bounds?.hit('clientQueue')

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import { type OutgoingFrame, whole } from '../wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../wire/message-parts.js'
 
 const NEWLINE = Buffer.from('\n')
 /** Up to this size a message and its newline are written as one piece: copying them costs less than a second piece. */
@@ -25,7 +25,7 @@ export class LineWriter {
   }
 
   /** False: the peer is behind, or cannot be written to any more. */
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     const stream = this.#stream
     if (!stream.writable) return false
     if (!this.#corked) {
@@ -38,7 +38,7 @@ export class LineWriter {
     return isFine
   }
 
-  #put(message: OutgoingFrame): boolean {
+  #put(message: OutgoingMessage): boolean {
     const stream = this.#stream
     if (Buffer.isBuffer(message)) {
       if (message.length <= JOINED_BYTES) return stream.write(Buffer.concat([message, NEWLINE]))

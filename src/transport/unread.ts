@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { Holding } from '../kernel/byte-account.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 
 /** How soon we notice that a client takes nothing. */
@@ -26,13 +26,13 @@ const CUT_OFF = new Error('The client does not read')
  * so are the longest when all together are too long: whoever does not read costs nobody else anything.
  */
 export class Unread {
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #clock: Clock
   readonly #log: Logger
   readonly #seen = new Map<ServerResponse, Seen>()
   #timer: Timer | undefined
 
-  constructor(bounds: Bounds, clock: Clock, log: Logger) {
+  constructor(bounds: LimitCounters, clock: Clock, log: Logger) {
     this.#bounds = bounds
     this.#clock = clock
     this.#log = log

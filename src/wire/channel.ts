@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { OutgoingFrame } from './message-parts.js'
+import type { OutgoingMessage } from './message-parts.js'
 
 /** What a channel tells; nothing is told before `listen` and nothing after `closed`. */
 export interface ChannelListener {
@@ -31,7 +31,7 @@ export interface Channel {
    * Queues one message (one line of JSON text, without newline). False: the peer is behind, slow down until
    * `drained`. Sending on a closed channel does nothing and returns false.
    */
-  send(message: OutgoingFrame): boolean
+  send(message: OutgoingMessage): boolean
   /** Bytes that were sent but not yet taken by the operating system. */
   readonly queuedBytes: number
   /** Stops reading from the peer, so that it feels the back-pressure. */

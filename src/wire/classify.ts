@@ -10,11 +10,11 @@ import {
   readJson,
   startOf,
 } from '../kernel/json/text.js'
-import type { Bounds } from '../kernel/limit-counters.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Message } from './jsonrpc.js'
-import { Frame } from './message-index.js'
-import { wreckOf } from './salvage-id.js'
+import { MessageIndex } from './message-index.js'
+import { salvageId } from './salvage-id.js'
 import { usualMessage } from './usual-message.js'
 
 /** What bytes from a peer turned out to be: a message, an array of them, or neither. */
@@ -57,7 +57,7 @@ function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
     const start = startOf(bytes)
     if (bytes[start] !== OPEN_OBJECT) return classifyOther(readJson(bytes, limits), limits)
     // Most of them by far: taken apart in the same pass that checks them.
-    const frame = new Frame(bytes, start, new JsonBudget(limits))
+    const frame = new MessageIndex(bytes, start, new JsonBudget(limits))
     checkEnd(bytes, frame.end)
     return classifyFrame(frame, bytes.length)
   } catch (thrown) {
@@ -72,12 +72,12 @@ const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed =>
   is: 'malformed',
   code: -32700,
   why: `${message} (limits.${limit})`,
-  ...wreckOf(bytes),
+  ...salvageId(bytes),
   limit,
 })
 
 /** The same, by bounds that count what is beyond them. */
-export function classifyWithin(bytes: Buffer, bounds: Bounds): Classified {
+export function classifyWithin(bytes: Buffer, bounds: LimitCounters): Classified {
   const classified = classify(bytes, bounds.max)
   if (classified.is === 'malformed' && classified.limit !== undefined) bounds.hit(classified.limit)
   return classified
@@ -97,14 +97,14 @@ function classifyArray(text: JsonText, limits: MessageLimits): Classified {
     const isObject = text[at.valueStart] === OPEN_OBJECT
     items.push(
       isObject
-        ? classifyFrame(new Frame(text, at.valueStart, new JsonBudget(limits)), text.length)
+        ? classifyFrame(new MessageIndex(text, at.valueStart, new JsonBudget(limits)), text.length)
         : noObject(),
     )
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }
 
-function classifyFrame(frame: Frame, cameBytes: number): Classified {
+function classifyFrame(frame: MessageIndex, cameBytes: number): Classified {
   const message = messageOf(frame)
   if (typeof message !== 'string') return { is: 'message', message: apart(message, frame, cameBytes) }
   const asks = frame.hasMethod
@@ -118,18 +118,18 @@ const SPARE_BYTES = 16 * 1024
 /**
  * A message in bytes of its own if most of what came is no part of it: it may be kept for long, and is counted by what is read of it.
  */
-function apart(message: Message, { params, result, error }: Frame, cameBytes: number): Message {
+function apart(message: Message, { params, result, error }: MessageIndex, cameBytes: number): Message {
   const body = params ?? result ?? error
   if (cameBytes <= SPARE_BYTES || 2 * (body?.length ?? 0) >= cameBytes) return message
   const own = (text: JsonText | undefined): JsonText | undefined => text && ownText(text)
   switch (message.kind) {
     case 'request':
       return { ...message, id: ownText(message.id), params: own(message.params) }
-    case 'notice':
+    case 'notification':
       return { ...message, params: own(message.params) }
-    case 'reply':
+    case 'result':
       return { ...message, id: ownText(message.id), result: ownText(message.result) }
-    case 'refusal':
+    case 'error':
       return { ...message, id: own(message.id), error: ownText(message.error) }
   }
 }
@@ -146,14 +146,14 @@ const invalid = (why: string): Malformed => ({
 const noObject = (): Malformed => invalid('A message must be a JSON object')
 
 /** The message that a frame is, or why it is none. */
-function messageOf(frame: Frame): Message | string {
+function messageOf(frame: MessageIndex): Message | string {
   if (frame.overfull !== undefined) return `There are too many members in ${frame.overfull}`
   if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`
   if (!frame.isVersion2) return 'The member jsonrpc must be "2.0"'
   return frame.hasMethod ? askOf(frame) : answerOf(frame)
 }
 
-function askOf(frame: Frame): Message | string {
+function askOf(frame: MessageIndex): Message | string {
   const { method, params, rawId, id } = frame
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
@@ -161,20 +161,20 @@ function askOf(frame: Frame): Message | string {
   // This protocol knows only named params, in all revisions.
   if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
   if (frame.repeatedParam !== undefined) return `The member params.${frame.repeatedParam} is repeated`
-  return id === undefined ? { kind: 'notice', method, params } : { kind: 'request', id, method, params }
+  return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params }
 }
 
-function answerOf({ result, error, rawId, id }: Frame): Message | string {
+function answerOf({ result, error, rawId, id }: MessageIndex): Message | string {
   if (result !== undefined && error !== undefined) return 'A response must not have both result and error'
   if (result !== undefined) {
     return id === undefined
       ? 'The id of a result must be a string or an integer of at most 4 KiB'
-      : { kind: 'reply', id, result }
+      : { kind: 'result', id, result }
   }
   if (error === undefined) return 'A message must have a method, a result or an error'
   if (kindOf(error) !== 'object') return 'The member error must be an object'
   if (id === undefined && rawId !== undefined && kindOf(rawId) !== 'null') {
     return 'The id of an error must be a string, an integer or null'
   }
-  return { kind: 'refusal', id, error }
+  return { kind: 'error', id, error }
 }

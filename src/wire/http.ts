@@ -1,5 +1,5 @@
 import type { Fault } from '../kernel/faults.js'
-import type { OutgoingFrame } from './message-parts.js'
+import type { OutgoingMessage } from './message-parts.js'
 
 /** Header names in lower case; a header that came several times is joined by ", " as RFC 9110 §5.3 says. */
 export type HttpHeaders = Readonly<Record<string, string | undefined>>
@@ -20,7 +20,7 @@ export interface HttpRequest {
 /** A response body that is written piece by piece, such as an SSE stream. */
 export interface HttpStream {
   /** False: the peer is behind. Writing after the end or after the peer left does nothing. */
-  write(chunk: OutgoingFrame | string): boolean
+  write(chunk: OutgoingMessage | string): boolean
   end(): void
   readonly queuedBytes: number
   /** Cuts the connection without a proper end. */
@@ -29,7 +29,7 @@ export interface HttpStream {
 
 /** PORT, server side. The one answer to an `HttpRequest`; exactly one of `send` and `stream` is called, once. */
 export interface HttpResponder {
-  send(status: number, headers: Readonly<Record<string, string>>, body?: OutgoingFrame | string): void
+  send(status: number, headers: Readonly<Record<string, string>>, body?: OutgoingMessage | string): void
   /** `onTaken` is called whenever the operating system has taken some of what was written, so that `queuedBytes` is less. */
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream
   /** Calls `then` once when the connection goes away before the answer is complete. */

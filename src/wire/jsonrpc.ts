@@ -1,6 +1,6 @@
 import { decimalOf } from '../kernel/json/canonical.js'
 import { type JsonText, kindOf, oneLine, smallInteger, stringOf } from '../kernel/json/text.js'
-import { type Framed, type OutgoingFrame, whole } from './message-parts.js'
+import { type MessageParts, type OutgoingMessage, whole } from './message-parts.js'
 
 /** One JSON-RPC 2.0 message of any revision; what it carries stays text, as it came. */
 export type Message =
@@ -12,9 +12,9 @@ export type Message =
       /** The `name` in its params, where nothing but that and `arguments` is known to stand there: no `_meta`, and nothing new. */
       readonly named?: string | undefined
     }
-  | { readonly kind: 'notice'; readonly method: string; readonly params: JsonText | undefined }
-  | { readonly kind: 'reply'; readonly id: JsonText; readonly result: JsonText }
-  | { readonly kind: 'refusal'; readonly id: JsonText | undefined; readonly error: JsonText }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonText | undefined }
+  | { readonly kind: 'result'; readonly id: JsonText; readonly result: JsonText }
+  | { readonly kind: 'error'; readonly id: JsonText | undefined; readonly error: JsonText }
 
 const HEAD_WITH_ID = '{"jsonrpc":"2.0","id":'
 const WITH_ID = Buffer.from(HEAD_WITH_ID)
@@ -31,24 +31,24 @@ export const frameRequest = (
   id: number | string,
   method: string,
   params: JsonText | undefined,
-): OutgoingFrame => frameAsk(`${HEAD_WITH_ID}${JSON.stringify(id)},"method":${quoted(method)}`, params)
+): OutgoingMessage => frameAsk(`${HEAD_WITH_ID}${JSON.stringify(id)},"method":${quoted(method)}`, params)
 
 /** Writes a notification, on one line without its newline. */
-export const encodeNotice = (method: string, params: JsonText | undefined): Buffer =>
+export const encodeNotification = (method: string, params: JsonText | undefined): Buffer =>
   whole(frameAsk(`{"jsonrpc":"2.0","method":${quoted(method)}`, params))
 
 /** Writes the answer to the request that came with `id`, on one line without its newline. */
-export const encodeReply = (id: JsonText, result: JsonText): Buffer => whole(frameReply(id, result))
+export const encodeResult = (id: JsonText, result: JsonText): Buffer => whole(frameResult(id, result))
 
 /** The same without copying the result, for whoever joins it with something else or can send pieces. */
-export const frameReply = (id: JsonText, result: JsonText): Framed => ({
+export const frameResult = (id: JsonText, result: JsonText): MessageParts => ({
   head: `${HEAD_WITH_ID}${id.toString('latin1')},"result":`,
   body: oneLine(result),
   tail: '}',
 })
 
 /** Writes an error, on one line without its newline; without an id if the request was too broken for one. */
-export function encodeRefusal(id: JsonText | undefined, error: JsonText): Buffer {
+export function encodeError(id: JsonText | undefined, error: JsonText): Buffer {
   return id === undefined
     ? Buffer.concat([WITHOUT_ID, ERROR, oneLine(error), CLOSE])
     : Buffer.concat([WITH_ID, id, ERROR, oneLine(error), CLOSE])
@@ -62,7 +62,7 @@ const quoted = (method: string): string =>
 const asLatin1 = (text: string): string =>
   /^[ -~]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 
-function frameAsk(head: string, params: JsonText | undefined): OutgoingFrame {
+function frameAsk(head: string, params: JsonText | undefined): OutgoingMessage {
   return params === undefined
     ? Buffer.from(`${head}}`)
     : { head: asLatin1(`${head},"params":`), body: oneLine(params), tail: '}' }

@@ -27,7 +27,7 @@ function which(keys: readonly string[], at: JsonWalk): number {
 }
 
 /** The top level of a message. The first of repeated members stays, and makes it no message. */
-export class Frame {
+export class MessageIndex {
   isVersion2 = false
   /** As it came, whatever it is. */
   rawId: JsonText | undefined

@@ -1,5 +1,5 @@
 /** Bytes with a few characters around them, such as an event or a large answer: they are not copied only to stand in one piece. */
-export interface Framed {
+export interface MessageParts {
   /** Before the bytes; each character is a byte (latin1), as in `tail`. */
   readonly head: string
   readonly body: Buffer
@@ -7,16 +7,16 @@ export interface Framed {
 }
 
 /** A message on its way out. */
-export type OutgoingFrame = Buffer | Framed
+export type OutgoingMessage = Buffer | MessageParts
 
 /** How many bytes it has. */
-export const lengthOf = (frame: OutgoingFrame): number =>
+export const lengthOf = (frame: OutgoingMessage): number =>
   Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length
 
 /** The same in one piece, for whoever needs that. */
-export const whole = (frame: OutgoingFrame): Buffer => (Buffer.isBuffer(frame) ? frame : joined(frame))
+export const whole = (frame: OutgoingMessage): Buffer => (Buffer.isBuffer(frame) ? frame : joined(frame))
 
-function joined({ head, body, tail }: Framed): Buffer {
+function joined({ head, body, tail }: MessageParts): Buffer {
   const bytes = Buffer.allocUnsafe(head.length + body.length + tail.length)
   bytes.write(head, 0, 'latin1')
   bytes.set(body, head.length)

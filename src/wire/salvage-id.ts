@@ -4,7 +4,7 @@ import { type JsonText, JsonTextError, readJson } from '../kernel/json/text.js'
 export const WRECK_BYTES = 1024
 
 /** What the ends of a message show that is no JSON, or too long to be kept. */
-export interface Wreck {
+export interface SalvagedId {
   /** The one id that stands where encoders put it: before the long members, or at the very end. */
   readonly id: JsonText | undefined
   /** It looks like a request or a notification. */
@@ -19,7 +19,7 @@ const BACK = new RegExp(String.raw`(?:,\s*${SHORT})+\}\s*$`)
 const EACH = new RegExp(SHORT, 'g')
 
 /** Reads what can be told of a message by its ends: `bytes` are all of it, or its first and last ones. */
-export const wreckOf = (bytes: Buffer): Wreck => {
+export const salvageId = (bytes: Buffer): SalvagedId => {
   const head = bytes.toString('latin1', 0, WRECK_BYTES)
   const front = FRONT.exec(head)
   if (front === null) return { id: undefined, asks: false, answers: looksAnswering(head) }

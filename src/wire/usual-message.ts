@@ -54,7 +54,7 @@ function idFirst(bytes: Buffer, text: string): Message | undefined {
   const end = bytes.length - 1
   const method = found[2]
   if (method === undefined)
-    return { kind: 'reply', id, result: cut(trust(bytes), end - lengthOf(found[6]), end) }
+    return { kind: 'result', id, result: cut(trust(bytes), end - lengthOf(found[6]), end) }
   const params = cut(trust(bytes), end - lengthOf(found[3]), end)
   return { kind: 'request', id, method, params, named: found[4] }
 }
@@ -66,7 +66,7 @@ function idLast(bytes: Buffer, text: string): Message | undefined {
   const id = cut(trust(bytes), end - lengthOf(found[7]), end)
   const method = found[1]
   if (method === undefined) {
-    return { kind: 'reply', id, result: cut(trust(bytes), RESULT_AT, RESULT_AT + lengthOf(found[5])) }
+    return { kind: 'result', id, result: cut(trust(bytes), RESULT_AT, RESULT_AT + lengthOf(found[5])) }
   }
   const from = METHOD_AT + method.length + PARAMS_BEHIND
   const params = cut(trust(bytes), from, from + lengthOf(found[2]))

@@ -23,7 +23,7 @@ export function usualProgress(bytes: Buffer, text: string, isVersionFirst: boole
 }
 
 const noticeOf = (bytes: Buffer, from: number, to: number): Message => ({
-  kind: 'notice',
+  kind: 'notification',
   method: METHOD,
   params: cut(trust(bytes), from, to),
 })

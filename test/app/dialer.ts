@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDialer } from '../../src/app/dialer.js'
 import { Children } from '../../src/app/processes/children.js'
-import { Fleet } from '../../src/app/server-registry.js'
+import { ServerRegistry } from '../../src/app/server-registry.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { boundsOf } from '../support/bounds.js'
@@ -10,7 +10,7 @@ import { linkOptions } from '../support/link-options.js'
 
 t.test('the room that was made for one server and taken by another is not taken twice', async t => {
   const text = JSON.stringify({ mcpServers: { s: { command: '/nowhere/at/all' } } })
-  const fleet = new Fleet(parseConfig(text, '/x/mcp.json', {}).config?.servers ?? [])
+  const fleet = new ServerRegistry(parseConfig(text, '/x/mcp.json', {}).config?.servers ?? [])
   const [server] = fleet.servers
   if (server === undefined) throw new Error('there is one')
   const clock = new FakeClock()

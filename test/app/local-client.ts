@@ -2,7 +2,7 @@ import t from 'tap'
 import { createLocalClient, resultOf } from '../../src/app/local-client.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { memberOf, rawText, stringOf, textOf } from '../../src/kernel/json/text.js'
-import type { Call, Client, Reception, Welcome } from '../../src/model/links.js'
+import type { Call, Client, ClientHandler, Welcome } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { Progress } from '../../src/model/progress.js'
 
@@ -15,7 +15,7 @@ const WELCOME: Welcome = {
 /** A reception that answers with what it is told, and keeps what it saw. */
 const reception = (answer: (call: Call) => void) => {
   const seen: { client?: Client; calls: Call[]; left: number } = { calls: [], left: 0 }
-  const fake: Reception = {
+  const fake: ClientHandler = {
     async welcome(client) {
       seen.client = client
       return WELCOME
@@ -26,7 +26,7 @@ const reception = (answer: (call: Call) => void) => {
     },
     ownIdentity: () => undefined,
     toolSchema: () => undefined,
-    notice: () => undefined,
+    notified: () => undefined,
     rests: () => undefined,
     left: () => {
       seen.left += 1
@@ -96,10 +96,10 @@ t.test('progress and notices are heard until the call ends', async t => {
   const { fake } = reception(call => {
     t.equal(call.wantsProgress, true)
     call.progress(new Progress(rawText('{"progress":1}')))
-    call.tell('notifications/message', undefined)
+    call.notify('notifications/message', undefined)
     call.end(resulted(rawText('{}')))
     call.progress(new Progress(rawText('{"progress":2}')))
-    call.tell('too late', undefined)
+    call.notify('too late', undefined)
     call.end(failed(new Fault('internal', 'too late')))
   })
   const client = createLocalClient(fake, {

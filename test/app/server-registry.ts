@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fleet } from '../../src/app/server-registry.js'
+import { ServerRegistry } from '../../src/app/server-registry.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { ServerConfig } from '../../src/config/types.js'
 
@@ -9,7 +9,7 @@ const read = (mcpServers: object): readonly ServerConfig[] =>
 const X = { command: 'x' }
 
 t.test('a server that stays is known by the same options, with other values in them', t => {
-  const fleet = new Fleet(read({ a: X, b: X, c: X }))
+  const fleet = new ServerRegistry(read({ a: X, b: X, c: X }))
   const [a, b, c] = fleet.servers
   fleet.reload(read({ d: X, b: { ...X, args: ['1'] }, a: { ...X, prefix: 'p', replay: true } }), {
     replaced: ['b'],
@@ -31,7 +31,7 @@ t.test('a server that stays is known by the same options, with other values in t
 t.test('servers that could not be told apart are refused, and nothing has changed', t => {
   const [a] = read({ a: X })
   if (a === undefined) throw new Error('missing')
-  const fleet = new Fleet([a])
+  const fleet = new ServerRegistry([a])
   const before = fleet.servers
   t.throws(() => fleet.reload([a, { ...a }], { replaced: [] }), {
     code: 'invalid-params',
@@ -40,7 +40,7 @@ t.test('servers that could not be told apart are refused, and nothing has change
   t.throws(() => fleet.reload([a, { ...a, name: 'b', prefix: 'a' }], { replaced: [] }), {
     message: 'Servers a and b have the same prefix, a',
   })
-  t.throws(() => new Fleet([a, a]))
+  t.throws(() => new ServerRegistry([a, a]))
   t.same(fleet.servers, before)
   t.end()
 })

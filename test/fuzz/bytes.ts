@@ -18,7 +18,7 @@ import { classify } from '../../src/wire/classify.js'
 import { LineSplitter } from '../../src/wire/framing/ndjson.js'
 import { SseReader } from '../../src/wire/framing/sse-read.js'
 import { sseEvent } from '../../src/wire/framing/sse-write.js'
-import { encodeNotice, encodeRefusal, encodeReply, type Message } from '../../src/wire/jsonrpc.js'
+import { encodeError, encodeNotification, encodeResult, type Message } from '../../src/wire/jsonrpc.js'
 import { cutInto } from '../support/chunks.js'
 import { textOfChunk } from '../support/fake-http.js'
 import { holds, soon } from '../support/fuzz.js'
@@ -209,14 +209,14 @@ const encoded = (message: Message): Buffer => {
     case 'request':
       // Encoders of requests take ids of ours; that of the client is put in its place.
       return Buffer.from(
-        withMember(encodeNotice(message.method, message.params) as JsonText, 'id', message.id),
+        withMember(encodeNotification(message.method, message.params) as JsonText, 'id', message.id),
       )
-    case 'notice':
-      return encodeNotice(message.method, message.params)
-    case 'reply':
-      return encodeReply(message.id, message.result)
-    case 'refusal':
-      return encodeRefusal(message.id, message.error)
+    case 'notification':
+      return encodeNotification(message.method, message.params)
+    case 'result':
+      return encodeResult(message.id, message.result)
+    case 'error':
+      return encodeError(message.id, message.error)
   }
 }
 

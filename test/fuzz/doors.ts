@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { openServerPipe } from '../../src/eras/index.js'
-import { createHttpHost } from '../../src/eras/listen/http-listener.js'
+import { createHttpListener } from '../../src/eras/listen/http-listener.js'
 import { servePipe } from '../../src/eras/listen/pipe-listener.js'
-import { createSseHost } from '../../src/eras/listen/sse-listener.js'
+import { createSseListener } from '../../src/eras/listen/sse-listener.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import type { Ask, Call } from '../../src/model/links.js'
+import type { Call, ServerRequest } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { Progress } from '../../src/model/progress.js'
@@ -45,9 +45,9 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
     const end = () => call.end(outcome)
     if (fate === 'talk') {
       call.progress(new Progress(rawText('{"progress":1,"progressToken":"ours"}')))
-      call.tell('notifications/message', rawText('{"level":"info","data":1}'))
+      call.notify('notifications/message', rawText('{"level":"info","data":1}'))
     }
-    if (fate === 'ask' && call.client.asking === 'pushed') call.client.ask(new FakeAsk(), call)
+    if (fate === 'ask' && call.client.serverRequests === 'pushed') call.client.ask(new FakeAsk(), call)
     if (fate === 'now' || fate === 'talk') end()
     else if (fate !== 'never') later.push(end)
   }
@@ -126,7 +126,7 @@ void holds(
   fc.asyncProperty(plans, fc.array(requests, { maxLength: 25 }), async (plan, sent) => {
     const { reception, finish } = destined(plan)
     const clock = new FakeClock()
-    const host = createHttpHost({ reception, clock, identity: IDENTITY, log, principalOf: () => 'local' })
+    const host = createHttpListener({ reception, clock, identity: IDENTITY, log, principalOf: () => 'local' })
     const send = (method: string, headers: Record<string, string>, body: string | object) => {
       const responder = new FakeResponder()
       host.handle(httpRequest(method, headers, body), responder)
@@ -162,7 +162,7 @@ void holds(
   fc.asyncProperty(plans, fc.array(requests, { maxLength: 15 }), async (plan, sent) => {
     const { reception, finish } = destined(plan)
     const clock = new FakeClock()
-    const host = createSseHost({ reception, clock, identity: IDENTITY, log, principalOf: () => 'local' })
+    const host = createSseListener({ reception, clock, identity: IDENTITY, log, principalOf: () => 'local' })
     const stream = new FakeResponder()
     host.stream(httpRequest('GET', { accept: 'text/event-stream' }), stream)
     const [, sessionId = ''] = /sessionId=([\w-]+)/.exec(stream.body) ?? []
@@ -309,7 +309,7 @@ void holds(
     fc.constantFrom('auto', 'legacy', 'modern'),
     async (replies, unasked, greeting, era) => {
       const clock = new FakeClock()
-      const asks: Ask[] = []
+      const asks: ServerRequest[] = []
       const ends: FarEnd[] = []
       let closed = 0
       let count = 0
@@ -329,7 +329,11 @@ void holds(
         return Promise.resolve(far.channel)
       }
       const around = linkOptions({
-        listener: { asked: ask => asks.push(ask), noticed: () => undefined, closed: () => (closed += 1) },
+        listener: {
+          requested: ask => asks.push(ask),
+          notified: () => undefined,
+          closed: () => (closed += 1),
+        },
         capabilities: { ...NO_CAPABILITIES, roots: { listChanged: true } },
         era,
         probeMs: 500,

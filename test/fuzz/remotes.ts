@@ -4,9 +4,9 @@ import t from 'tap'
 import { openLegacySse, openServerHttp } from '../../src/eras/index.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { rawText, textOf } from '../../src/kernel/json/text.js'
-import type { Ask, Downlink } from '../../src/model/links.js'
+import type { Downlink, ServerRequest } from '../../src/model/links.js'
 import { resulted } from '../../src/model/outcome.js'
-import { wreckOf } from '../../src/wire/salvage-id.js'
+import { salvageId } from '../../src/wire/salvage-id.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { type FakeExchange, FakeHttp } from '../support/fake-http.js'
 import { holds, soon } from '../support/fuzz.js'
@@ -94,9 +94,9 @@ const used = async (
   era: 'auto' | 'modern' | 'legacy',
 ): Promise<void> => {
   const clock = new FakeClock()
-  const asks: Ask[] = []
+  const asks: ServerRequest[] = []
   const options = linkOptions({
-    listener: { asked: ask => asks.push(ask), noticed: () => undefined, closed: () => undefined },
+    listener: { requested: ask => asks.push(ask), notified: () => undefined, closed: () => undefined },
     era,
     probeMs: 500,
     timeoutMs: 1000,
@@ -202,7 +202,7 @@ void holds(
     const whole = isFirst ? `{${head},"result":${value}}` : `{"result":${value},${head}}`
     for (const text of [whole, whole.slice(0, cut), whole.replaceAll('}', ']'), `${whole}${whole}`]) {
       const bytes = Buffer.from(text)
-      const found = soon(() => wreckOf(bytes)).id?.toString()
+      const found = soon(() => salvageId(bytes)).id?.toString()
       // What stands in a value that was cut may look like the end of a message.
       const isForeign = found !== undefined && found !== String(id) && !value.includes(`"id"`)
       assert.ok(!isForeign, `${found} in ${text}`)

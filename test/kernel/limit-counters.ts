@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Bounds } from '../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { FakeClock } from '../support/fake-clock.js'
@@ -9,7 +9,7 @@ const world = () => {
   const clock = new FakeClock()
   const lines: object[] = []
   const log: Logger = { ...silentLogger, warn: facts => lines.push(facts) }
-  return { clock, lines, bounds: new Bounds({ clock, log }) }
+  return { clock, lines, bounds: new LimitCounters({ clock, log }) }
 }
 
 t.test('every bound that is reached is counted under the name of its key', async t => {

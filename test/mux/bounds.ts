@@ -1,7 +1,7 @@
 import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
-import { Gate } from '../../src/mux/calls/admission.js'
+import { Admission } from '../../src/mux/calls/admission.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeReception } from '../support/fake-reception.js'
@@ -95,7 +95,7 @@ t.test('as many requests listen as may, for all clients of one principal togethe
 t.test('no more requests are under way altogether than may; what is under way goes on', async t => {
   const bounds = boundsOf({ calls: 2 })
   const behind = new FakeReception()
-  const gate = new Gate(behind, new FakeClock(), bounds)
+  const gate = new Admission(behind, new FakeClock(), bounds)
   const call = () => {
     const made = new FakeCall({} as FakeClient, 'tools/call', undefined, false)
     gate.reception.call(made)

@@ -22,16 +22,21 @@ const create = (script: Script = {}) => {
     joined: () => heard.push('joined'),
     parted: () => undefined,
     ended: () => undefined,
-    asked: (_connection, ask) => heard.push(`asked ${ask.method}`),
-    noticed: (_connection, method) => heard.push(method),
+    serverRequested: (_connection, ask) => heard.push(`asked ${ask.method}`),
+    serverNotified: (_connection, method) => heard.push(method),
     isKept: () => false,
   }
-  const connection = new Connection(server.options, shareOf(server.options.sharing, client), client.asking, {
-    dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
-    listener,
-    clock,
-    log: silentLogger,
-  })
+  const connection = new Connection(
+    server.options,
+    shareOf(server.options.sharing, client),
+    client.serverRequests,
+    {
+      dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
+      listener,
+      clock,
+      log: silentLogger,
+    },
+  )
   const pass = async (ms: number): Promise<void> => {
     clock.advance(ms)
     await settled()
@@ -172,10 +177,10 @@ t.test('what an earlier connection still has to say does not disturb the next', 
   t.ok(connection.link)
   heard.length = 0
   ears[0]?.closed(new Fault('disconnected', 'its process is gone at last'))
-  ears[0]?.noticed('notifications/late', undefined, undefined)
+  ears[0]?.notified('notifications/late', undefined, undefined)
   t.ok(connection.link, 'the connection that works is kept')
   t.same(heard, [])
-  ears[1]?.noticed('notifications/now', undefined, undefined)
+  ears[1]?.notified('notifications/now', undefined, undefined)
   t.same(heard, ['notifications/now'])
 })
 
@@ -270,7 +275,15 @@ t.test(
   async t => {
     const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
     const clock = new FakeClock()
-    const nothing = { ready() {}, lost() {}, joined() {}, parted() {}, ended() {}, asked() {}, noticed() {} }
+    const nothing = {
+      ready() {},
+      lost() {},
+      joined() {},
+      parted() {},
+      ended() {},
+      serverRequested() {},
+      serverNotified() {},
+    }
     const silent: ConnectionListener = { ...nothing, isKept: () => false }
     const peer = new Server(server.options, 0, {
       dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),

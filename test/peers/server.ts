@@ -24,8 +24,8 @@ const create = (sharing: Sharing, revision: Either = MODERN, otherRevision?: Eit
       joined: () => undefined,
       parted: () => undefined,
       ended: () => undefined,
-      asked: () => undefined,
-      noticed: () => undefined,
+      serverRequested: () => undefined,
+      serverNotified: () => undefined,
       isKept: () => false,
     },
     clock,
@@ -116,7 +116,7 @@ t.test(
       await bobs.open()
       t.equal(server.connectionFor(ann), connection)
       await pass(2000)
-      t.equal(connection.link?.asking, 'pushed', 'whose it is gets it back')
+      t.equal(connection.link?.serverRequests, 'pushed', 'whose it is gets it back')
       t.same([...connection.clients], [ann])
       t.same([...bobs.clients], [bob])
       t.same(
@@ -135,7 +135,7 @@ t.test('when only those who may share it use it, a connection goes on with an ol
   becomes('2025-11-25')
   fake.link.drop()
   const link = await connection.open()
-  t.equal(link.asking, 'pushed')
+  t.equal(link.serverRequests, 'pushed')
   t.equal(server.connectionFor(ann), connection)
   server.release(ann)
   t.same([...server.connections], [], 'it is that client’s alone again')
@@ -153,15 +153,15 @@ t.test(
         const newer = new FakeClient(nobody, { principal: 'ann', revision: MODERN })
         for (const client of older) {
           const link = await server.connectionFor(client).open()
-          t.equal(link.asking, 'pushed')
+          t.equal(link.serverRequests, 'pushed')
         }
         const before = fake.links.length
         t.equal(before, sharing === 'session' ? 2 : 1)
         const common = server.connectionFor(newer)
-        t.equal((await common.open()).asking, 'returned')
+        t.equal((await common.open()).serverRequests, 'returned')
         t.equal(server.connectionFor(new FakeClient(nobody, { principal: 'bob', revision: MODERN })), common)
         t.equal(fake.links.length, before + 1, sharing)
-        t.equal(server.connectionFor(ann).link?.asking, 'pushed', 'and keep those that they have')
+        t.equal(server.connectionFor(ann).link?.serverRequests, 'pushed', 'and keep those that they have')
         await server.close()
       }
     }
@@ -193,11 +193,11 @@ t.test('a client leaves the connection that only stood in, once its server can d
   t.equal(server.connectionFor(ann), common, 'the server has only this')
   Object.assign(fake.script, { otherRevision: '2025-11-25' })
   fake.link.drop()
-  t.equal((await common.open()).asking, 'pushed', 'the older clients cannot be asked otherwise')
+  t.equal((await common.open()).serverRequests, 'pushed', 'the older clients cannot be asked otherwise')
   common.callBegan()
   const own = server.connectionFor(newer)
   t.not(own, common)
-  t.equal((await own.open()).asking, 'returned')
+  t.equal((await own.open()).serverRequests, 'returned')
   t.equal(server.connectionFor(ann), common)
   server.release(ann)
   await pass(3_600_000)

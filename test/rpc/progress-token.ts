@@ -3,7 +3,7 @@ import t from 'tap'
 import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/json/text.js'
 import { Progress } from '../../src/model/progress.js'
 import { encodeProgress, tokenOf, withToken } from '../../src/rpc/progress-token.js'
-import { encodeNotice } from '../../src/wire/jsonrpc.js'
+import { encodeNotification } from '../../src/wire/jsonrpc.js'
 import { objects, written } from '../support/json-documents.js'
 
 const text = (object: JsonText | undefined): string | undefined => object?.toString()
@@ -33,7 +33,9 @@ t.test('written at once it is what it would be if it was changed first', async t
     const params = readJson(Buffer.from(source))
     const own = hasToken ? withMember(params, 'progressToken', rawText('{"a":1}')) : params
     const changed = withMember(own, 'progressToken', token)
-    return encodeProgress(new Progress(own), token).equals(encodeNotice('notifications/progress', changed))
+    return encodeProgress(new Progress(own), token).equals(
+      encodeNotification('notifications/progress', changed),
+    )
   })
   t.doesNotThrow(() => fc.assert(property))
 })

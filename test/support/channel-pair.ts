@@ -1,6 +1,6 @@
 import type { Fault } from '../../src/kernel/faults.js'
 import type { Channel, ChannelListener } from '../../src/wire/channel.js'
-import { type OutgoingFrame, whole } from '../../src/wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../../src/wire/message-parts.js'
 
 /** One end of a pair of channels in memory: what one end sends, the other hears at once. */
 export class PairedChannel implements Channel {
@@ -18,7 +18,7 @@ export class PairedChannel implements Channel {
     for (const message of this.#held.splice(0)) listener.message(message)
   }
 
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     if (this.isClosed) return false
     this.other?.hear(whole(message))
     return !this.isBehind

@@ -9,7 +9,7 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../../src/wire/http.js'
-import { type OutgoingFrame, whole } from '../../src/wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../../src/wire/message-parts.js'
 import { type Heard, rpc } from './channel-pair.js'
 
 // ── server side ──
@@ -36,7 +36,7 @@ export interface SeenEvent {
 }
 
 /** What a chunk is on the wire. */
-export const textOfChunk = (chunk: OutgoingFrame | string): string => {
+export const textOfChunk = (chunk: OutgoingMessage | string): string => {
   return typeof chunk === 'string' ? chunk : whole(chunk).toString()
 }
 
@@ -53,7 +53,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
   #gone: (() => void)[] = []
   #onTaken: (() => void) | undefined
 
-  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingFrame | string = ''): void {
+  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingMessage | string = ''): void {
     this.#begin(status, headers)
     this.body = textOfChunk(body)
     this.isEnded = true
@@ -70,7 +70,7 @@ export class FakeResponder implements HttpResponder, HttpStream {
     this.#gone.push(then)
   }
 
-  write(chunk: OutgoingFrame | string): boolean {
+  write(chunk: OutgoingMessage | string): boolean {
     if (!this.isEnded && !this.isDestroyed) this.body += textOfChunk(chunk)
     return true
   }

@@ -1,6 +1,14 @@
 import type { Deferred } from '../../src/kernel/async/deferred.js'
 import { type JsonText, textOf } from '../../src/kernel/json/text.js'
-import type { Ask, Call, CancelReason, Client, DownCall, Reception, Welcome } from '../../src/model/links.js'
+import type {
+  Call,
+  CancelReason,
+  Client,
+  ClientHandler,
+  DownstreamCall,
+  ServerRequest,
+  Welcome,
+} from '../../src/model/links.js'
 import type { Outcome } from '../../src/model/outcome.js'
 
 export const WELCOME: Welcome = {
@@ -16,7 +24,7 @@ export const WELCOME: Welcome = {
 }
 
 /** A mux that remembers what it was told and answers when a test says so. */
-export class FakeReception implements Reception {
+export class FakeReception implements ClientHandler {
   readonly clients: Client[] = []
   readonly calls: Call[] = []
   readonly notices: string[] = []
@@ -52,7 +60,7 @@ export class FakeReception implements Reception {
     return this.schemas.get(exposed)
   }
 
-  notice(_client: Client, method: string, _params: JsonText | undefined): void {
+  notified(_client: Client, method: string, _params: JsonText | undefined): void {
     this.notices.push(method)
   }
 
@@ -79,11 +87,11 @@ export class FakeReception implements Reception {
 }
 
 /** A question of a server that remembers its answers. */
-export class FakeAsk implements Ask {
+export class FakeAsk implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
-  readonly about: DownCall | undefined = undefined
+  readonly about: DownstreamCall | undefined = undefined
   onWithdrawn: ((reason: CancelReason) => void) | undefined
   readonly outcomes: Outcome[] = []
   readonly progresses: string[] = []

@@ -1,5 +1,5 @@
 import type { ServerLinkOptions } from '../../src/eras/detect/server.js'
-import { EraMemory } from '../../src/eras/era-cache.js'
+import { EraCache } from '../../src/eras/era-cache.js'
 import { rawText } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
@@ -12,18 +12,18 @@ export const linkOptions = (
   let last = 0
   return {
     server: 's',
-    listener: { asked: () => undefined, noticed: () => undefined, closed: () => undefined },
+    listener: { requested: () => undefined, notified: () => undefined, closed: () => undefined },
     capabilities: NO_CAPABILITIES,
     clientInfo: rawText('{"name":"client","version":"1"}'),
     identity: rawText('{"name":"proxy","version":"1"}'),
     offer: '2025-11-25',
     era: 'auto',
-    asking: 'returned',
+    serverRequests: 'returned',
     probeMs: 10_000,
     timeoutMs: 60_000,
     pingMs: Number.POSITIVE_INFINITY,
     signal: new AbortController().signal,
-    memory: new EraMemory(given.clock),
+    memory: new EraCache(given.clock),
     nextId: () => {
       last += 1
       return last

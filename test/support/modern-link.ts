@@ -1,7 +1,7 @@
 import { openModernHttp, openModernPipe } from '../../src/eras/modern/server-side/open.js'
 import type { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf } from '../../src/kernel/json/text.js'
-import type { Caller, DownCall, Downlink } from '../../src/model/links.js'
+import type { Caller, Downlink, DownstreamCall } from '../../src/model/links.js'
 import { PipeCaller } from '../../src/rpc/channel/caller.js'
 import { FarEnd } from './channel-pair.js'
 import { FakeClock, settled } from './fake-clock.js'
@@ -41,14 +41,14 @@ const around = () => {
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const heard: string[] = []
-  const abouts: (DownCall | undefined)[] = []
+  const abouts: (DownstreamCall | undefined)[] = []
   const options = (capabilities?: object) => ({
     server: 'b',
     discovered: discovered(capabilities),
     identity: rawText('{"name":"proxy","version":"1"}'),
     listener: {
-      asked: () => heard.push('asked'),
-      noticed: (method: string, params: JsonText | undefined, about: DownCall | undefined) => {
+      requested: () => heard.push('asked'),
+      notified: (method: string, params: JsonText | undefined, about: DownstreamCall | undefined) => {
         heard.push(`${method}${params === undefined ? '' : ` ${params.toString()}`}`)
         abouts.push(about)
       },

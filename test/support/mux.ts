@@ -2,21 +2,21 @@ import type { KnownServers } from '../../src/catalog/lists/known.js'
 import type { Showing } from '../../src/catalog/options.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json/text.js'
-import type { Bounds } from '../../src/kernel/limit-counters.js'
+import type { LimitCounters } from '../../src/kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
 import { RPC_CODES } from '../../src/model/fault-table.js'
 import type {
-  Ask,
-  Asking,
   Call,
   Caller,
   CallSink,
   CancelReason,
   Client,
-  DownCall,
   Downlink,
   DownlinkListener,
+  DownstreamCall,
   Request,
+  ServerRequest,
+  ServerRequestMode,
 } from '../../src/model/links.js'
 import type { LogLevel } from '../../src/model/log-level.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
@@ -53,7 +53,8 @@ export const plain = (outcome: Outcome | undefined): unknown => {
   return { code: RPC_CODES[fault.code], message: fault.message, data: fault.data }
 }
 
-const askingOf = (revision: Revision): Asking => (revision === '2026-07-28' ? 'returned' : 'pushed')
+const askingOf = (revision: Revision): ServerRequestMode =>
+  revision === '2026-07-28' ? 'returned' : 'pushed'
 
 // ── servers ──
 
@@ -221,8 +222,8 @@ export class FakeServer {
 /** One connection to a scripted server. */
 export class FakeLink implements Downlink {
   readonly server: FakeServer
-  readonly asking: Asking
-  readonly hasOtherWay: boolean
+  readonly serverRequests: ServerRequestMode
+  readonly hasOtherMode: boolean
   readonly listener: DownlinkListener
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
@@ -238,7 +239,7 @@ export class FakeLink implements Downlink {
   constructor(server: FakeServer, greeting: Greeting, listener: DownlinkListener) {
     const { revision = '2025-11-25', otherRevision, own } = server.script
     const { capabilities, ...lists } = own?.(greeting) ?? {}
-    const hasWanted = otherRevision !== undefined && askingOf(otherRevision) === greeting.asking
+    const hasWanted = otherRevision !== undefined && askingOf(otherRevision) === greeting.serverRequests
     const other = hasWanted ? otherRevision : undefined
     this.lists = lists
     this.server = server
@@ -246,12 +247,12 @@ export class FakeLink implements Downlink {
     const { facts } = server
     const all = { ...facts.capabilities, ...capabilities }
     this.facts = { ...facts, capabilities: all, revision: other ?? revision }
-    this.asking = askingOf(this.facts.revision)
-    this.hasOtherWay = otherRevision !== undefined
+    this.serverRequests = askingOf(this.facts.revision)
+    this.hasOtherMode = otherRevision !== undefined
     this.hearsAmbient = server.script.hearsAmbient ?? true
   }
 
-  call(request: Request, sink: CallSink): DownCall {
+  call(request: Request, sink: CallSink): DownstreamCall {
     if (this.server.isBroken) throw new Error('bug')
     const call = new FakeRequest(request, sink)
     this.requests.push(call)
@@ -260,7 +261,7 @@ export class FakeLink implements Downlink {
     return call
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     this.told.push([method, parsed(params)])
   }
 
@@ -274,15 +275,15 @@ export class FakeLink implements Downlink {
   }
 
   /** Asks something, as if on the stream of `about`. */
-  ask(method: string, params?: object, about?: DownCall): ServerAsk {
+  ask(method: string, params?: object, about?: DownstreamCall): ServerAsk {
     const ask = new ServerAsk(method, params, about)
     this.asks.push(ask)
-    this.listener.asked(ask)
+    this.listener.requested(ask)
     return ask
   }
 
-  notice(method: string, params?: object, about?: DownCall): void {
-    this.listener.noticed(method, params && textOf(params), about)
+  notice(method: string, params?: object, about?: DownstreamCall): void {
+    this.listener.notified(method, params && textOf(params), about)
   }
 
   /** The connection breaks: as in the real ones, calls end first, then questions are withdrawn, then it is closed. */
@@ -297,7 +298,7 @@ export class FakeLink implements Downlink {
 }
 
 /** One request as the server got it. */
-export class FakeRequest implements DownCall {
+export class FakeRequest implements DownstreamCall {
   readonly method: string
   readonly params: unknown
   /** The params as they were written. */
@@ -362,17 +363,17 @@ export class FakeRequest implements DownCall {
 }
 
 /** A question of a server, with everything that it was answered. */
-export class ServerAsk implements Ask {
+export class ServerAsk implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
-  readonly about: DownCall | undefined
+  readonly about: DownstreamCall | undefined
   readonly wantsProgress = true
   readonly outcomes: Outcome[] = []
   readonly progresses: unknown[] = []
   onWithdrawn: ((reason: CancelReason) => void) | undefined
   isWithdrawn = false
 
-  constructor(method: string, params: object | undefined, about: DownCall | undefined) {
+  constructor(method: string, params: object | undefined, about: DownstreamCall | undefined) {
     this.method = method
     this.params = params && textOf(params)
     this.about = about
@@ -403,7 +404,7 @@ export class ServerAsk implements Ask {
 
 /** A question as a client sees it. */
 export interface SeenAsk {
-  readonly ask: Ask
+  readonly ask: ServerRequest
   readonly during: Call | undefined
   /** Set once the client was told that nobody waits for the answer. */
   withdrawn: boolean
@@ -416,7 +417,7 @@ export class FakeClient implements Client {
   readonly id: number
   readonly principal: string
   readonly revision: Revision
-  readonly asking: Asking
+  readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
   readonly told: (readonly [string, unknown])[] = []
@@ -434,17 +435,17 @@ export class FakeClient implements Client {
     this.#router = router
     this.principal = about.principal ?? 'local'
     this.revision = about.revision ?? '2025-11-25'
-    this.asking = askingOf(this.revision)
+    this.serverRequests = askingOf(this.revision)
     this.capabilities = about.capabilities ?? ALL_ABILITIES
     this.info = textOf({ name: `client ${this.id}`, version: '1' })
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     if (this.isGone) throw new Error('told something after it left')
     this.told.push([method, parsed(params)])
   }
 
-  ask(ask: Ask, during: Call | undefined): void {
+  ask(ask: ServerRequest, during: Call | undefined): void {
     const seen: SeenAsk = { ask, during, withdrawn: false }
     this.asked.push(seen)
     ask.onWithdrawn = () => {
@@ -543,7 +544,7 @@ export class FakeCall implements Call {
     else this.progresses.push((valueOf(params) as { progress: unknown }).progress)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     if (this.isOver) this.late += 1
     else this.told.push([method, parsed(params)])
   }
@@ -580,7 +581,7 @@ export interface WorldOptions {
   readonly clock?: FakeClock
   readonly log?: Logger
   readonly known?: KnownServers
-  readonly bounds?: Bounds
+  readonly bounds?: LimitCounters
 }
 
 /** Ports of a router over scripted servers. */

@@ -1,12 +1,12 @@
 import { Fault } from '../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../src/kernel/json/text.js'
-import type { Bounds } from '../../src/kernel/limit-counters.js'
-import type { Ask, Call, CancelReason, Client } from '../../src/model/links.js'
+import type { LimitCounters } from '../../src/kernel/limit-counters.js'
+import type { Call, CancelReason, Client, ServerRequest } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
 import type { Progress } from '../../src/model/progress.js'
 import type { ParkLimits } from '../../src/mux/input-required/parked/park-house.js'
-import type { Park } from '../../src/mux/input-required/parked/parked-call.js'
+import type { ParkedCall } from '../../src/mux/input-required/parked/parked-call.js'
 import { PARK_LIMITS, ParkedCalls } from '../../src/mux/input-required/parked/parked-calls.js'
 import { FakeClock } from './fake-clock.js'
 
@@ -88,7 +88,7 @@ export class ModernCall implements Call {
     this.progresses.push(JSON.parse(params.toString()))
   }
 
-  tell(method: string, params: Buffer | undefined): void {
+  notify(method: string, params: Buffer | undefined): void {
     if (!this.isOpen) this.late += 1
     this.told.push([method, params && JSON.parse(params.toString())])
   }
@@ -100,7 +100,7 @@ export class ModernCall implements Call {
 }
 
 /** What a legacy server asked. */
-export class LegacyAsk implements Ask {
+export class LegacyAsk implements ServerRequest {
   readonly method: string
   readonly params
   readonly about = undefined
@@ -140,14 +140,14 @@ export class LegacyAsk implements Ask {
 
 /** A call at a legacy server that a modern client made: the park, and the live call's side of it. */
 export class Parked {
-  readonly park: Park
+  readonly park: ParkedCall
   readonly call: ModernCall
   readonly deeds: string[] = []
-  readonly held = new Set<Ask>()
+  readonly held = new Set<ServerRequest>()
   isCancelled = false
   isEnded = false
 
-  constructor(park: Park, call: ModernCall) {
+  constructor(park: ParkedCall, call: ModernCall) {
     this.park = park
     this.call = call
     park.onCancel = reason => {
@@ -180,7 +180,7 @@ export class Parking {
   readonly clock = new FakeClock()
   readonly calls: ParkedCalls
 
-  constructor(limits: Partial<ParkLimits> = {}, bounds?: Bounds) {
+  constructor(limits: Partial<ParkLimits> = {}, bounds?: LimitCounters) {
     this.calls = new ParkedCalls({
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },

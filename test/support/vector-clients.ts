@@ -1,4 +1,4 @@
-import type { Reception } from '../../src/model/links.js'
+import type { ClientHandler } from '../../src/model/links.js'
 import { originAllowed } from '../../src/transport/http/guards.js'
 import { FarEnd } from './channel-pair.js'
 import type { FakeClock } from './fake-clock.js'
@@ -34,7 +34,7 @@ export class PipeClient implements VectorClient {
   readonly #got: Json[] = []
   readonly #own = new Set<unknown>()
 
-  constructor(reception: Reception, clock: FakeClock) {
+  constructor(reception: ClientHandler, clock: FakeClock) {
     servePipeClient(reception, clock, this.#end.channel)
     this.#end.onMessage = message => {
       this.watch.proxySays(message)
@@ -113,7 +113,7 @@ export class HttpVectorClient implements VectorClient {
   #eventsTaken = 0
   #eventsWatched = 0
 
-  constructor(reception: Reception, clock: FakeClock) {
+  constructor(reception: ClientHandler, clock: FakeClock) {
     this.#host = serveHttpClients(reception, clock)
   }
 
@@ -225,7 +225,7 @@ export class SseVectorClient implements VectorClient {
   /** The first event says where to post. */
   #eventsTaken = 1
 
-  constructor(reception: Reception, clock: FakeClock) {
+  constructor(reception: ClientHandler, clock: FakeClock) {
     this.#host = serveSseClients(reception, clock)
     this.#host.stream(httpRequest('GET', { accept: 'text/event-stream' }), this.#stream)
   }

@@ -1,11 +1,11 @@
 import { openServerPipe } from '../../src/eras/detect/server-on-pipe.js'
 import { openServerHttp } from '../../src/eras/detect/server-over-http.js'
-import { createHttpHost } from '../../src/eras/listen/http-listener.js'
+import { createHttpListener } from '../../src/eras/listen/http-listener.js'
 import { servePipe } from '../../src/eras/listen/pipe-listener.js'
-import { createSseHost } from '../../src/eras/listen/sse-listener.js'
+import { createSseListener } from '../../src/eras/listen/sse-listener.js'
 import { textOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import type { Downlink, DownlinkListener, Reception } from '../../src/model/links.js'
+import type { ClientHandler, Downlink, DownlinkListener } from '../../src/model/links.js'
 import { Router } from '../../src/mux/router.js'
 import type { Dial, Greeting } from '../../src/peers/dial.js'
 import type { Channel } from '../../src/wire/channel.js'
@@ -47,7 +47,7 @@ export const createMux = (
     listWaitMs: 3000,
   })
 
-const around = (reception: Reception, clock: FakeClock) => ({
+const around = (reception: ClientHandler, clock: FakeClock) => ({
   reception,
   clock,
   identity: IDENTITY,
@@ -55,20 +55,20 @@ const around = (reception: Reception, clock: FakeClock) => ({
 })
 
 /** Serves a client on a channel. */
-export const servePipeClient = (reception: Reception, clock: FakeClock, channel: Channel): void => {
+export const servePipeClient = (reception: ClientHandler, clock: FakeClock, channel: Channel): void => {
   servePipe(channel, 'local', around(reception, clock))
 }
 
 /** The endpoint of Streamable HTTP. */
 export const serveHttpClients = (
-  reception: Reception,
+  reception: ClientHandler,
   clock: FakeClock,
   principalOf: (request: { readonly remoteAddress: string }) => string = () => 'local',
-) => createHttpHost({ ...around(reception, clock), principalOf })
+) => createHttpListener({ ...around(reception, clock), principalOf })
 
 /** The endpoints of HTTP+SSE. */
-export const serveSseClients = (reception: Reception, clock: FakeClock) =>
-  createSseHost({ ...around(reception, clock), principalOf: () => 'local', messagesPath: '/messages' })
+export const serveSseClients = (reception: ClientHandler, clock: FakeClock) =>
+  createSseListener({ ...around(reception, clock), principalOf: () => 'local', messagesPath: '/messages' })
 
 /** How a server is reached. */
 export type Way = { readonly pipe: () => Channel } | { readonly http: HttpClient; readonly url: string }
@@ -86,7 +86,7 @@ export const openServer = (
     server,
     listener,
     signal,
-    asking: greeting.asking,
+    serverRequests: greeting.serverRequests,
     capabilities: greeting.capabilities,
     clientInfo: greeting.clientInfo ?? textOf({ name: 'proxy', version: '1' }),
     clock,

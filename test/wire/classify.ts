@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type Classified, classify } from '../../src/wire/classify.js'
 import {
-  encodeNotice,
-  encodeRefusal,
-  encodeReply,
+  encodeError,
+  encodeNotification,
   encodeRequest,
+  encodeResult,
   type Message,
 } from '../../src/wire/jsonrpc.js'
 import { runs } from '../support/property.js'
@@ -46,18 +46,18 @@ t.test('well-formed messages are taken apart', async t => {
       '{"jsonrpc":"2.0","id":12345678901234567890,"method":"m"}',
       { kind: 'request', id: '12345678901234567890', method: 'm' },
     ],
-    ['{"jsonrpc":"2.0","method":"notifications/x"}', { kind: 'notice', method: 'notifications/x' }],
+    ['{"jsonrpc":"2.0","method":"notifications/x"}', { kind: 'notification', method: 'notifications/x' }],
     [
       '{"\\u006asonrpc":"2.0","method":"a\\u0062","params":{ }}',
-      { kind: 'notice', method: 'ab', params: '{ }' },
+      { kind: 'notification', method: 'ab', params: '{ }' },
     ],
-    ['{"jsonrpc":"2.0","id":1,"result":{}}', { kind: 'reply', id: '1', result: '{}' }],
-    ['{"jsonrpc":"2.0","id":1,"result":null}', { kind: 'reply', id: '1', result: 'null' }],
-    ['{"jsonrpc":"2.0","id":"1","result":[1]}', { kind: 'reply', id: '"1"', result: '[1]' }],
-    ['{"jsonrpc":"2.0","id":1,"error":{}}', { kind: 'refusal', id: '1', error: '{}' }],
-    ['{"jsonrpc":"2.0","id":null,"error":{"code":1}}', { kind: 'refusal', error: '{"code":1}' }],
-    ['{"jsonrpc":"2.0","error":{"code":1}}', { kind: 'refusal', error: '{"code":1}' }],
-    ['\ufeff \t\r\n{"jsonrpc":"2.0","method":"m"}\r\n', { kind: 'notice', method: 'm' }],
+    ['{"jsonrpc":"2.0","id":1,"result":{}}', { kind: 'result', id: '1', result: '{}' }],
+    ['{"jsonrpc":"2.0","id":1,"result":null}', { kind: 'result', id: '1', result: 'null' }],
+    ['{"jsonrpc":"2.0","id":"1","result":[1]}', { kind: 'result', id: '"1"', result: '[1]' }],
+    ['{"jsonrpc":"2.0","id":1,"error":{}}', { kind: 'error', id: '1', error: '{}' }],
+    ['{"jsonrpc":"2.0","id":null,"error":{"code":1}}', { kind: 'error', error: '{"code":1}' }],
+    ['{"jsonrpc":"2.0","error":{"code":1}}', { kind: 'error', error: '{"code":1}' }],
+    ['\ufeff \t\r\n{"jsonrpc":"2.0","method":"m"}\r\n', { kind: 'notification', method: 'm' }],
     ['{"jsonrpc":"2.0","id":1,"method":"m","extra":1,"extra":2}', { kind: 'request', id: '1', method: 'm' }],
     ['{"jsonrpc":"2.0","id":1,"method":"m","result":{}}', { kind: 'request', id: '1', method: 'm' }],
     [
@@ -70,7 +70,7 @@ t.test('well-formed messages are taken apart', async t => {
     ],
     [
       '{"jsonrpc":"2.0","method":"m","params":{"_meta":null}}',
-      { kind: 'notice', method: 'm', params: '{"_meta":null}' },
+      { kind: 'notification', method: 'm', params: '{"_meta":null}' },
     ],
   ]
   for (const [text, message] of rows) t.strictSame(classifyText(text), { is: 'message', message }, text)
@@ -207,7 +207,7 @@ t.test('the members of a batch stand for themselves', async t => {
       { is: 'malformed', code: -32600, answers: false },
       { is: 'malformed', code: -32600, answers: false },
       { is: 'malformed', code: -32600, answers: false },
-      { is: 'message', message: { kind: 'notice', method: 'b' } },
+      { is: 'message', message: { kind: 'notification', method: 'b' } },
       { is: 'malformed', code: -32600, asks: false, answers: false, id: '2' },
     ],
   })
@@ -275,12 +275,12 @@ function encode(message: Message): Buffer {
   switch (message.kind) {
     case 'request':
       return encodeRequest(1, message.method, message.params)
-    case 'notice':
-      return encodeNotice(message.method, message.params)
-    case 'reply':
-      return encodeReply(message.id, message.result)
-    case 'refusal':
-      return encodeRefusal(message.id, message.error)
+    case 'notification':
+      return encodeNotification(message.method, message.params)
+    case 'result':
+      return encodeResult(message.id, message.result)
+    case 'error':
+      return encodeError(message.id, message.error)
   }
 }
 

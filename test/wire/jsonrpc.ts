@@ -1,12 +1,12 @@
 import t from 'tap'
 import { type JsonText, readJson, textOf } from '../../src/kernel/json/text.js'
 import {
-  encodeNotice,
-  encodeRefusal,
-  encodeReply,
+  encodeError,
+  encodeNotification,
   encodeRequest,
-  frameReply,
+  encodeResult,
   frameRequest,
+  frameResult,
   idKey,
   isId,
 } from '../../src/wire/jsonrpc.js'
@@ -25,13 +25,16 @@ t.test('frames have these members in this order and no other', async t => {
     [encodeRequest(0, 'ping', undefined), '{"jsonrpc":"2.0","id":0,"method":"ping"}'],
     [encodeRequest('a"\n', 'ping', undefined), '{"jsonrpc":"2.0","id":"a\\"\\n","method":"ping"}'],
     [
-      encodeNotice('notifications/x', params),
+      encodeNotification('notifications/x', params),
       '{"jsonrpc":"2.0","method":"notifications/x","params":{"name":"x"}}',
     ],
-    [encodeNotice('notifications/"é\n', undefined), '{"jsonrpc":"2.0","method":"notifications/\\"é\\n"}'],
-    [encodeReply(json('"1"'), json('{}')), '{"jsonrpc":"2.0","id":"1","result":{}}'],
-    [encodeRefusal(json('1'), error), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'],
-    [encodeRefusal(undefined, error), '{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}'],
+    [
+      encodeNotification('notifications/"é\n', undefined),
+      '{"jsonrpc":"2.0","method":"notifications/\\"é\\n"}',
+    ],
+    [encodeResult(json('"1"'), json('{}')), '{"jsonrpc":"2.0","id":"1","result":{}}'],
+    [encodeError(json('1'), error), '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}'],
+    [encodeError(undefined, error), '{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}'],
   ]
   for (const [frame, text] of rows) t.equal(frame.toString(), text)
 })
@@ -40,10 +43,10 @@ t.test('a frame is one line however its parts were laid out', async t => {
   const pretty = json('{\r\n  "a": "b\\nc\u2028",\n  "n": 1.0\n}')
   const frames = [
     encodeRequest(1, 'm', pretty),
-    encodeNotice('m', pretty),
-    encodeReply(json('1'), pretty),
-    encodeRefusal(json('1'), pretty),
-    encodeRefusal(undefined, pretty),
+    encodeNotification('m', pretty),
+    encodeResult(json('1'), pretty),
+    encodeError(json('1'), pretty),
+    encodeError(undefined, pretty),
   ]
   for (const frame of frames) {
     t.notMatch(frame.toString(), /[\r\n]/)
@@ -55,7 +58,7 @@ t.test('a frame is one line however its parts were laid out', async t => {
 t.test('an id is echoed and numbers are carried byte for byte', async t => {
   const id = '12345678901234567890'
   const result = '{"big":98765432109876543210,"one":1.0,"huge":1e400,"s":"\\u0061\\/"}'
-  t.equal(encodeReply(json(id), json(result)).toString(), `{"jsonrpc":"2.0","id":${id},"result":${result}}`)
+  t.equal(encodeResult(json(id), json(result)).toString(), `{"jsonrpc":"2.0","id":${id},"result":${result}}`)
 })
 
 t.test('ids are equal by value and type, not by spelling', async t => {
@@ -110,12 +113,12 @@ t.test('a large answer is the same message in pieces, and its result is not copi
   const id = textOf('ü"1')
   for (const length of [10, 100_000]) {
     const result = readJson(Buffer.from(`{"text":"${'x'.repeat(length)}",\n"more": 1.0}`))
-    const frame = frameReply(id, result)
-    t.equal(whole(frame).toString(), encodeReply(id, result).toString())
-    t.equal(lengthOf(frame), encodeReply(id, result).length)
+    const frame = frameResult(id, result)
+    t.equal(whole(frame).toString(), encodeResult(id, result).toString())
+    t.equal(lengthOf(frame), encodeResult(id, result).length)
   }
   const flat = readJson(Buffer.from(`{"text":"${'x'.repeat(100_000)}"}`))
-  const frame = frameReply(id, flat)
+  const frame = frameResult(id, flat)
   t.ok(!Buffer.isBuffer(frame) && frame.body === flat)
   t.end()
 })

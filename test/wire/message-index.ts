@@ -1,10 +1,10 @@
 import t from 'tap'
 import { JsonBudget } from '../../src/kernel/json/text.js'
-import { Frame } from '../../src/wire/message-index.js'
+import { MessageIndex } from '../../src/wire/message-index.js'
 
 const frameOf = (text: string) =>
-  new Frame(Buffer.from(text), 0, new JsonBudget({ depth: 512, members: 1000 }))
-const textsOf = ({ rawId, id, method, params, result, error }: Frame) =>
+  new MessageIndex(Buffer.from(text), 0, new JsonBudget({ depth: 512, members: 1000 }))
+const textsOf = ({ rawId, id, method, params, result, error }: MessageIndex) =>
   [rawId, id, method, params, result, error].map(text => text?.toString())
 
 t.test('the members of a message are found whatever their order, the first of each', async t => {

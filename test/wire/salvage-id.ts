@@ -1,5 +1,5 @@
 import t from 'tap'
-import { wreckOf } from '../../src/wire/salvage-id.js'
+import { salvageId } from '../../src/wire/salvage-id.js'
 
 const REST = `"result":{"content":[{"text":"${'x'.repeat(1000)}`
 const PARAMS = `"params":{"name":"t","arguments":{"text":"${'x'.repeat(1000)}`
@@ -43,7 +43,7 @@ t.test('which request an unreadable message is, or answers, is a table', async t
     ['', undefined],
   ]
   for (const [text, is, id] of rows) {
-    const wreck = wreckOf(Buffer.from(text))
+    const wreck = salvageId(Buffer.from(text))
     const expected = { id, asks: is === 'asks', answers: is === 'answers' }
     t.same({ ...wreck, id: wreck.id?.toString() }, expected, text.slice(0, 60))
   }
@@ -51,6 +51,6 @@ t.test('which request an unreadable message is, or answers, is a table', async t
 
 t.test('no bytes take long', async t => {
   for (const text of ['{', '{"id":', '{"result":', ' ', '"id":1,', '{"jsonrpc":"', ',"id":1', '{"id":1,']) {
-    t.doesNotThrow(() => wreckOf(Buffer.from(text.repeat(100_000))))
+    t.doesNotThrow(() => salvageId(Buffer.from(text.repeat(100_000))))
   }
 })

@@ -45,7 +45,7 @@ t.test('short messages are recognized in both orders, and taken apart like all o
       '{"method":"prompts/get","params":{"name":""},"jsonrpc":"2.0","id":"x-1"}',
       { ...call, id: '"x-1"', method: 'prompts/get', params: '{"name":""}', named: '' },
     ],
-    ['{"jsonrpc":"2.0","id":0,"result":{}}', { kind: 'reply', id: '0', result: '{}' }],
+    ['{"jsonrpc":"2.0","id":0,"result":{}}', { kind: 'result', id: '0', result: '{}' }],
     ...[
       '{"content":[{"type":"text","text":"a\\\\\\"\\u00e9]}"}],"isError":false}',
       '{"content":[{},{"a":-1.50e+3,"b":null}],"x":true}',
@@ -53,11 +53,11 @@ t.test('short messages are recognized in both orders, and taken apart like all o
       '{"content":[],"a":"é"}',
     ].map((result): [string, object] => [
       `{"result":${result},"jsonrpc":"2.0","id":7}`,
-      { kind: 'reply', id: '7', result },
+      { kind: 'result', id: '7', result },
     ]),
     [
       '{"result":{"a":"},\\"jsonrpc\\":\\"2.0\\",\\"id\\":8}"},"jsonrpc":"2.0","id":7}',
-      { kind: 'reply', id: '7', result: '{"a":"},\\"jsonrpc\\":\\"2.0\\",\\"id\\":8}"}' },
+      { kind: 'result', id: '7', result: '{"a":"},\\"jsonrpc\\":\\"2.0\\",\\"id\\":8}"}' },
     ],
   ]
   for (const [text, message] of rows) {
@@ -74,7 +74,7 @@ t.test('progress is recognized in both orders, whatever the order of what it is 
     '{"progress":-1.5E-7,"progressToken":0}',
   ]
   for (const params of rows) {
-    const message = { kind: 'notice', method: 'notifications/progress', params }
+    const message = { kind: 'notification', method: 'notifications/progress', params }
     for (const text of inBothOrders(params)) {
       t.strictSame(usual(text), message, text)
       t.strictSame(looked(text), message, text)

@@ -1,9 +1,9 @@
 import type { ListenConfig } from '../../config/types.js'
-import { createHttpHost, createSseHost } from '../../eras/index.js'
+import { createHttpListener, createSseListener } from '../../eras/index.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Reception } from '../../model/links.js'
+import type { ClientHandler } from '../../model/links.js'
 import type { Principal } from '../../model/peer.js'
 import type { RefusedRequest } from '../../transport/http/front.js'
 import { listenHttp } from '../../transport/http/server.js'
@@ -11,10 +11,10 @@ import type { HttpHandler } from '../../wire/http.js'
 import { IDENTITY } from '../identity.js'
 import { lateModule } from '../late-module.js'
 import type { ProxyStatus } from '../status.js'
-import { createWsFace } from './ws.js'
+import { createWsFront } from './ws.js'
 
 /** The faces on one HTTP port. */
-export interface HttpFace {
+export interface HttpFront {
   /** The MCP endpoint over Streamable HTTP, ready to be pasted into a client. */
   readonly url: string
   /** The endpoint over HTTP+SSE for older clients, if it is served. */
@@ -38,9 +38,9 @@ const WS_PATH = '/ws'
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
 /** What every face reports to. */
-export interface FaceContext {
-  readonly reception: Reception
-  readonly bounds: Bounds
+export interface FrontContext {
+  readonly reception: ClientHandler
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   /** Whether nobody is let in any more, though those who are in may still finish. */
@@ -57,13 +57,13 @@ export interface FaceContext {
  * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz`, `/readyz` and `/status`, on one port.
  * Rejects with a Fault `unavailable` if it cannot listen.
  */
-export const serveHttp = async (listen: ListenConfig, around: FaceContext): Promise<HttpFace> => {
+export const serveHttp = async (listen: ListenConfig, around: FrontContext): Promise<HttpFront> => {
   const { onRefused } = around
-  const http = createHttpHost({ ...around, identity: IDENTITY, principalOf })
+  const http = createHttpListener({ ...around, identity: IDENTITY, principalOf })
   const sse = listen.sse
-    ? createSseHost({ ...around, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
+    ? createSseListener({ ...around, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
     : undefined
-  const ws = listen.ws ? createWsFace({ path: WS_PATH, principalOf, around }) : undefined
+  const ws = listen.ws ? createWsFront({ path: WS_PATH, principalOf, around }) : undefined
   const listener = await listenHttp({
     ...listen,
     open: HEALTH_PATHS,
@@ -115,7 +115,7 @@ const httpPages = lateModule(() => import('./pages.js'))
 
 /** While we drain, only clients with a session are served: they may have answers to give. */
 const forKnown =
-  (handler: HttpHandler, { isDraining }: FaceContext): HttpHandler =>
+  (handler: HttpHandler, { isDraining }: FrontContext): HttpHandler =>
   (request, responder) => {
     if (isDraining() && request.headers['mcp-session-id'] === undefined) {
       responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, LEAVING)

@@ -1,12 +1,12 @@
 import express from 'express'
-import type { Bounds, Pressure } from '../../kernel/limit-counters.js'
+import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/front.js'
 import type { ProxyStatus } from '../status.js'
 
 /** What the pages tell about. */
 export interface PagesContext {
   readonly isDraining: () => boolean
-  readonly bounds: Pick<Bounds, 'pressure'>
+  readonly bounds: Pick<LimitCounters, 'pressure'>
   readonly status: () => ProxyStatus
 }
 

@@ -1,16 +1,16 @@
 import { servePipe } from '../../eras/index.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Reception } from '../../model/links.js'
+import type { ClientHandler } from '../../model/links.js'
 import type { Principal } from '../../model/peer.js'
 import type { Channel } from '../../wire/channel.js'
 import { IDENTITY } from '../identity.js'
 
 /** What every client on a channel reports to. */
 export interface PipeContext {
-  readonly reception: Reception
-  readonly bounds: Bounds
+  readonly reception: ClientHandler
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   /** Whether nobody is let in any more. */
@@ -20,7 +20,7 @@ export interface PipeContext {
 }
 
 /** The clients of one face that each have a channel of their own: WebSockets, sockets. */
-export class PipeHosts {
+export class PipeListeners {
   readonly #around: PipeContext
   readonly #open = new Set<ReturnType<typeof servePipe>>()
 

@@ -1,13 +1,13 @@
 import { servePipe } from '../../eras/index.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Reception } from '../../model/links.js'
+import type { ClientHandler } from '../../model/links.js'
 import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import { IDENTITY } from '../identity.js'
 
 /** The face on our own stdin and stdout. */
-export interface StdioFace {
+export interface StdioFront {
   /** Resolves when the client closed our stdin, and has its answers. */
   readonly gone: Promise<void>
   /** Whether the client has closed our stdin. */
@@ -17,12 +17,12 @@ export interface StdioFace {
 
 /** Serves the one client that started us, on stdin and stdout; nothing else may write to stdout from here on. */
 export const serveStdio = (around: {
-  readonly reception: Reception
-  readonly bounds: Bounds
+  readonly reception: ClientHandler
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   readonly drainMs: () => number
-}): StdioFace => {
+}): StdioFront => {
   protectStdout()
   const host = servePipe(createStdioSelf(around), 'local', {
     ...around,

@@ -2,10 +2,10 @@ import type { Principal } from '../../model/peer.js'
 import type { UpgradeHandler } from '../../transport/http/front.js'
 import type { WsRequest, WsServer } from '../../transport/ws/server.js'
 import { lateModule } from '../late-module.js'
-import { type PipeContext, PipeHosts } from './pipe-listeners.js'
+import { type PipeContext, PipeListeners } from './pipe-listeners.js'
 
 /** The face over WebSocket of an HTTP server. */
-export interface WsFace {
+export interface WsFront {
   /** Takes over the connection of a client. Rejects with a Fault `unavailable` while that cannot be done. */
   readonly upgrade: UpgradeHandler
   readonly sessions: number
@@ -14,7 +14,7 @@ export interface WsFace {
 }
 
 /** Where it is, and whose clients they are. */
-export interface WsFaceOptions {
+export interface WsFrontOptions {
   readonly path: string
   readonly principalOf: (request: WsRequest) => Principal
   readonly around: PipeContext
@@ -23,8 +23,8 @@ export interface WsFaceOptions {
 const wsServer = lateModule(() => import('../../transport/ws/server.js'))
 
 /** Serves clients over WebSocket, each on a channel of its own. What that takes is loaded with the first of them. */
-export const createWsFace = ({ path, principalOf, around }: WsFaceOptions): WsFace => {
-  const hosts = new PipeHosts(around)
+export const createWsFront = ({ path, principalOf, around }: WsFrontOptions): WsFront => {
+  const hosts = new PipeListeners(around)
   let server: WsServer | undefined
   let isClosing = false
   const load = async (): Promise<WsServer> => {

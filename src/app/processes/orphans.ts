@@ -9,7 +9,7 @@ import { type InstanceRecord, readRecords, recordFolder, thisPlace } from '../st
 import { removePrivate } from '../state/private-file.js'
 
 /** Where to look, and with what. */
-export interface SweepOptions {
+export interface OrphanOptions {
   /** The state folder. */
   readonly folder: string
   readonly table: ProcessTable
@@ -39,7 +39,7 @@ const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean =
  * Ends the children of earlier proxies that were killed before they, or their death guard, could do it. Records of proxies
  * that still run, or that ran on another machine, are left alone. Never rejects.
  */
-export const sweep = async (options: SweepOptions): Promise<void> => {
+export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   const { folder, table, log } = options
   try {
     const [records, place] = await Promise.all([readRecords(recordFolder(folder)), thisPlace()])
@@ -73,7 +73,7 @@ const removeWithDrafts = async (folder: string, name: string): Promise<void> => 
   await Promise.all(names.map(one => removePrivate(join(folder, one))))
 }
 
-const endLeftBy = async (record: InstanceRecord, { table, clock, log }: SweepOptions): Promise<void> => {
+const endLeftBy = async (record: InstanceRecord, { table, clock, log }: OrphanOptions): Promise<void> => {
   const brood = { ...record, untilMs: Date.parse(record.writtenAt) }
   const pids = await endStrays(brood, { table, clock, tree: processTree({ log }) })
   if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended what a killed proxy had left')

@@ -3,7 +3,7 @@ import { systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import type { Children } from '../processes/children.js'
-import { sweep } from '../processes/orphans.js'
+import { endOrphans } from '../processes/orphans.js'
 import { type InstanceRecord, recordFolder, thisPlace } from './instance-record.js'
 import { removePrivate, writePrivate } from './private-file.js'
 import { stateDir } from './state-key.js'
@@ -25,7 +25,7 @@ export interface Household {
 /** Ends what earlier proxies left, and keeps a record of ours until it is closed; both go on by themselves. */
 export const settleIn = (household: Household): Instance => {
   const around = { folder: stateDir(process.env), table: processTable(), log: household.log }
-  void sweep({ ...around, clock: systemClock })
+  void endOrphans({ ...around, clock: systemClock })
   return new Instance({ ...household, ...around })
 }
 

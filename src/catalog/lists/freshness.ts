@@ -1,10 +1,10 @@
 import type { Timer } from '../../kernel/async/clock.js'
 import type { Contribution } from '../../model/cache-hints.js'
-import type { Walked } from './list-reader.js'
+import type { ReadList } from './list-reader.js'
 import type { Listed } from './listed.js'
 
 /** What a server last said on a connection about one of its lists. */
-export interface Reading extends Omit<Walked, 'items'> {
+export interface Reading extends Omit<ReadList, 'items'> {
   readonly listed: Listed
   readonly readMs: number
 }

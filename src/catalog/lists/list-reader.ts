@@ -9,7 +9,7 @@ import {
   stringOf,
   textOf,
 } from '../../kernel/json/text.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
 import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../../model/cache-hints.js'
 import type { Downlink } from '../../model/links.js'
@@ -40,7 +40,7 @@ export const LIST_NAMES = [
 ] as const satisfies readonly ListName[]
 
 /** What a walk found; `isWhole` is false when a page failed in the middle or a guard cut the walk short. */
-export interface Walked {
+export interface ReadList {
   readonly items: readonly JsonText[]
   readonly isWhole: boolean
   readonly why?: string
@@ -58,12 +58,12 @@ export interface Walked {
  * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
  * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page does not come.
  */
-export const walkList = async (
+export const readList = async (
   link: Downlink,
   list: ListName,
   pageLimit: AskLimit,
-  bounds: Bounds,
-): Promise<Walked> => {
+  bounds: LimitCounters,
+): Promise<ReadList> => {
   const items: JsonText[] = []
   const hints: Contribution[] = []
   const seen = new Set<string>()
@@ -90,7 +90,7 @@ export const walkList = async (
       items.push(item)
     }
     bytes += listed.length
-    if (link.asking === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
+    if (link.serverRequests === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
     if (cursor === undefined) return whole(items, hints)
     if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
@@ -104,13 +104,13 @@ export const walkList = async (
 const cutAt = (
   limit: 'items' | 'pages' | 'listBytes',
   items: readonly JsonText[],
-  { max }: Bounds,
-): Walked => {
+  { max }: LimitCounters,
+): ReadList => {
   const what = { items: 'items', pages: 'pages', listBytes: 'bytes' }[limit]
   return { items, isWhole: false, why: `more than ${max[limit]} ${what} (limits.${limit})`, cutAt: limit }
 }
 
-const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Walked => {
+const whole = (items: readonly JsonText[], hints: readonly Contribution[]): ReadList => {
   const walked = { items, isWhole: true }
   return hints.length === 0 ? walked : { ...walked, hints: mergeHints(hints) }
 }

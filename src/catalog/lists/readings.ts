@@ -5,7 +5,7 @@ import type { ListName } from '../../model/listing.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/options.js'
 import { createSlice, isStale, type Reading, type Slice } from './freshness.js'
-import { LIST_NAMES, LISTS, type Walked, walkList } from './list-reader.js'
+import { LIST_NAMES, LISTS, type ReadList, readList } from './list-reader.js'
 import { isSame, type Listed } from './listed.js'
 import { offers } from './remembered.js'
 import type { ServerView } from './server-view.js'
@@ -37,7 +37,7 @@ export const AWAY_MS = 5 * 60_000
 /** What the connections of one server may list that is not the same, in lists as long as one may be. */
 const LISTS_KEPT = 16
 /** A list of a server that has none. */
-const NOTHING: Walked = { items: [], isWhole: true }
+const NOTHING: ReadList = { items: [], isWhole: true }
 
 /**
  * What each connection lists: read when it opens and when somebody asks for what is not fresh, kept until its server says that it
@@ -186,7 +186,7 @@ export class Readings {
       slice.isDue = false
       const limit = { clock, timeoutMs: server.timeouts.listMs }
       const isOffered = offers(link.facts, list)
-      const walked = isOffered ? await walkList(link, list, limit, connection.bounds) : NOTHING
+      const walked = isOffered ? await readList(link, list, limit, connection.bounds) : NOTHING
       this.#walked(connection, list, slice, walked)
     } catch (thrown) {
       slice.isDue = true
@@ -198,7 +198,12 @@ export class Readings {
   }
 
   /** Throws the Fault of a list that the server refuses. */
-  #walked(connection: Connection, list: ListName, slice: Slice, { items, refusal, ...walked }: Walked): void {
+  #walked(
+    connection: Connection,
+    list: ListName,
+    slice: Slice,
+    { items, refusal, ...walked }: ReadList,
+  ): void {
     const { clock, log, viewOf, learnt, refused } = this.#context
     const view = viewOf(connection)
     if (view === undefined || !this.#isKept(connection, list, slice)) return

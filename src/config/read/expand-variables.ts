@@ -4,7 +4,7 @@ import type { Around } from './entry.js'
 import { type ExpansionFault, expand, expandHome } from './env.js'
 
 /** A text with its variables in place; what cannot be put in place is reported at `item`. */
-export const filled = (raw: string, item: Item, { env, report, variables }: Around): string => {
+export const expanded = (raw: string, item: Item, { env, report, variables }: Around): string => {
   const { text, faults, variables: found } = expand(raw, env)
   variables.push(...found)
   for (const fault of faults) report.error(item, wordsFor(fault))
@@ -18,8 +18,8 @@ export const filled = (raw: string, item: Item, { env, report, variables }: Arou
 }
 
 /** The same for a text that must not end up empty. */
-export const filledWhole = (raw: string, item: Item, around: Around): string => {
-  const text = filled(raw, item, around)
+export const expandedWhole = (raw: string, item: Item, around: Around): string => {
+  const text = expanded(raw, item, around)
   if (text.trim() === '') {
     around.report.error(item, {
       message: 'nothing is left here once the variables are in place',
@@ -30,7 +30,7 @@ export const filledWhole = (raw: string, item: Item, around: Around): string => 
 }
 
 /** The same for a path, which may begin with the home folder. A variable that holds a `~` is left alone. */
-export const filledPath = (item: Item, around: Around): string => {
+export const expandedPath = (item: Item, around: Around): string => {
   const path = expandHome(String(item.node.value), around.env)
   if (path === undefined) {
     const words = {
@@ -39,7 +39,7 @@ export const filledPath = (item: Item, around: Around): string => {
     }
     around.report.error(item, words)
   }
-  return filledWhole(path ?? '~', item, around)
+  return expandedWhole(path ?? '~', item, around)
 }
 
 // Names that VS Code and Cursor fill in; here they would be variables like any other.

@@ -5,7 +5,7 @@ import { type Item, members } from '../file/tree.js'
 import type { SettingsValues } from '../schema/checker.js'
 import type { ListenConfig } from '../types.js'
 import type { Around } from './entry.js'
-import { filledWhole } from './expand-variables.js'
+import { expandedWhole } from './expand-variables.js'
 
 /** Whether `listen` has its short form, the address of a socket in place of an object. */
 export const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
@@ -49,7 +49,7 @@ const readPort = (given: SettingsValues['listen'] = {}): Omit<ListenConfig, 'soc
 const readSocket = (item: Item, around: Around): string | undefined => {
   const { report } = around
   const errors = report.errors
-  const text = filledWhole(String(item.node.value), item, around)
+  const text = expandedWhole(String(item.node.value), item, around)
   if (report.errors > errors) return undefined
   const path = socketPathOf(text) ?? (isAbsolute(text) || isNamedPipe(text) ? text : undefined)
   if (path === undefined) {

@@ -1,7 +1,7 @@
 import { type Item, itemAt } from '../file/tree.js'
 import type { SettingsValues } from '../schema/checker.js'
 import type { Around } from './entry.js'
-import { filledWhole } from './expand-variables.js'
+import { expandedWhole } from './expand-variables.js'
 
 const KEY_BYTES = 32
 const MEND =
@@ -19,7 +19,7 @@ export const readStateKeys = (
   return keys.flatMap((_, index) => {
     const place = itemAt(item, ['keys', index])
     const errors = around.report.errors
-    const text = filledWhole(String(place.node.value), place, around).trim()
+    const text = expandedWhole(String(place.node.value), place, around).trim()
     if (around.report.errors > errors) return []
     const bytes = Buffer.from(text, 'base64')
     const key = bytes.toString('base64')

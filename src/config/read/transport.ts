@@ -4,7 +4,7 @@ import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
 import { readAddress } from './address.js'
 import { bareRecord } from './bare-record.js'
 import type { Around, Entry } from './entry.js'
-import { filled, filledPath, filledWhole } from './expand-variables.js'
+import { expanded, expandedPath, expandedWhole } from './expand-variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
@@ -68,11 +68,11 @@ const readStdio = (entry: Entry, command: Item, around: Around): Reach => {
   return {
     transport: {
       kind: 'stdio',
-      command: filledPath(command, around),
-      args: args.map(arg => filled(String(arg.node.value), arg, around)),
+      command: expandedPath(command, around),
+      args: args.map(arg => expanded(String(arg.node.value), arg, around)),
       env,
       unsetEnv,
-      cwd: cwd === undefined ? around.folder : resolve(around.folder, filledPath(cwd, around)),
+      cwd: cwd === undefined ? around.folder : resolve(around.folder, expandedPath(cwd, around)),
     },
     written: {
       command: String(command.node.value),
@@ -91,7 +91,7 @@ const readEnv = (item: Item | undefined, around: Around) => {
     env: bareRecord(
       entries
         .filter(([, value]) => value.node.type !== 'null')
-        .map(([name, value]): [string, string] => [name, filled(written(value), value, around)]),
+        .map(([name, value]): [string, string] => [name, expanded(written(value), value, around)]),
     ),
     unsetEnv: entries.filter(([, value]) => value.node.type === 'null').map(([name]) => name),
   }
@@ -125,7 +125,7 @@ const readUrl = (
     report.nameWarning(same, { message: 'ignored, because another address is given', mend: 'Keep one.' })
   }
   const errors = report.errors
-  const url = filledWhole(String(item.node.value), item, around)
+  const url = expandedWhole(String(item.node.value), item, around)
   const address = report.errors === errors ? readAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
@@ -144,7 +144,7 @@ const readHeaders = (entry: Entry, around: Around): UrlTransport['headers'] => {
 }
 
 const readHeader = (item: Item, around: Around): string => {
-  const value = filled(String(item.node.value), item, around)
+  const value = expanded(String(item.node.value), item, around)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     around.report.error(item, {
       message: 'this holds a line break or a character that no header may hold',

@@ -26,7 +26,7 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
 ])
 
 type RequestMessage = Extract<Message, { kind: 'request' }>
-type NoticeMessage = Extract<Message, { kind: 'notice' }>
+type NoticeMessage = Extract<Message, { kind: 'notification' }>
 
 /** What a face of the proxy understands: HTTP+SSE has no modern form; the legacy era may be switched off. */
 export type Speaks = 'both' | 'legacy' | 'modern'
@@ -96,7 +96,7 @@ const eraOfMessage = (message: Message, around: Around): InboundVerdict => {
   const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
   const { isRepeated, claim } = envelope === undefined ? NO_CLAIM : readClaim(envelope)
   if (isRepeated) return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
-  if (claim !== undefined && (message.kind === 'request' || message.kind === 'notice')) {
+  if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification')) {
     return eraOfClaim(message, claim, around)
   }
   return around.meansModern ? eraOfUnclaimed(message, envelope, around.speaks) : eraWithoutClaim(message)
@@ -128,11 +128,11 @@ const eraOfUnclaimed = (message: Message, envelope: JsonText | undefined, speaks
   switch (message.kind) {
     case 'request':
       return refused(message, errorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
-    case 'notice':
+    case 'notification':
       // A modern notification needs no claim: only requests carry the envelope (2026-07-28, schema, `RequestMetaObject`).
       return { is: 'modern', revision: MODERN_REVISIONS[0], message }
-    case 'reply':
-    case 'refusal':
+    case 'result':
+    case 'error':
       return speaks === 'modern'
         ? refused(message, errorText(-32600, 'Answers are not accepted: nothing was asked'))
         : { is: 'legacy', message }

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import { type JsonText, textOf } from '../../kernel/json/text.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import { askRemote, collect, type RemoteReply, readStream } from '../../rpc/http/ask.js'
 import { POST_HEADERS, type RemoteAddress } from '../../rpc/http/reply.js'
 import { type Classified, classify } from '../../wire/classify.js'
@@ -27,7 +27,7 @@ export interface AskAround {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** Those of the server; the defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** What the server behind a URL is, and where it is. */
@@ -71,7 +71,7 @@ interface Asking extends AskAround {
 const askOnce = async (
   http: HttpClient,
   { url, headers }: RemoteAddress,
-  { identity, limitMs, mayFallBack, signal, clock, revision, isRepeat, bounds = new Bounds() }: Asking,
+  { identity, limitMs, mayFallBack, signal, clock, revision, isRepeat, bounds = new LimitCounters() }: Asking,
 ): Promise<ProbeVerdict> => {
   const id = `probe-${unguessableId()}`
   const params = discoverParams(revision, identity)
@@ -121,7 +121,7 @@ const bodyOf = async (
   reply: RemoteReply,
   id: string,
   stop: () => void,
-  bounds: Bounds,
+  bounds: LimitCounters,
 ): Promise<Classified | undefined> => {
   switch (mediaTypeOf(reply.headers['content-type'])) {
     case 'application/json':
@@ -138,7 +138,7 @@ const answerIn = async (
   reply: RemoteReply,
   id: string,
   stop: () => void,
-  bounds: Bounds,
+  bounds: LimitCounters,
 ): Promise<Classified | undefined> => {
   const key = idKey(textOf(id))
   let answer: Classified | undefined
@@ -149,7 +149,7 @@ const answerIn = async (
         const classified = classify(data)
         if (classified.is !== 'message') return
         const { message } = classified
-        const isAnswer = message.kind === 'reply' || message.kind === 'refusal'
+        const isAnswer = message.kind === 'result' || message.kind === 'error'
         if (isAnswer && message.id !== undefined && idKey(message.id) === key) answer ??= classified
       },
       read: () => {

@@ -90,7 +90,7 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
   if (status === 400) return verdictOfBadRequest(body, rules)
   if (isClass(status, 4)) return LEGACY
   if (!isClass(status, 2)) return undecided
-  return body?.is === 'message' && body.message.kind === 'reply'
+  return body?.is === 'message' && body.message.kind === 'result'
     ? verdictOfResult(body.message.result, rules)
     : LEGACY
 }
@@ -169,7 +169,7 @@ const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerd
 
 /** The three modern codes count only under the probe's own id: what refused before it read the body is older. */
 const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): ProbeVerdict => {
-  if (body?.is !== 'message' || body.message.kind !== 'refusal') return LEGACY
+  if (body?.is !== 'message' || body.message.kind !== 'error') return LEGACY
   const { id, error } = body.message
   if (id === undefined || idKey(id) !== idKey(rules.id)) return LEGACY
   switch (codeOf(error)) {

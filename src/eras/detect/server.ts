@@ -1,8 +1,8 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
-import type { Asking } from '../../model/links.js'
+import type { ServerRequestMode } from '../../model/links.js'
 import { statusFault } from '../../rpc/http/reply.js'
-import type { EraMemory, ModernServer, Visit } from '../era-cache.js'
+import type { EraCache, ModernServer, Visit } from '../era-cache.js'
 import type { LinkOptions } from '../legacy/server-side/open.js'
 import { MODERN_REVISIONS } from '../versions.js'
 import type { ProbeVerdict } from './probe-verdict.js'
@@ -14,13 +14,13 @@ export type Era = 'auto' | 'modern' | 'legacy'
 export interface ServerLinkOptions extends LinkOptions {
   readonly era: Era
   /** How the connection's clients are asked: a server that speaks both eras is spoken to in theirs. */
-  readonly asking: Asking
+  readonly serverRequests: ServerRequestMode
   /** Our own `Implementation` object. */
   readonly identity: JsonText
   /** How long a server may take to say what it speaks before it is taken for an old one. */
   readonly probeMs: number
   /** What was found out about this server before. */
-  readonly memory: EraMemory
+  readonly memory: EraCache
   /** Ids for requests that belong to no session: no two of them may have the same at one server. */
   readonly nextId: () => number
 }
@@ -31,11 +31,11 @@ const mayBeLegacy = ({ known }: Visit, { era }: ServerLinkOptions): boolean =>
 
 /** Whether its clients want it to. */
 export const wantsLegacy = (visit: Visit, options: ServerLinkOptions): boolean =>
-  options.asking === 'pushed' && mayBeLegacy(visit, options)
+  options.serverRequests === 'pushed' && mayBeLegacy(visit, options)
 
 /** Whether that is still open where it is spoken to in the newer one: for clients of the older it was tried. */
 export const hasOtherWay = (visit: Visit, options: ServerLinkOptions): boolean =>
-  options.asking === 'returned' && mayBeLegacy(visit, options)
+  options.serverRequests === 'returned' && mayBeLegacy(visit, options)
 
 /** A server that is known to be there has as long to agree to the older era as to say what it speaks. */
 export const inTimeToSay = <T extends ServerLinkOptions>(options: T): T => {

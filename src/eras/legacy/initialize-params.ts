@@ -21,7 +21,7 @@ import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 import { encodeServerCapabilities } from './encode.js'
 
 /** What a client said in `initialize`. */
-export interface Newcomer {
+export interface InitializeParams {
   readonly revision: LegacyRevision
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
@@ -31,7 +31,7 @@ export interface Newcomer {
  * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to, any other
  * text gets our newest as counter-offer. Throws a Fault `invalid-params` for what is missing or of the wrong type.
  */
-export const readInitialize = (params: JsonText | undefined): Newcomer => {
+export const readInitialize = (params: JsonText | undefined): InitializeParams => {
   const version = params && textMember(params, 'protocolVersion')
   const capabilities = params && memberOf(params, 'capabilities')
   const info = params && memberOf(params, 'clientInfo')

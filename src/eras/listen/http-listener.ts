@@ -1,18 +1,18 @@
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { mediaTypeOf, takenBy } from '../../wire/http/media-type.js'
 import type { HttpExchange, HttpHandler } from '../../wire/http.js'
 import { eraOf, eraOfMethod } from '../detect/inbound.js'
-import { LegacyHttpHost } from '../legacy/client-side/http-listener.js'
-import { ModernHttpHost } from '../modern/client-side/http-listener.js'
+import { LegacyHttpListener } from '../legacy/client-side/http-listener.js'
+import { ModernHttpListener } from '../modern/client-side/http-listener.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
 /** A face that must be closed when the proxy ends. */
-export interface HttpHost {
+export interface HttpListener {
   readonly handle: HttpHandler
   /** Sessions of clients that introduced themselves; requests that stand for themselves have none. */
   readonly sessions: number
@@ -25,10 +25,10 @@ export interface HttpHost {
  * The MCP endpoint over HTTP, for clients of all revisions at once: each message is read once, and says itself of which era it
  * is (2026-07-28, basic/versioning).
  */
-export const createHttpHost = (options: HttpHostOptions): HttpHost => {
-  const legacy = new LegacyHttpHost(options)
-  const modern = new ModernHttpHost(options)
-  const { bounds = new Bounds(), clock } = options
+export const createHttpListener = (options: HttpHostOptions): HttpListener => {
+  const legacy = new LegacyHttpListener(options)
+  const modern = new ModernHttpListener(options)
+  const { bounds = new LimitCounters(), clock } = options
   const timers = [
     clock.every(KEEP_ALIVE_MS, () => {
       legacy.keepAlive()
@@ -62,9 +62,9 @@ export const createHttpHost = (options: HttpHostOptions): HttpHost => {
 
 /** What serves an endpoint. */
 interface Hosts {
-  readonly legacy: LegacyHttpHost
-  readonly modern: ModernHttpHost
-  readonly bounds: Bounds
+  readonly legacy: LegacyHttpListener
+  readonly modern: ModernHttpListener
+  readonly bounds: LimitCounters
 }
 
 const handle = (hosts: Hosts, exchange: HttpExchange): void => {

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { errorText, faultText } from '../../model/fault-table.js'
 import type { Principal } from '../../model/peer.js'
@@ -10,15 +10,15 @@ import type { HostOptions } from '../../rpc/host.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { type Classified, classifyWithin } from '../../wire/classify.js'
 import { guarded } from '../../wire/guarded.js'
-import { encodeRefusal, type Message } from '../../wire/jsonrpc.js'
-import { wreckOf } from '../../wire/salvage-id.js'
+import { encodeError, type Message } from '../../wire/jsonrpc.js'
+import { salvageId } from '../../wire/salvage-id.js'
 import { isOfSdk } from '../../wire/sdk-client-hint.js'
 import { eraOf, type Speaks } from '../detect/inbound.js'
-import { LegacyPipeHost } from '../legacy/client-side/pipe-listener.js'
-import { ModernPipeHost } from '../modern/client-side/pipe-listener.js'
+import { LegacyPipeListener } from '../legacy/client-side/pipe-listener.js'
+import { ModernPipeListener } from '../modern/client-side/pipe-listener.js'
 
 /** What a face on a channel needs beside what every face needs. */
-export interface PipeHostOptions extends HostOptions {
+export interface PipeListenerOptions extends HostOptions {
   readonly speaks?: Speaks
   /** How long calls may take that are under way when the client has said all, in milliseconds; none if absent. */
   readonly drainMs?: () => number
@@ -32,13 +32,13 @@ const LOOK_MS = 20
  * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for each message, so
  * that a client that looks around with `server/discover` may still `initialize`, and one that did may ask in both ways.
  */
-export class PipeHost implements ChannelListener {
+export class PipeListener implements ChannelListener {
   readonly #channel: Channel
   readonly #writer: PipeWriter
-  readonly #legacy: LegacyPipeHost
-  readonly #modern: ModernPipeHost
+  readonly #legacy: LegacyPipeListener
+  readonly #modern: ModernPipeListener
   readonly #speaks: Speaks
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #log: Logger
   readonly #clock: Clock
   readonly #drainMs: () => number
@@ -46,17 +46,17 @@ export class PipeHost implements ChannelListener {
   #leaving: Timer | undefined
   readonly #gone = new Deferred<void>()
 
-  constructor(channel: Channel, principal: Principal, options: PipeHostOptions) {
+  constructor(channel: Channel, principal: Principal, options: PipeListenerOptions) {
     this.#channel = channel
     this.#log = options.log
     this.#clock = options.clock
     this.#drainMs = options.drainMs ?? (() => 0)
     this.#speaks = options.speaks ?? 'both'
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     const cutOff = (): void => void this.close('the client does not read')
     this.#writer = new PipeWriter(channel, options.clock, cutOff, this.#bounds)
-    this.#legacy = new LegacyPipeHost(principal, this.#writer, options)
-    this.#modern = new ModernPipeHost(principal, this.#writer, options)
+    this.#legacy = new LegacyPipeListener(principal, this.#writer, options)
+    this.#modern = new ModernPipeListener(principal, this.#writer, options)
     channel.listen(
       guarded(this, thrown => {
         this.#log.error(
@@ -117,7 +117,7 @@ export class PipeHost implements ChannelListener {
       case 'refused':
         // A notification is not answered, whatever is wrong with it.
         if (verdict.id === undefined) this.#dropped('it is refused')
-        else this.#writer.tell(encodeRefusal(verdict.id, verdict.error))
+        else this.#writer.tell(encodeError(verdict.id, verdict.error))
     }
   }
 
@@ -129,10 +129,10 @@ export class PipeHost implements ChannelListener {
       bytes > this.#bounds.max.body
         ? this.#bounds.tooLarge('body', words)
         : this.#bounds.refusal('inbound', words)
-    const { id, asks, answers } = wreckOf(ends)
+    const { id, asks, answers } = salvageId(ends)
     // A notification is not answered.
     if (id === undefined ? asks : answers) return
-    if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.tell(encodeRefusal(id, faultText(why)))
+    if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.tell(encodeError(id, faultText(why)))
   }
 
   drained(): void {
@@ -159,7 +159,7 @@ export class PipeHost implements ChannelListener {
 
   /** A notification needs no claim in either era: what it cancels tells which one it is of. */
   #unclaimed(message: Message): void {
-    const isCancel = message.kind === 'notice' && message.method === 'notifications/cancelled'
+    const isCancel = message.kind === 'notification' && message.method === 'notifications/cancelled'
     if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.message(message)
   }
 
@@ -172,7 +172,7 @@ export class PipeHost implements ChannelListener {
   #refuse(code: number, why: string, id: JsonText | undefined): void {
     this.#dropped(why)
     if (id !== undefined || this.#readsErrorsWithoutId)
-      this.#writer.tell(encodeRefusal(id, errorText(code, why)))
+      this.#writer.tell(encodeError(id, errorText(code, why)))
   }
 
   get #readsErrorsWithoutId(): boolean {
@@ -185,5 +185,8 @@ export class PipeHost implements ChannelListener {
 }
 
 /** Serves the one client at the other end of a channel. */
-export const servePipe = (channel: Channel, principal: Principal, options: PipeHostOptions): PipeHost =>
-  new PipeHost(channel, principal, options)
+export const servePipe = (
+  channel: Channel,
+  principal: Principal,
+  options: PipeListenerOptions,
+): PipeListener => new PipeListener(channel, principal, options)

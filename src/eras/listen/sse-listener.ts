@@ -1,26 +1,26 @@
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import { faultText } from '../../model/fault-table.js'
 import type { Principal } from '../../model/peer.js'
 import type { HttpHostOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
-import { SessionRoom } from '../../rpc/session-quota.js'
+import { SessionQuota } from '../../rpc/session-quota.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { mediaTypeOf, takenBy } from '../../wire/http/media-type.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
 import { SseSession } from '../legacy/client-side/sse-session.js'
-import { type PipeHost, servePipe } from './pipe-listener.js'
+import { type PipeListener, servePipe } from './pipe-listener.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
 /** What the face needs beside what the one over Streamable HTTP needs. */
-export interface SseHostOptions extends HttpHostOptions {
+export interface SseListenerOptions extends HttpHostOptions {
   /** Where `messages` is served; clients are told this path. */
   readonly messagesPath?: string
 }
 
 /** The two endpoints of a face that must be closed when the proxy ends. */
-export interface SseHost {
+export interface SseListener {
   /** GET opens a session and its stream; usually at `/sse`. */
   readonly stream: HttpHandler
   /** POST takes one message of the client. */
@@ -32,11 +32,11 @@ export interface SseHost {
 /** A session, and what serves it. */
 interface Served {
   readonly session: SseSession
-  readonly pipe: PipeHost
+  readonly pipe: PipeListener
 }
 
 /** The HTTP+SSE face of the revision 2024-11-05 (basic/transports, "HTTP with SSE"): one endpoint to listen, one to send. */
-export const createSseHost = (options: SseHostOptions): SseHost => {
+export const createSseListener = (options: SseListenerOptions): SseListener => {
   const { clock } = options
   const served = new Map<string, Served>()
   const face = new SseFace(options, served)
@@ -62,17 +62,17 @@ export const createSseHost = (options: SseHostOptions): SseHost => {
 }
 
 class SseFace {
-  readonly #options: SseHostOptions
+  readonly #options: SseListenerOptions
   readonly #served: Map<string, Served>
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   /** Each session has an open stream, so none can be forgotten to make room. */
-  readonly #room: SessionRoom
+  readonly #room: SessionQuota
 
-  constructor(options: SseHostOptions, served: Map<string, Served>) {
+  constructor(options: SseListenerOptions, served: Map<string, Served>) {
     this.#options = options
     this.#served = served
-    this.#bounds = options.bounds ?? new Bounds()
-    this.#room = new SessionRoom(this.#bounds)
+    this.#bounds = options.bounds ?? new LimitCounters()
+    this.#room = new SessionQuota(this.#bounds)
   }
 
   /** The session begins with its stream and ends with it. */

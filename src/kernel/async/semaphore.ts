@@ -2,7 +2,7 @@ import { Fault } from '../faults.js'
 import type { Clock } from './clock.js'
 
 /** Who is let in, and for how long. */
-export interface TurnstileOptions {
+export interface SemaphoreOptions {
   /** How many at a time, at the moment. */
   readonly places: () => number
   /** Who is inside for longer no longer takes up a place. */
@@ -17,12 +17,12 @@ interface Waiting {
 }
 
 /** Lets so many through at a time; the others wait in the order in which they came. */
-export class Turnstile {
-  readonly #options: TurnstileOptions
+export class Semaphore {
+  readonly #options: SemaphoreOptions
   #inside = 0
   readonly #waiting = new Set<Waiting>()
 
-  constructor(options: TurnstileOptions) {
+  constructor(options: SemaphoreOptions) {
     this.#options = options
   }
 

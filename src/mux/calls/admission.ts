@@ -1,8 +1,8 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import { Fault } from '../../kernel/faults.js'
-import { Bounds } from '../../kernel/limit-counters.js'
-import type { Call, Reception } from '../../model/links.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Call, ClientHandler } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import { watch, withCall } from '../around.js'
 
@@ -13,16 +13,16 @@ const ENDLESS = 'subscriptions/listen'
  * Stands in front of a reception and counts the calls that are under way. Once it is shut no further call gets in, and whoever
  * wants to go can wait for those inside; their questions and answers pass all the same.
  */
-export class Gate {
+export class Admission {
   /** What to report to in place of the one behind. */
-  readonly reception: Reception
+  readonly reception: ClientHandler
   readonly #clock: Clock
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   #isShut = false
   #inside = 0
   readonly #isEmpty = new Deferred<void>()
 
-  constructor(behind: Reception, clock: Clock, bounds = new Bounds()) {
+  constructor(behind: ClientHandler, clock: Clock, bounds = new LimitCounters()) {
     this.#bounds = bounds
     this.reception = withCall(behind, call => this.#call(call, behind))
     this.#clock = clock
@@ -47,7 +47,7 @@ export class Gate {
     return this.#inside
   }
 
-  #call(call: Call, behind: Reception): void {
+  #call(call: Call, behind: ClientHandler): void {
     if (this.#isShut) {
       call.end(failed(new Fault('unavailable', 'The proxy is shutting down')))
       return

@@ -11,7 +11,7 @@ import {
 } from '../../kernel/json/text.js'
 import { maskJson, said } from '../../kernel/mask.js'
 import { RPC_CODES } from '../../model/fault-table.js'
-import type { Call, Client, Reception } from '../../model/links.js'
+import type { Call, Client, ClientHandler } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
 import { watch } from '../around.js'
 import { ROUTES } from '../routes.js'
@@ -53,11 +53,11 @@ export class Audit {
   }
 
   /** The reception to report to in place of this one: sessions as they come and go, and calls once they are over. */
-  around(behind: Reception): Reception {
+  around(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
     return {
       welcome: client => {
-        if (client.asking === 'pushed' && !sessions.has(client)) {
+        if (client.serverRequests === 'pushed' && !sessions.has(client)) {
           sessions.set(client, this.#options.clock.nowMs())
           this.write('session', { event: 'opened', ...whoIs(client), ...introduced(client) })
         }
@@ -69,7 +69,7 @@ export class Audit {
       },
       ownIdentity: client => behind.ownIdentity(client),
       toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
-      notice: (client, method, params) => behind.notice(client, method, params),
+      notified: (client, method, params) => behind.notified(client, method, params),
       rests: client => behind.rests(client),
       left: client => {
         const openedMs = sessions.get(client)

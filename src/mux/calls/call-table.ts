@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { LinkedList } from '../../kernel/linked-list.js'
-import type { Client, DownCall } from '../../model/links.js'
+import type { Client, DownstreamCall } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Evidence } from '../server-requests/origin.js'
-import type { LiveCall } from './in-flight-call.js'
+import type { InFlightCall } from './in-flight-call.js'
 
 /** How exactly timeouts are kept: one timer looks after all calls, instead of one for each. */
 const TICK_MS = 250
-const NONE = new LinkedList<LiveCall>()
+const NONE = new LinkedList<InFlightCall>()
 
 /** Ticks so far apart mean that we stood still: servers may have answered meanwhile, and are given a moment to be heard. */
 const STALL_MS = 4 * TICK_MS
@@ -16,7 +16,7 @@ const STALL_MS = 4 * TICK_MS
 export class CallTable {
   readonly #clock: Clock
   /** Lists that have become empty stay for a while: the next call comes soon. */
-  readonly #byConnection = new Map<Connection, LinkedList<LiveCall>>()
+  readonly #byConnection = new Map<Connection, LinkedList<InFlightCall>>()
   #size = 0
   #tick: Timer | undefined
   #tickedMs = 0
@@ -29,7 +29,7 @@ export class CallTable {
     return this.#size
   }
 
-  add(call: LiveCall): void {
+  add(call: InFlightCall): void {
     let calls = this.#byConnection.get(call.connection)
     if (calls === undefined) {
       calls = new LinkedList()
@@ -44,7 +44,7 @@ export class CallTable {
     }
   }
 
-  remove(call: LiveCall): void {
+  remove(call: InFlightCall): void {
     const { connection, place } = call
     if (place === undefined || this.#byConnection.get(connection)?.remove(place) !== true) return
     this.#size -= 1
@@ -52,12 +52,12 @@ export class CallTable {
   }
 
   /** The calls under way on a connection, oldest first. */
-  on(connection: Connection): Iterable<LiveCall> & { readonly size: number } {
+  on(connection: Connection): Iterable<InFlightCall> & { readonly size: number } {
     return this.#byConnection.get(connection) ?? NONE
   }
 
   /** What tells whose something is that a server says; `about` is what the transport knows. */
-  evidence(connection: Connection, about: DownCall | undefined): Evidence<Client, LiveCall> {
+  evidence(connection: Connection, about: DownstreamCall | undefined): Evidence<Client, InFlightCall> {
     const known = this.#about(connection, about)
     // Where the transport knows, nobody need be looked for.
     const running = known === undefined ? [...this.on(connection)].filter(call => call.isRunning) : []
@@ -65,14 +65,14 @@ export class CallTable {
   }
 
   /** The call that a transport's evidence names; `another` if it names one that is over, or one of our own. */
-  #about(connection: Connection, down: DownCall | undefined): LiveCall | 'another' | undefined {
+  #about(connection: Connection, down: DownstreamCall | undefined): InFlightCall | 'another' | undefined {
     if (down === undefined) return undefined
     for (const call of this.on(connection)) if (call.isAbout(down)) return call
     return 'another'
   }
 
   /** The call that a server made this task of. */
-  ofTask(connection: Connection, taskId: string | undefined): LiveCall | undefined {
+  ofTask(connection: Connection, taskId: string | undefined): InFlightCall | undefined {
     if (taskId === undefined) return undefined
     for (const call of this.on(connection)) if (call.taskId === taskId) return call
     return undefined

@@ -1,15 +1,15 @@
 import type { Connection } from '../../peers/connection.js'
-import type { LiveCall } from './in-flight-call.js'
+import type { InFlightCall } from './in-flight-call.js'
 
 interface Waiting {
-  readonly live: LiveCall
+  readonly live: InFlightCall
   readonly admit: () => void
 }
 
 interface Line {
   /** Whose turn it is. */
   holder: number | undefined
-  readonly running: Set<LiveCall>
+  readonly running: Set<InFlightCall>
   readonly waiting: Waiting[]
 }
 
@@ -17,11 +17,11 @@ interface Line {
  * Calls over a shared connection, one party's at a time: whatever its server asks meanwhile can only be for the one whose turn it is.
  * A session may have several calls under way, but none that came after somebody else's who waits.
  */
-export class Turns {
+export class ClientTurns {
   readonly #lines = new Map<Connection, Line>()
 
   /** Resolves when a call may be sent; undefined if that is now. It holds its party's turn until it leaves. */
-  turn(live: LiveCall): Promise<void> | undefined {
+  turn(live: InFlightCall): Promise<void> | undefined {
     const line = this.#lines.get(live.connection) ?? { holder: undefined, running: new Set(), waiting: [] }
     this.#lines.set(live.connection, line)
     // One that is sent again has its turn already.
@@ -35,7 +35,7 @@ export class Turns {
   }
 
   /** A call is over, or is not wanted any more. */
-  leave(live: LiveCall): void {
+  leave(live: InFlightCall): void {
     const line = this.#lines.get(live.connection)
     if (line === undefined) return
     const place = line.waiting.findIndex(waiting => waiting.live === live)

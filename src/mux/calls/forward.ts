@@ -13,8 +13,8 @@ import type { Asking } from '../server-requests/asking.js'
 import { mayBecomeTask } from '../tasks/following-tasks.js'
 import type { CallTable } from './call-table.js'
 import { stillWanted } from './cancellation.js'
-import { Turns } from './client-turns.js'
-import { type Errand, LiveCall, type LiveCallContext } from './in-flight-call.js'
+import { ClientTurns } from './client-turns.js'
+import { InFlightCall, type InFlightCallContext, type RoutedCall } from './in-flight-call.js'
 import { type NamedAt, type NamedBy, namedAt } from './named.js'
 import { NO_COMPLETIONS } from './result-presenter.js'
 
@@ -29,7 +29,7 @@ interface Named extends NamedAt {
 }
 
 /** What the way to an owner needs of the router. */
-export interface WayToOwnerContext {
+export interface ForwarderContext {
   readonly catalog: Catalog
   readonly owners: Owners
   readonly calls: CallTable
@@ -39,12 +39,12 @@ export interface WayToOwnerContext {
 }
 
 /** Requests that exactly one server can answer: found by what they name, sent under the server's own name for it. */
-export class WayToOwner {
-  readonly #context: WayToOwnerContext
-  readonly #liveContext: LiveCallContext
-  readonly #turns = new Turns()
+export class Forwarder {
+  readonly #context: ForwarderContext
+  readonly #liveContext: InFlightCallContext
+  readonly #turns = new ClientTurns()
 
-  constructor(context: WayToOwnerContext) {
+  constructor(context: ForwarderContext) {
     this.#context = context
     this.#liveContext = {
       nowMs: () => context.nowMs(),
@@ -121,7 +121,7 @@ export class WayToOwner {
       call.end(failed(full))
       return
     }
-    const isAskable = call.client.asking === 'returned' && mayNeedInput(call.method)
+    const isAskable = call.client.serverRequests === 'returned' && mayNeedInput(call.method)
     const question = isAskable && retry === undefined ? heldRoots.question(connection, call) : undefined
     if (question !== undefined) {
       call.end(question)
@@ -133,7 +133,7 @@ export class WayToOwner {
       return
     }
     const isRetry = retry !== undefined
-    const errand: Errand = { request: call, exposed, own, path, params: resumed.params, isRetry }
+    const errand: RoutedCall = { request: call, exposed, own, path, params: resumed.params, isRetry }
     const adopted = isAskable ? resumed : undefined
     if (resumed.after === undefined) this.#start(errand, connection, adopted)
     else this.#startAfter(resumed.after, errand, connection, adopted)
@@ -146,16 +146,16 @@ export class WayToOwner {
   }
 
   /** With `adopted`, the client is asked by answers to its requests: something stands in for it. */
-  #start(errand: Errand, connection: Connection, adopted: Resumed | undefined): void {
+  #start(errand: RoutedCall, connection: Connection, adopted: Resumed | undefined): void {
     const call = adopted === undefined ? errand.request : this.#adopt(errand.request, connection, adopted)
-    const live = new LiveCall(call, connection, errand, this.#liveContext)
+    const live = new InFlightCall(call, connection, errand, this.#liveContext)
     this.#context.calls.add(live)
     live.start()
   }
 
   #startAfter(
     after: Promise<void>,
-    errand: Errand,
+    errand: RoutedCall,
     connection: Connection,
     adopted: Resumed | undefined,
   ): void {
@@ -175,12 +175,12 @@ export class WayToOwner {
   }
 
   /** What must be known and done at the server before a call is sent there; undefined if nothing has to be waited for. */
-  #prepare(live: LiveCall): Promise<unknown> | undefined {
+  #prepare(live: InFlightCall): Promise<unknown> | undefined {
     const turn = takesTurns(live) ? this.#turns.turn(live) : undefined
     return turn === undefined ? this.#ready(live) : turn.then(() => this.#ready(live))
   }
 
-  #ready({ connection, call, errand }: LiveCall): Promise<unknown> | undefined {
+  #ready({ connection, call, errand }: InFlightCall): Promise<unknown> | undefined {
     const { catalog, levels } = this.#context
     const ready = levels.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
@@ -189,7 +189,7 @@ export class WayToOwner {
   }
 
   /** A tool that its server calls only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
-  #needsTask({ request, exposed }: Errand, link: Downlink): boolean {
+  #needsTask({ request, exposed }: RoutedCall, link: Downlink): boolean {
     if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
     const tool = this.#context.catalog.find(request.client, 'tools', exposed)
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
@@ -203,10 +203,10 @@ export class WayToOwner {
     return parks.adopt(call, { connection, server: server.name, alias: server.alias, mayReplay }, earlier)
   }
 
-  #requestFor(errand: Errand, link: Downlink): Request {
+  #requestFor(errand: RoutedCall, link: Downlink): Request {
     const { method, client, named, wantsProgress, logLevel } = errand.request
     const { levels } = this.#context
-    const isPushed = link.asking === 'pushed'
+    const isPushed = link.serverRequests === 'pushed'
     return {
       method,
       params: renamed(errand, isPushed),
@@ -220,10 +220,10 @@ export class WayToOwner {
 }
 
 /** Whether a call may be why its server asks somebody, where it could also be another client's. */
-const takesTurns = ({ connection, call: { client } }: LiveCall): boolean => {
+const takesTurns = ({ connection, call: { client } }: InFlightCall): boolean => {
   const { roots, sampling, elicitation } = client.capabilities
   const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return connection.server.serialize && connection.link?.asking === 'pushed' && canBeAsked
+  return connection.server.serialize && connection.link?.serverRequests === 'pushed' && canBeAsked
 }
 
 /** A text that a request must have; throws a Fault `invalid-params` without it. */
@@ -238,7 +238,7 @@ const textAt = (call: Call, path: readonly string[]): string => {
  * The request's params with the server's own name in them; the same reference if that is the client's too. A server that pushes
  * its questions knows nothing of retries.
  */
-const renamed = (errand: Errand, isPushed: boolean): JsonText | undefined => {
+const renamed = (errand: RoutedCall, isPushed: boolean): JsonText | undefined => {
   const { own, exposed, path } = errand
   const params = errand.isRetry && isPushed ? bare(errand.params) : errand.params
   return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))

@@ -2,23 +2,30 @@ import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Link } from '../../kernel/linked-list.js'
 import { newClientId } from '../../model/client-ids.js'
-import type { Ask, Call, CallSink, CancelReason, DownCall, Downlink } from '../../model/links.js'
+import type {
+  Call,
+  CallSink,
+  CancelReason,
+  Downlink,
+  DownstreamCall,
+  ServerRequest,
+} from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
-import { Park } from '../input-required/parked/parked-call.js'
+import { ParkedCall } from '../input-required/parked/parked-call.js'
 import { EarlierTry } from '../input-required/retry/earlier-try.js'
 
 /** A request at a server, or what makes several of one. */
-export interface Undertaking extends DownCall {
+export interface CallHandle extends DownstreamCall {
   /** Whether another request at the server is part of it. */
-  isAbout?(down: DownCall): boolean
+  isAbout?(down: DownstreamCall): boolean
   /** The server's name for the task that it made of it. */
   readonly taskId?: string | undefined
 }
 
 /** What a live call does at its server. */
-export interface Errand {
+export interface RoutedCall {
   /** The request as its client made it. */
   readonly request: Call
   /** What it names, as the client calls it, and as the server does. */
@@ -33,37 +40,37 @@ export interface Errand {
 }
 
 /** What a live call needs of its surroundings. */
-export interface LiveCallContext {
+export interface InFlightCallContext {
   nowMs(): number
   /** Before the request is sent, over a link that is there; undefined if there is nothing to wait for. Never rejects. */
-  prepare(call: LiveCall): Promise<unknown> | undefined
+  prepare(call: InFlightCall): Promise<unknown> | undefined
   /** Makes the request at its server; may throw what the link throws. */
-  run(call: LiveCall, link: Downlink): Undertaking
+  run(call: InFlightCall, link: Downlink): CallHandle
   /** It is the first one over its link. */
-  firstCalled(call: LiveCall): void
+  firstCalled(call: InFlightCall): void
   /** The call is over and must be forgotten. */
-  forget(call: LiveCall): void
+  forget(call: InFlightCall): void
   /** Writes a server's own outcome for clients. */
-  present(call: LiveCall, outcome: Outcome): Outcome
+  present(call: InFlightCall, outcome: Outcome): Outcome
 }
 
 /** One request of a client on its way through one server: bound to both hops, ended exactly once. */
-export class LiveCall implements CallSink {
+export class InFlightCall implements CallSink {
   readonly call: Call
   readonly connection: Connection
-  readonly errand: Errand
+  readonly errand: RoutedCall
   /**
    * Whose it is: a session has all of its calls. A client whose requests stand for themselves may be several people who say the same
    * about themselves, so that each of its calls is somebody's of its own.
    */
   readonly party: number
   /** Where it stands among the calls of its connection. */
-  place: Link<LiveCall> | undefined
-  readonly #context: LiveCallContext
+  place: Link<InFlightCall> | undefined
+  readonly #context: InFlightCallContext
   /** Questions of the server that belong to this call and wait for the client. */
-  #asks: Set<Ask> | undefined
+  #asks: Set<ServerRequest> | undefined
   #askedAtMs = 0
-  #down: Undertaking | undefined
+  #down: CallHandle | undefined
   /** Over which it was sent. */
   #link: Downlink | undefined
   #progress = Number.NEGATIVE_INFINITY
@@ -73,12 +80,12 @@ export class LiveCall implements CallSink {
   #idleAtMs = Number.POSITIVE_INFINITY
   #totalAtMs: number
 
-  constructor(call: Call, connection: Connection, errand: Errand, context: LiveCallContext) {
+  constructor(call: Call, connection: Connection, errand: RoutedCall, context: InFlightCallContext) {
     this.call = call
     this.connection = connection
     this.errand = errand
     this.#context = context
-    this.party = call.client.asking === 'pushed' ? call.client.id : newClientId()
+    this.party = call.client.serverRequests === 'pushed' ? call.client.id : newClientId()
     this.#totalAtMs = context.nowMs() + connection.server.timeouts.totalMs
     // Not written into the assignment: V8 makes a function that is assigned to a property an old object from the start
     // (src/parsing/parser-base.h, `CheckAssigningFunctionLiteralToProperty`), which keeps all of its call until a full collection.
@@ -92,7 +99,7 @@ export class LiveCall implements CallSink {
   }
 
   /** Whether this is the request, or one of the requests, that the transport says something is about. */
-  isAbout(down: DownCall): boolean {
+  isAbout(down: DownstreamCall): boolean {
     return this.#down === down || this.#down?.isAbout?.(down) === true
   }
 
@@ -102,8 +109,8 @@ export class LiveCall implements CallSink {
   }
 
   /** What stands in for a client that is asked by answers to its requests. */
-  get park(): Park | undefined {
-    return this.call instanceof Park ? this.call : undefined
+  get park(): ParkedCall | undefined {
+    return this.call instanceof ParkedCall ? this.call : undefined
   }
 
   /** Whether the server waits for an answer of its client, which has no request open meanwhile and may never come back. */
@@ -119,13 +126,13 @@ export class LiveCall implements CallSink {
   }
 
   /** The server asks something in the course of this call: a person may take long, so silence does not count. */
-  asking(ask: Ask): void {
+  asking(ask: ServerRequest): void {
     this.#asks ??= new Set()
     if (this.#asks.size === 0) this.#askedAtMs = this.#context.nowMs()
     this.#asks.add(ask)
   }
 
-  answered(ask: Ask): void {
+  answered(ask: ServerRequest): void {
     if (this.#asks?.delete(ask) !== true) return
     if (this.#asks.size === 0 && this.#isPatient) this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
     this.stillAlive()
@@ -228,7 +235,7 @@ export class LiveCall implements CallSink {
 
   /** Whether questions come back in the server's answers, so that the client is asked by us. */
   get #isDriven(): boolean {
-    return this.#link?.asking === 'returned'
+    return this.#link?.serverRequests === 'returned'
   }
 
   /** The time for questions has a limit of its own, where it is not the server that keeps them open. */

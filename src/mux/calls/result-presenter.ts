@@ -21,11 +21,11 @@ import { noInput } from '../input-required/no-input.js'
 import { inputRequired } from '../input-required/requests.js'
 import { mayNeedInput } from '../input-required/retry/digests.js'
 import type { RequestStates } from '../input-required/retry/request-states.js'
-import type { UrlVisits } from '../input-required/url/url-elicitations.js'
+import type { UrlElicitations } from '../input-required/url/url-elicitations.js'
 import { type UrlElicitation, urlElicitationsOf, urlWords } from '../input-required/url/url-required.js'
-import { hasAbility } from '../server-requests/client-capabilities.js'
-import type { Asks } from '../server-requests/server-requests.js'
-import type { LiveCall } from './in-flight-call.js'
+import { hasCapability } from '../server-requests/client-capabilities.js'
+import type { ServerRequests } from '../server-requests/server-requests.js'
+import type { InFlightCall } from './in-flight-call.js'
 
 /** What a completion of nothing comes to. */
 export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
@@ -36,13 +36,13 @@ const URL_STATE_MS = 3_600_000
 export interface PresenterContext {
   readonly catalog: Catalog
   readonly owners: Owners
-  readonly asks: Asks
+  readonly asks: ServerRequests
   readonly states: RequestStates
-  readonly visits: UrlVisits
+  readonly visits: UrlElicitations
 }
 
 /** Outcomes of servers as clients may read them: repaired where they would be refused, URIs under the server's alias. */
-export class Presenter {
+export class ResultPresenter {
   readonly #context: PresenterContext
 
   constructor(context: PresenterContext) {
@@ -50,10 +50,10 @@ export class Presenter {
   }
 
   /** Throws a Fault for what must not reach the client. */
-  present(live: LiveCall, outcome: Outcome): Outcome {
+  present(live: InFlightCall, outcome: Outcome): Outcome {
     switch (outcome.kind) {
       case 'input':
-        return live.call.client.asking === 'returned'
+        return live.call.client.serverRequests === 'returned'
           ? this.#context.asks.relayed(live, outcome.result)
           : answerOf(outcome)
       case 'error':
@@ -66,7 +66,10 @@ export class Presenter {
     }
   }
 
-  #result({ call, connection, errand }: LiveCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
+  #result(
+    { call, connection, errand }: InFlightCall,
+    outcome: Outcome & { readonly kind: 'result' },
+  ): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
       this.#checkOutput(call.client, errand.exposed, result)
@@ -98,7 +101,7 @@ export class Presenter {
     this.#context.catalog.breaksOutput(client, name)
   }
 
-  #error(live: LiveCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
+  #error(live: InFlightCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
     const { call, connection } = live
     const { error } = outcome
     if (isUncompleted(call, connection, error)) return resulted(NO_COMPLETIONS)
@@ -111,15 +114,15 @@ export class Presenter {
 
   /** URLElicitationRequiredError (2025-11-25, client/elicitation): only clients of that revision know it. */
   #urlRequired(
-    { call, connection }: LiveCall,
+    { call, connection }: InFlightCall,
     outcome: Outcome & { readonly kind: 'error' },
     elicitations: readonly UrlElicitation[],
   ): Outcome {
     const { client, method } = call
     const { server } = connection
-    const canVisit = hasAbility(client.capabilities, 'elicitation.url')
+    const canVisit = hasCapability(client.capabilities, 'elicitation.url')
     const ids = elicitations.flatMap(({ id }) => id ?? [])
-    if (client.asking === 'returned') {
+    if (client.serverRequests === 'returned') {
       if (!canVisit || !mayNeedInput(method)) return outcome
       for (const id of ids) this.#context.visits.shown(connection, client, id)
       const facts = { kind: 'url', elicitations: ids } as const
@@ -142,7 +145,7 @@ export class Presenter {
   }
 
   /** The URI in an error, as the client wrote it: it does not know the server's own. */
-  #inClientsWords({ call, connection, errand }: LiveCall, error: JsonText): JsonText {
+  #inClientsWords({ call, connection, errand }: InFlightCall, error: JsonText): JsonText {
     const named = stringOf(at(error, 'data', 'uri'))
     const written = call.params && stringOf(memberOf(call.params, 'uri'))
     if (named === undefined || named === written) return error

@@ -9,7 +9,7 @@ import type { Route } from '../routes.js'
 /** What we remember of a client. */
 class Guest implements Audience {
   readonly client: Client
-  readonly #context: GuestsContext
+  readonly #context: ClientRegistryContext
   /** What a session was told that we can do. Never changed then: no revision with sessions can take it back. */
   announced: Welcome['capabilities'] | undefined
   /** Whether some servers had not answered when it was told: what they bring then is news, though it may have seen nothing. */
@@ -19,7 +19,7 @@ class Guest implements Audience {
   /** The version of each that there was when a session came, was given it or heard of it last. */
   readonly #known: Versions = {}
 
-  constructor(client: Client, context: GuestsContext) {
+  constructor(client: Client, context: ClientRegistryContext) {
     this.client = client
     this.#context = context
   }
@@ -43,15 +43,15 @@ class Guest implements Audience {
     this.#known[list] = version
   }
 
-  tell(method: string, params: undefined): void {
-    this.client.tell(method, params)
+  notify(method: string, params: undefined): void {
+    this.client.notify(method, params)
   }
 }
 
 type Versions = Partial<Record<ListName, string>>
 
 /** What there is to know about clients. */
-export interface GuestsContext {
+export interface ClientRegistryContext {
   /** What a client can be told at the moment that all servers can do. */
   readonly offerTo: (client: Client) => Offer
   /** The same for lists that look the same. */
@@ -62,11 +62,11 @@ export interface GuestsContext {
  * The clients that are there. All may use what there is at the moment, whatever they asked before (2026-07-28, basic,
  * "Statelessness"), and a session for ever what it was told when it came.
  */
-export class Guests {
-  readonly #context: GuestsContext
+export class ClientRegistry {
+  readonly #context: ClientRegistryContext
   readonly #byClient = new Map<Client, Guest>()
 
-  constructor(context: GuestsContext) {
+  constructor(context: ClientRegistryContext) {
     this.#context = context
   }
 
@@ -82,22 +82,22 @@ export class Guests {
   /** A client was told what we can do, unless it has left meanwhile. */
   welcomed(client: Client, { capabilities, isComplete }: Offer): void {
     const guest = this.#byClient.get(client)
-    if (guest === undefined || client.asking !== 'pushed') return
+    if (guest === undefined || client.serverRequests !== 'pushed') return
     guest.announced = capabilities
     guest.wasEarly = !isComplete
     for (const list of LIST_NAMES) guest.knows(list)
   }
 
   /** Whether a client has this method. One whose requests stand for themselves is a guest from its first one on. */
-  mayUse(client: Client, { needs, asking }: Route): boolean {
-    if (asking !== undefined && asking !== client.asking) return false
-    if (client.asking === 'returned') this.came(client)
+  mayUse(client: Client, { needs, serverRequests }: Route): boolean {
+    if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
+    if (client.serverRequests === 'returned') this.came(client)
     const announced = this.#byClient.get(client)?.announced
-    if (client.asking === 'pushed' && announced === undefined) return false
+    if (client.serverRequests === 'pushed' && announced === undefined) return false
     if (needs === undefined || announced?.[needs]) return true
     const { capabilities, isComplete } = this.#context.offerTo(client)
     // A server that was not reached yet may be the one that has it, and is asked; sessions were told so when they came.
-    return (!isComplete && client.asking === 'returned') || Boolean(capabilities[needs])
+    return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
   }
 
   /** A client was given the first page of this version of a list. */

@@ -20,7 +20,7 @@ export interface Audience {
   isNews(change: Change): boolean
   /** It was told, or need not be: from now on it knows the list as it stands. */
   knows(list: ListName): void
-  tell(method: string, params: undefined): void
+  notify(method: string, params: undefined): void
 }
 
 interface Due {
@@ -34,7 +34,7 @@ interface Due {
  * Tells clients that merged lists changed: once for changes that come together, once a second while they go on, and only those to whom
  * it is news.
  */
-export class ChangeNotices {
+export class ListChanged {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
@@ -83,7 +83,7 @@ export class ChangeNotices {
       for (const list of lists.keys()) audience.knows(list)
       if (!isNews) continue
       toldMs.set(audience, nowMs)
-      audience.tell(notice, undefined)
+      audience.notify(notice, undefined)
     }
     if (restMs < Number.POSITIVE_INFINITY) this.#await(notice, lists, restMs)
   }

@@ -2,12 +2,12 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Call, Client, DownCall } from '../../model/links.js'
+import type { Call, Client, DownstreamCall } from '../../model/links.js'
 import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../../model/log-level.js'
 import { failed, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { CallTable } from '../calls/call-table.js'
-import type { LiveCall } from '../calls/in-flight-call.js'
+import type { InFlightCall } from '../calls/in-flight-call.js'
 import { type Origin, originOf } from '../server-requests/origin.js'
 import { ServerLevels } from './server-levels.js'
 
@@ -15,7 +15,7 @@ const EMPTY = rawText('{}')
 
 /** Who is to hear a message, if it is severe enough. */
 interface Hearer {
-  readonly who: Pick<Call, 'tell'>
+  readonly who: Pick<Call, 'notify'>
   readonly threshold: number
 }
 
@@ -66,11 +66,11 @@ export class LogLevels {
   }
 
   /** Passes a log message on to the one client that it is for; without evidence of whose it is, to nobody. */
-  relay(connection: Connection, params: JsonText | undefined, about: DownCall | undefined): void {
+  relay(connection: Connection, params: JsonText | undefined, about: DownstreamCall | undefined): void {
     if (params === undefined) return
     const hearer = this.#hearerOf(connection, originOf(this.#calls.evidence(connection, about)))
     if (hearer !== undefined && severityOf(params) >= hearer.threshold)
-      hearer.who.tell('notifications/message', this.#named(connection, params))
+      hearer.who.notify('notifications/message', this.#named(connection, params))
   }
 
   /** The level that a client set for its session; undefined if it never did. */
@@ -96,13 +96,15 @@ export class LogLevels {
    * A session hears at its level, outside calls only of servers that may log there; of other clients each call says what it wants, or
    * that it wants nothing.
    */
-  #hearerOf({ link }: Connection, origin: Origin<Client, LiveCall>): Hearer | undefined {
+  #hearerOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Hearer | undefined {
     if (origin.is === 'client') {
-      return link?.asking === 'returned' ? undefined : this.#sessionHearer(origin.client, origin.client)
+      return link?.serverRequests === 'returned'
+        ? undefined
+        : this.#sessionHearer(origin.client, origin.client)
     }
     if (origin.is !== 'call') return undefined
     const { call } = origin.call
-    if (call.client.asking === 'pushed') return this.#sessionHearer(call, call.client)
+    if (call.client.serverRequests === 'pushed') return this.#sessionHearer(call, call.client)
     return call.logLevel === undefined ? undefined : { who: call, threshold: rankOf(call.logLevel) }
   }
 

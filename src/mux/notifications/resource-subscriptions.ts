@@ -3,7 +3,7 @@ import type { Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
@@ -29,7 +29,7 @@ interface Feed {
 
 /** Whom updates are told: a session, or a request that listens. */
 export interface Subscriber {
-  tell(method: string, params: JsonText): void
+  notify(method: string, params: JsonText): void
 }
 
 /** One subscriber's wish, under the URI as it wrote it: it is told in the same words. */
@@ -42,7 +42,7 @@ interface Subscription {
 }
 
 /** A URI that is to be subscribed. */
-export interface Wish {
+export interface SubscriptionRequest {
   readonly subscriber: Subscriber
   /** Over whose connection. */
   readonly client: Client
@@ -60,20 +60,20 @@ export interface Joined {
 }
 
 /** What the feeds need of the router. */
-export interface FeedsContext {
+export interface ResourceSubscriptionsContext {
   readonly catalog: Catalog
   readonly owners: Owners
   readonly clock: Clock
   readonly log: Logger
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
 }
 
 /**
  * Resource subscriptions (server/resources, "Subscriptions"): per connection and URI the first subscriber subscribes, the
  * last one unsubscribes, and an update goes to those who asked.
  */
-export class Feeds {
-  readonly #context: FeedsContext
+export class ResourceSubscriptions {
+  readonly #context: ResourceSubscriptionsContext
   readonly #feeds = new Map<Connection, Map<string, Feed>>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
   /** Subscriptions whose connection was replaced, on the way to the new one. */
@@ -84,7 +84,7 @@ export class Feeds {
     { count: number; readonly last: Map<string, Promise<Outcome>> }
   >()
 
-  constructor(context: FeedsContext) {
+  constructor(context: ResourceSubscriptionsContext) {
     this.#context = context
   }
 
@@ -115,7 +115,7 @@ export class Feeds {
    * Finds the owner of a URI and subscribes there; resolves when that was sent, or with undefined if it is not wanted any
    * more. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
    */
-  async join({ subscriber, client, exposed, isWanted }: Wish): Promise<Joined | undefined> {
+  async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<Joined | undefined> {
     if (exposed.length > URI_CHARS)
       throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
     const { server, own } = await this.#context.owners.uri(client, exposed)
@@ -165,7 +165,7 @@ export class Feeds {
     if (feed !== undefined) {
       const below = uri.startsWith(feed.own) ? uri.slice(feed.own.length) : ''
       for (const { subscriber, exposed } of feed.subscribers) tellUpdated(subscriber, params, exposed + below)
-    } else if (onlyClient?.asking === 'pushed') {
+    } else if (onlyClient?.serverRequests === 'pushed') {
       const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
       tellUpdated(onlyClient, params, exposed)
     }
@@ -325,7 +325,7 @@ const request = async (
 }
 
 const tellUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
-  subscriber.tell('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
+  subscriber.notify('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
 
 /** What was subscribed of a URI: itself, in another spelling if need be (RFC 3986 §6.2.2), or one above it. */
 const feedOf = (uri: string, feeds: ReadonlyMap<string, Feed>): Feed | undefined => {

@@ -100,7 +100,7 @@ export class ServerLevels {
     let rank = raised
     for (const client of connection.clients) {
       // A session that never set a level counts only beside a request that does: it must not lose what it was sent before.
-      const isDefault = raised !== undefined && client.asking === 'pushed'
+      const isDefault = raised !== undefined && client.serverRequests === 'pushed'
       const wanted = this.#wantedBy(client) ?? (isDefault ? DEFAULT_RANK : undefined)
       if (wanted !== undefined) rank = Math.min(rank ?? wanted, wanted)
     }
@@ -128,4 +128,5 @@ export class ServerLevels {
   }
 }
 
-const isTold = ({ link }: Connection): boolean => link?.asking === 'pushed' && link.facts.capabilities.logging
+const isTold = ({ link }: Connection): boolean =>
+  link?.serverRequests === 'pushed' && link.facts.capabilities.logging

@@ -17,14 +17,14 @@ const FLAG_NAMES = Object.keys(FLAGS) as Flag[]
 const URIS_MAX = 1000
 
 /** What a client wants to hear of, or what it is told that it will (2026-07-28, `SubscriptionFilter`). */
-export interface ListenFilter {
+export interface SubscriptionFilter {
   readonly flags: readonly Flag[]
   /** In the client's words, each once. */
   readonly uris: readonly string[]
 }
 
 /** The filter of `subscriptions/listen`. Throws a Fault `invalid-params` if there is none, or one of another form. */
-export const readFilter = (params: JsonText | undefined): ListenFilter => {
+export const readFilter = (params: JsonText | undefined): SubscriptionFilter => {
   const filter = params && memberOf(params, 'notifications')
   if (filter === undefined || kindOf(filter) !== 'object') throw malformed('notifications must be an object')
   return {
@@ -56,15 +56,15 @@ const urisOf = (filter: JsonText): ReadonlySet<string> => {
 const malformed = (words: string): Fault => new Fault('invalid-params', `subscriptions/listen: ${words}`)
 
 /** The lists whose changes a filter lets through. */
-export const listsOf = ({ flags }: ListenFilter): ReadonlySet<ListName> =>
+export const listsOf = ({ flags }: SubscriptionFilter): ReadonlySet<ListName> =>
   new Set(flags.flatMap<ListName>(flag => FLAGS[flag]))
 
 /** The flags of a filter that stand for a list which passes a test. */
-export const flagsFor = ({ flags }: ListenFilter, test: (list: ListName) => boolean): readonly Flag[] =>
+export const flagsFor = ({ flags }: SubscriptionFilter, test: (list: ListName) => boolean): readonly Flag[] =>
   flags.filter(flag => FLAGS[flag].some(test))
 
 /** Params of the acknowledgement: what was asked for and will be heard, and nothing else. */
-export const acknowledgement = ({ flags, uris }: ListenFilter): JsonText =>
+export const acknowledgement = ({ flags, uris }: SubscriptionFilter): JsonText =>
   textOf({
     notifications: {
       ...Object.fromEntries(flags.map(flag => [flag, true])),

@@ -4,29 +4,35 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { withLimit } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, rawText } from '../../kernel/json/text.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import { failed, resulted } from '../../model/outcome.js'
 import type { Principal } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
-import type { Guests } from '../clients/client-registry.js'
+import type { ClientRegistry } from '../clients/client-registry.js'
 import type { Audience, Change } from './list-changed.js'
-import type { Feeds, Subscriber } from './resource-subscriptions.js'
-import { acknowledgement, flagsFor, type ListenFilter, listsOf, readFilter } from './subscription-filter.js'
+import type { ResourceSubscriptions, Subscriber } from './resource-subscriptions.js'
+import {
+  acknowledgement,
+  flagsFor,
+  listsOf,
+  readFilter,
+  type SubscriptionFilter,
+} from './subscription-filter.js'
 
 /** How long the servers of resources have to accept; whoever is later is left out of the acknowledgement. */
 const ACK_WAIT_MS = 5000
 const EMPTY = rawText('{}')
 
 /** What listening requests need of the router. */
-export interface ListensContext {
-  readonly feeds: Feeds
+export interface SubscriptionStreamsContext {
+  readonly feeds: ResourceSubscriptions
   readonly clock: Clock
   readonly log: Logger
-  readonly bounds: Bounds
-  readonly guests: Guests
+  readonly bounds: LimitCounters
+  readonly guests: ClientRegistry
   /** Has a client's connections opened on which changes of these lists are told. */
   readonly hear: (client: Client, lists: ReadonlySet<ListName>) => void
   /** What a client can be told at the moment that all servers can do. */
@@ -41,12 +47,12 @@ export interface ListensContext {
  *
  *   opening ─servers accepted, or had their time▶ open ─client cancels, we close▶ over;  cancelled while opening ▶ over
  */
-export class Listens {
-  readonly #context: ListensContext
+export class SubscriptionStreams {
+  readonly #context: SubscriptionStreamsContext
   readonly #byPrincipal = new Map<Principal, Set<Listen>>()
   #isClosed = false
 
-  constructor(context: ListensContext) {
+  constructor(context: SubscriptionStreamsContext) {
     this.#context = context
   }
 
@@ -106,7 +112,7 @@ export class Listens {
     return listen
   }
 
-  async #open(listen: Listen, { flags, uris }: ListenFilter): Promise<void> {
+  async #open(listen: Listen, { flags, uris }: SubscriptionFilter): Promise<void> {
     const { feeds, clock, offerTo } = this.#context
     const accepted = new Set<string>()
     const answers = uris.map(async uri => {
@@ -152,23 +158,23 @@ export class Listens {
 class Listen implements Subscriber, Audience {
   readonly call: Call
   at: 'opening' | 'open' | 'over' = 'opening'
-  readonly #context: ListensContext
+  readonly #context: SubscriptionStreamsContext
   /** The lists that it hears of, in the version that they had when that was promised, or that it heard of last. */
   readonly #since = new Map<ListName, string>()
   /** Whether some servers had not answered then. */
   #wasEarly = false
 
-  constructor(call: Call, context: ListensContext) {
+  constructor(call: Call, context: SubscriptionStreamsContext) {
     this.call = call
     this.#context = context
   }
 
   /** Says what will be heard: the first thing that is said at all. `isComplete` tells whether all servers are known. */
-  open(honoured: ListenFilter, isComplete: boolean): void {
+  open(honoured: SubscriptionFilter, isComplete: boolean): void {
     this.#wasEarly = !isComplete
     for (const list of listsOf(honoured)) this.#since.set(list, this.#version(list))
     this.at = 'open'
-    this.call.tell('notifications/subscriptions/acknowledged', acknowledgement(honoured))
+    this.call.notify('notifications/subscriptions/acknowledged', acknowledgement(honoured))
   }
 
   /** The lists that it hears of. */
@@ -201,7 +207,7 @@ class Listen implements Subscriber, Audience {
     return this.#context.versionOf(this.call.client, list)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
-    if (this.at === 'open') this.call.tell(method, params)
+  notify(method: string, params: JsonText | undefined): void {
+    if (this.at === 'open') this.call.notify(method, params)
   }
 }

@@ -1,21 +1,21 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Client } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { CallTable } from '../calls/call-table.js'
-import { Presenter } from '../calls/result-presenter.js'
+import { ResultPresenter } from '../calls/result-presenter.js'
 import { PARK_LIMITS, ParkedCalls } from '../input-required/parked/parked-calls.js'
-import { Retries } from '../input-required/retry/input-retries.js'
+import { InputRetries } from '../input-required/retry/input-retries.js'
 import { RequestStates } from '../input-required/retry/request-states.js'
 import type { Sealer } from '../input-required/retry/sealed-state.js'
-import { UrlVisits } from '../input-required/url/url-elicitations.js'
+import { UrlElicitations } from '../input-required/url/url-elicitations.js'
 import type { LogLevels } from '../notifications/log-levels.js'
-import { abilityFor, hasAbility, incapable } from './client-capabilities.js'
-import { HeldRoots } from './deferred-roots.js'
-import { Asks, type OnAsked } from './server-requests.js'
+import { capabilityFor, hasCapability, incapable } from './client-capabilities.js'
+import { DeferredRoots } from './deferred-roots.js'
+import { type OnAsked, ServerRequests } from './server-requests.js'
 
 /** What asking people is made of. */
 export interface AskingOptions {
@@ -26,7 +26,7 @@ export interface AskingOptions {
   readonly sealer: Sealer
   readonly clock: Clock
   readonly log: Logger
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   readonly onAsked?: OnAsked | undefined
   /** Whether servers stand side by side. */
   readonly isShared: () => boolean
@@ -34,18 +34,18 @@ export interface AskingOptions {
 
 /** All that takes part in bringing questions of servers to people and their answers back, put together. */
 export class Asking {
-  readonly asks: Asks
+  readonly asks: ServerRequests
   readonly parks: ParkedCalls
-  readonly heldRoots: HeldRoots
-  readonly visits: UrlVisits
-  readonly retries: Retries
-  readonly presenter: Presenter
+  readonly heldRoots: DeferredRoots
+  readonly visits: UrlElicitations
+  readonly retries: InputRetries
+  readonly presenter: ResultPresenter
 
   constructor(options: AskingOptions) {
     const { bounds, clock, catalog, levels } = options
     const states = new RequestStates(options.sealer)
-    this.visits = new UrlVisits(clock)
-    this.heldRoots = new HeldRoots(clock, states)
+    this.visits = new UrlElicitations(clock)
+    this.heldRoots = new DeferredRoots(clock, states)
     this.parks = new ParkedCalls({
       clock,
       limits: PARK_LIMITS,
@@ -55,14 +55,14 @@ export class Asking {
         return states.seal(park, park.from.alias, facts, PARK_LIMITS.totalMs)
       },
       refusal: ({ capabilities }, ask) =>
-        hasAbility(capabilities, abilityFor(ask)) ? undefined : failed(incapable(ask)),
+        hasCapability(capabilities, capabilityFor(ask)) ? undefined : failed(incapable(ask)),
       wantsNotice: (call, method, params) =>
         method !== 'notifications/message' || levels.isWanted(call, params),
     })
     const parts = { ...options, states, visits: this.visits, heldRoots: this.heldRoots, parks: this.parks }
-    this.asks = new Asks(parts)
-    this.retries = new Retries(parts)
-    this.presenter = new Presenter({ ...parts, catalog, asks: this.asks })
+    this.asks = new ServerRequests(parts)
+    this.retries = new InputRetries(parts)
+    this.presenter = new ResultPresenter({ ...parts, catalog, asks: this.asks })
   }
 
   /** A client is gone. */

@@ -3,7 +3,7 @@ import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 
 /** What a client must have declared to be asked something. */
-export type Ability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url'
+export type AskedCapability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url'
 
 /** A question of a server, whichever way it came. */
 interface Question {
@@ -12,7 +12,7 @@ interface Question {
 }
 
 /** Whether a client declared it. */
-export const hasAbility = (capabilities: ClientCapabilities, ability: Ability): boolean => {
+export const hasCapability = (capabilities: ClientCapabilities, ability: AskedCapability): boolean => {
   switch (ability) {
     case 'roots':
       return capabilities.roots !== undefined
@@ -31,10 +31,10 @@ const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMe
 
 /** Whether a client can be asked this, if it is a question at all. */
 export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
-  QUESTIONS.has(question.method) && hasAbility(capabilities, abilityFor(question))
+  QUESTIONS.has(question.method) && hasCapability(capabilities, capabilityFor(question))
 
 /** What it takes to be asked this. */
-export const abilityFor = ({ method, params }: Question): Ability => {
+export const capabilityFor = ({ method, params }: Question): AskedCapability => {
   if (method === 'roots/list') return 'roots'
   if (method === 'elicitation/create') {
     return params !== undefined && stringOf(memberOf(params, 'mode')) === 'url'
@@ -48,7 +48,7 @@ export const abilityFor = ({ method, params }: Question): Ability => {
 
 /** A question that the client did not offer to answer (client/elicitation, "Error Handling"; client/roots likewise). */
 export const incapable = (question: Question): Fault => {
-  switch (abilityFor(question)) {
+  switch (capabilityFor(question)) {
     case 'roots':
       return new Fault('unknown-method', 'Roots not supported')
     case 'sampling':

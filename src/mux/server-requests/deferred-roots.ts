@@ -2,14 +2,14 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import { type JsonText, kindOf, memberOf } from '../../kernel/json/text.js'
-import type { Ask, Call } from '../../model/links.js'
+import type { Call, ServerRequest } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
-import type { LiveCall } from '../calls/in-flight-call.js'
+import type { InFlightCall } from '../calls/in-flight-call.js'
 import { bareAnswer, isAnswer } from '../input-required/answers.js'
 import { inputRequired } from '../input-required/requests.js'
 import type { RequestStates } from '../input-required/retry/request-states.js'
-import { hasAbility } from './client-capabilities.js'
+import { hasCapability } from './client-capabilities.js'
 
 /** How long a server waits for somebody whom it can be answered by; then as long again for the answer. */
 const HOLD_MS = 30_000
@@ -22,7 +22,7 @@ const ROOTS = 'roots/list'
 
 interface Held {
   readonly id: string
-  readonly asks: Set<Ask>
+  readonly asks: Set<ServerRequest>
   timer: Timer
   /** A client has been asked on behalf of them. */
   isAsked: boolean
@@ -34,7 +34,7 @@ interface Held {
  * and sent on when it comes back with the roots. Once a request was sent the question may be about that one, and once two clients
  * use the connection it may be either's: then nothing is held.
  */
-export class HeldRoots {
+export class DeferredRoots {
   readonly #clock: Clock
   readonly #states: RequestStates
   readonly #held = new Map<Connection, Held>()
@@ -50,10 +50,10 @@ export class HeldRoots {
   }
 
   /** Keeps a question about roots that can be no call's; false unless there is one client whose alone it is, and who can answer it. */
-  hold(connection: Connection, ask: Ask): boolean {
+  hold(connection: Connection, ask: ServerRequest): boolean {
     const { onlyClient, hasCarried } = connection
-    if (ask.method !== ROOTS || onlyClient?.asking !== 'returned' || hasCarried) return false
-    if (!hasAbility(onlyClient.capabilities, 'roots')) return false
+    if (ask.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
+    if (!hasCapability(onlyClient.capabilities, 'roots')) return false
     const held = this.#held.get(connection) ?? this.#begin(connection)
     if (held.asks.size >= HELD_MAX) return false
     held.asks.add(ask)
@@ -80,7 +80,7 @@ export class HeldRoots {
    * A call was sent over a connection that had carried none: what waits there and was put to nobody yet. It is the call's if that is
    * of the client that was there alone.
    */
-  firstCalled({ connection, call }: LiveCall): readonly Ask[] {
+  firstCalled({ connection, call }: InFlightCall): readonly ServerRequest[] {
     const held = this.#held.get(connection)
     if (held === undefined || held.isAsked) return []
     if (connection.onlyClient !== call.client) {
@@ -111,7 +111,7 @@ export class HeldRoots {
 
   #begin(connection: Connection): Held {
     const timer = this.#clock.after(HOLD_MS, () => this.#giveUp(connection))
-    const held = { id: unguessableId(), asks: new Set<Ask>(), timer, isAsked: false }
+    const held = { id: unguessableId(), asks: new Set<ServerRequest>(), timer, isAsked: false }
     this.#held.set(connection, held)
     return held
   }

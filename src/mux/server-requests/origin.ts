@@ -1,4 +1,4 @@
-import type { Asking } from '../../model/links.js'
+import type { ServerRequestMode } from '../../model/links.js'
 
 /** A request under way that something a server says could belong to. */
 interface Candidate {
@@ -31,7 +31,7 @@ export type Origin<C, L> =
  * answers do not count beside others; the only client that ever used the connection, if it can be told anything outside its
  * requests. What stays open is never guessed and never broadcast. Pure.
  */
-export const originOf = <C extends { readonly asking: Asking }, L extends Candidate>({
+export const originOf = <C extends { readonly serverRequests: ServerRequestMode }, L extends Candidate>({
   about,
   running,
   onlyClient,
@@ -44,5 +44,5 @@ export const originOf = <C extends { readonly asking: Asking }, L extends Candid
     const isOnes = possible.every(({ party }) => party === latest.party)
     return isOnes ? { is: 'call', call: latest } : { is: 'ambiguous' }
   }
-  return onlyClient?.asking === 'pushed' ? { is: 'client', client: onlyClient } : { is: 'none' }
+  return onlyClient?.serverRequests === 'pushed' ? { is: 'client', client: onlyClient } : { is: 'none' }
 }

@@ -1,7 +1,7 @@
 import type { FaultCode } from '../../kernel/faults.js'
 import { editMember } from '../../kernel/json/edit.js'
 import { type JsonText, rawText } from '../../kernel/json/text.js'
-import type { Ask, CancelReason } from '../../model/links.js'
+import type { CancelReason, ServerRequest } from '../../model/links.js'
 import { type Answer, resulted } from '../../model/outcome.js'
 import { fileRoots } from '../input-required/answers.js'
 
@@ -18,17 +18,17 @@ export interface Passing {
 }
 
 /** A question on its way to a client: tells when it is over, and repairs what the client answers. */
-export class PassedAsk implements Ask {
+export class PassedRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly about = undefined
   readonly wantsProgress: boolean
   onWithdrawn: ((reason: CancelReason) => void) | undefined
-  readonly #ask: Ask
+  readonly #ask: ServerRequest
   readonly #passing: Passing
   #isOver = false
 
-  constructor(ask: Ask, passing: Passing) {
+  constructor(ask: ServerRequest, passing: Passing) {
     this.#ask = ask
     this.#passing = passing
     this.method = ask.method

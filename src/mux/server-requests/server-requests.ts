@@ -4,25 +4,25 @@ import { Fault } from '../../kernel/faults.js'
 import { mayHold } from '../../kernel/json/edit.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Ask, Client, Downlink, Request } from '../../model/links.js'
+import type { Client, Downlink, Request, ServerRequest } from '../../model/links.js'
 import { type Answer, failed, type Outcome } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { CallTable } from '../calls/call-table.js'
-import type { LiveCall, Undertaking } from '../calls/in-flight-call.js'
+import type { CallHandle, InFlightCall } from '../calls/in-flight-call.js'
 import { mayNeedInput } from '../input-required/retry/digests.js'
 import type { RequestStates } from '../input-required/retry/request-states.js'
 import { planAsIs, planRound, retryParams } from '../input-required/rounds/input-rounds.js'
 import { relayedInput } from '../input-required/rounds/relayed-input.js'
-import { ROUND_LIMITS, RoundDriver, type Undertaker } from '../input-required/rounds/round-driver.js'
-import type { UrlVisits } from '../input-required/url/url-elicitations.js'
+import { type CallRunner, ROUND_LIMITS, RoundDriver } from '../input-required/rounds/round-driver.js'
+import type { UrlElicitations } from '../input-required/url/url-elicitations.js'
 import { callFollowing } from '../tasks/following-tasks.js'
 import type { TaskOptions } from '../tasks/task-driver.js'
 import { relatedTask, withoutTask } from '../tasks/task-state.js'
-import { type Ability, abilityFor, hasAbility, incapable } from './client-capabilities.js'
-import type { HeldRoots } from './deferred-roots.js'
+import { type AskedCapability, capabilityFor, hasCapability, incapable } from './client-capabilities.js'
+import type { DeferredRoots } from './deferred-roots.js'
 import { withoutContext } from './include-context.js'
 import { type Evidence, originOf } from './origin.js'
-import { PassedAsk } from './passed-request.js'
+import { PassedRequest } from './passed-request.js'
 
 const NOBODY = 'No client request is associated with this request'
 
@@ -37,16 +37,16 @@ export type OnAsked = (question: {
 interface Passage {
   readonly client: Client
   /** The call that it belongs to, if any. */
-  readonly live: LiveCall | undefined
+  readonly live: InFlightCall | undefined
   readonly isRepaired: boolean
 }
 
 /** What asking needs of the router. */
-export interface AsksContext {
+export interface ServerRequestsContext {
   readonly calls: CallTable
   readonly states: RequestStates
-  readonly visits: UrlVisits
-  readonly heldRoots: HeldRoots
+  readonly visits: UrlElicitations
+  readonly heldRoots: DeferredRoots
   readonly clock: Clock
   readonly log: Logger
   /** Told that a client is asked something; told by what it returns how that ended, without an answer if the server withdrew it. */
@@ -63,11 +63,11 @@ export interface AsksContext {
  * | the client is asked | relayed, on the stream of its call | asked by us, the request made again (RoundDriver) |
  * | it is returned them | its call is parked (Park)          | relayed, with the server's state in ours          |
  */
-export class Asks {
-  readonly #context: AsksContext
+export class ServerRequests {
+  readonly #context: ServerRequestsContext
   readonly #open = new Map<Connection, number>()
 
-  constructor(context: AsksContext) {
+  constructor(context: ServerRequestsContext) {
     this.#context = context
   }
 
@@ -79,10 +79,10 @@ export class Asks {
 
   // ── questions that servers push ──
 
-  asked(connection: Connection, ask: Ask): void {
+  asked(connection: Connection, ask: ServerRequest): void {
     if (!this.#hasRoom(connection, ask)) return
-    const ability = abilityFor(ask)
-    if (!hasAbility(connection.share.capabilities, ability)) {
+    const ability = capabilityFor(ask)
+    if (!hasCapability(connection.share.capabilities, ability)) {
       ask.answer(failed(incapable(ask)))
       return
     }
@@ -93,7 +93,7 @@ export class Asks {
         this.#askIn(origin.call, ask, ability)
         return
       case 'client':
-        if (hasAbility(origin.client.capabilities, ability))
+        if (hasCapability(origin.client.capabilities, ability))
           this.#push(connection, ask, origin.client, undefined)
         else ask.answer(failed(incapable(ask)))
         return
@@ -107,17 +107,17 @@ export class Asks {
   }
 
   /** A question in the course of a call; a client that is asked in answers can be so only in those to a few requests. */
-  #askIn(live: LiveCall, ask: Ask, ability: Ability): void {
+  #askIn(live: InFlightCall, ask: ServerRequest, ability: AskedCapability): void {
     const { connection, call } = live
-    const isReturned = call.client.asking === 'returned'
+    const isReturned = call.client.serverRequests === 'returned'
     if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, ask, NOBODY)
-    else if (!hasAbility(call.client.capabilities, ability)) ask.answer(failed(incapable(ask)))
+    else if (!hasCapability(call.client.capabilities, ability)) ask.answer(failed(incapable(ask)))
     else if (isReturned) this.#pass(connection, ask, { client: call.client, live, isRepaired: true })
     else this.#push(connection, ask, call.client, live)
   }
 
   /** What is known about where a question comes from; the task that it names counts where its stream says nothing. */
-  #evidence(connection: Connection, ask: Ask): Evidence<Client, LiveCall> {
+  #evidence(connection: Connection, ask: ServerRequest): Evidence<Client, InFlightCall> {
     const { calls } = this.#context
     const evidence = calls.evidence(connection, ask.about)
     const { about } = evidence
@@ -130,13 +130,17 @@ export class Asks {
   // ── questions that servers return ──
 
   /** Makes the request of a live call at its server, in such a way that its client can answer questions there. */
-  undertake(live: LiveCall, link: Downlink, request: Request): Undertaking {
+  undertake(live: InFlightCall, link: Downlink, request: Request): CallHandle {
     const { client } = live.call
     // Few calls become tasks: what following one takes is made when one does.
     const taskOptions = (): TaskOptions => this.#taskOptions(live)
-    if (client.asking !== 'pushed' || link.asking === 'pushed' || !mayNeedInput(request.method))
+    if (
+      client.serverRequests !== 'pushed' ||
+      link.serverRequests === 'pushed' ||
+      !mayNeedInput(request.method)
+    )
       return callFollowing(link, request, live, taskOptions)
-    const following: Undertaker = { call: (one, sink) => callFollowing(link, one, sink, taskOptions) }
+    const following: CallRunner = { call: (one, sink) => callFollowing(link, one, sink, taskOptions) }
     const driver = new RoundDriver(following, firstOf(request), live, {
       ...this.#askingIn(live),
       isSequential: false,
@@ -146,16 +150,16 @@ export class Asks {
     return driver
   }
 
-  #askingIn(live: LiveCall) {
+  #askingIn(live: InFlightCall) {
     const { clock, isShared } = this.#context
     const { revision, capabilities } = live.call.client
     return {
       server: live.connection.server.name,
       clock,
       account: live.connection.bounds.unread,
-      ask: (ask: Ask) => this.#askFor(live, ask),
+      ask: (ask: ServerRequest) => this.#askFor(live, ask),
       elicitationComplete: (elicitationId: string) =>
-        live.call.tell('notifications/elicitation/complete', textOf({ elicitationId })),
+        live.call.notify('notifications/elicitation/complete', textOf({ elicitationId })),
       revision,
       capabilities,
       isShared: isShared(),
@@ -163,9 +167,9 @@ export class Asks {
     }
   }
 
-  #taskOptions(live: LiveCall): TaskOptions {
+  #taskOptions(live: InFlightCall): TaskOptions {
     const about = this.#askingIn(live)
-    const isAsked = live.call.client.asking === 'pushed'
+    const isAsked = live.call.client.serverRequests === 'pushed'
     return {
       ...about,
       waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
@@ -175,7 +179,7 @@ export class Asks {
   }
 
   /** What a server returned that wants input, for a client that is asked in that way. Throws a Fault where it must not be. */
-  relayed(live: LiveCall, result: JsonText): Outcome {
+  relayed(live: InFlightCall, result: JsonText): Outcome {
     const { states, isShared } = this.#context
     const relaying = { states, isShared: isShared() }
     return { kind: 'input', result: relayedInput(result, live.call, live.connection.server, relaying) }
@@ -184,29 +188,29 @@ export class Asks {
   // ── on the way ──
 
   /** A question that a server returned, for a client that gets it in its own way. */
-  #askFor(live: LiveCall, ask: Ask): void {
+  #askFor(live: InFlightCall, ask: ServerRequest): void {
     const { connection, call } = live
     if (!this.#hasRoom(connection, ask)) return
     this.#pass(connection, ask, { client: call.client, live, isRepaired: false })
   }
 
-  #push(connection: Connection, ask: Ask, client: Client, live: LiveCall | undefined): void {
+  #push(connection: Connection, ask: ServerRequest, client: Client, live: InFlightCall | undefined): void {
     const id = ask.params && textMember(ask.params, 'elicitationId')
     if (id !== undefined) this.#context.visits.shown(connection, client, id)
     this.#pass(connection, ask, { client, live, isRepaired: true })
   }
 
-  #pass(connection: Connection, ask: Ask, passage: Passage): void {
+  #pass(connection: Connection, ask: ServerRequest, passage: Passage): void {
     const { client, live } = passage
     const passed = this.#passed(connection, ask, passage)
-    if (client.asking === 'pushed') {
+    if (client.serverRequests === 'pushed') {
       live?.asking(passed)
       client.ask(passed, live?.call)
     } else if (live?.park?.ask(passed, live) !== true) passed.answer(failed(incapable(passed)))
   }
 
   /** A question that belongs to no call ends with none: it has a time of its own. */
-  #limitTime(passed: PassedAsk, { bounds }: Connection): Timer {
+  #limitTime(passed: PassedRequest, { bounds }: Connection): Timer {
     const ms = bounds.max.questionTime
     return this.#context.clock.after(ms, () => {
       bounds.hit('questionTime')
@@ -216,7 +220,7 @@ export class Asks {
     })
   }
 
-  #passed(connection: Connection, ask: Ask, { client, live, isRepaired }: Passage): PassedAsk {
+  #passed(connection: Connection, ask: ServerRequest, { client, live, isRepaired }: Passage): PassedRequest {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
     let limit: Timer | undefined
     const tell = this.#context.onAsked?.({ server: connection.server.name, method: ask.method, client })
@@ -226,12 +230,12 @@ export class Asks {
       live?.answered(passed)
       tell?.(outcome)
     }
-    const passed = new PassedAsk(ask, { params: this.#paramsFor(ask), isRepaired, over })
+    const passed = new PassedRequest(ask, { params: this.#paramsFor(ask), isRepaired, over })
     if (live === undefined) limit = this.#limitTime(passed, connection)
     return passed
   }
 
-  #refuse(connection: Connection, ask: Ask, words: string): void {
+  #refuse(connection: Connection, ask: ServerRequest, words: string): void {
     this.#context.log.warn(
       { server: connection.server.name, method: ask.method },
       `refused a question: ${words}`,
@@ -240,7 +244,7 @@ export class Asks {
   }
 
   /** Whether one more question of a server may wait; else it is answered. */
-  #hasRoom(connection: Connection, ask: Ask): boolean {
+  #hasRoom(connection: Connection, ask: ServerRequest): boolean {
     const { bounds } = connection
     const max = bounds.max.questionsPerServer
     if ((this.#open.get(connection) ?? 0) < max) return true
@@ -257,7 +261,7 @@ export class Asks {
     else this.#open.set(connection, count)
   }
 
-  #paramsFor(ask: Ask): JsonText | undefined {
+  #paramsFor(ask: ServerRequest): JsonText | undefined {
     const params = ask.params && withoutTask(ask.params)
     const isSampling = ask.method === 'sampling/createMessage'
     return this.#context.isShared() && isSampling && params !== undefined ? withoutContext(params) : params

@@ -1,14 +1,14 @@
 import type { CallSink, Downlink, Request } from '../../model/links.js'
-import type { Undertaking } from '../calls/in-flight-call.js'
+import type { CallHandle } from '../calls/in-flight-call.js'
 import { TaskDriver, type TaskOptions } from './task-driver.js'
 
 /**
  * Whether a request may become a task at a server: before 2025-11-25 none makes any, and from 2026-07-28 on it is an extension
  * that it declares.
  */
-export const mayBecomeTask = (method: string, { asking, facts }: Downlink): boolean =>
+export const mayBecomeTask = (method: string, { serverRequests, facts }: Downlink): boolean =>
   method === 'tools/call' &&
-  (asking === 'returned' ? facts.capabilities.tasks : facts.revision >= '2025-11-25')
+  (serverRequests === 'returned' ? facts.capabilities.tasks : facts.revision >= '2025-11-25')
 
 /** Calls over a link, in such a way that a request that follows tasks ends with the result of the task that it becomes. */
 export const callFollowing = (
@@ -16,7 +16,7 @@ export const callFollowing = (
   request: Request,
   sink: CallSink,
   options: () => TaskOptions,
-): Undertaking => {
+): CallHandle => {
   if (request.followsTasks !== true) return link.call(request, sink)
   const driver = new TaskDriver(link, request, sink, options)
   driver.start()

@@ -2,10 +2,17 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { ByteAccount } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json/text.js'
-import type { Ask, CallSink, CancelReason, DownCall, Downlink, Request } from '../../model/links.js'
+import type {
+  CallSink,
+  CancelReason,
+  Downlink,
+  DownstreamCall,
+  Request,
+  ServerRequest,
+} from '../../model/links.js'
 import { failed, midway, type Outcome, resulted } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
-import type { Undertaking } from '../calls/in-flight-call.js'
+import type { CallHandle } from '../calls/in-flight-call.js'
 import { noInput } from '../input-required/no-input.js'
 import type { RoundPlan } from '../input-required/rounds/input-rounds.js'
 import { QuestionRound } from '../input-required/rounds/question-round.js'
@@ -27,7 +34,7 @@ export interface TaskOptions {
   /** What to ask the client for such a wish for input. */
   plan(wish: JsonText): RoundPlan
   /** Puts a question to the client. */
-  ask(ask: Ask): void
+  ask(ask: ServerRequest): void
   /** The user has been to the page that the client was asked to send it to: told before the result. */
   elicitationComplete(elicitationId: string): void
   /** The server said how the task stands. */
@@ -39,15 +46,15 @@ export interface TaskOptions {
  * it is over, and its result is the result of the call. A task of 2025-11-25 gives its result, and asks its questions, when it
  * is asked for the result; one of the extension of 2026-07-28 (SEP-2663) returns both with its status.
  */
-export class TaskDriver implements Undertaking, CallSink {
-  readonly #link: Pick<Downlink, 'call' | 'asking'>
+export class TaskDriver implements CallHandle, CallSink {
+  readonly #link: Pick<Downlink, 'call' | 'serverRequests'>
   readonly #request: Request
   readonly #sink: CallSink
   readonly #makeOptions: () => TaskOptions
   #madeOptions: TaskOptions | undefined
   /** Requests under way about the task. */
-  #open: Set<DownCall> | undefined
-  #call: DownCall | undefined
+  #open: Set<DownstreamCall> | undefined
+  #call: DownstreamCall | undefined
   #isCalled = false
   #taskId: string | undefined
   #isResultAsked = false
@@ -60,7 +67,7 @@ export class TaskDriver implements Undertaking, CallSink {
   #isOver = false
 
   constructor(
-    link: Pick<Downlink, 'call' | 'asking'>,
+    link: Pick<Downlink, 'call' | 'serverRequests'>,
     request: Request,
     sink: CallSink,
     options: () => TaskOptions,
@@ -81,7 +88,7 @@ export class TaskDriver implements Undertaking, CallSink {
     return this.#taskId
   }
 
-  isAbout(down: DownCall): boolean {
+  isAbout(down: DownstreamCall): boolean {
     return (down === this.#call && !this.#isCalled) || this.#open?.has(down) === true
   }
 
@@ -130,7 +137,7 @@ export class TaskDriver implements Undertaking, CallSink {
       return
     }
     this.#options.stillAlive()
-    if (this.#link.asking === 'returned') this.#turnWithResult(task)
+    if (this.#link.serverRequests === 'returned') this.#turnWithResult(task)
     else this.#turnWithoutResult(task)
   }
 
@@ -258,9 +265,9 @@ export class TaskDriver implements Undertaking, CallSink {
     }
   }
 
-  #send(request: Request, on: (outcome: Outcome) => void): DownCall {
+  #send(request: Request, on: (outcome: Outcome) => void): DownstreamCall {
     // A link may end a request before it returns it.
-    const under: { isOver: boolean; down?: DownCall } = { isOver: false }
+    const under: { isOver: boolean; down?: DownstreamCall } = { isOver: false }
     const sink: CallSink = {
       progress: progress => this.#sink.progress(progress),
       ended: outcome => {

@@ -1,16 +1,16 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { guarded } from '../../wire/guarded.js'
-import { encodeNotice, encodeRefusal, encodeReply, frameRequest } from '../../wire/jsonrpc.js'
+import { encodeError, encodeNotification, encodeResult, frameRequest } from '../../wire/jsonrpc.js'
 import { lengthOf } from '../../wire/message-parts.js'
 import type { Conversation, ConversationListener } from './conversation.js'
-import { Inbox } from './dispatcher.js'
+import { Dispatcher } from './dispatcher.js'
 import type { OwnId } from './pending-requests.js'
 
 /** A server that has taken nothing for so long does not read. */
@@ -29,16 +29,16 @@ export interface CallerContext {
   readonly log: Logger
   readonly clock: Clock
   /** Those of the server; the defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** A conversation over a single channel, such as a child's pipes: streams are told apart by id and token. */
 export class PipeCaller implements Conversation, ChannelListener {
   readonly #channel: Channel
-  readonly #inbox: Inbox
+  readonly #inbox: Dispatcher
   readonly #log: Logger
   readonly #clock: Clock
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly hearsAmbient = true
   lastHeardMs: number
   #isClosed = false
@@ -53,8 +53,8 @@ export class PipeCaller implements Conversation, ChannelListener {
 
   constructor(channel: Channel, listener: ConversationListener, around: CallerContext) {
     this.#channel = channel
-    this.#bounds = around.bounds ?? new Bounds()
-    this.#inbox = new Inbox(listener, around.log, this.#bounds)
+    this.#bounds = around.bounds ?? new LimitCounters()
+    this.#inbox = new Dispatcher(listener, around.log, this.#bounds)
     this.#log = around.log
     this.#clock = around.clock
     this.lastHeardMs = around.clock.nowMs()
@@ -117,16 +117,16 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   notice(method: string, params: JsonText | undefined): Promise<void> {
-    this.#channel.send(encodeNotice(method, params))
+    this.#channel.send(encodeNotification(method, params))
     return Promise.resolve()
   }
 
   reply(id: JsonText, result: JsonText): void {
-    this.#channel.send(encodeReply(id, result))
+    this.#channel.send(encodeResult(id, result))
   }
 
   refuse(id: JsonText, error: JsonText): void {
-    this.#channel.send(encodeRefusal(id, error))
+    this.#channel.send(encodeError(id, error))
   }
 
   agreed(): void {

@@ -1,28 +1,28 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed, resulted } from '../../model/outcome.js'
 import { Progress } from '../../model/progress.js'
 import { type Classified, classifyWithin, type Malformed } from '../../wire/classify.js'
 import type { Message } from '../../wire/jsonrpc.js'
-import { wreckOf } from '../../wire/salvage-id.js'
+import { salvageId } from '../../wire/salvage-id.js'
 import type { ConversationListener } from './conversation.js'
-import { Pending } from './pending-requests.js'
+import { PendingRequests } from './pending-requests.js'
 
 /**
  * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener. The same for
  * pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
  */
-export class Inbox {
-  readonly pending = new Pending()
+export class Dispatcher {
+  readonly pending = new PendingRequests()
   readonly #listener: ConversationListener
   readonly #log: Logger
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
 
-  constructor(listener: ConversationListener, log: Logger, bounds: Bounds) {
+  constructor(listener: ConversationListener, log: Logger, bounds: LimitCounters) {
     this.#bounds = bounds
     this.#listener = listener
     this.#log = log
@@ -43,7 +43,7 @@ export class Inbox {
     const why = failed(
       new Fault('too-large', `The server's answer of ${bytes} bytes is longer than the limit`),
     )
-    const { id, answers } = wreckOf(ends)
+    const { id, answers } = salvageId(ends)
     if (!answers) return
     if (id !== undefined) this.pending.take(id)?.ended(why)
     else for (const sink of this.pending.drain()) sink.ended(why)
@@ -63,7 +63,7 @@ export class Inbox {
       return
     }
     this.#dropped(malformed.why)
-    const { id, answers } = wreckOf(bytes)
+    const { id, answers } = salvageId(bytes)
     if (answers) this.pending.take(id)?.ended(failed(malformedFault(malformed)))
   }
 
@@ -93,14 +93,14 @@ export class Inbox {
       case 'request':
         this.#listener.asked(message.id, message.method, message.params, about)
         return
-      case 'notice':
+      case 'notification':
         if (message.method === 'notifications/progress') this.#progress(message.params)
         else this.#listener.noticed(message.method, message.params, about)
         return
-      case 'reply':
+      case 'result':
         this.#answered(message.id)?.ended(resulted(message.result))
         return
-      case 'refusal':
+      case 'error':
         this.#answered(message.id)?.ended({ kind: 'error', error: message.error })
     }
   }

@@ -1,6 +1,6 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import type { Ask, DownCall, DownlinkListener } from '../../model/links.js'
+import type { DownlinkListener, DownstreamCall, ServerRequest } from '../../model/links.js'
 
 /** Passes on what a link says, but its end only once it is the link to be used: another one may follow a failed try. */
 export class HeldEnd implements DownlinkListener {
@@ -12,12 +12,12 @@ export class HeldEnd implements DownlinkListener {
     this.#listener = listener
   }
 
-  asked(ask: Ask): void {
-    this.#listener.asked(ask)
+  requested(ask: ServerRequest): void {
+    this.#listener.requested(ask)
   }
 
-  noticed(method: string, params: JsonText | undefined, about: DownCall | undefined): void {
-    this.#listener.noticed(method, params, about)
+  notified(method: string, params: JsonText | undefined, about: DownstreamCall | undefined): void {
+    this.#listener.notified(method, params, about)
   }
 
   closed(fault: Fault): void {

@@ -7,7 +7,7 @@ import type { CallSink } from '../../model/links.js'
 export type OwnId = number | string
 
 /** The requests that one conversation has under way, by the ids that it minted. */
-export class Pending {
+export class PendingRequests {
   readonly #open = new HashTable<OwnId, CallSink>()
   /** Requests that are over, but not what is said of their progress. */
   readonly #kept = new HashTable<OwnId, CallSink>()

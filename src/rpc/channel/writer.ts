@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Channel } from '../../wire/channel.js'
-import type { OutgoingFrame } from '../../wire/message-parts.js'
+import type { OutgoingMessage } from '../../wire/message-parts.js'
 import type { Outlet, ReplyStream } from '../host.js'
 
 /** So long a client needs to read what was said to it, for each notification more, and at most. */
@@ -12,7 +12,7 @@ const SETTLE_MOST_MS = 100
 
 /** An answer that waits, and what follows it. */
 interface Due {
-  readonly frames: readonly OutgoingFrame[]
+  readonly frames: readonly OutgoingMessage[]
   readonly timer: Timer
 }
 
@@ -27,14 +27,14 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly #channel: Channel
   readonly #clock: Clock
   readonly #cutOff: () => void
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #due = new Set<Due>()
   #asks = 0
   /** When the client has probably read what was said about requests under way. */
   #settledAtMs = Number.NEGATIVE_INFINITY
 
   /** `cutOff` is called when the client is too far behind. */
-  constructor(channel: Channel, clock: Clock, cutOff: () => void, bounds: Bounds) {
+  constructor(channel: Channel, clock: Clock, cutOff: () => void, bounds: LimitCounters) {
     this.#channel = channel
     this.#clock = clock
     this.#cutOff = cutOff
@@ -53,7 +53,7 @@ export class PipeWriter implements ReplyStream, Outlet {
 
   /** Sends an answer, if there is one, and what is to come right behind it. */
   end(
-    frame: OutgoingFrame | undefined,
+    frame: OutgoingMessage | undefined,
     { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
   ): void {
     const frames = [frame, behind].filter(one => one !== undefined)
@@ -68,7 +68,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.#due.add(due)
   }
 
-  tell(frame: OutgoingFrame, method?: string): void {
+  tell(frame: OutgoingMessage, method?: string): void {
     if (method === 'notifications/message' && this.#isBehind()) return
     if (this.#bounds.isOver('clientQueue', this.#channel.queuedBytes)) this.#cutOff()
     // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say

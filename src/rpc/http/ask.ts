@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { SseReader } from '../../wire/framing/sse-read.js'
 import type {
   HttpClient,
@@ -33,7 +33,7 @@ export const askRemote = (
   })
 
 /** A whole body. Rejects with the Fault `too-large` above the limit for messages, or with the one that broke it off. */
-export const collect = (reply: RemoteReply, bounds: Bounds): Promise<Buffer> =>
+export const collect = (reply: RemoteReply, bounds: LimitCounters): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const done = (body: Buffer | Fault): void => {
       if (body instanceof Fault) reject(body)
@@ -53,7 +53,7 @@ export interface StreamRead {
 export const readStream = (
   reply: RemoteReply,
   on: Omit<StreamHandlers, 'streamEnded'>,
-  bounds: Bounds,
+  bounds: LimitCounters,
 ): Promise<StreamRead> =>
   new Promise(resolve => {
     const handlers: StreamHandlers = {

@@ -2,7 +2,7 @@ import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import { errorText } from '../../model/fault-table.js'
 import type { HttpResponder } from '../../wire/http.js'
-import { encodeRefusal } from '../../wire/jsonrpc.js'
+import { encodeError } from '../../wire/jsonrpc.js'
 
 /** What an HTTP refusal may say beside its words. */
 interface RefusalDetails {
@@ -45,5 +45,5 @@ export const refuseWith = (
   { id, error }: { readonly id: JsonText | undefined; readonly error: JsonText },
   headers?: Readonly<Record<string, string>>,
 ): void => {
-  responder.send(status, { 'content-type': 'application/json', ...headers }, encodeRefusal(id, error))
+  responder.send(status, { 'content-type': 'application/json', ...headers }, encodeError(id, error))
 }

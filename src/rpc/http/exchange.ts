@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
@@ -13,7 +13,7 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../../wire/http.js'
-import type { Inbox } from '../channel/dispatcher.js'
+import type { Dispatcher } from '../channel/dispatcher.js'
 import type { OwnId } from '../channel/pending-requests.js'
 import {
   type BodyParts,
@@ -29,8 +29,8 @@ const LINGER_MS = 5000
 
 /** The conversation that exchanges are part of. */
 export interface ExchangeOwner {
-  readonly inbox: Inbox
-  readonly bounds: Bounds
+  readonly inbox: Dispatcher
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   /** Something came from the server. */

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import { SseReader } from '../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../wire/http/media-type.js'
@@ -29,11 +29,11 @@ export interface BodyParts extends BodyReader {
 /** Puts a whole body together; `done` is told it, or the Fault that kept it from us: `too-large` above the limit for messages. */
 export class WholeBody implements BodyParts {
   readonly #exchange: OutboundExchange
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #done: (body: Buffer | Fault) => void
   readonly #body: ByteRope
 
-  constructor(exchange: OutboundExchange, bounds: Bounds, done: (body: Buffer | Fault) => void) {
+  constructor(exchange: OutboundExchange, bounds: LimitCounters, done: (body: Buffer | Fault) => void) {
     this.#exchange = exchange
     this.#bounds = bounds
     this.#done = done
@@ -101,13 +101,13 @@ const ENDLESS = 2
 export class EventBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #on: StreamHandlers
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #reader: SseReader
   #heard = false
   /** Whether it was told already that the current event is too long. */
   #isTold = false
 
-  constructor(exchange: OutboundExchange, on: StreamHandlers, bounds: Bounds) {
+  constructor(exchange: OutboundExchange, on: StreamHandlers, bounds: LimitCounters) {
     this.#exchange = exchange
     this.#on = on
     this.#bounds = bounds

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
-import { type Framed, lengthOf, type OutgoingFrame, whole } from '../../wire/message-parts.js'
+import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../wire/message-parts.js'
 import type { Unread } from '../unread.js'
 
 /** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */
@@ -20,7 +20,7 @@ const COPIED_BYTES = 64 * 1024
 type Headers = Readonly<Record<string, string>>
 
 /** Names and values in turn, which Node takes as they are; `Content-Length` with them. */
-function headOf(headers: Headers, body: OutgoingFrame | string): string[] {
+function headOf(headers: Headers, body: OutgoingMessage | string): string[] {
   const head: string[] = []
   for (const name in headers) head.push(name, headers[name] ?? '')
   head.push('Content-Length', String(typeof body === 'string' ? Buffer.byteLength(body) : lengthOf(body)))
@@ -31,7 +31,7 @@ function plainAnswer(
   response: ServerResponse,
   status: number,
   headers: Headers,
-  body: OutgoingFrame | string,
+  body: OutgoingMessage | string,
 ): void {
   if (status === 204 || status === 304) {
     response.writeHead(status, { ...headers }).end()
@@ -49,7 +49,7 @@ function plainAnswer(
   }
 }
 
-const textOf = (frame: OutgoingFrame): string =>
+const textOf = (frame: OutgoingMessage): string =>
   Buffer.isBuffer(frame) ? frame.toString('latin1') : frame.head + frame.body.toString('latin1') + frame.tail
 
 /** Refuses a request that never reaches a handler, in the shape of a JSON-RPC error. */
@@ -113,7 +113,7 @@ class ResponseStream implements HttpStream {
     })
   }
 
-  write(chunk: OutgoingFrame | string): boolean {
+  write(chunk: OutgoingMessage | string): boolean {
     const response = this.#response
     if (response.writableEnded || response.destroyed) return false
     const { head, body, tail } = framed(chunk)
@@ -158,7 +158,7 @@ class ResponseStream implements HttpStream {
   }
 }
 
-const framed = (chunk: OutgoingFrame | string): Framed => {
+const framed = (chunk: OutgoingMessage | string): MessageParts => {
   if (typeof chunk === 'string') return { head: '', body: Buffer.from(chunk), tail: '' }
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
@@ -201,7 +201,7 @@ class NodeResponder implements HttpResponder {
     this.#context = context
   }
 
-  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingFrame | string = ''): void {
+  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingMessage | string = ''): void {
     if (this.#isTaken()) return
     const response = this.#response
     const { log, unread } = this.#context

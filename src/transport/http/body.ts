@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 
 /** Who wants the body of a request. */
@@ -30,7 +30,11 @@ export const hasLongBody = (request: IncomingMessage): boolean =>
  * Reads the body of a request up to the limit and tells once what became of it; never, if its sender leaves halfway. Of a body
  * that is too large no more is read than it takes to know that: nothing when its length was announced.
  */
-export function readBody(request: IncomingMessage, { max, inbound }: Bounds, reader: BodyReader): void {
+export function readBody(
+  request: IncomingMessage,
+  { max, inbound }: LimitCounters,
+  reader: BodyReader,
+): void {
   if (announcesTooMuch(request, max.body)) {
     reader.refused('body')
     return

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpHandler, HttpHeaders, HttpRequest } from '../../wire/http.js'
 import { Unread } from '../unread.js'
@@ -52,7 +52,7 @@ export interface FrontOptions {
   readonly log: Logger
   readonly clock: Clock
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** A request that was refused; all but the status and the address are words of whoever made it, as far as they could be read. */
@@ -70,7 +70,7 @@ interface Refusal {
   readonly message: string
 }
 
-const bodyRefusal = (limit: 'body' | 'inbound', bounds: Bounds): Refusal =>
+const bodyRefusal = (limit: 'body' | 'inbound', bounds: LimitCounters): Refusal =>
   limit === 'body'
     ? { status: 413, message: `Request body is larger than ${bounds.max.body} bytes` }
     : { status: 503, message: bounds.refusal(limit, 'Too much is being sent at the same time').message }
@@ -129,7 +129,7 @@ export class HttpFront {
   /** What waits for clients that do not read. */
   readonly unread: Unread
   readonly #options: FrontOptions
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #origins: ReadonlySet<string>
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
@@ -139,7 +139,7 @@ export class HttpFront {
 
   constructor(options: FrontOptions) {
     this.#options = options
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     this.unread = new Unread(this.#bounds, options.clock, options.log)
     this.#responding = { log: options.log, unread: this.unread }
     this.#origins = resolveOrigins(options.allowedOrigins)

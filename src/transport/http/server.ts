@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, IncomingMessage, type Server } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../../kernel/faults.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName, Limits } from '../../kernel/limits.js'
 import { connectionsThatFit } from '../open-files.js'
 import { type Answering, refuseOn } from './answer.js'
@@ -57,7 +57,7 @@ const REFUSED_BY: Readonly<Record<string, LimitName>> = {
 function refuseGarbage(
   error: Error & { readonly code?: string },
   socket: Duplex,
-  { front, bounds }: { readonly front: HttpFront; readonly bounds: Bounds },
+  { front, bounds }: { readonly front: HttpFront; readonly bounds: LimitCounters },
 ): void {
   const { code = '' } = error
   if (front.answering.isInWay(socket)) {
@@ -132,7 +132,7 @@ function createNodeServer(
   options: HttpServerOptions,
   front: HttpFront,
   times: HttpTimes,
-  bounds: Bounds,
+  bounds: LimitCounters,
 ): Server {
   const server = createServer({
     maxHeaderSize: bounds.max.headers,
@@ -159,7 +159,7 @@ function createNodeServer(
  * for the operator.
  */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
-  const bounds = options.bounds ?? new Bounds()
+  const bounds = options.bounds ?? new LimitCounters()
   const times = { ...httpTimes(bounds.max), ...options.times }
   const front = new HttpFront({ ...options, bounds })
   const server = createNodeServer(options, front, times, bounds)

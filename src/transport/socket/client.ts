@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from '../line-channel.js'
@@ -16,7 +16,7 @@ export interface SocketClientOptions {
   readonly signal: AbortSignal
   readonly limits?: Partial<LineLimits>
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   readonly log?: Logger
   readonly clock?: Clock
 }

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from '../line-channel.js'
@@ -17,7 +17,7 @@ export interface SocketServerOptions {
   readonly onChannel: (channel: Channel) => void
   readonly limits?: Partial<LineLimits>
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock?: Clock
 }

@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
-import type { OutgoingFrame } from '../../wire/message-parts.js'
+import type { OutgoingMessage } from '../../wire/message-parts.js'
 import { Backlog } from '../backlog.js'
 import { LineWriter } from '../line-writer.js'
 import { type ChildExit, exitWords, startFault } from '../process/child-exit.js'
@@ -38,7 +38,7 @@ export interface ChildOptions {
   readonly tree?: ProcessTree
   readonly limits?: Partial<ChildLimits>
   /** Those of the server; the defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /**
@@ -70,7 +70,7 @@ class StdioChild implements ChildChannel {
   readonly #stderr: StderrLines
   readonly #writer: LineWriter | undefined
   readonly #backlog: Backlog
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   #listener: ChannelListener | undefined
   /** What came before anybody listened. */
   #early: Buffer[] = []
@@ -84,7 +84,7 @@ class StdioChild implements ChildChannel {
     this.#child = child
     this.#tree = tree
     this.#options = options
-    const { bounds = new Bounds(), clock } = options
+    const { bounds = new LimitCounters(), clock } = options
     this.#limits = { ...CHILD_LIMITS, lineBytes: bounds.max.message, ...options.limits }
     this.#bounds = bounds
     this.#output = new ChildOutput(options.log, {
@@ -142,7 +142,7 @@ class StdioChild implements ChildChannel {
     this.#settleWhenDrained()
   }
 
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     if (this.#over !== undefined || this.#closing !== undefined) return false
     if (!this.#backlog.hasRoom) {
       this.#bounds.hit('serverQueue')

@@ -2,11 +2,11 @@ import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
-import type { OutgoingFrame } from '../../wire/message-parts.js'
+import type { OutgoingMessage } from '../../wire/message-parts.js'
 import { LineWriter } from '../line-writer.js'
 
 /** Whose stdin and stdout; all default to our own process. */
@@ -16,7 +16,7 @@ export interface SelfOptions {
   readonly clock?: Clock
   readonly log?: Logger
   /** A line that is longer than `body` is skipped and told as `skipped`. The defaults if absent. */
-  readonly bounds?: Bounds
+  readonly bounds?: LimitCounters
 }
 
 /** How long `close` waits for a client that does not read. */
@@ -38,7 +38,7 @@ class StdioSelf implements Channel {
     output = process.stdout,
     clock = systemClock,
     log = silentLogger,
-    bounds = new Bounds(),
+    bounds = new LimitCounters(),
   }: SelfOptions) {
     this.#input = input
     this.#output = output
@@ -66,7 +66,7 @@ class StdioSelf implements Channel {
     this.#input.on('data', this.#onData)
   }
 
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     return !this.#over && this.#closing === undefined && this.#writer.send(message)
   }
 

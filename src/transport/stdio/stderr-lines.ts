@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { MASK } from '../../kernel/key-shapes.js'
-import { Bounds } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { KeyLines, mask } from '../../kernel/mask.js'
 import { cutText, drawnLine } from '../../kernel/plain-text.js'
@@ -52,7 +52,7 @@ const shown = ({ bytes, isInKey }: Line): string => {
 export class StderrLines {
   readonly #log: Logger
   readonly #clock: Clock
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #keys = new KeyLines()
   #partial: Buffer[] = []
   #partialBytes = 0
@@ -63,7 +63,7 @@ export class StderrLines {
   #dropped = 0
   #report: Timer | undefined
 
-  constructor(log: Logger, clock: Clock, bounds = new Bounds()) {
+  constructor(log: Logger, clock: Clock, bounds = new LimitCounters()) {
     this.#log = log
     this.#bounds = bounds
     this.#clock = clock

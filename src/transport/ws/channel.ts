@@ -4,11 +4,11 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
-import { type OutgoingFrame, whole } from '../../wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../../wire/message-parts.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from '../backlog.js'
 import { FrameMeter } from './frames.js'
 
@@ -50,7 +50,7 @@ export interface WsChannelOptions {
   readonly log: Logger
   readonly clock: Clock
   /** Where it is counted that one was reached. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 // Close codes of RFC 6455 §7.4.1; 1013 is of IANA's registry.
@@ -139,7 +139,7 @@ export class WsChannel implements Channel {
     } else if (!this.#isPaused) this.#ws.resume()
   }
 
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     if (this.#isEnding || this.#ws.readyState !== WebSocket.OPEN) return false
     if (!this.#backlog.hasRoom) {
       this.#options.bounds?.hit('clientQueue')

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import { transferFault } from '../http/faults.js'
@@ -19,7 +19,7 @@ export interface WsClientOptions {
   readonly signal: AbortSignal
   readonly limits?: Partial<WsLimits>
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock: Clock
 }

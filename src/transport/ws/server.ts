@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Bounds } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import { refuseOn } from '../http/answer.js'
@@ -25,7 +25,7 @@ export interface WsServerOptions {
   readonly onChannel: (channel: Channel, request: WsRequest) => void
   readonly limits?: Partial<WsLimits>
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock: Clock
 }

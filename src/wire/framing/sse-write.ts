@@ -1,4 +1,4 @@
-import type { Framed, OutgoingFrame } from '../message-parts.js'
+import type { MessageParts, OutgoingMessage } from '../message-parts.js'
 
 /** The headers of every event stream; the last keeps proxies in front of us from collecting events. */
 export const SSE_HEADERS = {
@@ -28,7 +28,7 @@ const MESSAGE = 'event: message\ndata: '
  * line, so the reader sees LF for all of them. CR, LF and NUL, which would end or void a field, are taken out
  * of `id` and `event`.
  */
-export function sseEvent({ id, event, data, retryMs }: SseEventToWrite): Framed {
+export function sseEvent({ id, event, data, retryMs }: SseEventToWrite): MessageParts {
   const head =
     (id === undefined ? '' : `id: ${oneField(id)}\n`) +
     (event === undefined ? '' : `event: ${oneField(event)}\n`) +
@@ -39,7 +39,7 @@ export function sseEvent({ id, event, data, retryMs }: SseEventToWrite): Framed 
 }
 
 /** The event of one message, which is on one line; `id` is one that we made, of digits and points. */
-export function messageEvent(message: OutgoingFrame, id?: string): Framed {
+export function messageEvent(message: OutgoingMessage, id?: string): MessageParts {
   const start = id === undefined ? MESSAGE : `id: ${id}\n${MESSAGE}`
   return Buffer.isBuffer(message)
     ? { head: start, body: message, tail: END }

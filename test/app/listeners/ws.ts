@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { createWsFace } from '../../../src/app/listeners/ws.js'
+import { createWsFront } from '../../../src/app/listeners/ws.js'
 import { createProxy } from '../../../src/app/proxy.js'
 import { parseConfig } from '../../../src/config/parse.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
-import { Bounds } from '../../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { INITIALIZE } from '../../support/cli.js'
 import { until } from '../../support/processes.js'
@@ -27,13 +27,13 @@ const facing = async (t: Test) => {
   const proxy = createProxy(config)
   const around = {
     reception: proxy.reception,
-    bounds: new Bounds(),
+    bounds: new LimitCounters(),
     clock: systemClock,
     log: silentLogger,
     isDraining: () => false,
     drainMs: () => 0,
   }
-  const face = createWsFace({ path: '/ws', principalOf: () => 'local', around })
+  const face = createWsFront({ path: '/ws', principalOf: () => 'local', around })
   const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []
   const http = createServer()
   http.on('upgrade', (...upgrade) => asked.push(upgrade))

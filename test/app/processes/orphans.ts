@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { isAlive, sweep } from '../../../src/app/processes/orphans.js'
+import { endOrphans, isAlive } from '../../../src/app/processes/orphans.js'
 import { type InstanceRecord, thisPlace } from '../../../src/app/state/instance-record.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
@@ -46,7 +46,7 @@ const setUp = async (t: Test) => {
     },
     bornAt,
     left: () => readdirSync(records).sort(),
-    sweep: () => sweep({ folder, table, clock: systemClock, log: silentLogger }),
+    sweep: () => endOrphans({ folder, table, clock: systemClock, log: silentLogger }),
   }
 }
 
@@ -121,10 +121,10 @@ t.test('who cannot see the processes ends nobody, and says what may be left', as
   around.write(runs, { pid: process.pid, born: 'then', children: [] })
   const warned: object[] = []
   const log = { ...silentLogger, warn: (facts: object) => void warned.push(facts) }
-  await sweep({ folder, table: blind, clock: systemClock, log })
+  await endOrphans({ folder, table: blind, clock: systemClock, log })
   t.same(around.left(), [`${gone}.json`, `${runs}.json`])
   t.same(warned, [{ of: 2 ** 22 + 1 }])
-  await sweep({ folder: join(folder, 'nowhere'), table: blind, clock: systemClock, log })
+  await endOrphans({ folder: join(folder, 'nowhere'), table: blind, clock: systemClock, log })
   t.equal(warned.length, 1)
 })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { walkList } from '../../../src/catalog/lists/list-reader.js'
+import { readList } from '../../../src/catalog/lists/list-reader.js'
 import { readJson, textOf, valueOf } from '../../../src/kernel/json/text.js'
-import { Bounds } from '../../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { type Outcome, resulted } from '../../../src/model/outcome.js'
 import type { Revision } from '../../../src/model/revision.js'
@@ -12,7 +12,7 @@ import { FakeServer } from '../../support/mux.js'
 const walk = async (
   answers: (page: number) => object | Outcome,
   revision: Revision = '2025-11-25',
-  bounds = new Bounds(),
+  bounds = new LimitCounters(),
 ) => {
   const server = new FakeServer('a', { tools: [], revision })
   const cursors: unknown[] = []
@@ -22,11 +22,11 @@ const walk = async (
     return 'kind' in answer ? answer : resulted(textOf(answer))
   }
   const link = await server.dial(
-    { asking: 'pushed', capabilities: {} as never, clientInfo: undefined },
+    { serverRequests: 'pushed', capabilities: {} as never, clientInfo: undefined },
     {} as never,
     new AbortController().signal,
   )
-  const walked = await walkList(link, 'tools', { clock: new FakeClock(), timeoutMs: 1000 }, bounds)
+  const walked = await readList(link, 'tools', { clock: new FakeClock(), timeoutMs: 1000 }, bounds)
   return { ...walked, items: walked.items.map(item => valueOf(item)), cursors }
 }
 
@@ -60,7 +60,7 @@ t.test('a server that pages for ever is cut off', async t => {
 })
 
 t.test('a page may hold more items than a function takes arguments', async t => {
-  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, items: 200_000 } })
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, items: 200_000 } })
   const { items, isWhole } = await walk(() => ({ tools: new Array(200_000).fill(0) }), '2025-11-25', bounds)
   t.equal(items.length, 200_000)
   t.ok(isWhole)
@@ -74,7 +74,7 @@ t.test('of a list with more items than are shown the rest is left out, and no mo
 })
 
 t.test('of a list that is longer than may be kept the rest is left out', async t => {
-  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
   const walked = await walk(
     page => ({ tools: ['x'.repeat(398)], nextCursor: String(page) }),
     '2025-11-25',
@@ -128,19 +128,19 @@ t.test('a list may be kept as long as its page that ends first, by all if every 
 t.test(
   'what comes with items does not stay in memory with them, and counts if it stands between them',
   async t => {
-    const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+    const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
     const limit = { clock: new FakeClock(), timeoutMs: 1000 }
     const walkOf = (page: (number: number) => string) => {
       let pages = 0
       const link = {
-        asking: 'pushed',
+        serverRequests: 'pushed',
         call: (_request: unknown, sink: { ended(outcome: Outcome): void }) => {
           pages += 1
           queueMicrotask(() => sink.ended(resulted(readJson(Buffer.from(page(pages))))))
           return { cancel: () => undefined }
         },
       }
-      return walkList(link as never, 'tools', limit, bounds)
+      return readList(link as never, 'tools', limit, bounds)
     }
     const padded = await walkOf(
       n => `{"tools":[1],"_meta":{"x":"${'x'.repeat(5000)}"}${n < 9 ? `,"nextCursor":"${n}"` : ''}}`,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Known, KnownServers } from '../../../src/catalog/lists/known.js'
 import { textOf } from '../../../src/kernel/json/text.js'
-import { Bounds } from '../../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
@@ -126,7 +126,8 @@ t.test('a server of 2026-07-28 has the same for all, and is asked once', async t
 })
 
 t.test('a server that has other things in each era shows each client those of its own', async t => {
-  const own: Script['own'] = ({ asking }) => (asking === 'pushed' ? { tools: tools('older') } : {})
+  const own: Script['own'] = ({ serverRequests }) =>
+    serverRequests === 'pushed' ? { tools: tools('older') } : {}
   const script: Script = { tools: tools('newer'), revision: '2026-07-28', otherRevision: '2025-11-25', own }
   for (const isLegacyFirst of [true, false]) {
     const world = new World({ a: script })
@@ -283,7 +284,7 @@ t.test('what the connections of a server list that is not the same is bounded to
     sessions += 1
     return { tools: tools(`t${sessions}${'x'.repeat(50)}`) }
   }
-  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
   const world = new World({ a: { tools: [], own, options: { sharing: 'session' } } }, { bounds })
   const clients: FakeClient[] = []
   for (let index = 0; index < 100; index += 1) clients.push(await world.client())
@@ -304,7 +305,7 @@ t.test('a session that leaves while its list is read leaves nothing behind', asy
     sessions += 1
     return { tools: tools(`t${sessions}${'x'.repeat(50)}`, 'last') }
   }
-  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
   const options = { sharing: 'session' } as const
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (_: object, words: string) => warnings.push(words) }

@@ -2,9 +2,9 @@ import t from 'tap'
 import type { Era, ServerLinkOptions } from '../../../src/eras/detect/server.js'
 import { openServerPipe } from '../../../src/eras/detect/server-on-pipe.js'
 import { openServerHttp } from '../../../src/eras/detect/server-over-http.js'
-import { EraMemory } from '../../../src/eras/era-cache.js'
+import { EraCache } from '../../../src/eras/era-cache.js'
 import { Fault } from '../../../src/kernel/faults.js'
-import type { Asking } from '../../../src/model/links.js'
+import type { ServerRequestMode } from '../../../src/model/links.js'
 import type { Channel } from '../../../src/wire/channel.js'
 import { FarEnd, type Heard } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
@@ -37,7 +37,7 @@ const methods = (heard: readonly Heard[]): (string | undefined)[] => heard.map((
 /** One server, started anew with each channel; a test plays it. */
 const start = (given: Omit<Partial<ServerLinkOptions>, 'clock'> = {}) => {
   const clock = new FakeClock()
-  const memory = new EraMemory(clock)
+  const memory = new EraCache(clock)
   const servers: FarEnd[] = []
   /** What each new process does with what it hears. */
   let play: (end: FarEnd, message: Heard, index: number) => void = () => undefined
@@ -57,8 +57,8 @@ const start = (given: Omit<Partial<ServerLinkOptions>, 'clock'> = {}) => {
         clock,
         memory,
         listener: {
-          asked: ask => heard.push(`asked ${ask.method}`),
-          noticed: method => heard.push(method),
+          requested: ask => heard.push(`asked ${ask.method}`),
+          notified: method => heard.push(method),
           closed: why => heard.push(`closed ${why.code}`),
         },
         ...given,
@@ -124,7 +124,7 @@ t.test('a server that answers is spoken to in its revision, on the same channel'
   const { servers, open, plays, heard } = start()
   plays(modern)
   const link = await open()
-  t.match([link.facts.revision, link.asking], [MODERN, 'returned'])
+  t.match([link.facts.revision, link.serverRequests], [MODERN, 'returned'])
   const server = only(servers)
   server.take()
   link.call(
@@ -150,7 +150,7 @@ t.test('whatever else a server answers, it is an older one, on the same channel'
     const { servers, open, plays } = start()
     plays(old(error))
     const link = await open()
-    t.match([link.facts.revision, link.asking], ['2025-06-18', 'pushed'], JSON.stringify(error))
+    t.match([link.facts.revision, link.serverRequests], ['2025-06-18', 'pushed'], JSON.stringify(error))
     t.same(methods(only(servers).take()), ['server/discover', 'initialize', 'notifications/initialized'])
   }
   for (const answer of ['{"result":{}}', '{"result":null}', '{"result":1,"error":{}}']) {
@@ -193,7 +193,7 @@ t.test(
     server.say({ id: probe?.id, result: DISCOVERED })
     server.say({ id: initialize?.id, result: INITIALIZED })
     const link = await opening
-    t.equal(link.asking, 'pushed', 'its late answer is nothing')
+    t.equal(link.serverRequests, 'pushed', 'its late answer is nothing')
     t.same(methods(server.take()), ['notifications/initialized'])
     t.same(heard, [])
   },
@@ -244,7 +244,7 @@ t.test('a server that ends at the question is started once more, and only asked 
     const opening = open()
     if (when === 'later') await pass(10_000)
     const link = await opening
-    t.equal(link.asking, 'pushed')
+    t.equal(link.serverRequests, 'pushed')
     t.equal(servers.length, 2, when)
     t.same(methods(servers[1]?.take() ?? []), ['initialize', 'notifications/initialized'])
     t.same(heard, [], 'the end of the first is not heard of')
@@ -294,7 +294,7 @@ t.test('a server that started too slowly for the question is modern after all', 
     isReady = true
     await pass(10_000)
     const link = await opening
-    t.equal(link.asking, 'returned', JSON.stringify(error))
+    t.equal(link.serverRequests, 'returned', JSON.stringify(error))
     t.same(methods(only(servers).take()), ['server/discover', 'initialize', 'server/discover'])
   }
 })
@@ -319,29 +319,29 @@ const dual = (end: FarEnd, message: Heard): void => {
 t.test('a server of both eras is spoken to in that of the clients', async t => {
   const { servers, open, plays } = start()
   plays(dual)
-  const ofOlder = await open({ asking: 'pushed' })
-  t.match(ofOlder, { asking: 'pushed', hasOtherWay: true, facts: { revision: '2025-06-18' } })
+  const ofOlder = await open({ serverRequests: 'pushed' })
+  t.match(ofOlder, { serverRequests: 'pushed', hasOtherMode: true, facts: { revision: '2025-06-18' } })
   t.same(methods(only(servers).take()), ['server/discover', 'initialize', 'notifications/initialized'])
-  const ofNewer = await open({ asking: 'returned' })
-  t.match(ofNewer, { asking: 'returned', facts: { revision: MODERN } })
+  const ofNewer = await open({ serverRequests: 'returned' })
+  t.match(ofNewer, { serverRequests: 'returned', facts: { revision: MODERN } })
   t.same(methods(servers[1]?.take() ?? []), [], 'what it said of itself is known')
-  t.match(await open({ asking: 'pushed' }), { asking: 'pushed', hasOtherWay: true })
+  t.match(await open({ serverRequests: 'pushed' }), { serverRequests: 'pushed', hasOtherMode: true })
   t.same(methods(servers[2]?.take() ?? []), ['initialize', 'notifications/initialized'])
 })
 
 t.test('a server that was asked by newer clients first may still speak the older era', async t => {
   const { servers, open, plays } = start()
   plays(dual)
-  t.match(await open({ asking: 'returned' }), { asking: 'returned', hasOtherWay: true })
-  t.match(await open({ asking: 'pushed' }), { asking: 'pushed', hasOtherWay: true })
+  t.match(await open({ serverRequests: 'returned' }), { serverRequests: 'returned', hasOtherMode: true })
+  t.match(await open({ serverRequests: 'pushed' }), { serverRequests: 'pushed', hasOtherMode: true })
   t.equal(servers.length, 2)
 })
 
 t.test('a server of one era is spoken to in that, and known to have no other', async t => {
   const older = start()
   older.plays(old())
-  for (const asking of ['returned', 'pushed'] as const)
-    t.match(await older.open({ asking }), { asking: 'pushed', hasOtherWay: false })
+  for (const serverRequests of ['returned', 'pushed'] as const)
+    t.match(await older.open({ serverRequests }), { serverRequests: 'pushed', hasOtherMode: false })
   const refusals: readonly object[] = [
     { error: unsupported(MODERN) },
     { error: UNKNOWN },
@@ -355,11 +355,20 @@ t.test('a server of one era is spoken to in that, and known to have no other', a
       if (message.method === 'initialize') end.say({ id: message.id, ...refusal })
       else modern(end, message)
     })
-    t.match(await newer.open({ asking: 'pushed' }), { asking: 'returned', hasOtherWay: false })
+    t.match(await newer.open({ serverRequests: 'pushed' }), {
+      serverRequests: 'returned',
+      hasOtherMode: false,
+    })
     t.same(methods(only(newer.servers).take()), ['server/discover', 'initialize'], JSON.stringify(refusal))
-    t.match(await newer.open({ asking: 'pushed' }), { asking: 'returned', hasOtherWay: false })
+    t.match(await newer.open({ serverRequests: 'pushed' }), {
+      serverRequests: 'returned',
+      hasOtherMode: false,
+    })
     t.same(methods(newer.servers[1]?.take() ?? []), [], 'nor is it asked again')
-    t.match(await newer.open({ asking: 'returned' }), { asking: 'returned', hasOtherWay: false })
+    t.match(await newer.open({ serverRequests: 'returned' }), {
+      serverRequests: 'returned',
+      hasOtherMode: false,
+    })
   }
 })
 
@@ -371,7 +380,7 @@ t.test('a server that names an older revision in its refusal is offered that', a
       end.say({ id: message.id, error: unsupported(MODERN, '2025-06-18') })
     else dual(end, message)
   })
-  t.match(await open({ asking: 'pushed' }), { asking: 'pushed' })
+  t.match(await open({ serverRequests: 'pushed' }), { serverRequests: 'pushed' })
   t.same(methods(only(servers).take()).slice(1), ['initialize', 'initialize', 'notifications/initialized'])
 })
 
@@ -382,10 +391,10 @@ t.test('one that ends at initialize, or ignores it, is started anew in its own e
       if (message.method !== 'initialize') modern(end, message)
       else if (how === 'ends') end.hangUp()
     })
-    const opening = open({ asking: 'pushed' })
+    const opening = open({ serverRequests: 'pushed' })
     await settled()
     if (how === 'is silent') await pass(10_000)
-    t.match(await opening, { asking: 'returned', hasOtherWay: false }, how)
+    t.match(await opening, { serverRequests: 'returned', hasOtherMode: false }, how)
     t.ok(servers[0]?.isClosed)
     t.same([servers.length, methods(servers[1]?.take() ?? []), heard], [2, [], []])
     servers[1]?.hangUp()
@@ -395,7 +404,7 @@ t.test('one that ends at initialize, or ignores it, is started anew in its own e
 
 t.test('one that is called off while it is greeted leaves nothing', async t => {
   const stop = new AbortController()
-  const { servers, open, plays } = start({ signal: stop.signal, asking: 'pushed' })
+  const { servers, open, plays } = start({ signal: stop.signal, serverRequests: 'pushed' })
   plays(modern)
   const opening = open()
   await settled()
@@ -405,14 +414,14 @@ t.test('one that is called off while it is greeted leaves nothing', async t => {
 })
 
 t.test('the configured era is spoken to all', async t => {
-  for (const [era, asking] of [
+  for (const [era, serverRequests] of [
     ['modern', 'returned'],
     ['legacy', 'pushed'],
   ] as const) {
     for (const wanted of ['pushed', 'returned'] as const) {
-      const { open, plays } = start({ era, asking: wanted })
+      const { open, plays } = start({ era, serverRequests: wanted })
       plays(dual)
-      t.match(await open(), { asking, hasOtherWay: false }, `${era} for ${wanted}`)
+      t.match(await open(), { serverRequests, hasOtherMode: false }, `${era} for ${wanted}`)
     }
   }
 })
@@ -460,7 +469,7 @@ t.test('a second connection does not ask again while the first is open', async t
     plays(era === 'modern' ? modern : old())
     const first = await open()
     const second = await open()
-    t.equal(second.asking, first.asking)
+    t.equal(second.serverRequests, first.serverRequests)
     t.equal(methods(servers[0]?.take() ?? [])[0], 'server/discover')
     t.same(
       methods(servers[1]?.take() ?? []),
@@ -478,7 +487,7 @@ t.test('those who come while it is being found out wait for that', async t => {
   await pass(10_000)
   const links = await Promise.all(openings)
   t.same(
-    links.map(({ asking }) => asking),
+    links.map(({ serverRequests }) => serverRequests),
     ['pushed', 'pushed', 'pushed'],
   )
   t.equal(
@@ -514,13 +523,13 @@ t.test('after a loss it is asked again: it may be another version', async t => {
   servers[0]?.hangUp()
   plays(modern)
   const next = await open()
-  t.equal(next.asking, 'returned')
+  t.equal(next.serverRequests, 'returned')
   const dropped = start()
   dropped.plays(modern)
   await dropped.open()
   dropped.servers[0]?.hangUp()
   dropped.plays(old())
-  t.equal((await dropped.open()).asking, 'pushed')
+  t.equal((await dropped.open()).serverRequests, 'pushed')
 })
 
 t.test('connections that we close ourselves say nothing about the server, until the last', async t => {
@@ -553,7 +562,7 @@ t.test('an older server is asked again after a day, at most', async t => {
   t.equal(methods(servers[1]?.take() ?? [])[0], 'initialize')
   await pass(1)
   plays(modern)
-  t.equal((await open()).asking, 'returned')
+  t.equal((await open()).serverRequests, 'returned')
 })
 
 t.test('a stale memory of an older server corrects itself', async t => {
@@ -564,8 +573,8 @@ t.test('a stale memory of an older server corrects itself', async t => {
     if (message.method === 'initialize') end.say({ id: message.id, error: unsupported(MODERN) })
     else modern(end, message)
   })
-  t.equal((await open()).asking, 'returned')
-  t.equal((await open()).asking, 'returned')
+  t.equal((await open()).serverRequests, 'returned')
+  t.equal((await open()).serverRequests, 'returned')
   t.same(methods(servers[1]?.take() ?? []), ['initialize', 'server/discover'])
   t.same(methods(servers[2]?.take() ?? []), [], 'and what it said then is remembered')
 })
@@ -577,9 +586,9 @@ const URL_ = 'https://s.example/mcp'
 const startHttp = (given: Omit<Partial<ServerLinkOptions & { hasSse: boolean }>, 'clock'> = {}) => {
   const http = new FakeHttp()
   const clock = new FakeClock()
-  const memory = new EraMemory(clock)
+  const memory = new EraCache(clock)
   const heard: string[] = []
-  const open = (more: { era?: Era; asking?: Asking; hasSse?: boolean } = {}) =>
+  const open = (more: { era?: Era; serverRequests?: ServerRequestMode; hasSse?: boolean } = {}) =>
     openServerHttp(
       http,
       { url: URL_, headers: { authorization: 'Bearer x' } },
@@ -588,8 +597,8 @@ const startHttp = (given: Omit<Partial<ServerLinkOptions & { hasSse: boolean }>,
           clock,
           memory,
           listener: {
-            asked: () => undefined,
-            noticed: () => undefined,
+            requested: () => undefined,
+            notified: () => undefined,
             closed: why => heard.push(`closed ${why.code}`),
           },
           ...given,
@@ -632,7 +641,7 @@ t.test('over HTTP the question has the headers of its revision', async t => {
   t.match(probe.message, { id: /^probe-/, method: 'server/discover', params: { _meta: envelope() } })
   probe.json({ result: DISCOVERED })
   const link = await opening
-  t.match([link.facts.revision, link.asking, http.waiting], [MODERN, 'returned', 0])
+  t.match([link.facts.revision, link.serverRequests, http.waiting], [MODERN, 'returned', 0])
 })
 
 t.test('requests of several connections to one server have ids of their own', async t => {
@@ -809,7 +818,7 @@ t.test('over HTTP, too, a server may be modern after all', async t => {
   t.equal(again.message.method, 'server/discover')
   again.json({ result: DISCOVERED })
   const link = await opening
-  t.equal(link.asking, 'returned')
+  t.equal(link.serverRequests, 'returned')
   t.same(heard, [])
 })
 
@@ -852,13 +861,13 @@ t.test('a server that is replaced by an older one is found out about anew', asyn
   t.match(probe.message, { id: /^probe/, method: 'server/discover' })
   probe.json(older, {}, 400)
   await greet(http)
-  t.equal((await next).asking, 'pushed')
+  t.equal((await next).serverRequests, 'pushed')
 })
 
 // ── HTTP: servers of both eras ──
 
 t.test('over HTTP a server of both eras is spoken to in that of the clients, where it has moved', async t => {
-  const { http, open } = startHttp({ asking: 'pushed' })
+  const { http, open } = startHttp({ serverRequests: 'pushed' })
   const opening = open()
   await settled()
   http.next().reply(307, { location: '/moved' })
@@ -866,8 +875,8 @@ t.test('over HTTP a server of both eras is spoken to in that of the clients, whe
   http.next().json({ result: DISCOVERED })
   const initialize = await greet(http)
   t.equal(initialize.request.url, 'https://s.example/moved')
-  t.match(await opening, { asking: 'pushed', hasOtherWay: true })
-  t.match(await open({ asking: 'returned' }), { asking: 'returned' })
+  t.match(await opening, { serverRequests: 'pushed', hasOtherMode: true })
+  t.match(await open({ serverRequests: 'returned' }), { serverRequests: 'returned' })
 })
 
 t.test(
@@ -880,7 +889,7 @@ t.test(
       ...[400, 401, 403, 404, 405, 500].map(status => (exchange: FakeExchange) => exchange.reply(status)),
     ]
     const begin = async (answer: (exchange: FakeExchange) => void) => {
-      const { http, open } = startHttp({ asking: 'pushed' })
+      const { http, open } = startHttp({ serverRequests: 'pushed' })
       const opening = open()
       await settled()
       http.next().json({ result: DISCOVERED })
@@ -890,8 +899,8 @@ t.test(
     }
     for (const [index, refusal] of refusals.entries()) {
       const { http, open, opening } = await begin(refusal)
-      t.match(await opening, { asking: 'returned', hasOtherWay: false }, String(index))
-      t.match(await open(), { asking: 'returned', hasOtherWay: false })
+      t.match(await opening, { serverRequests: 'returned', hasOtherMode: false }, String(index))
+      t.match(await open(), { serverRequests: 'returned', hasOtherMode: false })
       t.equal(http.waiting, 0, 'nor is it asked again')
     }
     for (const status of [408, 425, 429, 502, 503, 504]) {

@@ -1,7 +1,7 @@
 import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createHttpHost } from '../../../src/eras/listen/http-listener.js'
+import { createHttpListener } from '../../../src/eras/listen/http-listener.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
@@ -28,7 +28,7 @@ const hello = {
 const start = () => {
   const reception = new FakeReception()
   const clock = new FakeClock()
-  const host = createHttpHost({
+  const host = createHttpListener({
     reception,
     clock,
     identity: IDENTITY,
@@ -192,7 +192,7 @@ t.test('whatever comes is answered once, with a status that says what it was', a
 async function overSockets(t: Test) {
   const reception = new FakeReception()
   const around = { log: silentLogger, clock: systemClock }
-  const host = createHttpHost({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
+  const host = createHttpListener({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
   const listener = await listenHttp({
     ...around,
     host: '127.0.0.1',
@@ -254,7 +254,7 @@ t.test('the official client works in the era that it wants, or finds', async t =
     t.match(await call, { content: [{ type: 'text', text: 'a__x' }] })
     t.same(steps, [0.5])
     await t.rejects(client.readResource({ uri: 'a:b' }), { code })
-    t.equal(reception.last.client.asking, era === 'modern' ? 'returned' : 'pushed')
+    t.equal(reception.last.client.serverRequests, era === 'modern' ? 'returned' : 'pushed')
     if (mode === 'legacy') await (client.transport as StreamableHTTPClientTransport).terminateSession()
     await client.close()
   }
@@ -299,7 +299,7 @@ t.test('the official client hears of changes until either side has enough', asyn
   const open: Call[] = []
   reception.onCall = call => {
     open.push(call)
-    call.tell(
+    call.notify(
       'notifications/subscriptions/acknowledged',
       textOf({ notifications: { toolsListChanged: true } }),
     )
@@ -311,7 +311,7 @@ t.test('the official client hears of changes until either side has enough', asyn
   })
   const one = await client.listen({ toolsListChanged: true, promptsListChanged: true })
   t.same(one.honoredFilter, { toolsListChanged: true })
-  open[0]?.tell('notifications/tools/list_changed', undefined)
+  open[0]?.notify('notifications/tools/list_changed', undefined)
   await until(() => changes === 1, 'the change')
   await one.close()
   await until(() => reception.cancels.length === 1, 'the cancellation')
@@ -340,7 +340,7 @@ t.test(
   async t => {
     const bounds = boundsOf({ depth: 20, batch: 2 })
     const reception = new FakeReception()
-    const host = createHttpHost({
+    const host = createHttpListener({
       reception,
       clock: new FakeClock(),
       identity: IDENTITY,

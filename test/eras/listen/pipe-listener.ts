@@ -58,7 +58,7 @@ t.test('a client that looked around may introduce itself, and ask in both ways a
     ],
   )
   t.same(
-    reception.calls.map(({ client: { asking } }) => asking),
+    reception.calls.map(({ client: { serverRequests } }) => serverRequests),
     ['pushed', 'returned', 'pushed'],
   )
 })
@@ -68,10 +68,10 @@ t.test('only a session is asked and told by itself', async t => {
   await initialize()
   client.say(modern(1, 'tools/call'))
   const [session] = reception.clients
-  reception.last.client.tell('notifications/tools/list_changed', undefined)
+  reception.last.client.notify('notifications/tools/list_changed', undefined)
   reception.last.client.ask(new FakeAsk(), reception.last)
   t.same(client.take(), [])
-  session?.tell('notifications/tools/list_changed', undefined)
+  session?.notify('notifications/tools/list_changed', undefined)
   session?.ask(new FakeAsk(), undefined)
   t.match(client.take(), [{ method: 'notifications/tools/list_changed' }, { method: 'roots/list' }])
 })

@@ -2,7 +2,7 @@ import { Client as SdkClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { createSseHost } from '../../../src/eras/listen/sse-listener.js'
+import { createSseListener } from '../../../src/eras/listen/sse-listener.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
@@ -41,7 +41,7 @@ function start(limits: Partial<Limits> = {}) {
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
-  const host = createSseHost({
+  const host = createSseListener({
     reception,
     identity: IDENTITY,
     log,
@@ -121,7 +121,7 @@ t.test(
 t.test('messages may be taken at another path', t => {
   const { reception, clock } = start()
   const stream = new FakeResponder()
-  createSseHost({
+  createSseListener({
     reception,
     identity: IDENTITY,
     log: silentLogger,
@@ -243,11 +243,11 @@ t.test('a client with more than 32 MiB in front of it is cut off when another me
   const stream = await session()
   const before = said(stream).length
   stream.queuedBytes = 32 * MIB
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   t.notOk(stream.isDestroyed)
   t.equal(said(stream).length, before + 1)
   stream.queuedBytes += 1
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.isDestroyed)
   t.equal(said(stream).length, before + 1)
   t.same(warnings(lines), ['cut off a client that does not read its event stream'])
@@ -283,7 +283,7 @@ t.test('what we write ourselves does not count as reading', async t => {
   stream.queuedBytes = 5000
   for (let second = 0; second < 31; second += 1) {
     clock.advance(1000)
-    reception.client.tell('notifications/tools/list_changed', undefined)
+    reception.client.notify('notifications/tools/list_changed', undefined)
     stream.queuedBytes += 100
   }
   clock.advance(1000)
@@ -300,7 +300,7 @@ t.test('a client that reads slower than we write counts as reading', async t => 
   }
   stream.queuedBytes = 5000
   for (let second = 0; second < 60; second += 1) {
-    reception.client.tell('notifications/tools/list_changed', undefined)
+    reception.client.notify('notifications/tools/list_changed', undefined)
     stream.queuedBytes -= 10
     clock.advance(1000)
   }
@@ -325,7 +325,7 @@ t.test(
     const { reception, session, call } = start()
     const stream = await session()
     stream.queuedBytes = MIB + 1
-    reception.client.tell('notifications/tools/list_changed', undefined)
+    reception.client.notify('notifications/tools/list_changed', undefined)
     const statuses = Array.from({ length: 101 }, (_, id) => call(stream, id).status)
     t.same(
       statuses.slice(0, 100),
@@ -349,7 +349,7 @@ t.test('messages that wait are bounded in bytes too', async t => {
   const { reception, session, post } = start()
   const stream = await session()
   stream.queuedBytes = 2 * MIB
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   const large = { id: 1, method: 'tools/call', params: { text: 'x'.repeat(9 * MIB) } }
   t.equal(post(stream, large).status, 202)
   t.equal(post(stream, large).status, 429)
@@ -361,7 +361,7 @@ t.test('of all clients together too much must not wait: the one of whom most wai
   const streams = [await session(), await session()]
   const large = (bytes: number) => ({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(bytes) } })
   for (const stream of streams) stream.queuedBytes = 2 * MIB
-  for (const client of reception.clients) client.tell('notifications/tools/list_changed', undefined)
+  for (const client of reception.clients) client.notify('notifications/tools/list_changed', undefined)
   t.same(
     streams.map((stream, index) => post(stream, large(index === 0 ? 1.5 * MIB : MIB)).status),
     [202, 202],
@@ -380,7 +380,7 @@ t.test('a client that falls behind again while its messages run is waited for ag
     one.end(resulted(rawText('{}')))
   }
   stream.queuedBytes = 2 * MIB
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   for (let id = 1; id <= 4; id += 1) call(stream, id)
   stream.read(0)
   t.equal(reception.calls.length, 2)
@@ -392,7 +392,7 @@ t.test('a client that left while it was behind is told nothing, and its messages
   const { reception, session, call } = start()
   const stream = await session()
   stream.queuedBytes = 2 * MIB
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   call(stream, 1)
   stream.goAway()
   stream.read(0)
@@ -415,7 +415,7 @@ t.test('closing ends every stream after the answers that are still due, and leav
 async function overSockets(t: Test) {
   const reception = new FakeReception()
   const around = { log: silentLogger, clock: systemClock }
-  const host = createSseHost({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
+  const host = createSseListener({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
   const listener = await listenHttp({
     ...around,
     host: '127.0.0.1',
@@ -476,8 +476,8 @@ t.test('a client that reads survives a notice on the heels of a large answer', a
   const text = 'x'.repeat(5 * MIB)
   reception.onCall = call => {
     call.end(resulted(textOf({ content: [{ type: 'text', text }] })))
-    reception.client.tell('notifications/tools/list_changed', undefined)
-    reception.client.tell('notifications/prompts/list_changed', undefined)
+    reception.client.notify('notifications/tools/list_changed', undefined)
+    reception.client.notify('notifications/prompts/list_changed', undefined)
   }
   const client = await connect()
   t.strictSame(await client.callTool({ name: 'large' }), { content: [{ type: 'text', text }] })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Deferred } from '../../../src/kernel/async/deferred.js'
-import { Turnstile } from '../../../src/kernel/async/semaphore.js'
+import { Semaphore } from '../../../src/kernel/async/semaphore.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 
 const never = new AbortController().signal
@@ -9,7 +9,7 @@ const never = new AbortController().signal
 const create = (places: number) => {
   const clock = new FakeClock()
   const state = { places, waits: 0 }
-  const turnstile = new Turnstile({
+  const turnstile = new Semaphore({
     places: () => state.places,
     holdMs: 10_000,
     clock,

@@ -2,7 +2,7 @@ import t from 'tap'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
 import { resulted } from '../../../src/model/outcome.js'
-import { Gate } from '../../../src/mux/calls/admission.js'
+import { Admission } from '../../../src/mux/calls/admission.js'
 import { boundsOf } from '../../support/bounds.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeReception } from '../../support/fake-reception.js'
@@ -13,7 +13,7 @@ const ENDED = resulted(textOf({}))
 const setUp = (limits: Partial<Limits> = {}) => {
   const clock = new FakeClock()
   const behind = new FakeReception()
-  const gate = new Gate(behind, clock, boundsOf(limits))
+  const gate = new Admission(behind, clock, boundsOf(limits))
   const call = (method = 'tools/call', params?: object) => {
     const made = new FakeCall({} as FakeClient, method, params, false)
     gate.reception.call(made)
@@ -75,7 +75,7 @@ t.test('everything but calls passes', async t => {
   const client = {} as FakeClient
   void gate.shut(0)
   await gate.reception.welcome(client)
-  gate.reception.notice(client, 'x', undefined)
+  gate.reception.notified(client, 'x', undefined)
   gate.reception.rests(client)
   gate.reception.left(client)
   behind.schemas.set('a', textOf({}))

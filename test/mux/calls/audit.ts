@@ -155,13 +155,13 @@ t.test('arguments are written without secrets, and not if they are too long', as
 t.test('sessions leave a line when they come, which says who they are, and one when they go', async t => {
   const { reception, lines, clock, behind } = setUp()
   const info = textOf({ name: 'host\u001b[2J', version: '1.2' })
-  const client = { ...CLIENT, asking: 'pushed', info, revision: '2025-06-18' } as unknown as Client
+  const client = { ...CLIENT, serverRequests: 'pushed', info, revision: '2025-06-18' } as unknown as Client
   void reception.welcome(client)
   void reception.welcome(client)
   clock.advance(5000)
   reception.left(client)
   reception.left({ ...client, id: 8 })
-  const modern = { ...client, asking: 'returned' } as unknown as Client
+  const modern = { ...client, serverRequests: 'returned' } as unknown as Client
   void reception.welcome(modern)
   reception.left(modern)
   const who = { audit: 'session', time: String, principal: 'local', session: '2pzxYHagmvIc1DCU' }

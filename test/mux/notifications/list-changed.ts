@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Client } from '../../../src/model/links.js'
 import type { ListName } from '../../../src/model/listing.js'
-import { Guests } from '../../../src/mux/clients/client-registry.js'
-import { ChangeNotices } from '../../../src/mux/notifications/list-changed.js'
+import { ClientRegistry } from '../../../src/mux/clients/client-registry.js'
+import { ListChanged } from '../../../src/mux/notifications/list-changed.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { type FakeClient, tool, World } from '../../support/mux.js'
 import { recordedLog } from '../../support/recorded-channel.js'
@@ -104,13 +104,13 @@ t.test('of changes that come together one that is told to everybody is enough', 
       current: [] as string[],
     }
     let version = 'before'
-    const guests = new Guests({
+    const guests = new ClientRegistry({
       offerTo: () => ({ capabilities: ALL, isComplete: true }),
       versionOf: () => version,
     })
     const guest = (who: keyof typeof told, seen: string | undefined): void => {
       const tell = (method: string) => void told[who].push(method)
-      const client = { asking: 'pushed', tell } as unknown as Client
+      const client = { serverRequests: 'pushed', notify: tell } as unknown as Client
       guests.came(client)
       const isComplete = who !== 'early'
       guests.welcomed(client, { capabilities: ALL, isComplete })
@@ -121,7 +121,7 @@ t.test('of changes that come together one that is told to everybody is enough', 
     guest('reader', 'before')
     guest('current', 'after')
     version = 'after'
-    const notices = new ChangeNotices(clock, () => guests.sessions)
+    const notices = new ListChanged(clock, () => guests.sessions)
     for (const [list, isFirst] of changes) {
       notices.changed(list, isFirst)
       clock.advance(1)

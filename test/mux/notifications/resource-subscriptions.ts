@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
-import { Bounds } from '../../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { failed } from '../../../src/model/outcome.js'
 import { settled } from '../../support/fake-clock.js'
@@ -270,7 +270,7 @@ t.test('a URI that is longer than any real one cannot be subscribed', async t =>
 })
 
 t.test('who subscribes and gives up again and again is refused while the server answers nothing', async t => {
-  const bounds = new Bounds({ limits: { ...DEFAULT_LIMITS, callsPerServer: 4 } })
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, callsPerServer: 4 } })
   const world = new World({ a: { resources: [resource('file:///a')] } }, { bounds })
   const server = world.server('a')
   const client = await world.client()

@@ -184,10 +184,10 @@ t.test('what a client listens to goes with it to a connection that suits it bett
   Object.assign(server.script, { otherRevision: '2025-11-25' })
   server.link.drop()
   await world.pass(2000, 10)
-  t.equal(server.link.asking, 'pushed')
+  t.equal(server.link.serverRequests, 'pushed')
   client.call('resources/read', { uri: 'a+file:///a' })
   await world.pass(500, 10)
-  t.equal(server.link.asking, 'returned')
+  t.equal(server.link.serverRequests, 'returned')
   t.same(
     server.link.requests.map(({ method }) => method).filter(method => method === SUBSCRIBE),
     [SUBSCRIBE],

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
-import { type Ability, hasAbility } from '../../../src/mux/server-requests/client-capabilities.js'
+import { type AskedCapability, hasCapability } from '../../../src/mux/server-requests/client-capabilities.js'
 
 t.test('a client can be asked what it declared, to the mode', async t => {
-  const rows: readonly (readonly [Ability, Partial<ClientCapabilities>, boolean])[] = [
+  const rows: readonly (readonly [AskedCapability, Partial<ClientCapabilities>, boolean])[] = [
     ['roots', { roots: { listChanged: false } }, true],
     ['roots', {}, false],
     ['sampling', { sampling: { tools: false, context: false } }, true],
@@ -18,7 +18,7 @@ t.test('a client can be asked what it declared, to the mode', async t => {
   ]
   for (const [ability, more, expected] of rows) {
     t.equal(
-      hasAbility({ ...NO_CAPABILITIES, ...more }, ability),
+      hasCapability({ ...NO_CAPABILITIES, ...more }, ability),
       expected,
       `${ability} of ${JSON.stringify(more)}`,
     )

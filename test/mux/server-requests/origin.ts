@@ -1,15 +1,15 @@
 import t from 'tap'
-import type { Asking } from '../../../src/model/links.js'
+import type { ServerRequestMode } from '../../../src/model/links.js'
 import { type Evidence, originOf } from '../../../src/mux/server-requests/origin.js'
 
 interface Person {
   readonly name: string
-  readonly asking: Asking
+  readonly serverRequests: ServerRequestMode
 }
 
-const ann: Person = { name: 'ann', asking: 'pushed' }
+const ann: Person = { name: 'ann', serverRequests: 'pushed' }
 /** A client whose questions are returned: perhaps several people. */
-const eve: Person = { name: 'eve', asking: 'returned' }
+const eve: Person = { name: 'eve', serverRequests: 'returned' }
 
 const call = (name: string, party: number, isWaiting = false) => ({ name, party, isWaiting })
 type Work = ReturnType<typeof call>

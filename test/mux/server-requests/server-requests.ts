@@ -325,9 +325,9 @@ t.test(
     const client = await world.client()
     const other = await world.client({ capabilities: { ...ALL_ABILITIES, roots: { listChanged: false } } })
     other.call('tools/call', { name: 'own__x' })
-    world.router.notice(client, roots, undefined)
-    world.router.notice(other, roots, undefined)
-    world.router.notice(client, 'notifications/other', undefined)
+    world.router.notified(client, roots, undefined)
+    world.router.notified(other, roots, undefined)
+    world.router.notified(client, 'notifications/other', undefined)
     t.same(
       world.server('own').links.map(link => link.told),
       [[[roots, undefined]], []],

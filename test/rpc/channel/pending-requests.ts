@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
-import { Pending } from '../../../src/rpc/channel/pending-requests.js'
+import { PendingRequests } from '../../../src/rpc/channel/pending-requests.js'
 
 const sink = () => ({ progress: () => undefined, ended: () => undefined })
 
 t.test('ids count up from 1 and are never used twice, whatever is closed in between', async () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('open', 'take', 'drop', 'drain')), steps => {
-      const pending = new Pending()
+      const pending = new PendingRequests()
       const ids: number[] = []
       for (const step of steps) {
         if (step === 'open') {
@@ -30,7 +30,7 @@ t.test('ids count up from 1 and are never used twice, whatever is closed in betw
 t.test('an answer closes exactly the request that it names, once', async () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 60 }), (count, named) => {
-      const pending = new Pending()
+      const pending = new PendingRequests()
       const sinks = Array.from({ length: count }, sink)
       for (const one of sinks) pending.add(pending.nextId(), one)
       assert.equal(pending.take(textOf(named)), sinks[named - 1])
@@ -41,7 +41,7 @@ t.test('an answer closes exactly the request that it names, once', async () => {
 })
 
 t.test('an id is matched by its number or its decimal string, and by nothing looser', async t => {
-  const pending = new Pending()
+  const pending = new PendingRequests()
   const one = sink()
   pending.add(7, one)
   for (const same of ['7', '"7"', '"\\u0037"']) t.equal(pending.find(rawText(same)), one, same)
@@ -66,7 +66,7 @@ t.test('an id is matched by its number or its decimal string, and by nothing loo
 })
 
 t.test('an id that is a text is matched by that text alone', async t => {
-  const pending = new Pending()
+  const pending = new PendingRequests()
   const [probe, seven] = [sink(), sink()]
   pending.add('probe-x', probe)
   pending.add(7, seven)
@@ -78,7 +78,7 @@ t.test('an id that is a text is matched by that text alone', async t => {
 })
 
 t.test('draining hands over every open request once', async t => {
-  const pending = new Pending()
+  const pending = new PendingRequests()
   const sinks = [sink(), sink()]
   for (const one of sinks) pending.add(pending.nextId(), one)
   t.same(pending.drain(), sinks)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Clock } from '../../../src/kernel/async/clock.js'
-import type { Bounds } from '../../../src/kernel/limit-counters.js'
+import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { addSecrets } from '../../../src/kernel/mask.js'
 import { StderrLines } from '../../../src/transport/stdio/stderr-lines.js'
 import { boundsOf } from '../../support/bounds.js'
@@ -34,7 +34,7 @@ function heldClock() {
   return { clock, pass, due }
 }
 
-function subject(bounds?: Bounds) {
+function subject(bounds?: LimitCounters) {
   const time = heldClock()
   const { log, lines } = recordedLog()
   const stderr = new StderrLines(log, time.clock, bounds)

@@ -5,7 +5,7 @@ import { errorText } from '../../../model/fault-table.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import type { ReplyStream } from '../../../rpc/host.js'
 import type { Classified } from '../../../wire/classify.js'
-import { encodeRefusal } from '../../../wire/jsonrpc.js'
+import { encodeError } from '../../../wire/jsonrpc.js'
 import { whole } from '../../../wire/message-parts.js'
 import { encodeFault } from '../errors.js'
 import type { LegacyUplink } from './uplink.js'
@@ -57,8 +57,8 @@ export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way
     const replies = isAnswered(item) ? answeredBy(idOf(item)) : SILENT
     if (item.is === 'message') uplink.receive(item.message, replies)
     else if (item.is === 'batch')
-      replies.end(encodeRefusal(undefined, errorText(-32600, 'A batch may not hold a batch')))
-    else replies.end(encodeRefusal(item.id, errorText(item.code, item.why)))
+      replies.end(encodeError(undefined, errorText(-32600, 'A batch may not hold a batch')))
+    else replies.end(encodeError(item.id, errorText(item.code, item.why)))
   }
 }
 
@@ -78,7 +78,7 @@ export class BatchAnswers {
 
   add(frame: Buffer, id: JsonText | undefined): void {
     const holding = this.#account.reserve(frame.length)
-    if (holding === undefined) this.#frames.push(encodeRefusal(id, encodeFault(tooLong())))
+    if (holding === undefined) this.#frames.push(encodeError(id, encodeFault(tooLong())))
     else {
       this.#frames.push(frame)
       this.#holdings.push(holding)

@@ -1,4 +1,4 @@
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
 import { faultText } from '../../../model/fault-table.js'
 import { isLegacyRevision } from '../../../model/revision.js'
@@ -19,15 +19,15 @@ const HANDLE_CHARS = 256
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** What an endpoint does for the revisions with sessions (2025-03-26 to 2025-11-25, basic/transports, "Streamable HTTP"). */
-export class LegacyHttpHost {
+export class LegacyHttpListener {
   readonly #options: HttpHostOptions
   readonly #sessions: HttpSessions
   readonly #live = new LinkedList<LiveStream>()
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
 
   constructor(options: HttpHostOptions) {
     this.#options = options
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     this.#sessions = new HttpSessions(options.clock, this.#bounds)
   }
 

@@ -2,11 +2,11 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Principal } from '../../../model/peer.js'
 import type { HostOptions, Outlet } from '../../../rpc/host.js'
-import { SessionRoom } from '../../../rpc/session-quota.js'
+import { SessionQuota } from '../../../rpc/session-quota.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import {
   EventStream,
@@ -47,7 +47,7 @@ export class HttpSession implements Outlet {
   readonly context: StreamContext
   lastUsedMs: number
   readonly #clock: Clock
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #streams = new Map<number, EventStream>()
   #standalone: EventStream | undefined
   #isResting = false
@@ -61,7 +61,7 @@ export class HttpSession implements Outlet {
 
   constructor(principal: Principal, live: LinkedList<LiveStream>, kept: ReplayTotal, options: HostOptions) {
     this.#clock = options.clock
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     this.lastUsedMs = options.clock.nowMs()
     this.uplink = new LegacyUplink(principal, this, options)
     this.#holding = this.#bounds.unread.open(() => {
@@ -241,14 +241,14 @@ export class HttpSessions {
   /** What all of them keep for clients that lost their connection. */
   readonly kept: ReplayTotal
   readonly #byId = new Map<string, HttpSession>()
-  readonly #room: SessionRoom
-  readonly #bounds: Bounds
+  readonly #room: SessionQuota
+  readonly #bounds: LimitCounters
   readonly #clock: Clock
 
-  constructor(clock: Clock, bounds: Bounds) {
+  constructor(clock: Clock, bounds: LimitCounters) {
     this.#clock = clock
     this.#bounds = bounds
-    this.#room = new SessionRoom(bounds)
+    this.#room = new SessionQuota(bounds)
     this.kept = new ReplayTotal(bounds)
   }
 

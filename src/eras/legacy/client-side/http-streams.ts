@@ -1,13 +1,13 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Fault } from '../../../kernel/faults.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { ReplyStream } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
-import { type OutgoingFrame, whole } from '../../../wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
 /** How long a client should wait before it takes up a broken stream. */
@@ -19,7 +19,7 @@ export interface StreamContext {
   readonly replay: Replay
   readonly clock: Clock
   readonly log: Logger
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
   isPrimed(): boolean
   /** Streams that are open now, for keep-alive comments. */
@@ -170,7 +170,7 @@ export class PostStream implements ReplyStream, LiveStream {
     else this.startStream().send(frame, mayDrop)
   }
 
-  end(frame: OutgoingFrame | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
+  end(frame: OutgoingMessage | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
     this.#isOver = true
     this.#context.live.remove(this.#live)
     if (this.#events !== undefined) {

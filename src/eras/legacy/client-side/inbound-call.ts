@@ -6,8 +6,8 @@ import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
 import type { ReplyStream } from '../../../rpc/host.js'
 import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
-import { encodeNotice, encodeRefusal, frameReply, type Message } from '../../../wire/jsonrpc.js'
-import type { OutgoingFrame } from '../../../wire/message-parts.js'
+import { encodeError, encodeNotification, frameResult, type Message } from '../../../wire/jsonrpc.js'
+import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeFault, projectError } from '../errors.js'
 import { projectOnce } from '../project/once.js'
 
@@ -60,8 +60,8 @@ export class InboundCall implements Call {
     this.replies.send(encodeProgress(progress, this.#token), true)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
-    if (!this.#over) this.replies.send(encodeNotice(method, params), method === 'notifications/message')
+  notify(method: string, params: JsonText | undefined): void {
+    if (!this.#over) this.replies.send(encodeNotification(method, params), method === 'notifications/message')
   }
 
   end(outcome: Outcome): void {
@@ -80,7 +80,7 @@ export class InboundCall implements Call {
 
   /** The session ends though the client may still wait: the mux is told, and the client gets an error. */
   abandon(reason: string, why: Fault): void {
-    this.#callOff(reason, encodeRefusal(this.#id, encodeFault(why)))
+    this.#callOff(reason, encodeError(this.#id, encodeFault(why)))
   }
 
   #callOff(reason: CancelReason, answer: Buffer | undefined): void {
@@ -92,19 +92,19 @@ export class InboundCall implements Call {
     this.onOver?.(undefined)
   }
 
-  #frame(outcome: Answer): OutgoingFrame {
+  #frame(outcome: Answer): OutgoingMessage {
     switch (outcome.kind) {
       case 'result':
-        return frameReply(
+        return frameResult(
           this.#id,
           outcome.isPlain === true
             ? outcome.result
             : projectOnce(this.#session.revision, this.method, outcome.result),
         )
       case 'error':
-        return encodeRefusal(this.#id, this.#projected(outcome))
+        return encodeError(this.#id, this.#projected(outcome))
       case 'fault':
-        return encodeRefusal(this.#id, encodeFault(outcome.fault))
+        return encodeError(this.#id, encodeFault(outcome.fault))
     }
   }
 

@@ -1,17 +1,17 @@
 import type { Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../../kernel/json/text.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
-import type { Ask, CancelReason } from '../../../model/links.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
+import type { CancelReason, ServerRequest } from '../../../model/links.js'
 import { type Answer, failed } from '../../../model/outcome.js'
 import type { Outlet } from '../../../rpc/host.js'
 import { withToken } from '../../../rpc/progress-token.js'
-import { encodeNotice, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
+import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
 
 /** A question, and what of the server's words is kept for it. */
 interface HeldAsk {
-  readonly ask: Ask
+  readonly ask: ServerRequest
   readonly during: InboundCall | undefined
   readonly holding: Holding
 }
@@ -24,18 +24,18 @@ interface OpenAsk extends HeldAsk {
  * The questions that a client was asked and has not answered, under ids of our own; until the client has said that it
  * is ready (`notifications/initialized`) they wait here (basic/lifecycle: no server request but ping before that).
  */
-export class AskTable {
+export class PendingServerRequests {
   readonly #outlet: Outlet
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #open = new Map<string, OpenAsk>()
   #held: HeldAsk[] | undefined = []
 
-  constructor(outlet: Outlet, bounds: Bounds) {
+  constructor(outlet: Outlet, bounds: LimitCounters) {
     this.#outlet = outlet
     this.#bounds = bounds
   }
 
-  put(ask: Ask, during: InboundCall | undefined): void {
+  put(ask: ServerRequest, during: InboundCall | undefined): void {
     const unanswered = this.#open.size + (this.#held?.length ?? 0)
     if (unanswered >= this.#bounds.max.questionsPerClient) {
       const words = `The client has ${unanswered} unanswered questions`
@@ -113,7 +113,7 @@ export class AskTable {
     if (open === undefined) return
     const members: [string, JsonText][] = [['requestId', open.id]]
     if (reason !== undefined) members.push(['reason', textOf(reason)])
-    const frame = encodeNotice('notifications/cancelled', objectText(members))
+    const frame = encodeNotification('notifications/cancelled', objectText(members))
     if (open.during !== undefined && canAsk(open.during)) open.during.replies.send(frame)
     else this.#outlet.tell(frame, 'notifications/cancelled')
   }

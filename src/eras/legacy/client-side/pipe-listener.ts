@@ -1,4 +1,4 @@
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Principal } from '../../../model/peer.js'
 import type { PipeWriter } from '../../../rpc/channel/writer.js'
 import type { UplinkOptions } from '../../../rpc/host.js'
@@ -11,14 +11,14 @@ import { LegacyUplink } from './uplink.js'
 const IDLESS_ERRORS_SINCE = '2025-11-25'
 
 /** What a channel carries of the revisions with a handshake: one session, for as long as the channel lives. */
-export class LegacyPipeHost {
+export class LegacyPipeListener {
   readonly #uplink: LegacyUplink
   readonly #writer: PipeWriter
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
 
   constructor(principal: Principal, writer: PipeWriter, options: UplinkOptions) {
     this.#writer = writer
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     this.#uplink = new LegacyUplink(principal, writer, options)
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 
 /** Bounds of what one session keeps for clients that lost a stream; without any events, nothing is kept. */
 export interface ReplayLimits {
@@ -10,7 +10,7 @@ export interface ReplayLimits {
 }
 
 /** What a new session may keep; nothing where memory is short. */
-export const replayLimits = ({ max, pressure }: Bounds): ReplayLimits => ({
+export const replayLimits = ({ max, pressure }: LimitCounters): ReplayLimits => ({
   events: pressure > 0 ? 0 : max.replayEvents,
   bytes: max.replayBytes,
   ageMs: max.replayAge,
@@ -18,14 +18,14 @@ export const replayLimits = ({ max, pressure }: Bounds): ReplayLimits => ({
 
 /** What all sessions keep together. At the bound the session that was told nothing for longest keeps nothing any more. */
 export class ReplayTotal {
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   /** Those that keep anything, the one that was told something last at the end. */
   readonly #replays = new Set<Replay>()
   /** The last of them. */
   #newest: Replay | undefined
   #bytes = 0
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: LimitCounters) {
     this.#bounds = bounds
   }
 

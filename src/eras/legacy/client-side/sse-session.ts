@@ -2,14 +2,14 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LimitName } from '../../../kernel/limits.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Principal } from '../../../model/peer.js'
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
-import type { OutgoingFrame } from '../../../wire/message-parts.js'
+import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
 /** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
 const SLOWEST_BYTES_PER_MS = 256
@@ -27,7 +27,7 @@ export interface SseSessionContext {
   readonly principal: Principal
   readonly clock: Clock
   readonly log: Logger
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
 }
 
 /**
@@ -39,7 +39,7 @@ export class SseSession implements Channel {
   readonly principal: Principal
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #out: HttpStream
   #listener: ChannelListener | undefined
   #isPaused = false
@@ -75,7 +75,7 @@ export class SseSession implements Channel {
     return this.#out.queuedBytes
   }
 
-  send(message: OutgoingFrame): boolean {
+  send(message: OutgoingMessage): boolean {
     if (this.#isOver) return false
     this.#look()
     // Everything of a session is on one stream, so a notice may come right after a large answer, before a client that reads

@@ -2,19 +2,26 @@ import type { Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { type JsonText, memberOf, rawText, textMember } from '../../../kernel/json/text.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { newClientId } from '../../../model/client-ids.js'
 import { errorText, RPC_CODES } from '../../../model/fault-table.js'
-import type { Ask, Call, Client, Welcome } from '../../../model/links.js'
+import type { Call, Client, ServerRequest, Welcome } from '../../../model/links.js'
 import { failed, resulted } from '../../../model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES, type Principal } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
-import { encodeNotice, encodeRefusal, encodeReply, idKey, isId, type Message } from '../../../wire/jsonrpc.js'
+import {
+  encodeError,
+  encodeNotification,
+  encodeResult,
+  idKey,
+  isId,
+  type Message,
+} from '../../../wire/jsonrpc.js'
 import { encodeFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
 import { InboundCall } from './inbound-call.js'
-import { AskTable } from './pending-server-requests.js'
+import { PendingServerRequests } from './pending-server-requests.js'
 
 const EMPTY = rawText('{}')
 /** What came while greeting. */
@@ -36,15 +43,15 @@ const QUEUE_MAX = 1000
 export class LegacyUplink implements Client {
   readonly id = newClientId()
   readonly principal: Principal
-  readonly asking = 'pushed'
+  readonly serverRequests = 'pushed'
   revision: LegacyRevision = NEWEST_LEGACY
   capabilities: ClientCapabilities = NO_CAPABILITIES
   info: JsonText = EMPTY
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
   readonly #calls = new HashTable<string, InboundCall>()
-  readonly #asks: AskTable
-  readonly #bounds: Bounds
+  readonly #asks: PendingServerRequests
+  readonly #bounds: LimitCounters
   #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
   #isMute = false
   /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
@@ -54,8 +61,8 @@ export class LegacyUplink implements Client {
     this.principal = principal
     this.#outlet = outlet
     this.#options = options
-    this.#bounds = options.bounds ?? new Bounds()
-    this.#asks = new AskTable(outlet, this.#bounds)
+    this.#bounds = options.bounds ?? new LimitCounters()
+    this.#asks = new PendingServerRequests(outlet, this.#bounds)
   }
 
   get sessionId(): string | undefined {
@@ -92,15 +99,15 @@ export class LegacyUplink implements Client {
       case 'request':
         this.#request(message, replies)
         return
-      case 'notice':
+      case 'notification':
         this.#notice(message.method, message.params)
         replies.end(undefined)
         return
-      case 'reply':
+      case 'result':
         this.#asks.answered(message.id, resulted(message.result))
         replies.end(undefined)
         return
-      case 'refusal':
+      case 'error':
         if (message.id !== undefined) this.#asks.answered(message.id, { kind: 'error', error: message.error })
         replies.end(undefined)
     }
@@ -126,11 +133,11 @@ export class LegacyUplink implements Client {
     return all
   }
 
-  tell(method: string, params: JsonText | undefined): void {
-    if (this.#at === 'open') this.#outlet.tell(encodeNotice(method, params), method)
+  notify(method: string, params: JsonText | undefined): void {
+    if (this.#at === 'open') this.#outlet.tell(encodeNotification(method, params), method)
   }
 
-  ask(ask: Ask, during: Call | undefined): void {
+  ask(ask: ServerRequest, during: Call | undefined): void {
     if (this.#at === 'closed' || this.#isMute) {
       ask.answer(failed(gone()))
       return
@@ -175,7 +182,7 @@ export class LegacyUplink implements Client {
   #request(message: Message & { kind: 'request' }, replies: ReplyStream): void {
     const { id, method } = message
     if (method === 'ping') {
-      replies.end(encodeReply(id, EMPTY))
+      replies.end(encodeResult(id, EMPTY))
     } else if (method === 'initialize') {
       this.#initialize(message, replies)
     } else if (this.#at !== 'open') {
@@ -189,13 +196,13 @@ export class LegacyUplink implements Client {
     const { id } = message
     const key = idKey(id)
     if (this.#calls.has(key)) {
-      replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
+      replies.end(encodeError(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
       return
     }
     if (this.#calls.size >= this.#bounds.max.callsPerClient) {
       const words = `You have ${this.#calls.size} requests under way`
       const why = this.#bounds.overloaded('callsPerClient', words, { client: this.id })
-      replies.end(encodeRefusal(id, encodeFault(why)), { why })
+      replies.end(encodeError(id, encodeFault(why)), { why })
       return
     }
     const call = new InboundCall(message, key, replies, this)
@@ -206,7 +213,7 @@ export class LegacyUplink implements Client {
   #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
     const { id, params } = message
     if (this.#at !== 'new') {
-      replies.end(encodeRefusal(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
+      replies.end(encodeError(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
       return
     }
     try {
@@ -215,7 +222,7 @@ export class LegacyUplink implements Client {
       this.capabilities = newcomer.capabilities
       this.info = newcomer.info
     } catch (thrown) {
-      replies.end(encodeRefusal(id, encodeFault(Fault.from(thrown))))
+      replies.end(encodeError(id, encodeFault(Fault.from(thrown))))
       return
     }
     if (!this.#wait(message, replies)) return
@@ -226,7 +233,7 @@ export class LegacyUplink implements Client {
   #greet(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
     if (this.#at !== 'greeting') return
     this.#at = 'open'
-    replies.end(encodeReply(id, writeInitialize(this.revision, welcome, this.#options.identity)))
+    replies.end(encodeResult(id, writeInitialize(this.revision, welcome, this.#options.identity)))
     for (const { message, replies: stream } of this.#waited().slice(1)) this.receive(message, stream)
   }
 
@@ -244,7 +251,7 @@ export class LegacyUplink implements Client {
         if (params !== undefined) this.#asks.progress(params)
         return
       default:
-        if (this.#at === 'open') this.#options.reception.notice(this, method, params)
+        if (this.#at === 'open') this.#options.reception.notified(this, method, params)
     }
   }
 
@@ -269,15 +276,15 @@ const gone = (): Fault => new Fault('disconnected', 'The client is gone')
 const bytesOf = (message: Message): number => {
   switch (message.kind) {
     case 'request':
-    case 'notice':
+    case 'notification':
       return message.params?.length ?? 0
-    case 'reply':
+    case 'result':
       return message.result.length
-    case 'refusal':
+    case 'error':
       return message.error.length
   }
 }
 
 const refuse = (message: Message, replies: ReplyStream, why: Fault): void => {
-  replies.end(message.kind === 'request' ? encodeRefusal(message.id, encodeFault(why)) : undefined)
+  replies.end(message.kind === 'request' ? encodeError(message.id, encodeFault(why)) : undefined)
 }

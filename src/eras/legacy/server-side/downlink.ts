@@ -14,13 +14,13 @@ import { said } from '../../../kernel/mask.js'
 import { isPlain } from '../../../model/content.js'
 import { errorText, RPC_CODES } from '../../../model/fault-table.js'
 import type {
-  Ask,
   CallSink,
   CancelReason,
-  DownCall,
   Downlink,
   DownlinkListener,
+  DownstreamCall,
   Request,
+  ServerRequest,
 } from '../../../model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
@@ -53,8 +53,8 @@ export interface LegacyLinkOptions {
  * kept here; what goes up carries none of them.
  */
 export class LegacyDownlink implements Downlink, ConversationListener {
-  readonly asking = 'pushed'
-  readonly hasOtherWay: boolean
+  readonly serverRequests = 'pushed'
+  readonly hasOtherMode: boolean
   readonly #server: string
   readonly #log: Logger
   readonly #listener: DownlinkListener
@@ -69,7 +69,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     this.#server = server
     this.#listener = listener
     this.#log = log
-    this.hasOtherWay = hasOtherWay
+    this.hasOtherMode = hasOtherWay
   }
 
   /** Binds the conversation that reports to this downlink; before anything can be sent. */
@@ -98,7 +98,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     return this.#conversation.hearsAmbient
   }
 
-  call(request: Request, sink: CallSink): DownCall {
+  call(request: Request, sink: CallSink): DownstreamCall {
     const talk = this.#conversation
     const id = talk.nextId()
     const call = new LegacyCall(id, request.method, sink, this)
@@ -113,7 +113,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     return withToken(withTask(known, taskTtlMs), wantsProgress ? textOf(id) : undefined)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     void this.#conversation.notice(method, params)
   }
 
@@ -133,7 +133,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   /** A call was called off (utilities/cancellation): our id, to this one server. */
   callOff(id: number, reason: CancelReason): void {
     this.#conversation.forget(id)
-    this.tell(
+    this.notify(
       'notifications/cancelled',
       textOf(reason === undefined ? { requestId: id } : { requestId: id, reason }),
     )
@@ -199,10 +199,10 @@ export class LegacyDownlink implements Downlink, ConversationListener {
         this.#asks.delete(key)
         this.#answer(id, outcome)
       },
-      tell: (notice, noticeParams) => this.tell(notice, noticeParams),
+      tell: (notice, noticeParams) => this.notify(notice, noticeParams),
     })
     this.#asks.set(key, ask)
-    this.#listener.asked(ask)
+    this.#listener.requested(ask)
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
@@ -210,7 +210,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       this.#withdraw(params)
       return
     }
-    this.#listener.noticed(method, params, about instanceof LegacyCall ? about : undefined)
+    this.#listener.notified(method, params, about instanceof LegacyCall ? about : undefined)
   }
 
   closed(fault: Fault): void {
@@ -255,7 +255,7 @@ const isTask = (result: JsonText): boolean =>
   memberOf(result, 'task') !== undefined
 
 /** One request under way: what the conversation reports to, and what the caller cancels. */
-class LegacyCall implements CallSink, DownCall {
+class LegacyCall implements CallSink, DownstreamCall {
   readonly #id: number
   readonly #method: string
   readonly #sink: CallSink
@@ -303,10 +303,10 @@ class LegacyCall implements CallSink, DownCall {
 const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')
 
 /** One question of the server; answers once, however often it is told to. */
-class LegacyAsk implements Ask {
+class LegacyAsk implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
-  readonly about: DownCall | undefined
+  readonly about: DownstreamCall | undefined
   readonly wantsProgress: boolean
   onWithdrawn: ((reason: CancelReason) => void) | undefined
   readonly #token: JsonText | undefined
@@ -316,7 +316,7 @@ class LegacyAsk implements Ask {
   constructor(
     method: string,
     params: JsonText | undefined,
-    about: DownCall | undefined,
+    about: DownstreamCall | undefined,
     way: { answer(outcome: Answer): void; tell(method: string, params: JsonText): void },
   ) {
     this.method = method

@@ -1,13 +1,13 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf } from '../../../kernel/json/text.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { Inbox } from '../../../rpc/channel/dispatcher.js'
+import { Dispatcher } from '../../../rpc/channel/dispatcher.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { errorCodeOf } from '../../../rpc/error-text.js'
 import { type RemoteReply, readStream } from '../../../rpc/http/ask.js'
@@ -17,7 +17,7 @@ import { classify } from '../../../wire/classify.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/media-type.js'
 import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
-import { encodeNotice, encodeRefusal, encodeReply, encodeRequest } from '../../../wire/jsonrpc.js'
+import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { HttpRemote } from './http-remote.js'
 import { movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-resume.js'
 import { Posts } from './posts.js'
@@ -35,8 +35,8 @@ const LISTEN = { firstMs: 1000, maxMs: 60_000 }
  */
 export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #remote: HttpRemote
-  readonly inbox: Inbox
-  readonly bounds: Bounds
+  readonly inbox: Dispatcher
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   readonly #exchanges = new Map<OwnId, HttpExchange>()
@@ -47,10 +47,10 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, around: CallerContext) {
     this.#remote = new HttpRemote(http, to, around.clock)
-    this.bounds = around.bounds ?? new Bounds()
+    this.bounds = around.bounds ?? new LimitCounters()
     this.log = around.log
     this.clock = around.clock
-    this.inbox = new Inbox(listener, this.log, this.bounds)
+    this.inbox = new Dispatcher(listener, this.log, this.bounds)
     this.#posts = new Posts({
       post: frame => this.#post(frame),
       onDeaf: () => this.#over(new Fault('disconnected', 'The server leaves our messages unanswered')),
@@ -96,7 +96,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   async notice(method: string, params: JsonText | undefined): Promise<void> {
-    const frame = encodeNotice(method, params)
+    const frame = encodeNotification(method, params)
     const about = supersedes(method, params)
     await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
     // The standalone stream exists only in an initialized session (transports, "Listening for Messages from the Server").
@@ -105,11 +105,11 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   reply(id: JsonText, result: JsonText): void {
-    void this.#posts.send(encodeReply(id, result))
+    void this.#posts.send(encodeResult(id, result))
   }
 
   refuse(id: JsonText, error: JsonText): void {
-    void this.#posts.send(encodeRefusal(id, error))
+    void this.#posts.send(encodeError(id, error))
   }
 
   agreed(revision: string): void {
@@ -293,7 +293,7 @@ const isAnswer = (body: Buffer, id: OwnId): boolean => {
   const classified = classify(body)
   if (classified.is !== 'message' || !('id' in classified.message)) return false
   const { message } = classified
-  const isLoss = message.kind === 'refusal' && errorCodeOf(message.error) === UNKNOWN_SESSION
+  const isLoss = message.kind === 'error' && errorCodeOf(message.error) === UNKNOWN_SESSION
   return !isLoss && ownIdOf(message.id) === id
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Downlink } from '../../../model/links.js'
 import { PipeCaller } from '../../../rpc/channel/caller.js'
@@ -29,7 +29,7 @@ export interface LinkOptions extends Introduction, LegacyLinkOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** Those of the server; the defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /**

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../kernel/async/clock.js'
-import { Turnstile } from '../../../kernel/async/semaphore.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import { Semaphore } from '../../../kernel/async/semaphore.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 
 /** Each is a connection. */
 const AT_ONCE = 64
@@ -12,10 +12,10 @@ const UNANSWERED_MAX = 2048
 const HARD = 16
 
 /** Lets messages be posted a few at a time; for what would otherwise open a connection for each message of a peer. */
-export const createPostTurns = (clock: Clock, signal: AbortSignal): Turnstile => {
+export const createPostTurns = (clock: Clock, signal: AbortSignal): Semaphore => {
   // Each one that waits listens.
   setMaxListeners(0, signal)
-  return new Turnstile({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
+  return new Semaphore({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
 }
 
 /** What posts are made with. */
@@ -24,7 +24,7 @@ export interface PostsOptions {
   readonly post: (frame: Buffer) => Promise<void>
   /** The server takes no messages. */
   readonly onDeaf: () => void
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   readonly clock: Clock
   /** Ends what is under way, and what waits. */
   readonly signal: AbortSignal
@@ -33,7 +33,7 @@ export interface PostsOptions {
 /** Messages that are posted one by one, and of which only their being taken is awaited: notifications and answers. */
 export class Posts {
   readonly #options: PostsOptions
-  readonly #turns: Turnstile
+  readonly #turns: Semaphore
   /** By what they are about: the message that is sent when the one under way was taken. */
   readonly #next = new Map<string, Buffer | undefined>()
   #unanswered = 0

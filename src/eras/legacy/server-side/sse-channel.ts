@@ -1,8 +1,8 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Deferred } from '../../../kernel/async/deferred.js'
-import type { Turnstile } from '../../../kernel/async/semaphore.js'
+import type { Semaphore } from '../../../kernel/async/semaphore.js'
 import { Fault } from '../../../kernel/faults.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
 import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
@@ -11,7 +11,7 @@ import { classify } from '../../../wire/classify.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/media-type.js'
 import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
-import { type OutgoingFrame, whole } from '../../../wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { createPostTurns } from './posts.js'
 
 /** How long the next message of the handshake waits for the answer to the POST before it. */
@@ -26,7 +26,7 @@ const POSTS_MAX = 2048
 /** What it takes to open an HTTP+SSE session, beside where. */
 export interface SseChannelOptions {
   /** Those of the server; the defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   readonly clock: Clock
   readonly log: Logger
   /** From the request to the event that says where to POST. */
@@ -87,7 +87,7 @@ const nothing = (): void => undefined
 
 /** What the channel works with. */
 interface SseLink {
-  readonly bounds: Bounds | undefined
+  readonly bounds: LimitCounters | undefined
   readonly http: HttpClient
   readonly to: RemoteAddress
   readonly clock: Clock
@@ -118,11 +118,11 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   /** What a message has to wait for: while the session is being initialized, the POST before it. */
   #turn: Promise<void> = Promise.resolve()
   #isInitialized = false
-  readonly #turns: Turnstile
+  readonly #turns: Semaphore
 
   constructor(link: SseLink) {
     this.#turns = createPostTurns(link.clock, link.stop.signal)
-    const { bounds = new Bounds() } = link
+    const { bounds = new LimitCounters() } = link
     this.#reader = new SseReader({
       maxBytes: bounds.max.message,
       account: bounds.inbound,
@@ -152,7 +152,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     return this.#queuedBytes
   }
 
-  send(frame: OutgoingFrame): boolean {
+  send(frame: OutgoingMessage): boolean {
     if (this.#isOver) return false
     const message = whole(frame)
     if (this.#posts >= POSTS_MAX) {
@@ -310,7 +310,7 @@ const isInitialized = (message: Buffer): boolean => {
   const classified = classify(message)
   return (
     classified.is === 'message' &&
-    classified.message.kind === 'notice' &&
+    classified.message.kind === 'notification' &&
     classified.message.method === 'notifications/initialized'
   )
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, ownText, rawText } from '../../../kernel/json/text.js'
 import { newClientId } from '../../../model/client-ids.js'
-import type { Ask, Client } from '../../../model/links.js'
+import type { Client, ServerRequest } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { ClientCapabilities, Principal } from '../../../model/peer.js'
 import type { Envelope } from '../envelope.js'
@@ -20,7 +20,7 @@ export class ModernClient implements Client {
   readonly id = newClientId()
   readonly principal: Principal
   readonly revision = MODERN_REVISION
-  readonly asking = 'returned'
+  readonly serverRequests = 'returned'
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
   /** Requests that have no answer yet. */
@@ -35,11 +35,11 @@ export class ModernClient implements Client {
   }
 
   /** There is nothing but its requests on which it could be told anything. */
-  tell(): void {
+  notify(): void {
     return
   }
 
-  ask(ask: Ask): void {
+  ask(ask: ServerRequest): void {
     ask.answer(failed(new Fault('internal', 'This client can only be asked in the answer to its request')))
   }
 }

@@ -2,8 +2,8 @@ import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, rawText, textMember, withAt } from '../../../kernel/json/text.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
-import { encodeRefusal, encodeReply, frameReply } from '../../../wire/jsonrpc.js'
-import type { OutgoingFrame } from '../../../wire/message-parts.js'
+import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
+import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeFault, httpStatusOf, projectError, type Stage } from '../errors.js'
 import { isCacheable, META, mayNeedInput } from '../methods.js'
 import { projectOnce } from '../project/once.js'
@@ -20,7 +20,7 @@ export interface Asked {
 
 /** A response as it goes out, and its status over HTTP. */
 export interface Response {
-  readonly frame: OutgoingFrame
+  readonly frame: OutgoingMessage
   readonly status: number
 }
 
@@ -38,10 +38,10 @@ export const encodeOutcome = (outcome: Outcome, asked: Asked, identity: JsonText
   const { id, method } = asked
   switch (outcome.kind) {
     case 'result':
-      return encodeResult(outcome.result, outcome.hints, asked, identity)
+      return resultText(outcome.result, outcome.hints, asked, identity)
     case 'input':
       return mayNeedInput(method)
-        ? { frame: encodeReply(id, encodeInput(outcome.result, identity)), status: OK }
+        ? { frame: encodeResult(id, encodeInput(outcome.result, identity)), status: OK }
         : encodeOutcome(answerOf(outcome), asked, identity)
     case 'task':
       return encodeOutcome(answerOf(outcome), asked, identity)
@@ -67,14 +67,14 @@ export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): 
   withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
 
 const refusal = (id: JsonText, error: JsonText, stage: Stage): Response => ({
-  frame: encodeRefusal(id, error),
+  frame: encodeError(id, error),
   status: httpStatusOf(error, stage),
 })
 
 const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
   stamped(result, { type: 'input_required', identity })
 
-const encodeResult = (
+const resultText = (
   result: JsonText,
   hints: CacheHints | undefined,
   asked: Asked,
@@ -91,7 +91,7 @@ const encodeResult = (
   const members = isCacheable(method) ? hintMembers(hints ?? own) : []
   const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
   return {
-    frame: frameReply(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
+    frame: frameResult(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
     status: OK,
   }
 }

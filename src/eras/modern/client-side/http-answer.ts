@@ -1,9 +1,9 @@
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
-import { type OutgoingFrame, whole } from '../../../wire/message-parts.js'
+import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Ending, Replies } from './replies.js'
 
 const OK = 200
@@ -20,7 +20,7 @@ export type AnswerForm =
 /** What the answers of one face share. */
 export interface AnswerContext {
   readonly log: Logger
-  readonly bounds: Bounds
+  readonly bounds: LimitCounters
   /** Answers that are not complete, for keep-alive comments. */
   readonly open: LinkedList<HttpAnswer>
 }
@@ -54,7 +54,7 @@ export class HttpAnswer implements Replies {
     this.#write(frame)
   }
 
-  end(frame: OutgoingFrame | undefined, { status, headers }: Ending): void {
+  end(frame: OutgoingMessage | undefined, { status, headers }: Ending): void {
     if (this.#isOver) return
     const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === OK)
     if (frame !== undefined && isEvent) this.#write(whole(frame))

@@ -1,5 +1,5 @@
 import { at } from '../../../kernel/json/text.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
 import type { HttpHostOptions } from '../../../rpc/host.js'
 import { refuse } from '../../../rpc/http/errors.js'
@@ -12,21 +12,21 @@ import { type AnswerForm, HttpAnswer } from './http-answer.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
 
 /** What an endpoint does for this revision (basic/transports/streamable-http): every POST stands for itself. */
-export class ModernHttpHost {
+export class ModernHttpListener {
   readonly #options: HttpHostOptions
   readonly #uplink: ModernUplink
   readonly #open = new LinkedList<HttpAnswer>()
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   #exchanges = 0
 
   constructor(options: HttpHostOptions) {
     this.#options = options
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     this.#uplink = new ModernUplink(options, 'face')
   }
 
   /** Takes a request or a notification. */
-  message(message: Message & { kind: 'request' | 'notice' }, exchange: HttpExchange): void {
+  message(message: Message & { kind: 'request' | 'notification' }, exchange: HttpExchange): void {
     if (message.kind === 'request') this.#request(message, exchange)
     // There is nothing that a client could say: it cancels a request by closing the stream (basic/patterns/cancellation).
     else exchange.responder.send(202, {})

@@ -6,7 +6,7 @@ import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
-import { encodeNotice } from '../../../wire/jsonrpc.js'
+import { encodeNotification } from '../../../wire/jsonrpc.js'
 import { LISTEN_NOTICES } from '../methods.js'
 import { projectMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
@@ -57,7 +57,7 @@ export class InboundCall implements Call {
     this.#request.replies.send(encodeProgress(known, this.#token), true)
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     if (this.method === LISTEN) {
       if (LISTEN_NOTICES.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
@@ -113,12 +113,12 @@ export class InboundCall implements Call {
   }
 
   #send(method: string, params: JsonText, mayDrop = false): void {
-    if (!this.#isOver) this.#request.replies.send(encodeNotice(method, params), mayDrop)
+    if (!this.#isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
   }
 
   /** On a pipe this follows the result of a request that listened, when it is us who end it (patterns/cancellation). */
   #cancelled(): Buffer {
-    return encodeNotice('notifications/cancelled', objectText([['requestId', this.#request.id]]))
+    return encodeNotification('notifications/cancelled', objectText([['requestId', this.#request.id]]))
   }
 
   #close(): void {

@@ -1,8 +1,8 @@
-import type { CallSink, DownCall } from '../../../model/links.js'
+import type { CallSink, DownstreamCall } from '../../../model/links.js'
 import type { Outcome, Settle } from '../../../model/outcome.js'
 
 /** A request that this side of the connection serves itself. Like any other it is answered after it was made, not while. */
-export class LocalCall implements DownCall {
+export class LocalCall implements DownstreamCall {
   readonly #sink: CallSink
   readonly #forget: (settle: Settle) => void
   #isOver = false

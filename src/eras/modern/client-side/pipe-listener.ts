@@ -6,7 +6,7 @@ import { idKey, isId, type Message } from '../../../wire/jsonrpc.js'
 import { ModernUplink } from './uplink.js'
 
 /** What a channel carries of this revision: requests that stand for themselves, until the channel is gone. */
-export class ModernPipeHost {
+export class ModernPipeListener {
   readonly #principal: Principal
   readonly #writer: PipeWriter
   readonly #uplink: ModernUplink
@@ -27,7 +27,7 @@ export class ModernPipeHost {
     return this.#uplink.isBusy
   }
 
-  message(message: Message & { kind: 'request' | 'notice' }): void {
+  message(message: Message & { kind: 'request' | 'notification' }): void {
     if (message.kind === 'request') {
       const key = idKey(message.id)
       const arrival = { principal: this.#principal, replies: this.#writer, key, headers: undefined }

@@ -1,4 +1,4 @@
-import type { OutgoingFrame } from '../../../wire/message-parts.js'
+import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
 /** How a request's answer goes out, where the way matters. */
 export interface Ending {
@@ -15,5 +15,5 @@ export interface Replies {
   /** Sends a notification that belongs to the request; one that `mayDrop` is left out if the client is behind. */
   send(frame: Buffer, mayDrop?: boolean): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after. */
-  end(frame: OutgoingFrame | undefined, ending: Ending): void
+  end(frame: OutgoingMessage | undefined, ending: Ending): void
 }

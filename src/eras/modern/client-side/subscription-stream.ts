@@ -11,7 +11,7 @@ import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { LISTEN_NOTICES, META } from '../methods.js'
 import { withoutReservedMeta } from '../project/meta.js'
 import { kindsOf, type ListKind, listenParams, promisedIn } from '../server-side/subscription-filter.js'
-import { notAccepted, Wishes } from '../server-side/subscription-set.js'
+import { notAccepted, SubscriptionSet } from '../server-side/subscription-set.js'
 
 /** Wishes that come within so long share one opening. */
 const MERGE_MS = 100
@@ -28,7 +28,7 @@ const UNKNOWN_METHOD = '-32601'
 const EMPTY = rawText('{}')
 
 /** What listening needs of the connection. */
-export interface ListenContext {
+export interface SubscriptionStreamContext {
   readonly talk: Conversation
   readonly capabilities: ServerCapabilities
   readonly listener: DownlinkListener
@@ -55,10 +55,10 @@ interface Stream {
  * stream, and the old one goes when the new one is acknowledged. A stream that ends is opened again, and what may
  * have been missed meanwhile is reported as changed, for nothing is told twice.
  */
-export class Listen {
-  readonly #context: ListenContext
+export class SubscriptionStream {
+  readonly #context: SubscriptionStreamContext
   readonly #kinds: readonly ListKind[]
-  readonly #wishes = new Wishes()
+  readonly #wishes = new SubscriptionSet()
   /** Acknowledged. */
   #current: Stream | undefined
   /** Opened, not acknowledged yet. */
@@ -76,7 +76,7 @@ export class Listen {
   #isWhole = false
   #isOver = false
 
-  constructor(context: ListenContext) {
+  constructor(context: SubscriptionStreamContext) {
     this.#context = context
     this.#kinds = kindsOf(context.capabilities)
   }
@@ -129,7 +129,7 @@ export class Listen {
     if (stream === undefined) return false
     if (method === ACKNOWLEDGED) this.#acknowledged(stream, params)
     else if (stream === this.#current) {
-      this.#context.listener.noticed(method, params && withoutReservedMeta(params), undefined)
+      this.#context.listener.notified(method, params && withoutReservedMeta(params), undefined)
     }
     return true
   }
@@ -210,10 +210,10 @@ export class Listen {
     this.#isBehind = false
     this.#unheard.clear()
     for (const kind of kinds) {
-      if (isBehind || unheard.has(kind)) listener.noticed(kind.notice, undefined, undefined)
+      if (isBehind || unheard.has(kind)) listener.notified(kind.notice, undefined, undefined)
     }
     for (const uri of isBehind ? this.#wishes.promised : []) {
-      listener.noticed(UPDATED, textOf({ uri }), undefined)
+      listener.notified(UPDATED, textOf({ uri }), undefined)
     }
   }
 

@@ -1,7 +1,7 @@
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Principal } from '../../../model/peer.js'
 import type { HostOptions } from '../../../rpc/host.js'
@@ -48,13 +48,13 @@ const SHOWN_LENGTH = 128
 export class ModernUplink {
   readonly #options: HostOptions
   readonly #way: WayIn
-  readonly #bounds: Bounds
+  readonly #bounds: LimitCounters
   readonly #identity: JsonText
   readonly #clients: ModernClients
   readonly #calls = new HashTable<string, InboundCall>()
 
   constructor(options: HostOptions, way: WayIn) {
-    const bounds = options.bounds ?? new Bounds()
+    const bounds = options.bounds ?? new LimitCounters()
     this.#options = options
     this.#way = way
     this.#bounds = bounds

@@ -1,22 +1,29 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, rawText, stringOf, textMember } from '../../../kernel/json/text.js'
-import type { Bounds } from '../../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { Caller, CallSink, DownCall, Downlink, DownlinkListener, Request } from '../../../model/links.js'
+import type {
+  Caller,
+  CallSink,
+  Downlink,
+  DownlinkListener,
+  DownstreamCall,
+  Request,
+} from '../../../model/links.js'
 import { isListMethod } from '../../../model/listing.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { repairError } from '../../../rpc/repair-error.js'
 import { LocalCall } from '../client-side/local-call.js'
-import { Listen } from '../client-side/subscription-stream.js'
+import { SubscriptionStream } from '../client-side/subscription-stream.js'
 import { withEnvelope } from '../envelope.js'
 import { MODERN_REVISION, mayNeedInput, REQUEST_NOTICES } from '../methods.js'
 import { readResultType } from '../result-type.js'
 import { discoverParams } from './discovered.js'
 import { OutboundCall, type OutboundContext } from './outbound-call.js'
-import { Doubts } from './revision-check.js'
+import { RevisionCheck } from './revision-check.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
 const EMPTY = rawText('{}')
@@ -35,14 +42,14 @@ export interface ModernLinkOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Those of the server; the defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** What works with the conversation. */
 interface Working {
   readonly talk: Conversation
   readonly calls: OutboundContext
-  readonly listen: Listen
+  readonly listen: SubscriptionStream
 }
 
 /**
@@ -50,8 +57,8 @@ interface Working {
  * share the connection. Ids and progress tokens of this hop are minted and kept here; what goes up carries none of them.
  */
 export class ModernDownlink implements Downlink, ConversationListener {
-  readonly asking = 'returned'
-  readonly hasOtherWay: boolean
+  readonly serverRequests = 'returned'
+  readonly hasOtherMode: boolean
   readonly facts: ServerFacts
   readonly #schemas: ToolSchemas | undefined
   readonly #options: ModernLinkOptions
@@ -60,7 +67,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
     this.facts = facts
-    this.hasOtherWay = options.hasOtherWay ?? false
+    this.hasOtherMode = options.hasOtherWay ?? false
     this.#schemas = schemas
     this.#options = options
   }
@@ -69,7 +76,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   attach(talk: Conversation): void {
     const { server, listener, clock, log } = this.#options
     const question = discoverParams(MODERN_REVISION, this.#options.identity)
-    const doubts = new Doubts({ talk, clock, question, end: () => this.#end() })
+    const doubts = new RevisionCheck({ talk, clock, question, end: () => this.#end() })
     const calls: OutboundContext = {
       server,
       talk,
@@ -77,12 +84,12 @@ export class ModernDownlink implements Downlink, ConversationListener {
       wrap: (params, caller, followsTasks) => this.#wrapped(params, caller, followsTasks),
       decoded: (request, outcome) => this.#decoded(request, outcome),
       doubts: (outcome, then) => doubts.raise(outcome, then),
-      toolsChanged: () => listener.noticed('notifications/tools/list_changed', undefined, undefined),
+      toolsChanged: () => listener.notified('notifications/tools/list_changed', undefined, undefined),
     }
     const { capabilities } = this.facts
     const wrap = (params: JsonText): JsonText => this.#wrapped(params, NOBODY)
     const ended = (outcome: Outcome): void => void doubts.raise(outcome, () => undefined)
-    const listen = new Listen({ talk, capabilities, listener, clock, log, wrap, ended })
+    const listen = new SubscriptionStream({ talk, capabilities, listener, clock, log, wrap, ended })
     this.#working = { talk, calls, listen }
     listen.start()
   }
@@ -95,7 +102,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return this.#work.listen.isHeard
   }
 
-  call(request: Request, sink: CallSink): DownCall {
+  call(request: Request, sink: CallSink): DownstreamCall {
     const { calls, listen } = this.#work
     switch (request.method) {
       case 'logging/setLevel':
@@ -122,7 +129,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     }
   }
 
-  tell(method: string): void {
+  notify(method: string): void {
     // This revision has no notification that a client could send on its own account.
     this.#options.log.debug({ method }, 'dropped a notification that the server does not know')
   }
@@ -152,7 +159,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     if (this.#working?.listen.noticed(method, params, about) === true) return
     const { listener, log } = this.#options
     if (REQUEST_NOTICES.has(method)) {
-      listener.noticed(method, params, about instanceof OutboundCall ? about : undefined)
+      listener.notified(method, params, about instanceof OutboundCall ? about : undefined)
     } else log.debug({ method }, 'dropped a notification that belongs to no stream of ours')
   }
 

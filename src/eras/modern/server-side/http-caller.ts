@@ -1,13 +1,13 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf, textMember } from '../../../kernel/json/text.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { Inbox } from '../../../rpc/channel/dispatcher.js'
+import { Dispatcher } from '../../../rpc/channel/dispatcher.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { type ExchangeOwner, HttpExchange } from '../../../rpc/http/exchange.js'
 import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
@@ -39,8 +39,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #options: HttpCallerOptions
   /** Of each request, whatever it is. */
   readonly #headers: Readonly<Record<string, string>>
-  readonly inbox: Inbox
-  readonly bounds: Bounds
+  readonly inbox: Dispatcher
+  readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
   readonly #exchanges = new Map<OwnId, HttpExchange>()
@@ -58,10 +58,10 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     this.#to = to
     this.#options = options
     this.#headers = { ...to.headers, ...POST_HEADERS, 'MCP-Protocol-Version': MODERN_REVISION }
-    this.bounds = options.bounds ?? new Bounds()
+    this.bounds = options.bounds ?? new LimitCounters()
     this.clock = options.clock
     this.log = options.log
-    this.inbox = new Inbox(listener, this.log, this.bounds)
+    this.inbox = new Dispatcher(listener, this.log, this.bounds)
     this.lastHeardMs = this.clock.nowMs()
   }
 
@@ -172,7 +172,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
  */
 const unreadCode = (body: Buffer): number | undefined => {
   const classified = classify(body)
-  if (classified.is !== 'message' || classified.message.kind !== 'refusal') return undefined
+  if (classified.is !== 'message' || classified.message.kind !== 'error') return undefined
   const { id, error } = classified.message
   const code = Number(memberOf(error, 'code')?.toString('latin1'))
   const isUnread = code === NO_SESSION || typeof ownIdOf(id) !== 'number'

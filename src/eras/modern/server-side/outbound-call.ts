@@ -9,7 +9,7 @@ import {
   textMember,
   textOf,
 } from '../../../kernel/json/text.js'
-import type { Caller, CallSink, CancelReason, DownCall, Request } from '../../../model/links.js'
+import type { Caller, CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
 import { isListMethod } from '../../../model/listing.js'
 import { failed, type Outcome } from '../../../model/outcome.js'
 import { NO_CAPABILITIES } from '../../../model/peer.js'
@@ -59,7 +59,7 @@ export interface OutboundContext {
  * One request under way. It stands for itself, so it may be made again under another id: when the response was lost and nothing
  * can have been changed by it, or when the server refused its headers before it read the body.
  */
-export class OutboundCall implements CallSink, DownCall {
+export class OutboundCall implements CallSink, DownstreamCall {
   readonly #request: Request
   readonly #sink: CallSink
   readonly #context: OutboundContext

@@ -11,7 +11,7 @@ import { MODERN_REVISION } from '../methods.js'
 const ANSWER_MS = 10_000
 
 /** What asking a server again takes. */
-export interface DoubtsContext {
+export interface RevisionCheckContext {
   readonly talk: Conversation
   readonly clock: Clock
   /** Params of `server/discover`. */
@@ -25,12 +25,12 @@ export interface DoubtsContext {
  * but the way in which it refuses requests tells. Such a refusal may have another reason as well, and the connection is
  * everybody's: so it is asked before anything is cut off.
  */
-export class Doubts {
-  readonly #context: DoubtsContext
+export class RevisionCheck {
+  readonly #context: RevisionCheckContext
   /** Resolves to whether it was the end. */
   #asking: Promise<boolean> | undefined
 
-  constructor(context: DoubtsContext) {
+  constructor(context: RevisionCheckContext) {
     this.#context = context
   }
 

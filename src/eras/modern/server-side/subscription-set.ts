@@ -18,7 +18,7 @@ interface Wish {
 export const notAccepted = (): Fault => new Fault('invalid-params', 'Subscription not accepted')
 
 /** The resources of one server that clients want to hear of, and who still waits to be told whether they will. */
-export class Wishes {
+export class SubscriptionSet {
   readonly #wishes = new Map<string, Wish>()
 
   get uris(): ReadonlySet<string> {

@@ -16,7 +16,7 @@ interface Notice {
  * What a server says about a call while no request of the client is open: the last progress, and the latest 100 log lines or
  * 1 MiB of them. The client hears it with its next request (2026-07-28, utilities/progress: nothing after the answer).
  */
-export class ParkedNotes {
+export class BufferedNotifications {
   #progress: Progress | undefined
   #notices: Notice[] = []
   #bytes = 0
@@ -51,7 +51,7 @@ export class ParkedNotes {
     this.#notices = []
     this.#bytes = 0
     for (const { method, params } of notices) {
-      if (filter.wantsNotice(call, method, params)) call.tell(method, params)
+      if (filter.wantsNotice(call, method, params)) call.notify(method, params)
     }
     if (progress !== undefined && call.wantsProgress) call.progress(progress)
   }

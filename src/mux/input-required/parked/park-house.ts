@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { Ask, Call, Client } from '../../../model/links.js'
+import type { Call, Client, ServerRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
@@ -58,7 +58,7 @@ export interface Parkable {
 }
 
 /** What a park needs of the table that it stands in. */
-export interface ParkHouse {
+export interface ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
   /** Where is counted what is kept for clients that do not come for it. */
@@ -66,7 +66,7 @@ export interface ParkHouse {
   /** The `requestState` by which the client finds the park again. */
   mintState(park: Parkable, round: ParkRound): string
   /** What a server hears whose question this client cannot be asked; undefined if it can. */
-  refusal(client: Client, ask: Pick<Ask, 'method' | 'params'>): Answer | undefined
+  refusal(client: Client, ask: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
   /** Whether this request of the client wants such a log line. */
   wantsNotice(call: Call, method: string, params: JsonText | undefined): boolean
   /** Takes a place for a call that is about to be parked, where a retry finds it; false if there is none. */

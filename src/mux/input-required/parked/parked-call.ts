@@ -2,7 +2,7 @@ import type { Timer } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { Ask, Call, CancelReason, Client } from '../../../model/links.js'
+import type { Call, CancelReason, Client, ServerRequest } from '../../../model/links.js'
 import type { LogLevel } from '../../../model/log-level.js'
 import { type Answer, bytesOf, failed, type Outcome, resulted } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
@@ -10,8 +10,8 @@ import { noAnswer, noInput } from '../no-input.js'
 import { inputRequired } from '../requests.js'
 import { invalidState } from '../retry/request-states.js'
 import { AnswerHistory, askedUnder } from '../rounds/answer-history.js'
-import { kept, ParkedNotes } from './buffered-notifications.js'
-import type { EarlierRun, Parkable, ParkHouse, ParkOrigin } from './park-house.js'
+import { BufferedNotifications, kept } from './buffered-notifications.js'
+import type { EarlierRun, Parkable, ParkedCallContext, ParkOrigin } from './park-house.js'
 import { type OpenQuestion, ParkedQuestions, type Waiter } from './parked-questions.js'
 
 type State =
@@ -43,15 +43,15 @@ const NO_INPUT = 'Client did not provide input'
  *
  * DONE, EXPIRED and CANCELLED are `over`.
  */
-export class Park implements Call, Parkable {
+export class ParkedCall implements Call, Parkable {
   readonly from: ParkOrigin
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   onCancel: ((reason: CancelReason) => void) | undefined
-  readonly #house: ParkHouse
+  readonly #house: ParkedCallContext
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
-  readonly #notes = new ParkedNotes()
+  readonly #notes = new BufferedNotifications()
   readonly #history: AnswerHistory
   /** What is kept while no request of the client is open. */
   readonly #holding: Holding
@@ -62,7 +62,7 @@ export class Park implements Call, Parkable {
   #beat: Timer | undefined
   #lastMs = Number.POSITIVE_INFINITY
 
-  constructor(call: Call, from: ParkOrigin, house: ParkHouse, earlier?: EarlierRun) {
+  constructor(call: Call, from: ParkOrigin, house: ParkedCallContext, earlier?: EarlierRun) {
     this.from = from
     this.method = call.method
     this.params = call.params
@@ -91,7 +91,7 @@ export class Park implements Call, Parkable {
   // ── what the server says ──
 
   /** Takes a question for the client; false if there is no room, and then the question is left alone. */
-  ask(ask: Ask, waiter: Waiter): boolean {
+  ask(ask: ServerRequest, waiter: Waiter): boolean {
     const { at } = this.#state
     if (at === 'finished' || at === 'over') return false
     const known = this.#history.take(ask)
@@ -117,9 +117,9 @@ export class Park implements Call, Parkable {
     }
   }
 
-  tell(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     if (this.#isAttached) {
-      if (this.#house.wantsNotice(this.#upstream, method, params)) this.#upstream.tell(method, params)
+      if (this.#house.wantsNotice(this.#upstream, method, params)) this.#upstream.notify(method, params)
     } else if (this.#state.at === 'parked') {
       this.#notes.notice(method, params)
       this.#weigh()
@@ -279,7 +279,7 @@ export class Park implements Call, Parkable {
   }
 
   /** Nothing happens any more but that the questions which it returns must be answered. */
-  #close(): readonly Ask[] {
+  #close(): readonly ServerRequest[] {
     const state = this.#state
     if (state.at === 'collecting') state.window.cancel()
     if (state.at === 'parked' || state.at === 'finished') state.deadline.cancel()
@@ -330,6 +330,6 @@ export class Park implements Call, Parkable {
   }
 }
 
-const answerAll = (questions: readonly Ask[]): void => {
+const answerAll = (questions: readonly ServerRequest[]): void => {
   for (const ask of questions) ask.answer(noAnswer(ask.method, NO_INPUT))
 }

@@ -2,11 +2,18 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import { Bounds } from '../../../kernel/limit-counters.js'
+import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Call } from '../../../model/links.js'
 import type { Principal } from '../../../model/peer.js'
-import type { EarlierRun, Parkable, ParkHouse, ParkLimits, ParkOrigin, ParkRound } from './park-house.js'
-import { Park } from './parked-call.js'
+import type {
+  EarlierRun,
+  Parkable,
+  ParkedCallContext,
+  ParkLimits,
+  ParkOrigin,
+  ParkRound,
+} from './park-house.js'
+import { ParkedCall } from './parked-call.js'
 
 /** How much is parked unless somebody says otherwise. */
 export const PARK_LIMITS: ParkLimits = {
@@ -19,11 +26,11 @@ export const PARK_LIMITS: ParkLimits = {
 }
 
 /** What the table of parks is made of. */
-export interface ParkedCallsOptions extends Pick<ParkHouse, 'refusal' | 'wantsNotice'> {
+export interface ParkedCallsOptions extends Pick<ParkedCallContext, 'refusal' | 'wantsNotice'> {
   readonly clock: Clock
   readonly limits: ParkLimits
   /** The defaults if absent. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: LimitCounters | undefined
   /** The `requestState` by which the client finds the park of this id again. */
   mintState(id: string, park: Parkable, round: ParkRound): string
 }
@@ -40,8 +47,8 @@ interface Place {
  * again by the id in its sealed state.
  */
 export class ParkedCalls {
-  readonly #house: ParkHouse
-  readonly #bounds: Bounds
+  readonly #house: ParkedCallContext
+  readonly #bounds: LimitCounters
   /** All calls that were ever parked and are not over: a retry may name those that run, to be refused. */
   readonly #parks = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
@@ -50,7 +57,7 @@ export class ParkedCalls {
   readonly #onConnection = new Map<object, number>()
 
   constructor(options: ParkedCallsOptions) {
-    this.#bounds = options.bounds ?? new Bounds()
+    this.#bounds = options.bounds ?? new LimitCounters()
     this.#house = {
       clock: options.clock,
       limits: options.limits,
@@ -75,8 +82,8 @@ export class ParkedCalls {
   }
 
   /** The request to give to a live call in place of the client's own, so that it can be parked. */
-  adopt(call: Call, from: ParkOrigin, earlier?: EarlierRun): Park {
-    return new Park(call, from, this.#house, earlier)
+  adopt(call: Call, from: ParkOrigin, earlier?: EarlierRun): ParkedCall {
+    return new ParkedCall(call, from, this.#house, earlier)
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, textOf } from '../../../kernel/json/text.js'
-import type { Ask } from '../../../model/links.js'
+import type { ServerRequest } from '../../../model/links.js'
 import { type Answer, resulted } from '../../../model/outcome.js'
 import { bareAnswer, isAnswer } from '../answers.js'
 import { noAnswer } from '../no-input.js'
@@ -8,16 +8,16 @@ import type { KeyedQuestion } from '../requests.js'
 
 /** Who keeps time for a call and must know that it waits for a person: its live call. */
 export interface Waiter {
-  asking(ask: Ask): void
-  answered(ask: Ask): void
+  asking(ask: ServerRequest): void
+  answered(ask: ServerRequest): void
 }
 
 /** A question of a server that is not answered yet. */
 export interface OpenQuestion {
-  readonly ask: Ask
+  readonly ask: ServerRequest
   readonly waiter: Waiter
   /** What the live call holds in place of the question: were it the question itself, it would answer it too. */
-  readonly standIn: Ask
+  readonly standIn: ServerRequest
   /** Undefined until a round has told the client of it. */
   key: string | undefined
   beats: number
@@ -44,8 +44,8 @@ export class ParkedQuestions {
     return bytes
   }
 
-  add(ask: Ask, waiter: Waiter): void {
-    const standIn: Ask = {
+  add(ask: ServerRequest, waiter: Waiter): void {
+    const standIn: ServerRequest = {
       method: ask.method,
       params: ask.params,
       about: undefined,
@@ -100,7 +100,7 @@ export class ParkedQuestions {
   }
 
   /** Answers those that `refusal` has an answer to. */
-  refuse(refusal: (ask: Ask) => Answer | undefined): void {
+  refuse(refusal: (ask: ServerRequest) => Answer | undefined): void {
     for (const question of [...this.#open]) {
       const outcome = refusal(question.ask)
       if (outcome !== undefined) this.settle(question, outcome)
@@ -113,7 +113,7 @@ export class ParkedQuestions {
   }
 
   /** All that is open; answering it is up to the caller from now on. */
-  takeAll(): readonly Ask[] {
+  takeAll(): readonly ServerRequest[] {
     const questions = [...this.#open]
     this.#open.clear()
     for (const question of questions) release(question)

@@ -3,7 +3,7 @@ import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { Downlink } from '../../../model/links.js'
 import type { Outcome } from '../../../model/outcome.js'
 
-type Way = Pick<Downlink, 'asking' | 'facts'>
+type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 
 /**
  * A try of a request that its server did not run, or did not if it has been replaced: what it may be sent to once more. Nothing is
@@ -30,8 +30,8 @@ export class EarlierTry {
   }
 
   /** Why the request must not be sent over a link; undefined if it may. */
-  refusal({ asking, facts }: Way): Fault | undefined {
-    const isOtherKind = asking !== this.#link.asking
+  refusal({ serverRequests, facts }: Way): Fault | undefined {
+    const isOtherKind = serverRequests !== this.#link.serverRequests
     // Some speak both: the same program may have had a bad moment.
     const isReplaced = isOtherKind && isAnother(facts.info, this.#link.facts.info)
     if (this.#fault.code === 'maybe-replaced' && !isReplaced) return this.#fault

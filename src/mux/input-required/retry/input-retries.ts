@@ -17,12 +17,12 @@ import type { Call } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { ServerOptions } from '../../../peers/options.js'
-import type { HeldRoots } from '../../server-requests/deferred-roots.js'
+import type { DeferredRoots } from '../../server-requests/deferred-roots.js'
 import { bareAnswer, isAnswer } from '../answers.js'
 import { noInput } from '../no-input.js'
 import type { EarlierRun } from '../parked/park-house.js'
 import type { ParkedCalls } from '../parked/parked-calls.js'
-import type { UrlVisits } from '../url/url-elicitations.js'
+import type { UrlElicitations } from '../url/url-elicitations.js'
 import { mayNeedInput } from './digests.js'
 import { invalidState, type RequestStates } from './request-states.js'
 import type { History, SealedState, StateOf } from './sealed-state.js'
@@ -51,26 +51,27 @@ export interface Resumed {
 }
 
 /** What taking retries needs of the router. */
-export interface RetriesContext {
+export interface InputRetriesContext {
   readonly catalog: Catalog
   readonly states: RequestStates
   readonly parks: ParkedCalls
-  readonly heldRoots: HeldRoots
-  readonly visits: UrlVisits
+  readonly heldRoots: DeferredRoots
+  readonly visits: UrlElicitations
 }
 
 /** Requests that come back with answers: to the call that waits for them, or on to the server whose state they carry. */
-export class Retries {
-  readonly #context: RetriesContext
+export class InputRetries {
+  readonly #context: InputRetriesContext
 
-  constructor(context: RetriesContext) {
+  constructor(context: InputRetriesContext) {
     this.#context = context
   }
 
   /** What a request brings back; undefined for most, which bring nothing. Throws a Fault for a state that is not its own. */
   read(call: Call): Retry | undefined {
     const { params, client, method } = call
-    if (client.asking !== 'returned' || params === undefined || !mayNeedInput(method)) return undefined
+    if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
+      return undefined
     if (!mayHold(params, ...QUOTED)) return undefined
     const [responses, state] = KEYS.map(key => memberOf(params, key))
     if (responses === undefined && state === undefined) return undefined

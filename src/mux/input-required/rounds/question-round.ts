@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { ByteAccount, Holding } from '../../../kernel/byte-account.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import type { Ask, CancelReason } from '../../../model/links.js'
+import type { CancelReason, ServerRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import { collectRound, type RoundEnd, type RoundQuestion } from './input-rounds.js'
 
@@ -18,7 +18,7 @@ export interface QuestionRoundOptions {
   /** One form after the other, for hosts that show only one at a time; other questions never wait. */
   readonly isSequential: boolean
   /** Puts a question to the client; `ask.onWithdrawn` is set by whoever does. */
-  ask(ask: Ask): void
+  ask(ask: ServerRequest): void
   /** Told once, unless the round is withdrawn before. */
   over(end: RoundEnd): void
 }
@@ -113,7 +113,7 @@ const isAccepted = (outcome: Answer | undefined): boolean =>
   outcome?.kind === 'result' && textMember(outcome.result, 'action') === 'accept'
 
 /** A question that a server returned, on its way to the client as if the server had asked it. */
-class RoundAsk implements Ask {
+class RoundAsk implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly about = undefined

@@ -2,9 +2,9 @@ import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { Ask, CallSink, CancelReason, DownCall, Request } from '../../../model/links.js'
+import type { CallSink, CancelReason, DownstreamCall, Request, ServerRequest } from '../../../model/links.js'
 import { failed, midway, type Outcome } from '../../../model/outcome.js'
-import type { Undertaking } from '../../calls/in-flight-call.js'
+import type { CallHandle } from '../../calls/in-flight-call.js'
 import { noInput } from '../no-input.js'
 import { pauseMs, planRound, type RoundContext, type RoundQuestion, retryParams } from './input-rounds.js'
 import { QuestionRound } from './question-round.js'
@@ -22,8 +22,8 @@ export interface RoundLimits {
 export const ROUND_LIMITS: RoundLimits = { rounds: 10, roundMs: 600_000, totalMs: 3_600_000 }
 
 /** What makes requests: a link, or what makes several of one. */
-export interface Undertaker {
-  call(request: Request, sink: CallSink): Undertaking
+export interface CallRunner {
+  call(request: Request, sink: CallSink): CallHandle
 }
 
 /** What driving rounds needs. */
@@ -35,7 +35,7 @@ export interface RoundOptions extends RoundContext {
   /** One form after the other, for hosts that show only one at a time; other questions never wait. */
   readonly isSequential: boolean
   /** Puts a question to the client, on the stream of its request; `ask.onWithdrawn` is set by whoever does. */
-  ask(ask: Ask): void
+  ask(ask: ServerRequest): void
   /** The request went well for which the client sent its user to a page: told before its result. */
   elicitationComplete(elicitationId: string): void
 }
@@ -44,21 +44,21 @@ export interface RoundOptions extends RoundContext {
  * One request of a legacy client at a modern server, which returns questions instead of asking them: the client is asked, and
  * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr). For the caller it is one call.
  */
-export class RoundDriver implements Undertaking {
-  readonly #link: Undertaker
+export class RoundDriver implements CallHandle {
+  readonly #link: CallRunner
   readonly #request: Request
   readonly #sink: CallSink
   readonly #options: RoundOptions
   readonly #lastMs: number
   readonly #elicitations: string[] = []
-  #down: Undertaking | undefined
+  #down: CallHandle | undefined
   #round: QuestionRound | undefined
   #pause: Timer | undefined
   #rounds = 0
   #pauses = 0
   #isOver = false
 
-  constructor(link: Undertaker, request: Request, sink: CallSink, options: RoundOptions) {
+  constructor(link: CallRunner, request: Request, sink: CallSink, options: RoundOptions) {
     this.#link = link
     this.#request = request
     this.#sink = sink
@@ -66,7 +66,7 @@ export class RoundDriver implements Undertaking {
     this.#lastMs = options.clock.nowMs() + options.limits.totalMs
   }
 
-  isAbout(down: DownCall): boolean {
+  isAbout(down: DownstreamCall): boolean {
     return this.#down === down || this.#down?.isAbout?.(down) === true
   }
 

@@ -16,7 +16,7 @@ interface Visit {
 }
 
 /** Pages that users were sent to for servers of 2025-11-25, which say when a visit is complete (client/elicitation). */
-export class UrlVisits {
+export class UrlElicitations {
   readonly #clock: Clock
   readonly #visits = new Map<string, Visit>()
 
@@ -40,14 +40,14 @@ export class UrlVisits {
     if (id === undefined) return
     const key = keyOf(connection, id)
     const visit = this.#visits.get(key)
-    if (visit?.client.asking === 'returned') {
+    if (visit?.client.serverRequests === 'returned') {
       visit.isComplete = true
       for (const check of [...visit.waiting]) check()
       return
     }
     this.#visits.delete(key)
     if (visit?.client.revision === '2025-11-25')
-      visit.client.tell('notifications/elicitation/complete', params)
+      visit.client.notify('notifications/elicitation/complete', params)
   }
 
   /** Resolves when all of these visits are complete, or after `limitMs`; what is not known here is not waited for. */

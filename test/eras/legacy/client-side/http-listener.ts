@@ -1,6 +1,6 @@
 import t from 'tap'
 import { HttpSession, HttpSessions } from '../../../../src/eras/legacy/client-side/http-sessions.js'
-import { createHttpHost } from '../../../../src/eras/listen/http-listener.js'
+import { createHttpListener } from '../../../../src/eras/listen/http-listener.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
@@ -36,7 +36,7 @@ const start = (limits: Partial<Limits> = {}) => {
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
-  const host = createHttpHost({
+  const host = createHttpListener({
     reception,
     clock,
     identity: IDENTITY,
@@ -450,12 +450,12 @@ t.test('a client that is far behind in reading is cut off, and that is counted',
   const stream = get()
   const begun = stream.body.length
   stream.queuedBytes = 20_001
-  reception.client.tell('notifications/message', undefined)
+  reception.client.notify('notifications/message', undefined)
   t.equal(stream.body.length, begun, 'log messages are left out first')
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.body.length > begun)
   stream.queuedBytes = 70_001
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.isDestroyed)
   t.same([bounds.hits.softQueue?.hits, bounds.hits.streamQueue?.hits], [1, 1])
 })
@@ -512,7 +512,7 @@ t.test('an answer becomes a stream when something is said first', async t => {
   const { post } = await open()
   const answer = post(call(1))
   t.equal(answer.answers, 0)
-  reception.last.tell('notifications/message', textOf({ level: 'info', data: 1 }))
+  reception.last.notify('notifications/message', textOf({ level: 'info', data: 1 }))
   t.equal(answer.headers['content-type'], 'text/event-stream')
   reception.last.end(EMPTY)
   t.same(
@@ -554,7 +554,7 @@ t.test('a client that takes JSON only never gets a stream', async t => {
   const { open, reception, clock } = start()
   const { post, get } = await open('2025-11-25', { sampling: {} })
   const answer = post(call(1, 'token'), { accept: 'application/json' })
-  reception.last.tell('notifications/message', textOf({ data: 1 }))
+  reception.last.notify('notifications/message', textOf({ data: 1 }))
   clock.advance(60_000)
   t.equal(answer.answers, 0)
   reception.last.end(EMPTY)
@@ -650,8 +650,8 @@ t.test(
     const elsewhere = other.get()
     const [first, second] = reception.calls
     first?.progress(progressOf({ progress: 1 }))
-    second?.tell('notifications/message', textOf({ data: 2 }))
-    session.client.tell('notifications/tools/list_changed', undefined)
+    second?.notify('notifications/message', textOf({ data: 2 }))
+    session.client.notify('notifications/tools/list_changed', undefined)
     t.same(
       [one, two, standalone, elsewhere].map(stream => stream.messages.map(({ method }) => method)),
       [['notifications/progress'], ['notifications/message'], ['notifications/tools/list_changed'], []],
@@ -662,10 +662,10 @@ t.test(
 t.test('notifications wait for a stream: a hundred of them, changed lists once each', async t => {
   const { open } = start()
   const { client, get } = await open('2025-06-18')
-  for (let n = 0; n < 120; n += 1) client.tell('notifications/resources/updated', textOf({ n }))
+  for (let n = 0; n < 120; n += 1) client.notify('notifications/resources/updated', textOf({ n }))
   for (let n = 0; n < 5; n += 1) {
-    client.tell('notifications/tools/list_changed', undefined)
-    client.tell('notifications/prompts/list_changed', undefined)
+    client.notify('notifications/tools/list_changed', undefined)
+    client.notify('notifications/prompts/list_changed', undefined)
   }
   const { messages } = get()
   t.equal(messages.length, 100)
@@ -730,7 +730,7 @@ t.test('the newest standalone stream hears what comes, and nothing is heard twic
   const { open } = start()
   const { client, get } = await open('2025-11-25')
   const old = get()
-  const tell = (n: number) => client.tell('notifications/resources/updated', textOf({ n }))
+  const tell = (n: number) => client.notify('notifications/resources/updated', textOf({ n }))
   tell(1)
   const current = get()
   t.ok(old.isEnded)
@@ -757,7 +757,7 @@ t.test(
     for (let n = 1; n <= 10; n += 1) {
       first?.progress(progressOf({ progress: n }))
       second?.progress(progressOf({ progress: n }))
-      client.tell('notifications/resources/updated', textOf({ n }))
+      client.notify('notifications/resources/updated', textOf({ n }))
       if (n === 3) one.goAway()
     }
     t.equal(one.events.length, 3)
@@ -846,13 +846,13 @@ t.test('a client that is behind misses progress and log messages, and nothing el
   const stream = post(call(1, 'a'))
   const say = (progress: number) => {
     reception.last.progress(progressOf({ progress }))
-    reception.last.tell('notifications/message', textOf({ level: 'info', data: progress }))
+    reception.last.notify('notifications/message', textOf({ level: 'info', data: progress }))
   }
   stream.queuedBytes = 1024 * 1024
   say(1)
   stream.queuedBytes += 1
   say(2)
-  reception.last.tell('notifications/x', textOf({}))
+  reception.last.notify('notifications/x', textOf({}))
   stream.queuedBytes = 0
   say(3)
   reception.last.end(EMPTY)
@@ -874,10 +874,10 @@ t.test('a client that does not read is cut off at the bound, and can resume', as
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.queuedBytes = 4 * 1024 * 1024
-  reception.last.tell('notifications/x', textOf({ n: 1 }))
+  reception.last.notify('notifications/x', textOf({ n: 1 }))
   t.notOk(stream.isDestroyed)
   stream.queuedBytes += 1
-  reception.last.tell('notifications/x', textOf({ n: 2 }))
+  reception.last.notify('notifications/x', textOf({ n: 2 }))
   t.ok(stream.isDestroyed)
   t.equal(stream.messages.length, 1)
   t.same(
@@ -912,18 +912,18 @@ t.test(
     const { client, end } = await open('2025-11-25', { elicitation: {} })
     const other = await open()
     const long = textOf({ data: 'x'.repeat(30_000) })
-    other.client.tell('notifications/message', long)
+    other.client.notify('notifications/message', long)
     const ask = new FakeAsk()
     client.ask(ask, undefined)
-    client.tell('notifications/message', long)
+    client.notify('notifications/message', long)
     t.ok(bounds.unread.bytes > 60_000)
-    client.tell('notifications/message', long)
-    client.tell('notifications/message', long)
+    client.notify('notifications/message', long)
+    client.notify('notifications/message', long)
     t.match(shown(ask.outcomes[0]), /^unavailable/)
     t.equal(bounds.hits.unread?.hits, 1)
     t.same(other.get().messages.length, 1)
     t.equal(bounds.unread.bytes, 0, 'what was sent no longer waits')
-    client.tell('notifications/message', long)
+    client.notify('notifications/message', long)
     t.ok(bounds.unread.bytes > 0)
     end()
     t.equal(bounds.unread.bytes, 0)

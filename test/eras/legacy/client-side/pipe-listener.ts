@@ -208,10 +208,10 @@ t.test('a client that lets too much pile up is cut off', async t => {
   const { client, reception, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })
   client.channel.queuedBytes = 32 * 1024 * 1024
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   t.notOk(client.isClosed)
   client.channel.queuedBytes += 1
-  reception.client.tell('notifications/tools/list_changed', undefined)
+  reception.client.notify('notifications/tools/list_changed', undefined)
   t.ok(client.isClosed)
   await host.gone
   t.same(reception.cancels, ['tools/call the client does not read'])

@@ -3,7 +3,7 @@ import { LegacyUplink } from '../../../../src/eras/legacy/client-side/uplink.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import type { Bounds } from '../../../../src/kernel/limit-counters.js'
+import type { LimitCounters } from '../../../../src/kernel/limit-counters.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
 import { failed, resulted } from '../../../../src/model/outcome.js'
 import { Progress } from '../../../../src/model/progress.js'
@@ -25,7 +25,7 @@ const hello = (protocolVersion = '2025-11-25', capabilities: object = {}) => ({
 const READY = { method: 'notifications/initialized' }
 
 /** A client that writes every frame of its one stream into `heard`, related ones with a mark. */
-const start = (bounds?: Bounds) => {
+const start = (bounds?: LimitCounters) => {
   const reception = new FakeReception()
   const heard: string[] = []
   let asked = 0
@@ -333,7 +333,7 @@ t.test('a cancelled request gets no answer, and the mux is told once with the re
   t.equal(heard.filter(line => line === 'nothing').length, 8, 'seven notifications and the request')
   const call = reception.last
   call.progress(progressOf({ progress: 1 }))
-  call.tell('notifications/message', textOf({}))
+  call.notify('notifications/message', textOf({}))
   call.end(resulted(rawText('{}')))
   t.same(take(), [])
   say({ id: 'k', method: 'tools/call' })
@@ -490,7 +490,7 @@ t.test('the end of a session answers questions, cancels calls and is told, each 
     'whoever still listens is not left waiting',
   )
   for (const call of reception.calls) call.end(resulted(rawText('{}')))
-  uplink.tell('notifications/x', undefined)
+  uplink.notify('notifications/x', undefined)
   t.same(take(), [])
 })
 
@@ -522,11 +522,11 @@ t.test('a client that never introduced itself leaves without a word to the mux',
 
 t.test('notices of the client reach the mux, ours reach the client, from the greeting on', async t => {
   const { say, take, uplink, reception } = start()
-  uplink.tell('notifications/tools/list_changed', undefined)
+  uplink.notify('notifications/tools/list_changed', undefined)
   say(hello())
   await settled()
   t.equal(take().length, 1)
-  uplink.tell('notifications/tools/list_changed', undefined)
+  uplink.notify('notifications/tools/list_changed', undefined)
   t.same(take(), ['ambient {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'])
   say({ method: 'notifications/roots/list_changed' })
   say({ method: 'notifications/anything' })

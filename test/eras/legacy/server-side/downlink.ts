@@ -2,7 +2,7 @@ import t from 'tap'
 import { openLegacyPipe } from '../../../../src/eras/legacy/server-side/open.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import type { Ask, DownCall } from '../../../../src/model/links.js'
+import type { DownstreamCall, ServerRequest } from '../../../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import type { Progress } from '../../../../src/model/progress.js'
@@ -15,7 +15,7 @@ const start = () => {
   const server = new FarEnd()
   const clock = new FakeClock()
   const stop = new AbortController()
-  const asks: Ask[] = []
+  const asks: ServerRequest[] = []
   const heard: string[] = []
   const { log, lines } = recordedLog()
   const open = (capabilities = NO_CAPABILITIES) =>
@@ -25,8 +25,8 @@ const start = () => {
       clientInfo: rawText('{"name":"proxy","version":"1"}'),
       offer: '2025-11-25',
       listener: {
-        asked: ask => asks.push(ask),
-        noticed: (method, params, about) =>
+        requested: ask => asks.push(ask),
+        notified: (method, params, about) =>
           heard.push(`noticed ${method} ${params?.toString()}${about === undefined ? '' : ' about'}`),
         closed: fault => heard.push(`closed ${fault.code}`),
       },
@@ -58,7 +58,7 @@ const connected = async (version = '2025-06-18') => {
   const call = (method: string, params?: object | string, wantsProgress = false) => {
     const ends: string[] = []
     const text = typeof params === 'string' ? rawText(params) : params && textOf(params)
-    const down: DownCall = link.call(
+    const down: DownstreamCall = link.call(
       { method, params: text, wantsProgress },
       {
         progress: progress => ends.push(progress.params.toString()),
@@ -140,7 +140,7 @@ t.test(
       t.equal(link.facts.revision, version)
       t.equal(link.facts.instructions, 'read me')
       t.same(link.facts.capabilities.tools, { listChanged: true })
-      link.tell('notifications/roots/list_changed', undefined)
+      link.notify('notifications/roots/list_changed', undefined)
       t.same(server.lines, [
         '{"jsonrpc":"2.0","method":"notifications/initialized"}',
         '{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}',

@@ -2,7 +2,7 @@ import t from 'tap'
 import { tryLegacyUrl } from '../../../../src/eras/legacy/server-side/open.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import type { Ask } from '../../../../src/model/links.js'
+import type { ServerRequest } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
@@ -18,7 +18,7 @@ const agreed = (protocolVersion: string) => ({
 const start = () => {
   const http = new FakeHttp()
   const clock = new FakeClock()
-  const asks: Ask[] = []
+  const asks: ServerRequest[] = []
   const heard: string[] = []
   const { log, lines } = recordedLog()
   const open = async () => {
@@ -31,8 +31,8 @@ const start = () => {
         clientInfo: rawText('{"name":"proxy","version":"1"}'),
         offer: '2025-11-25',
         listener: {
-          asked: ask => asks.push(ask),
-          noticed: (method, _params, about) => heard.push(about === undefined ? method : `${method} about`),
+          requested: ask => asks.push(ask),
+          notified: (method, _params, about) => heard.push(about === undefined ? method : `${method} about`),
           closed: fault => heard.push(`closed ${fault.code}`),
         },
         timeoutMs: PATIENT_MS,
@@ -456,9 +456,9 @@ t.test(
     const { link, http } = await connected()
     const CHANGED = 'notifications/roots/list_changed'
     for (let n = 0; n < 1000; n += 1) {
-      link.tell(CHANGED, undefined)
+      link.notify(CHANGED, undefined)
       for (const token of ['a', 'b']) {
-        link.tell('notifications/progress', textOf({ progressToken: token, progress: n }))
+        link.notify('notifications/progress', textOf({ progressToken: token, progress: n }))
       }
     }
     await settled()
@@ -475,7 +475,7 @@ t.test(
     for (const exchange of second) exchange.reply(202)
     await settled()
     t.equal(http.waiting, 0)
-    link.tell(CHANGED, undefined)
+    link.notify(CHANGED, undefined)
     t.equal(http.waiting, 1, 'and the next one is posted at once')
   },
 )
@@ -524,7 +524,7 @@ t.test('404 loses the session: its request may be sent again, the others may not
   t.match([streaming.ends, waiting.ends], [[/^disconnected/], [/^disconnected/]])
   t.same(heard, ['closed disconnected'])
   t.ok(waiting.exchange.isAborted)
-  link.tell('notifications/x', undefined)
+  link.notify('notifications/x', undefined)
   t.equal(http.waiting, 0)
   const late: string[] = []
   link.call(
@@ -569,7 +569,7 @@ t.test('404 to a notification or a resumption loses the session for every reques
   t.same(heard, ['closed disconnected'])
   const other = await connected()
   const open = other.call()
-  other.link.tell('notifications/x', undefined)
+  other.link.notify('notifications/x', undefined)
   other.http.next().reply(404)
   await settled()
   t.match(open.ends, [/^disconnected/])
@@ -588,13 +588,13 @@ t.test('404 without a session is a status like any other', async t => {
 t.test('notifications are taken with any 2xx; another status is logged and nothing breaks', async t => {
   const { link, http, lines, heard } = await connected()
   for (const status of [202, 200, 204, 400, 500]) {
-    link.tell('notifications/x', textOf({ status }))
+    link.notify('notifications/x', textOf({ status }))
     const exchange = http.next()
     exchange.reply(status)
     await settled()
     t.ok(exchange.isDiscarded)
   }
-  link.tell('notifications/x', undefined)
+  link.notify('notifications/x', undefined)
   http.next().break()
   await settled()
   t.equal(lines.filter(([level]) => level === 'warn').length, 2)

@@ -34,8 +34,8 @@ function start(open = openUrl) {
     {
       server: 'old',
       listener: {
-        asked: ask => heard.push(`asked ${ask.method}`),
-        noticed: method => heard.push(`noticed ${method}`),
+        requested: ask => heard.push(`asked ${ask.method}`),
+        notified: method => heard.push(`noticed ${method}`),
         closed: why => heard.push(`closed ${why.message}`),
       },
       capabilities: { ...NO_CAPABILITIES, roots: { listChanged: true } },

@@ -457,8 +457,8 @@ async function link(t: Test, url: string) {
     {
       server: 'old',
       listener: {
-        asked: ask => ask.answer({ kind: 'result', result: textOf({}) }),
-        noticed: () => undefined,
+        requested: ask => ask.answer({ kind: 'result', result: textOf({}) }),
+        notified: () => undefined,
         closed: why => lost.push(shownFault(why)),
       },
       capabilities: NO_CAPABILITIES,

@@ -47,7 +47,7 @@ t.test('whoever says the same about itself is the same client, of one principal'
   ]
   t.equal(new Set([one, ...others].map(client => client?.id)).size, 5)
   t.equal(clients.size, 5)
-  t.match(one, { principal: 'a', revision: '2026-07-28', asking: 'returned' })
+  t.match(one, { principal: 'a', revision: '2026-07-28', serverRequests: 'returned' })
   t.equal(one?.info.toString(), '{"name":"x","version":"1"}')
 })
 
@@ -68,7 +68,7 @@ t.test('a client says what it can be asked; that its roots change, nobody would 
 t.test('a client can be told and asked nothing outside of its requests', async t => {
   const client = start().clients.of('a', envelope())
   const ask = new FakeAsk()
-  client?.tell()
+  client?.notify()
   client?.ask(ask)
   t.same(ask.outcomes.map(shown), ['internal: This client can only be asked in the answer to its request'])
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createHttpHost } from '../../../../src/eras/listen/http-listener.js'
+import { createHttpListener } from '../../../../src/eras/listen/http-listener.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
@@ -23,7 +23,7 @@ const start = () => {
   const reception = new FakeReception()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
-  const host = createHttpHost({
+  const host = createHttpListener({
     reception,
     clock,
     identity: IDENTITY,
@@ -167,7 +167,7 @@ t.test('what is said on the way comes before the answer, on the request’s own 
   second?.progress(progressOf({ progressToken: 9, progress: 1 }))
   first?.progress(progressOf({ progressToken: 8, progress: 2 }))
   first?.end(EMPTY)
-  second?.tell('notifications/message', textOf({ level: 'info', data: 1 }))
+  second?.notify('notifications/message', textOf({ level: 'info', data: 1 }))
   second?.end(EMPTY)
   second?.progress(progressOf({ progressToken: 9, progress: 3 }))
   const heard = (answer: FakeResponder) =>
@@ -233,7 +233,7 @@ t.test('who does not read is cut off, which cancels the request', async t => {
 t.test('streams are kept alive, and answers that take long become streams', async t => {
   const { reception, ask, clock } = start()
   const [slow, listening] = [ask(modern(1, 'tools/list')), ask(modern('L', 'subscriptions/listen'))]
-  reception.last.tell('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
+  reception.last.notify('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
   const before = listening.body
   clock.advance(15_000)
   t.equal(listening.body, `${before}:\n\n`)
@@ -247,7 +247,7 @@ t.test('streams are kept alive, and answers that take long become streams', asyn
 t.test('what a request that listens is told bears its id', async t => {
   const { reception, ask } = start()
   const [text, number] = [ask(modern('7', 'subscriptions/listen')), ask(modern(7, 'subscriptions/listen'))]
-  for (const one of reception.calls) one.tell('notifications/tools/list_changed', undefined)
+  for (const one of reception.calls) one.notify('notifications/tools/list_changed', undefined)
   const subscription = ({ messages: [notice] }: FakeResponder): unknown =>
     (notice?.params?.['_meta'] as Record<string, unknown> | undefined)?.[
       'io.modelcontextprotocol/subscriptionId'

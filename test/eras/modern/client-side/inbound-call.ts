@@ -79,7 +79,7 @@ t.test('progress comes under the client’s own token, with its type, if it gave
 t.test('log messages come to a request that named a level, and nothing else does', async t => {
   const { call, said } = start('tools/call', { meta: { [LEVEL]: 'info' } })
   t.equal(call.logLevel, 'info')
-  call.tell('notifications/message', textOf({ level: 'error', data: 1 }))
+  call.notify('notifications/message', textOf({ level: 'error', data: 1 }))
   for (const method of [
     'notifications/tools/list_changed',
     'notifications/resources/updated',
@@ -87,19 +87,19 @@ t.test('log messages come to a request that named a level, and nothing else does
     'notifications/tasks/status',
     'notifications/cancelled',
   ])
-    call.tell(method, textOf({ uri: 'a:b' }))
+    call.notify(method, textOf({ uri: 'a:b' }))
   t.same(said.map(parsed), [
     { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: 1 } },
   ])
   const quiet = start('tools/call')
-  quiet.call.tell('notifications/message', textOf({ level: 'emergency', data: 1 }))
+  quiet.call.notify('notifications/message', textOf({ level: 'emergency', data: 1 }))
   t.same(quiet.said, [])
 })
 
 t.test('what is said on the way has no word of an older revision either', async t => {
   const { call, said } = start('tools/call', { meta: { progressToken: 1, [LEVEL]: 'debug' } })
   const _meta = { 'io.modelcontextprotocol/related-task': { taskId: 't' } }
-  call.tell('notifications/message', textOf({ level: 'error', data: 1, _meta }))
+  call.notify('notifications/message', textOf({ level: 'error', data: 1, _meta }))
   call.progress(progressOf({ progress: 1, _meta }))
   t.equal(said.length, 2)
   for (const line of said) t.notMatch(line, 'related-task')
@@ -112,13 +112,13 @@ t.test('a request that listens hears of changes, each under its own id', async t
   ] as const) {
     const { call, said } = start('subscriptions/listen', { id, meta: { [LEVEL]: 'debug' } })
     const _meta = { 'io.modelcontextprotocol/subscriptionId': subscriptionId }
-    call.tell(
+    call.notify(
       'notifications/subscriptions/acknowledged',
       textOf({ notifications: { toolsListChanged: true } }),
     )
-    call.tell('notifications/tools/list_changed', undefined)
-    call.tell('notifications/resources/updated', textOf({ uri: 'a:b' }))
-    call.tell('notifications/message', textOf({ level: 'error', data: 1 }))
+    call.notify('notifications/tools/list_changed', undefined)
+    call.notify('notifications/resources/updated', textOf({ uri: 'a:b' }))
+    call.notify('notifications/message', textOf({ level: 'error', data: 1 }))
     t.match(said.map(parsed), [
       {
         method: 'notifications/subscriptions/acknowledged',
@@ -140,7 +140,7 @@ t.test('a request has one end, and nothing is said after it', async t => {
   call.end(resulted(rawText('{"content":[]}')))
   call.end(failed(new Fault('internal', 'again')))
   call.progress(progressOf({ progress: 1 }))
-  call.tell('notifications/message', textOf({ level: 'error', data: 1 }))
+  call.notify('notifications/message', textOf({ level: 'error', data: 1 }))
   call.cancel('late')
   call.abandon('later', new Fault('internal', 'm'))
   t.match(said.map(parsed), [{ id: 'a', result: { content: [], resultType: 'complete' } }])

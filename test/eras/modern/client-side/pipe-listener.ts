@@ -91,7 +91,7 @@ t.test('a client of an SDK hears progress a moment before the answer', async t =
 t.test('the end of a request that listened is its result, then its cancellation', async t => {
   const { client, reception, clock } = start()
   client.say(modern('L1', 'subscriptions/listen'))
-  reception.last.tell('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
+  reception.last.notify('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
   client.take()
   reception.last.end(EMPTY)
   clock.advance(5)
@@ -109,7 +109,7 @@ t.test(
   async t => {
     const { client, reception, host } = start()
     client.say(modern('L1', 'subscriptions/listen'))
-    reception.last.tell('notifications/tools/list_changed', undefined)
+    reception.last.notify('notifications/tools/list_changed', undefined)
     client.say(modern(2, 'tools/list'))
     await host.close('the proxy is shutting down')
     await host.gone

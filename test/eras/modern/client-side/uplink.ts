@@ -66,7 +66,7 @@ t.test('a request that names its version and what it can be asked is handed on a
   const text = `{"name":"a__x","arguments":{"n":12345678901234567890},"_meta":${JSON.stringify(ENVELOPE)}}`
   const heard = send({ id: 'a', method: 'tools/call', params: JSON.parse(text) as object })
   t.equal(reception.last.method, 'tools/call')
-  t.match(reception.last.client, { asking: 'returned', revision: '2026-07-28', principal: 'local' })
+  t.match(reception.last.client, { serverRequests: 'returned', revision: '2026-07-28', principal: 'local' })
   t.equal(reception.last.logLevel, undefined)
   reception.last.end(resulted(rawText('{"content":[]}')))
   t.match(heard.frames, [{ id: 'a', result: { content: [], resultType: 'complete' } }])

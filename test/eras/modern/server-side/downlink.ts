@@ -113,7 +113,7 @@ t.test('what this revision has no request for is served here', async t => {
   const level = call('logging/setLevel', { level: 'debug' })
   const gone = call('resources/unsubscribe', { uri: 'db://t' })
   t.same(level.ends, [], 'after it was asked, not while')
-  link.tell('notifications/roots/list_changed', undefined)
+  link.notify('notifications/roots/list_changed', undefined)
   await settled()
   t.same([level.ends, gone.ends], [['result {}'], ['result {}']])
   const cancelled = call('logging/setLevel', { level: 'debug' })
@@ -271,7 +271,7 @@ t.test('facts are what the server said of itself', async t => {
     instructions: undefined,
   })
   t.equal(link.facts.info.toString(), '{"name":"new","version":"2"}')
-  t.equal(link.asking, 'returned')
+  t.equal(link.serverRequests, 'returned')
   t.notOk(link.hearsAmbient)
 })
 

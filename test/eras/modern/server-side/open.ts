@@ -46,8 +46,8 @@ t.test('what came before anybody listened is no harm', async t => {
     ...linkOptions({
       clock: new FakeClock(),
       listener: {
-        asked: () => heard.push('asked'),
-        noticed: method => heard.push(method),
+        requested: () => heard.push('asked'),
+        notified: method => heard.push(method),
         closed: () => heard.push('closed'),
       },
     }),

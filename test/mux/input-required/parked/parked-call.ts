@@ -2,7 +2,7 @@ import t from 'tap'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import type { CallSink } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
-import { LiveCall } from '../../../../src/mux/calls/in-flight-call.js'
+import { InFlightCall } from '../../../../src/mux/calls/in-flight-call.js'
 import type { Connection } from '../../../../src/peers/connection.js'
 import { LegacyAsk, ModernCall, Parking } from '../../../support/parking.js'
 
@@ -29,7 +29,7 @@ const running = () => {
     carry: () => false,
     served: () => undefined,
   } as unknown as Connection
-  const live = new LiveCall(
+  const live = new InFlightCall(
     park,
     connection,
     { request: call, exposed: 'x', own: 'x', path: ['name'], params: undefined, isRetry: false },

@@ -337,7 +337,7 @@ t.test('progress and log lines of the time between wait for a retry that wants t
   const one = parking.begin(new ModernCall({ wantsProgress: true }))
   const says = (progress: number): void => {
     one.park.progress(progressOf({ progress }))
-    one.park.tell('notifications/message', textOf({ data: progress }))
+    one.park.notify('notifications/message', textOf({ data: progress }))
   }
   says(0.2)
   one.ask()
@@ -456,7 +456,7 @@ const DEEDS: Readonly<Record<string, (play: Play, one: number, two: number) => v
   progress: (play, one, two) => {
     const call = pick(live(play), one)
     call?.park.progress(progressOf({ progress: two }))
-    call?.park.tell('notifications/message', textOf({ data: two }))
+    call?.park.notify('notifications/message', textOf({ data: two }))
   },
   cancel: ({ upstream }, one) =>
     pick(
@@ -541,7 +541,7 @@ t.test(
     t.equal(bounds.unread.bytes, 0, 'their requests are open')
     parking.collect()
     t.ok(bounds.unread.bytes > 50_000)
-    large.park.tell('notifications/message', textOf({ data: 'x'.repeat(60_000) }))
+    large.park.notify('notifications/message', textOf({ data: 'x'.repeat(60_000) }))
     t.same(large.deeds, ['cancel input not provided', `answer ${FORM}`], 'as at its deadline')
     small.result({ content: [], text: 'x'.repeat(50_000) })
     t.ok(bounds.unread.bytes > 50_000)

@@ -5,8 +5,8 @@ import type { Downlink } from '../../../../src/model/links.js'
 import { failed } from '../../../../src/model/outcome.js'
 import { EarlierTry } from '../../../../src/mux/input-required/retry/earlier-try.js'
 
-const link = (asking: Downlink['asking'], info: object) =>
-  ({ asking, facts: { info: textOf(info) } }) as unknown as Downlink
+const link = (serverRequests: Downlink['serverRequests'], info: object) =>
+  ({ serverRequests, facts: { info: textOf(info) } }) as unknown as Downlink
 
 t.test(
   'a request that may have run is sent to another program alone, whatever one says of itself in each revision',

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../../../src/kernel/json/text.js'
-import { Bounds } from '../../../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../../src/kernel/limits.js'
-import type { Ask, CallSink, Request } from '../../../../src/model/links.js'
+import type { CallSink, Request, ServerRequest } from '../../../../src/model/links.js'
 import { failed, resulted } from '../../../../src/model/outcome.js'
 import {
   ROUND_LIMITS,
@@ -50,7 +50,7 @@ class Try {
 class Scene {
   readonly clock = new FakeClock()
   readonly tries: Try[] = []
-  readonly asks: Ask[] = []
+  readonly asks: ServerRequest[] = []
   readonly withdrawn: string[] = []
   readonly ends: unknown[] = []
   readonly said: unknown[] = []
@@ -88,7 +88,7 @@ class Scene {
         isShared: false,
         newElicitationId: () => 'e1',
         clock: this.clock,
-        account: new Bounds().unread,
+        account: new LimitCounters().unread,
         limits: ROUND_LIMITS,
         isSequential: false,
         ask: ask => {
@@ -337,7 +337,7 @@ t.test('a retry that cannot be sent ends the request', async t => {
 t.test(
   'what a server said counts while its question waits; where there is no room the client is not asked',
   async t => {
-    const account = new Bounds({ limits: { ...DEFAULT_LIMITS, unread: 1024 * 1024 } }).unread
+    const account = new LimitCounters({ limits: { ...DEFAULT_LIMITS, unread: 1024 * 1024 } }).unread
     const scenes = [new Scene({ account }), new Scene({ account })]
     for (const { last } of scenes) last.returns(asking({ ok: PAGE }, 'S'.repeat(400_000)))
     t.same(
