@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { runHere } from '../support/cli.js'
 
@@ -91,4 +91,15 @@ t.test('without a configuration it is said how to name one', async t => {
   process.env.MCP_PROXY_CONFIG = '/nowhere/mcp.json'
   t.match(await runHere(t, 'list'), { code: 3, err: /^\/nowhere\/mcp\.json: error: there is no such file/ })
   t.match((await runHere(t, 'list', '--config', '/elsewhere')).err, /^\/elsewhere: error/, 'the flag wins')
+})
+
+t.test('each program in bin finds what the build makes', async t => {
+  const folder = new URL('../../bin/', import.meta.url)
+  const named = readdirSync(folder).flatMap(name =>
+    [...readFileSync(new URL(name, folder), 'utf8').matchAll(/'(\.\.\/dist\/\w[^']*\.js)'/g)].map(
+      ([, path = '']) => [name, path] as const,
+    ),
+  )
+  t.same(named.map(([name]) => name).sort(), ['mcp-proxy.js', 'start-example.js'])
+  for (const [name, path] of named) t.ok(existsSync(new URL(path, folder)), `${name}: ${path}`)
 })
