@@ -10,9 +10,9 @@ import type { Principal } from '../model/peer.js'
 import { Audit } from '../mux/calls/audit.js'
 import type { OnAsked } from '../mux/server-requests/server-requests.js'
 import type { RefusedRequest } from '../transport/http/front.js'
-import { LinePace } from './line-pace.js'
+import { LinePace } from './guarded-logger.js'
+import { createStderrSink } from './logger.js'
 import { isPrivate } from './state/private-file.js'
-import { createStderrSink } from './stderr-sink.js'
 
 /** Where audit lines go. */
 interface AuditSink {

@@ -12,15 +12,13 @@ import { createDialer } from './dialer.js'
 import { guardLogger } from './guarded-logger.js'
 import { KeptSecrets } from './kept-secrets.js'
 import type { HttpFront } from './listeners/http.js'
-import type { SocketFront } from './listeners/socket.js'
-import { type StdioFront, serveStdio } from './listeners/stdio.js'
+import { type SocketFront, type StdioFront, serveStdio } from './listeners/pipes.js'
 import { watchMemory } from './memory-pressure.js'
 import { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
 import { ServerRegistry } from './server-registry.js'
-import { createLazySealer } from './state/sealer.js'
 import { KnownFiles } from './state/server-cache.js'
-import { stateDir } from './state/state-key.js'
+import { createLazySealer, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus } from './status.js'
 
 /** How a proxy is made, beside its configuration. */
@@ -160,7 +158,7 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
       return face
     },
     async listenSocket(path) {
-      const { serveSocket } = await import('./listeners/socket.js')
+      const { serveSocket } = await import('./listeners/pipes.js')
       const face = await serveSocket(path, around)
       faces.push(face)
       return face

@@ -1,8 +1,7 @@
 import { formatProblem } from '../config/file/problem.js'
 import type { Loaded, ProxyConfig } from '../config/types.js'
-import { EXIT } from './exit-codes.js'
 import { say } from './output/output.js'
-import { CliError } from './verb.js'
+import { CliError, EXIT } from './verb.js'
 
 /** The file that is meant, by flag or by environment. Throws a CliError if none is named. */
 export const configFile = (flag: string | undefined): string => {

@@ -1,8 +1,8 @@
 import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
 import type { ServerStatus } from '../app/status.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
-import { EXIT } from './exit-codes.js'
 import { say } from './output/output.js'
+import { EXIT } from './verb.js'
 
 /** A proxy in this process, for verbs that ask one thing and end. */
 export interface Session {

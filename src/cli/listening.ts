@@ -1,9 +1,8 @@
 import { resolve } from 'node:path'
 import type { ListenConfig } from '../config/types.js'
 import { isNamedPipe, socketPathOf } from '../kernel/socket-path.js'
-import { EXIT } from './exit-codes.js'
 import { say } from './output/output.js'
-import { CliError, textOption, textsOption } from './verb.js'
+import { CliError, EXIT, textOption, textsOption } from './verb.js'
 
 /** Options of verbs that listen. */
 export const listenOptions = {

@@ -1,10 +1,9 @@
 import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
-import { EXIT } from './exit-codes.js'
 import { keepHeapRoom } from './heap-room.js'
 import { flush, say, tolerateReaders } from './output/output.js'
 import { plainArguments } from './plain-words.js'
-import { type Chosen, CliError, type Verb } from './verb.js'
+import { type Chosen, CliError, EXIT, type Verb } from './verb.js'
 
 /** Runs a command line, without node and script, to its end. Resolves with the exit code; never rejects. */
 export const main = async (argv: readonly string[]): Promise<number> => {

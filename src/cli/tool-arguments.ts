@@ -13,8 +13,7 @@ import {
   textOf,
   withMember,
 } from '../kernel/json/text.js'
-import { EXIT } from './exit-codes.js'
-import { CliError } from './verb.js'
+import { CliError, EXIT } from './verb.js'
 
 const EMPTY = rawText('{}')
 

@@ -100,7 +100,7 @@ t.test(
     const mocked = await t.mockImport<typeof import('../../src/app/audit-log.js')>(
       '../../src/app/audit-log.js',
       {
-        '../../src/app/stderr-sink.js': {
+        '../../src/app/logger.js': {
           createStderrSink: () => ({ write: (line: string) => void said.push(line) }),
         },
       },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseRecord } from '../../src/app/state/instance-record.js'
+import { parseRecord } from '../../src/app/state/instance.js'
 import { decodeKnown, encodeKnown } from '../../src/app/state/server-cache-file.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { resolveConfig } from '../../src/config/resolve.js'

@@ -2,7 +2,7 @@ import type { Principal } from '../../model/peer.js'
 import type { UpgradeHandler } from '../../transport/http/front.js'
 import type { WsRequest, WsServer } from '../../transport/ws/server.js'
 import { lateModule } from '../late-module.js'
-import { type PipeContext, PipeListeners } from './pipe-listeners.js'
+import { type PipeContext, PipeListeners } from './pipes.js'
 
 /** The face over WebSocket of an HTTP server. */
 export interface WsFront {

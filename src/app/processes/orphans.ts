@@ -1,12 +1,20 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../../kernel/async/clock.js'
+import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import { endStrays, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
-import type { ProcessRow, ProcessTable } from '../../transport/process/process-table.js'
+import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import { isUsed, processTree } from '../../transport/process/process-tree.js'
-import { type InstanceRecord, readRecords, recordFolder, thisPlace } from '../state/instance-record.js'
+import {
+  Instance,
+  type InstanceOptions,
+  type InstanceRecord,
+  readRecords,
+  recordFolder,
+  thisPlace,
+} from '../state/instance.js'
 import { removePrivate } from '../state/private-file.js'
+import { stateDir } from '../state/state-key.js'
 
 /** Where to look, and with what. */
 export interface OrphanOptions {
@@ -85,4 +93,21 @@ const isOurForebear = ({ mark }: InstanceRecord): boolean => process.env[MARK_VA
 const removeIfStale = async (file: string): Promise<void> => {
   const { mtimeMs } = await stat(file)
   if (Date.now() - mtimeMs > STALE_MS) await removePrivate(file)
+}
+
+/** The proxies of this user that run on this machine, the youngest first. */
+export const runningProxies = async (): Promise<InstanceRecord[]> => {
+  const records = await readRecords(recordFolder(stateDir(process.env)))
+  if (records.length === 0) return []
+  const [place, rows] = await Promise.all([thisPlace(), processTable().rows()])
+  return records
+    .filter(record => record.place === place && isAlive(record, rows))
+    .sort((one, other) => other.startedAt.localeCompare(one.startedAt))
+}
+
+/** Ends what earlier proxies left, and keeps a record of this one until it is closed. Neither is waited for. */
+export const registerInstance = (options: Omit<InstanceOptions, 'folder' | 'table'>): Instance => {
+  const context = { ...options, folder: stateDir(process.env), table: processTable() }
+  void endOrphans({ ...context, clock: systemClock })
+  return new Instance(context)
 }

@@ -2,8 +2,7 @@ import { resolve } from 'node:path'
 import { readAddress } from '../../config/read/address.js'
 import { splitArgument } from '../../config/read/secrets.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
-import { EXIT } from '../exit-codes.js'
-import { CliError } from '../verb.js'
+import { CliError, EXIT } from '../verb.js'
 
 /**
  * The transport of a command that a person typed: it runs as a shell would run it, in this folder and with the whole

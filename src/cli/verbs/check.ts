@@ -5,10 +5,9 @@ import { secretsOf } from '../../config/read/secrets.js'
 import type { DisabledServer, ServerConfig, ServerTransport } from '../../config/types.js'
 import { addSecrets, mask } from '../../kernel/mask.js'
 import { configFile, loadFile } from '../configuration.js'
-import { EXIT } from '../exit-codes.js'
 import { print, say } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
-import { configOption, type Verb } from '../verb.js'
+import { configOption, EXIT, type Verb } from '../verb.js'
 
 const flags = { config: configOption } as const
 
@@ -28,7 +27,7 @@ export const check: Verb<Flags> = {
   flags,
   options,
   async run(args) {
-    const { prefixOf } = await import('../../app/prefixes.js')
+    const { prefixOf } = await import('../../app/server-registry.js')
     const { config, problems, disabled } = await loadFile(configFile(args.config))
     for (const problem of problems) print(formatProblem(problem))
     const rows = [

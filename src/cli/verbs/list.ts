@@ -3,11 +3,10 @@ import type { ServerStatus } from '../../app/status.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { readConfiguration } from '../configuration.js'
-import { EXIT } from '../exit-codes.js'
 import { inProcess, type Session } from '../in-process.js'
 import { print } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'
-import { configOption, logLevelOption, type Verb } from '../verb.js'
+import { configOption, EXIT, logLevelOption, type Verb } from '../verb.js'
 
 const flags = {
   config: configOption,

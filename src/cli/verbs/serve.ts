@@ -1,11 +1,10 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { configFile, readUsable } from '../configuration.js'
-import { EXIT } from '../exit-codes.js'
-import { serveNetwork } from '../faces.js'
 import { listenOptions, resolveListen } from '../listening.js'
-import { stdioSnippet } from '../output/snippets.js'
-import { CliError, configOption, logLevelOption, type Verb } from '../verb.js'
+import { stdioSnippet } from '../output/announcement.js'
+import { serveNetwork } from '../serving.js'
+import { CliError, configOption, EXIT, logLevelOption, type Verb } from '../verb.js'
 
 const flags = { config: configOption, ...listenOptions, 'log-level': logLevelOption } as const
 

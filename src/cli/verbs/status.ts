@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
-import type { InstanceRecord } from '../../app/state/instance-record.js'
+import type { InstanceRecord } from '../../app/state/instance.js'
 import type { ProxyStatus, ServerStatus } from '../../app/status.js'
 import { isSamePath } from '../../config/file/same-path.js'
-import { EXIT } from '../exit-codes.js'
 import { print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
-import { CliError, configOption, textOption, type Verb } from '../verb.js'
+import { CliError, configOption, EXIT, textOption, type Verb } from '../verb.js'
 
 const flags = {
   url: textOption('The address of the proxy, any of those that it names when it starts'),
@@ -42,7 +41,7 @@ export const status: Verb<Flags> = {
 
 /** The one that runs, or the one of those that run with this configuration. Throws a CliError if that is not one. */
 const findUrl = async (config: string | undefined): Promise<URL> => {
-  const { runningProxies } = await import('../../app/running.js')
+  const { runningProxies } = await import('../../app/processes/orphans.js')
   const all = await runningProxies()
   const file = config ?? process.env['MCP_PROXY_CONFIG']
   const meant = all.filter(one => config === undefined || runsWith(one, config))

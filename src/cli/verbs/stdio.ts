@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { configFile, readUsable } from '../configuration.js'
-import { loadParts, serveStdio } from '../faces.js'
-import { stdioSnippet } from '../output/snippets.js'
+import { stdioSnippet } from '../output/announcement.js'
+import { loadParts, serveStdio } from '../serving.js'
 import { configOption, logLevelOption, type Verb } from '../verb.js'
 
 const flags = { config: configOption, 'log-level': logLevelOption } as const

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../wire/message-parts.js'
-import type { Unread } from '../unread.js'
+import type { Unread } from './unread.js'
 
 /** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */
 const LINGER_MS = 300

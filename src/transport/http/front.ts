@@ -6,7 +6,6 @@ import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpHandler, HttpHeaders, HttpRequest } from '../../wire/http.js'
-import { Unread } from '../unread.js'
 import {
   Answering,
   answerAndCut,
@@ -16,8 +15,16 @@ import {
   refuseOn,
 } from './answer.js'
 import { announcesTooMuch, hasLongBody, readBody } from './body.js'
-import { answerPreflight, isPreflight, shareWith } from './cors.js'
-import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from './guards.js'
+import {
+  answerPreflight,
+  hostAllowed,
+  isPreflight,
+  originAllowed,
+  resolveHosts,
+  resolveOrigins,
+  shareWith,
+} from './guards.js'
+import { Unread } from './unread.js'
 
 /** A handler of Node's own kind, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readStat } from './process-group.js'
-import { systemRoot } from './process-tree.js'
+import { readStat, systemRoot } from './process-tree.js'
 
 /** A process as the operating system knows it; zombies do not count. */
 export interface ProcessRow {

@@ -6,8 +6,8 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { createResponder } from '../../../src/transport/http/answer.js'
 import type { RefusedRequest, UpgradeHandler } from '../../../src/transport/http/front.js'
-import { type HttpServerOptions, listenHttp } from '../../../src/transport/http/server.js'
-import { Unread } from '../../../src/transport/unread.js'
+import { connectionsThatFit, type HttpServerOptions, listenHttp } from '../../../src/transport/http/server.js'
+import { Unread } from '../../../src/transport/http/unread.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../../src/wire/http.js'
 import { boundsOf } from '../../support/bounds.js'
 import { FakeClock } from '../../support/fake-clock.js'
@@ -832,4 +832,11 @@ t.test('a body that comes byte by byte costs little more than its bytes', async 
   t.ok(bounds.inbound.bytes < 100_000)
   socket.write('0\r\n\r\n')
   await until(() => seen.text.includes('xxx'), 'the answer')
+})
+
+t.test('there are no more connections than the operating system has files for', async t => {
+  t.equal(connectionsThatFit(1024), 512)
+  t.equal(connectionsThatFit(100), 64, 'some must be possible')
+  t.equal(connectionsThatFit(undefined) > 0, true)
+  t.equal(connectionsThatFit(1_000_000), 999_488)
 })

@@ -1,13 +1,15 @@
+import { stat } from 'node:fs/promises'
 import type { Proxy } from '../app/proxy.js'
-import type { Reloader } from '../app/reload.js'
+import type { Reloader, ReloaderOptions } from '../app/reload.js'
+import type { Terminal } from '../app/shutdown.js'
 import type { Instance } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
-import { EXIT } from './exit-codes.js'
-import { loadFollowing, type Source } from './following.js'
-import { addressesOf, listeningLines, type Way } from './output/addresses.js'
+import { systemClock } from '../kernel/async/clock.js'
+import type { Usable } from './configuration.js'
+import { addressesOf, addressSnippets, listeningLines, type Way } from './output/announcement.js'
 import { print, say } from './output/output.js'
-import { addressSnippets } from './output/snippets.js'
+import { EXIT } from './verb.js'
 
 /** What a face is put in front of. */
 export interface Served {
@@ -111,9 +113,9 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   /** Once clients are served: what earlier proxies left is ended, and what we would leave is written down. */
   const settle = (url: string | undefined): void => {
     reloader?.start()
-    instance ??= import('../app/state/instance.js').then(
-      ({ settleIn }) =>
-        settleIn({ facts: { verb, url, config: source?.file }, children: proxy.children, log }),
+    instance ??= import('../app/processes/orphans.js').then(
+      ({ registerInstance }) =>
+        registerInstance({ facts: { verb, url, config: source?.file }, children: proxy.children, log }),
       (thrown: unknown) => {
         log.warn({ err: thrown }, 'this proxy keeps no record of itself')
         return undefined
@@ -129,4 +131,36 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
   }
   const shutdown = createShutdown({ drain, close, isService: true, hungUp, log, codeOf: () => EXIT.ok })
   return { proxy, settle, shutdown }
+}
+
+/** A configuration file that is followed. */
+interface Source {
+  /** Absolute. */
+  readonly file: string
+  /** What it said at the start. */
+  readonly loaded: Usable
+  /** Whether the command line says how much is logged, whatever the file does. */
+  readonly isLevelFixed: boolean
+}
+
+/** How a file is followed. */
+interface Following {
+  /** Its end is the end of what runs in it, although SIGHUP reloads. */
+  readonly terminal: Terminal
+  follow(what: Pick<ReloaderOptions, 'apply' | 'adopted' | 'refused' | 'log'>): Reloader
+}
+
+/** What it takes to follow a file; undefined for what is none, such as a pipe, and cannot be read again. */
+const loadFollowing = async ({ file, loaded }: Source): Promise<Following | undefined> => {
+  // On Windows SIGHUP means that the console is closed, and nothing else.
+  const found = await stat(file).catch(() => undefined)
+  if (found?.isFile() === false) return undefined
+  const [{ Reloader }, { watchTerminal }] = await Promise.all([
+    import('../app/reload.js'),
+    import('../app/shutdown.js'),
+  ])
+  return {
+    terminal: process.platform === 'win32' ? { isClosed: true } : watchTerminal(),
+    follow: what => new Reloader({ ...what, file, loaded, env: process.env, clock: systemClock }),
+  }
 }

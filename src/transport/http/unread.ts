@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { Clock, Timer } from '../kernel/async/clock.js'
-import type { Holding } from '../kernel/byte-account.js'
-import type { LimitCounters } from '../kernel/limit-counters.js'
-import type { Logger } from '../kernel/logger.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Holding } from '../../kernel/byte-account.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
 
 /** How soon we notice that a client takes nothing. */
 const LOOK_MS = 1000

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { addressesOf, listeningLines } from '../../../src/cli/output/addresses.js'
-import { addressSnippets } from '../../../src/cli/output/snippets.js'
+import { addressesOf, addressSnippets, listeningLines } from '../../../src/cli/output/announcement.js'
 
 const HTTP = {
   url: 'http://127.0.0.1:1/mcp',
