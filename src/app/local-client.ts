@@ -1,7 +1,15 @@
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { newClientId } from '../model/client-ids.js'
-import type { Call, CancelReason, Client, ClientHandler, ServerRequest, Welcome } from '../model/links.js'
+import type {
+  Call,
+  CancelReason,
+  Client,
+  ClientHandler,
+  ProjectedRequest,
+  ServerRequest,
+  Welcome,
+} from '../model/links.js'
 import { LIST_METHODS } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
 import { NO_CAPABILITIES, type Principal } from '../model/peer.js'
@@ -64,6 +72,10 @@ class Local implements Client {
 
   notify(method: string, params: JsonText | undefined): void {
     this.options.onNotice?.(method, params)
+  }
+
+  project(): ProjectedRequest {
+    return { is: 'impossible', what: 'any request' }
   }
 
   ask(ask: ServerRequest): void {

@@ -1,5 +1,5 @@
 import type { Welcome } from '../model/links.js'
-import type { ServerFacts } from '../model/peer.js'
+import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 
 /** Instructions of one server may be so long, in UTF-16 units; the rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
@@ -14,13 +14,9 @@ export type Offer = Omit<Welcome, 'instructions' | 'own'>
 export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]): Offer => {
   const known = servers.filter(facts => facts !== undefined)
   const isUnknown = known.length < servers.length
-  const some = (test: (capabilities: ServerFacts['capabilities']) => boolean): boolean =>
+  const some = (test: (capabilities: ServerCapabilities) => boolean): boolean =>
     known.some(({ capabilities }) => test(capabilities))
   const resources = isUnknown || some(capabilities => capabilities.resources !== undefined)
-  const isOldest = known.some(
-    ({ revision, capabilities }) =>
-      revision === '2024-11-05' && (capabilities.prompts ?? capabilities.resources) !== undefined,
-  )
   return {
     capabilities: {
       tools: isUnknown || some(capabilities => capabilities.tools !== undefined),
@@ -28,13 +24,16 @@ export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]):
       resources: resources
         ? { subscribe: isUnknown || some(capabilities => capabilities.resources?.subscribe === true) }
         : undefined,
-      // 2024-11-05 has the method but no capability for it.
-      completions: isOldest || some(capabilities => capabilities.completions),
+      completions: some(mayComplete),
       logging: some(capabilities => capabilities.logging),
     },
     isComplete: !isUnknown,
   }
 }
+
+/** Completions are for arguments of prompts and resource templates. */
+const mayComplete = ({ completions, prompts, resources }: ServerCapabilities): boolean =>
+  completions === 'undeclared' ? (prompts ?? resources) !== undefined : completions
 
 /** What servers say about their use, each under its alias. */
 export const joinInstructions = (

@@ -40,7 +40,22 @@ export interface Client {
    * call. The answer reaches `ask.answer`; waits until the client is ready to be asked. Only where questions are `pushed`.
    */
   ask(ask: ServerRequest, during: Call | undefined): void
+  /**
+   * A request that a server returned, as this client can be sent it; `isShared` where other servers stand beside that one.
+   * Only where questions are `pushed`.
+   */
+  project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
 }
+
+/** A server's request in the form that a client's revision gives it, or what it is that this client cannot provide. */
+export type ProjectedRequest =
+  | {
+      readonly is: 'request'
+      readonly params: JsonText | undefined
+      /** Minted for a URL elicitation where the client's revision requires an id. */
+      readonly elicitationId?: string
+    }
+  | { readonly is: 'impossible'; readonly what: string }
 
 /** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
 export interface Call {
@@ -147,6 +162,8 @@ export interface Downlink {
   readonly serverRequests: ServerRequestMode
   /** Whether the server may ask in the other way too, on another connection: false where it is known not to. */
   readonly hasOtherMode: boolean
+  /** Whether calls of tools may end with a task in place of a result. */
+  readonly mayReturnTasks: boolean
   call(request: Request, sink: CallSink): DownstreamCall
   notify(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */

@@ -27,7 +27,8 @@ export interface ServerCapabilities {
   readonly tools: { readonly listChanged: boolean } | undefined
   readonly prompts: { readonly listChanged: boolean } | undefined
   readonly resources: { readonly listChanged: boolean; readonly subscribe: boolean } | undefined
-  readonly completions: boolean
+  /** `undeclared`: it may or may not complete, for its revision has no capability to say so (2024-11-05). */
+  readonly completions: boolean | 'undeclared'
   readonly logging: boolean
   /** Whether tools may be called as tasks (2025-11-25, basic/utilities/tasks; an extension of 2026-07-28). */
   readonly tasks: boolean

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import type { KnownServers } from '../../src/catalog/lists/known.js'
 import type { Showing } from '../../src/catalog/options.js'
+import { projectServerRequest } from '../../src/eras/legacy/project/server-request.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../src/kernel/limit-counters.js'
@@ -14,6 +16,7 @@ import type {
   Downlink,
   DownlinkListener,
   DownstreamCall,
+  ProjectedRequest,
   Request,
   ServerRequest,
   ServerRequestMode,
@@ -27,7 +30,7 @@ import {
   type ServerFacts,
 } from '../../src/model/peer.js'
 import type { Progress } from '../../src/model/progress.js'
-import type { Revision } from '../../src/model/revision.js'
+import { isLegacyRevision, type Revision } from '../../src/model/revision.js'
 import { createSealer, type Sealer } from '../../src/mux/input-required/retry/sealed-state.js'
 import { Router } from '../../src/mux/router.js'
 import type { Dial, Greeting } from '../../src/peers/dial.js'
@@ -40,6 +43,16 @@ export const ALL_ABILITIES: ClientCapabilities = {
   sampling: { tools: true, context: true },
   elicitation: { form: true, url: true },
 }
+
+/** The same as a client of `revision` can have declared it. */
+export const abilitiesAt = (revision: Revision): ClientCapabilities =>
+  revision >= '2025-11-25'
+    ? ALL_ABILITIES
+    : {
+        roots: { listChanged: true },
+        sampling: { tools: false, context: true },
+        elicitation: revision >= '2025-06-18' ? { form: true, url: false } : undefined,
+      }
 
 const parsed = (text: JsonText | undefined): unknown => (text === undefined ? undefined : valueOf(text))
 
@@ -129,7 +142,7 @@ export class FakeServer {
         tools: script.tools && { listChanged: true },
         prompts: script.prompts && { listChanged: true },
         resources: (script.resources ?? script.templates) && { listChanged: true, subscribe: true },
-        completions: false,
+        completions: script.revision === '2024-11-05' && 'undeclared',
         logging: false,
         tasks: false,
         ...script.capabilities,
@@ -224,6 +237,7 @@ export class FakeLink implements Downlink {
   readonly server: FakeServer
   readonly serverRequests: ServerRequestMode
   readonly hasOtherMode: boolean
+  readonly mayReturnTasks: boolean
   readonly listener: DownlinkListener
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
@@ -249,6 +263,7 @@ export class FakeLink implements Downlink {
     this.facts = { ...facts, capabilities: all, revision: other ?? revision }
     this.serverRequests = askingOf(this.facts.revision)
     this.hasOtherMode = otherRevision !== undefined
+    this.mayReturnTasks = this.serverRequests === 'returned' ? all.tasks : this.facts.revision >= '2025-11-25'
     this.hearsAmbient = server.script.hearsAmbient ?? true
   }
 
@@ -436,7 +451,7 @@ export class FakeClient implements Client {
     this.principal = about.principal ?? 'local'
     this.revision = about.revision ?? '2025-11-25'
     this.serverRequests = askingOf(this.revision)
-    this.capabilities = about.capabilities ?? ALL_ABILITIES
+    this.capabilities = about.capabilities ?? abilitiesAt(this.revision)
     this.info = textOf({ name: `client ${this.id}`, version: '1' })
   }
 
@@ -451,6 +466,17 @@ export class FakeClient implements Client {
     ask.onWithdrawn = () => {
       seen.withdrawn = true
     }
+  }
+
+  project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
+    const { revision, capabilities } = this
+    if (!isLegacyRevision(revision)) return { is: 'impossible', what: 'a request outside an answer' }
+    return projectServerRequest(method, params, {
+      revision,
+      capabilities,
+      isShared,
+      newElicitationId: randomUUID,
+    })
   }
 
   /** Notifications of one method. */

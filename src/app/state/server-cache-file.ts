@@ -22,7 +22,7 @@ import { isRevision } from '../../model/revision.js'
 import { isPrivate, writePrivate } from './private-file.js'
 
 /** What a file must say that it is; anything else was written by another version of this program, and is of no use. */
-const FORMAT = 2
+const FORMAT = 3
 /** What is known of one server may take so much; of a server that lists more nothing is kept. */
 export const KNOWN_BYTES = 8 * 1024 * 1024
 /** So many servers are known; those that were met longest ago are forgotten. */
@@ -128,7 +128,7 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
     tools: tools && { listChanged: tools.listChanged },
     prompts: prompts && { listChanged: prompts.listChanged },
     resources: listing('resources'),
-    completions: all['completions'] === true,
+    completions: all['completions'] === 'undeclared' ? 'undeclared' : all['completions'] === true,
     logging: all['logging'] === true,
     tasks: all['tasks'] === true,
   }

@@ -12,7 +12,6 @@ import {
   withoutMembers,
 } from '../../kernel/json/text.js'
 import { withReadableContent } from '../../model/content.js'
-import type { Revision } from '../../model/revision.js'
 import { repairBlock, repairContents, repairMessages } from './content.js'
 
 export { hasMoreParts } from './content.js'
@@ -24,12 +23,13 @@ const COMPLETION_VALUES = 100
 /**
  * A server's result as clients of every revision can read it. Clients refuse a whole result for one bad part, so
  * bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown members stay as they
- * are. `from` is the server's revision, if known: only 2026-07-28 means something by `structuredContent: null`.
+ * are. `nullIsValue` says whether the server means something by `structuredContent: null`, as 2026-07-28 allows; if that
+ * is not known, the result tells.
  */
-export const repairResult = (method: string, result: JsonText, from?: Revision): JsonText => {
+export const repairResult = (method: string, result: JsonText, nullIsValue?: boolean): JsonText => {
   switch (method) {
     case 'tools/call':
-      return repairToolResult(result, from)
+      return repairToolResult(result, nullIsValue)
     case 'prompts/get':
       return editMember(withoutNulls(result, ['description', '_meta']), 'messages', repairMessages)
     case 'resources/read':
@@ -46,12 +46,15 @@ export const repairResult = (method: string, result: JsonText, from?: Revision):
 const withoutNulls = (object: JsonText, keys: readonly string[]): JsonText =>
   withoutMembers(object, at => at.kind === 'null' && keys.some(key => at.keyIs(key)))
 
-const repairToolResult = (result: JsonText, from: Revision | undefined): JsonText => {
+const repairToolResult = (result: JsonText, nullIsValue: boolean | undefined): JsonText => {
   if (kindOf(result) !== 'object') return result
   const resultType = memberOf(result, 'resultType')
   if (resultType !== undefined && stringOf(resultType) !== 'complete') return result
-  const nullIsValue = from === undefined ? resultType !== undefined : from === '2026-07-28'
-  const optional = ['isError', '_meta', ...(nullIsValue ? [] : ['structuredContent'])]
+  const optional = [
+    'isError',
+    '_meta',
+    ...((nullIsValue ?? resultType !== undefined) ? [] : ['structuredContent']),
+  ]
   const blocks = editMember(withoutNulls(result, optional), 'content', list => mapElements(list, repairBlock))
   return withReadableContent(blocks)
 }

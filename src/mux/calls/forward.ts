@@ -139,10 +139,9 @@ export class Forwarder {
     else this.#startAfter(resumed.after, errand, connection, adopted)
   }
 
-  /** A server that completes nothing has no suggestions; 2024-11-05 has no capability to tell, so it is asked. */
+  /** A server that completes nothing has no suggestions; one that could not declare it is asked. */
   #completesNothing(server: Server, client: Client): boolean {
-    const facts = this.#context.catalog.facts(server, client)
-    return facts !== undefined && !facts.capabilities.completions && facts.revision !== '2024-11-05'
+    return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
 
   /** With `adopted`, the client is asked by answers to its requests: something stands in for it. */

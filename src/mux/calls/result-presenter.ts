@@ -84,7 +84,8 @@ export class ResultPresenter {
     }
     if (call.method === 'tools/call') this.#checkOutput(call.client, errand.exposed, result)
     const view = catalog.viewOf(connection.server)
-    const repaired = repairResult(call.method, result, connection.facts?.revision)
+    const nullIsValue = connection.facts && connection.asking === 'returned'
+    const repaired = repairResult(call.method, result, nullIsValue)
     return resulted(
       rewriteUris(call.method, repaired, uri => {
         if (view.showing.uris === 'preserve') owners.saw(view.server, uri)
@@ -112,7 +113,7 @@ export class ResultPresenter {
       : outcome
   }
 
-  /** URLElicitationRequiredError (2025-11-25, client/elicitation): only clients of that revision know it. */
+  /** URLElicitationRequiredError (2025-11-25, client/elicitation): only clients that declared URL elicitation know it. */
   #urlRequired(
     { call, connection }: InFlightCall,
     outcome: Outcome & { readonly kind: 'error' },
@@ -134,7 +135,7 @@ export class ResultPresenter {
       }))
       return { kind: 'input', result: inputRequired(questions, state) }
     }
-    if (!canVisit || client.revision !== '2025-11-25') {
+    if (!canVisit) {
       const words = urlWords(server.name, outcome.error, elicitations)
       if (method === 'tools/call') return noInput(method, words, server.name)
       // The server's words, not ours: of an address nothing may be masked or cut.
@@ -154,8 +155,8 @@ export class ResultPresenter {
   }
 }
 
-/** A server of 2024-11-05 without completions: it had no capability to say so. */
+/** Whether a server that could not declare it turns out to complete nothing. */
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
   call.method === 'completion/complete' &&
-  connection.facts?.revision === '2024-11-05' &&
+  connection.facts?.capabilities.completions === 'undeclared' &&
   memberOf(error, 'code')?.toString('latin1') === '-32601'

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { mayHold } from '../../kernel/json/edit.js'
@@ -152,7 +151,7 @@ export class ServerRequests {
 
   #askingIn(live: InFlightCall) {
     const { clock, isShared } = this.#context
-    const { revision, capabilities } = live.call.client
+    const { client } = live.call
     return {
       server: live.connection.server.name,
       clock,
@@ -160,20 +159,18 @@ export class ServerRequests {
       ask: (ask: ServerRequest) => this.#askFor(live, ask),
       elicitationComplete: (elicitationId: string) =>
         live.call.notify('notifications/elicitation/complete', textOf({ elicitationId })),
-      revision,
-      capabilities,
-      isShared: isShared(),
-      newElicitationId: randomUUID,
+      project: (method: string, params: JsonText | undefined) => client.project(method, params, isShared()),
     }
   }
 
   #taskOptions(live: InFlightCall): TaskOptions {
     const about = this.#askingIn(live)
-    const isAsked = live.call.client.serverRequests === 'pushed'
+    const { capabilities, serverRequests } = live.call.client
+    const isAsked = serverRequests === 'pushed'
     return {
       ...about,
       waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
-      plan: wish => (isAsked ? planRound(wish, about) : planAsIs(wish, about.server, about.capabilities)),
+      plan: wish => (isAsked ? planRound(wish, about) : planAsIs(wish, about.server, capabilities)),
       stillAlive: () => live.stillAlive(),
     }
   }

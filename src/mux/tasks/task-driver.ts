@@ -47,7 +47,7 @@ export interface TaskOptions {
  * is asked for the result; one of the extension of 2026-07-28 (SEP-2663) returns both with its status.
  */
 export class TaskDriver implements CallHandle, CallSink {
-  readonly #link: Pick<Downlink, 'call' | 'serverRequests'>
+  readonly #link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
   readonly #request: Request
   readonly #sink: CallSink
   readonly #makeOptions: () => TaskOptions
@@ -67,7 +67,7 @@ export class TaskDriver implements CallHandle, CallSink {
   #isOver = false
 
   constructor(
-    link: Pick<Downlink, 'call' | 'serverRequests'>,
+    link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>,
     request: Request,
     sink: CallSink,
     options: () => TaskOptions,
@@ -171,7 +171,7 @@ export class TaskDriver implements CallHandle, CallSink {
       case 'failed': {
         const error = memberOf(text, 'error')
         if (error !== undefined && memberOf(error, 'code') !== undefined)
-          this.#finish({ kind: 'error', error, revision: '2026-07-28' })
+          this.#finish({ kind: 'error', error, revision: this.#link.facts.revision })
         else this.#fail(`Server ${server} could not complete a task`)
         return
       }

@@ -196,8 +196,8 @@ t.test('null is structured output of a 2026-07-28 server only', async t => {
     structuredContent: null,
   })
   const bare = json('{"content":[],"structuredContent":null}')
-  t.same(valueOf(repairResult('tools/call', bare, '2025-11-25')), { content: [] })
-  t.same(valueOf(repairResult('tools/call', bare, '2026-07-28')), {
+  t.same(valueOf(repairResult('tools/call', bare, false)), { content: [] })
+  t.same(valueOf(repairResult('tools/call', bare, true)), {
     content: [{ type: 'text', text: 'null' }],
     structuredContent: null,
   })

@@ -387,10 +387,10 @@ t.test('a client that gives up while its server is looked for causes nothing at 
 
 t.test('a client shown a URL by an error hears when that is done, and nobody else does', async t => {
   const world = new World({ a: { tools: [tool('x')] } })
-  const [asker, other, older] = [
-    await world.client(),
-    await world.client(),
+  const [older, other, asker] = [
     await world.client({ revision: '2025-06-18' }),
+    await world.client(),
+    await world.client(),
   ]
   await asker.get('tools/list')
   const error = { elicitations: [{ mode: 'url', elicitationId: 'e1', url: 'https://x', message: 'm' }] }

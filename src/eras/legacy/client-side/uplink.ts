@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
@@ -5,7 +6,7 @@ import { type JsonText, memberOf, rawText, textMember } from '../../../kernel/js
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { newClientId } from '../../../model/client-ids.js'
 import { errorText, RPC_CODES } from '../../../model/fault-table.js'
-import type { Call, Client, ServerRequest, Welcome } from '../../../model/links.js'
+import type { Call, Client, ProjectedRequest, ServerRequest, Welcome } from '../../../model/links.js'
 import { failed, resulted } from '../../../model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES, type Principal } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
@@ -20,6 +21,7 @@ import {
 } from '../../../wire/jsonrpc.js'
 import { encodeFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
+import { projectServerRequest } from '../project/server-request.js'
 import { InboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
@@ -143,6 +145,12 @@ export class LegacyUplink implements Client {
       return
     }
     this.#asks.put(ask, during instanceof InboundCall ? during : undefined)
+  }
+
+  project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
+    const { revision, capabilities } = this
+    const target = { revision, capabilities, isShared, newElicitationId: randomUUID }
+    return projectServerRequest(method, params, target)
   }
 
   /** The client says nothing more, so that no question is answered; its calls go on. */

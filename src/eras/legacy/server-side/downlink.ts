@@ -90,6 +90,11 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     return this.#facts
   }
 
+  /** Before 2025-11-25 there were no tasks; since then some servers make them without having declared it. */
+  get mayReturnTasks(): boolean {
+    return this.#revision >= '2025-11-25'
+  }
+
   get lastHeardMs(): number {
     return this.#conversation.lastHeardMs
   }

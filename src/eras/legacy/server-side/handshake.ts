@@ -138,11 +138,11 @@ const readAgreement = (outcome: Answer): Agreement => {
   if (!isLegacyRevision(version)) {
     throw new Fault('unavailable', `The server speaks protocol version ${version}, which is not supported`)
   }
+  const { capabilities, ...said } = announcedIn(result)
+  // 2024-11-05 has the method but no capability for it.
+  const completions = capabilities.completions || (version === '2024-11-05' && 'undeclared')
   return {
     revision: version,
-    facts: {
-      revision: version,
-      ...announcedIn(result),
-    },
+    facts: { revision: version, ...said, capabilities: { ...capabilities, completions } },
   }
 }

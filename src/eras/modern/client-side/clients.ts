@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, ownText, rawText } from '../../../kernel/json/text.js'
 import { newClientId } from '../../../model/client-ids.js'
-import type { Client, ServerRequest } from '../../../model/links.js'
+import type { Client, ProjectedRequest, ServerRequest } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { ClientCapabilities, Principal } from '../../../model/peer.js'
 import type { Envelope } from '../envelope.js'
@@ -41,6 +41,10 @@ export class ModernClient implements Client {
 
   ask(ask: ServerRequest): void {
     ask.answer(failed(new Fault('internal', 'This client can only be asked in the answer to its request')))
+  }
+
+  project(): ProjectedRequest {
+    return { is: 'impossible', what: 'a request outside an answer' }
   }
 }
 

@@ -94,6 +94,11 @@ export class ModernDownlink implements Downlink, ConversationListener {
     listen.start()
   }
 
+  /** Tasks are an extension, which a server has to declare. */
+  get mayReturnTasks(): boolean {
+    return this.facts.capabilities.tasks
+  }
+
   get lastHeardMs(): number {
     return this.#work.talk.lastHeardMs
   }

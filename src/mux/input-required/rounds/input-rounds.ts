@@ -11,22 +11,24 @@ import {
   withoutMember,
 } from '../../../kernel/json/text.js'
 import { said } from '../../../kernel/mask.js'
+import type { ProjectedRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
 import { canBeAsked } from '../../server-requests/client-capabilities.js'
-import { type Asked, projectQuestion } from '../../server-requests/project-request.js'
 import { bareAnswer, isAnswer } from '../answers.js'
 import type { KeyedQuestion } from '../requests.js'
 
 /** Who is asked, on behalf of which server. */
-export interface RoundContext extends Asked {
+export interface RoundContext {
   /** For texts that clients read. */
   readonly server: string
+  /** A request as the client can be sent it. */
+  project(method: string, params: JsonText | undefined): ProjectedRequest
 }
 
 /** A question for the client, under the server's key for the answer. */
 export interface RoundQuestion extends KeyedQuestion {
-  /** Ours; see `Projected`. */
+  /** Ours; see `ProjectedRequest`. */
   readonly elicitationId: string | undefined
 }
 
@@ -100,8 +102,8 @@ const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQ
   const method = stringOf(memberOf(entry, 'method'))
   const params = memberOf(entry, 'params')
   if (method === undefined || (params !== undefined && kindOf(params) !== 'object')) return malformed(context)
-  const projected = projectQuestion(method, params, context)
-  if (projected.is === 'question') {
+  const projected = context.project(method, params)
+  if (projected.is === 'request') {
     return { key, method, params: projected.params, elicitationId: projected.elicitationId }
   }
   const words = `Server ${context.server} asked for input this client cannot provide: ${projected.what}`

@@ -46,7 +46,7 @@ export class UrlElicitations {
       return
     }
     this.#visits.delete(key)
-    if (visit?.client.revision === '2025-11-25')
+    if (visit?.client.capabilities.elicitation?.url === true)
       visit.client.notify('notifications/elicitation/complete', params)
   }
 

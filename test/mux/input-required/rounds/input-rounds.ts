@@ -1,4 +1,5 @@
 import t from 'tap'
+import { projectServerRequest } from '../../../../src/eras/legacy/project/server-request.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import { type Answer, failed, resulted } from '../../../../src/model/outcome.js'
@@ -12,14 +13,17 @@ import {
 
 const CONTEXT: RoundContext = {
   server: 'b',
-  revision: '2025-06-18',
-  capabilities: {
-    roots: { listChanged: false },
-    sampling: { tools: false, context: false },
-    elicitation: { form: true, url: false },
-  },
-  isShared: false,
-  newElicitationId: () => 'e',
+  project: (method, params) =>
+    projectServerRequest(method, params, {
+      revision: '2025-06-18',
+      capabilities: {
+        roots: { listChanged: false },
+        sampling: { tools: false, context: false },
+        elicitation: { form: true, url: false },
+      },
+      isShared: false,
+      newElicitationId: () => 'e',
+    }),
 }
 const MULTI = {
   message: 'm',

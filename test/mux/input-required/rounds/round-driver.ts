@@ -1,10 +1,12 @@
 import t from 'tap'
+import { projectServerRequest } from '../../../../src/eras/legacy/project/server-request.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../../src/kernel/limits.js'
 import type { CallSink, Request, ServerRequest } from '../../../../src/model/links.js'
 import { failed, resulted } from '../../../../src/model/outcome.js'
+import type { ClientCapabilities } from '../../../../src/model/peer.js'
 import {
   ROUND_LIMITS,
   RoundDriver,
@@ -47,6 +49,22 @@ class Try {
   }
 }
 
+const CAPABILITIES: ClientCapabilities = {
+  roots: { listChanged: false },
+  sampling: { tools: false, context: false },
+  elicitation: { form: true, url: true },
+}
+
+const projectFor =
+  (capabilities: ClientCapabilities): RoundOptions['project'] =>
+  (method, params) =>
+    projectServerRequest(method, params, {
+      revision: '2025-11-25',
+      capabilities,
+      isShared: false,
+      newElicitationId: () => 'e1',
+    })
+
 class Scene {
   readonly clock = new FakeClock()
   readonly tries: Try[] = []
@@ -79,14 +97,7 @@ class Scene {
       sink,
       {
         server: 'b',
-        revision: '2025-11-25',
-        capabilities: {
-          roots: { listChanged: false },
-          sampling: { tools: false, context: false },
-          elicitation: { form: true, url: true },
-        },
-        isShared: false,
-        newElicitationId: () => 'e1',
+        project: projectFor(CAPABILITIES),
         clock: this.clock,
         account: new LimitCounters().unread,
         limits: ROUND_LIMITS,
@@ -226,7 +237,11 @@ t.test(
 )
 
 t.test('a question that the client cannot be asked is not asked, nor any beside it', async t => {
-  const can = { roots: { listChanged: false }, sampling: undefined, elicitation: undefined }
+  const can: ClientCapabilities = {
+    roots: { listChanged: false },
+    sampling: undefined,
+    elicitation: undefined,
+  }
   for (const [method, end] of [
     ['tools/call', error('Server b asked for input this client cannot provide: sampling')],
     [
@@ -238,7 +253,7 @@ t.test('a question that the client cannot be asked is not asked, nor any beside 
       { fault: 'internal', message: 'Server b asked for input this client cannot provide: sampling' },
     ],
   ] as const) {
-    const scene = new Scene({ capabilities: can }, method)
+    const scene = new Scene({ project: projectFor(can) }, method)
     scene.last.returns(asking({ r: ROOTS, q: SAMPLING }))
     t.same(scene.asks, [])
     t.same(scene.ends, [end])

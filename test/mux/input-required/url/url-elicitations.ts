@@ -11,7 +11,7 @@ t.test('a visit whose id is longer than any real one is not remembered', async t
   const told: string[] = []
   const client = {
     serverRequests: 'pushed',
-    revision: '2025-11-25',
+    capabilities: { elicitation: { form: true, url: true } },
     info: rawText('{}'),
     notify: (method: string) => told.push(method),
   } as unknown as Client

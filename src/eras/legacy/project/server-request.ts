@@ -1,4 +1,4 @@
-import { editMember } from '../../kernel/json/edit.js'
+import { editMember } from '../../../kernel/json/edit.js'
 import {
   arrayText,
   elementsOf,
@@ -14,47 +14,43 @@ import {
   textOf,
   withMember,
   withoutMember,
-} from '../../kernel/json/text.js'
-import { textBlock } from '../../model/content.js'
-import type { ClientCapabilities } from '../../model/peer.js'
-import type { Revision } from '../../model/revision.js'
+} from '../../../kernel/json/text.js'
+import { textBlock } from '../../../model/content.js'
+import type { ProjectedRequest } from '../../../model/links.js'
+import type { ClientCapabilities } from '../../../model/peer.js'
+import type { LegacyRevision } from '../../../model/revision.js'
 
-/** Who is asked, and what around it changes the question. */
-export interface Asked {
-  readonly revision: Revision
+/** The client that is sent the request; its capabilities are read as its revision defines them (`readInitialize`). */
+interface Target {
+  readonly revision: LegacyRevision
   readonly capabilities: ClientCapabilities
   /** Other servers stand beside the one that asks: "this server's context" would be the context of all of them. */
   readonly isShared: boolean
+  /** Mints the id of a URL elicitation: 2025-11-25 requires one, later revisions have none. */
   newElicitationId(): string
 }
 
-/** A question as a client of the legacy era can be asked, or what it is that this client cannot provide. */
-export type Projected =
-  | {
-      readonly is: 'question'
-      readonly params: JsonText | undefined
-      /** Minted for a page that the user is sent to: 2025-11-25 wants an id, later revisions have none. */
-      readonly elicitationId?: string
-    }
-  | { readonly is: 'impossible'; readonly what: string }
-
-const impossible = (what: string): Projected => ({ is: 'impossible', what })
-const question = (params: JsonText | undefined): Projected => ({ is: 'question', params })
+const impossible = (what: string): ProjectedRequest => ({ is: 'impossible', what })
+const projected = (params: JsonText | undefined): ProjectedRequest => ({ is: 'request', params })
 
 /** Thrown out of a deep edit; never leaves this file. */
 class Impossible extends Error {}
 
-/** A question of a modern server for one client of the legacy era (2026-07-28, schema, `InputRequest`). Pure but for new ids. */
-export const projectQuestion = (method: string, params: JsonText | undefined, asked: Asked): Projected => {
+/** Projects a request of a modern server (2026-07-28, schema, `InputRequest`) for one client of the legacy era. */
+export const projectServerRequest = (
+  method: string,
+  params: JsonText | undefined,
+  target: Target,
+): ProjectedRequest => {
   const bare = params && withoutMember(params, '_meta')
   try {
     switch (method) {
       case 'roots/list':
-        return asked.capabilities.roots === undefined ? impossible('roots') : question(bare)
+        return target.capabilities.roots === undefined ? impossible('roots') : projected(bare)
       case 'sampling/createMessage':
-        return projectSampling(bare, asked)
+        return projectSampling(bare, target)
       case 'elicitation/create':
-        return projectElicitation(bare, asked)
+        return projectElicitation(bare, target)
       default:
         return impossible('an unknown kind of question')
     }
@@ -68,29 +64,28 @@ export const projectQuestion = (method: string, params: JsonText | undefined, as
 
 const TOOL_BLOCKS: ReadonlySet<string | undefined> = new Set(['tool_use', 'tool_result'])
 
-const projectSampling = (params: JsonText | undefined, asked: Asked): Projected => {
-  const { sampling } = asked.capabilities
+const projectSampling = (params: JsonText | undefined, target: Target): ProjectedRequest => {
+  const { sampling } = target.capabilities
   if (sampling === undefined || params === undefined) return impossible('sampling')
   const messages = memberOf(params, 'messages') ?? arrayText([])
   const wantsTools =
     memberOf(params, 'tools') !== undefined ||
     memberOf(params, 'toolChoice') !== undefined ||
     some(elementsOf(messages), message => some(blocksOf(message), block => TOOL_BLOCKS.has(typeOf(block))))
-  if (wantsTools && !(sampling.tools && asked.revision >= '2025-11-25'))
-    return impossible('sampling with tools')
-  const known = projectContext(params, asked)
-  if (asked.revision >= '2025-11-25') return question(known)
-  return question(
+  if (wantsTools && !sampling.tools) return impossible('sampling with tools')
+  const known = projectContext(params, target)
+  if (target.revision >= '2025-11-25') return projected(known)
+  return projected(
     editMember(known, 'messages', list =>
       mapElements(list, message =>
-        editMember(message, 'content', content => oneBlock(content, asked.revision)),
+        editMember(message, 'content', content => oneBlock(content, target.revision)),
       ),
     ),
   )
 }
 
 /** Where it means something else to the client than to the server, or the client did not declare it, it must not stay. */
-const projectContext = (params: JsonText, { revision, capabilities, isShared }: Asked): JsonText => {
+const projectContext = (params: JsonText, { revision, capabilities, isShared }: Target): JsonText => {
   const context = stringOf(memberOf(params, 'includeContext'))
   if (context === undefined || context === 'none') return params
   const isKnown = revision < '2025-11-25' || capabilities.sampling?.context === true
@@ -106,7 +101,7 @@ const blocksOf = (message: JsonText): Iterable<JsonText> => {
 const typeOf = (block: JsonText): string | undefined => stringOf(memberOf(block, 'type'))
 
 /** Before 2025-11-25 the content of a message is one block (client/sampling, "Message Content"). */
-const oneBlock = (content: JsonText, revision: Revision): JsonText => {
+const oneBlock = (content: JsonText, revision: LegacyRevision): JsonText => {
   const blocks = kindOf(content) === 'array' ? [...elementsOf(content)] : [content]
   if (revision < '2025-03-26' && blocks.some(block => typeOf(block) === 'audio')) {
     throw new Impossible('sampling with audio')
@@ -123,24 +118,23 @@ const oneBlock = (content: JsonText, revision: Revision): JsonText => {
 
 // ── elicitation ──
 
-const projectElicitation = (params: JsonText | undefined, asked: Asked): Projected => {
-  const { revision, capabilities } = asked
+const projectElicitation = (params: JsonText | undefined, target: Target): ProjectedRequest => {
+  const { revision, capabilities } = target
   if (params === undefined) return impossible('elicitation')
   const mode = stringOf(memberOf(params, 'mode')) ?? 'form'
   if (mode === 'url') {
-    if (revision < '2025-11-25' || capabilities.elicitation?.url !== true)
-      return impossible('elicitation url')
-    const elicitationId = asked.newElicitationId()
+    if (capabilities.elicitation?.url !== true) return impossible('elicitation url')
+    const elicitationId = target.newElicitationId()
     return {
-      is: 'question',
+      is: 'request',
       params: withMember(params, 'elicitationId', textOf(elicitationId)),
       elicitationId,
     }
   }
   if (mode !== 'form') return impossible('elicitation of an unknown mode')
-  if (revision < '2025-06-18' || capabilities.elicitation?.form !== true) return impossible('elicitation')
-  if (revision >= '2025-11-25') return question(params)
-  return question(editMember(withoutMember(params, 'mode'), 'requestedSchema', oldSchema))
+  if (capabilities.elicitation?.form !== true) return impossible('elicitation')
+  if (revision >= '2025-11-25') return projected(params)
+  return projected(editMember(withoutMember(params, 'mode'), 'requestedSchema', oldSchema))
 }
 
 /** A form as 2025-06-18 knows it (client/elicitation, "Requested Schema"). */

@@ -1,8 +1,9 @@
 import t from 'tap'
-import { textOf, valueOf } from '../../../src/kernel/json/text.js'
-import type { ClientCapabilities } from '../../../src/model/peer.js'
-import type { LegacyRevision } from '../../../src/model/revision.js'
-import { projectQuestion } from '../../../src/mux/server-requests/project-request.js'
+import { projectServerRequest } from '../../../../src/eras/legacy/project/server-request.js'
+import { textOf, valueOf } from '../../../../src/kernel/json/text.js'
+import type { ClientCapabilities } from '../../../../src/model/peer.js'
+import type { LegacyRevision } from '../../../../src/model/revision.js'
+import { abilitiesAt } from '../../../support/mux.js'
 
 const R1 = '2024-11-05'
 const R2 = '2025-03-26'
@@ -11,11 +12,6 @@ const R4 = '2025-11-25'
 const BEFORE_R4 = [R1, R2, R3] as const
 const ALL = [R1, R2, R3, R4] as const
 
-const ABLE: ClientCapabilities = {
-  roots: { listChanged: false },
-  sampling: { tools: true, context: true },
-  elicitation: { form: true, url: true },
-}
 const SAMPLING = 'sampling/createMessage'
 const FORM = 'elicitation/create'
 const text = (words: string) => ({ type: 'text', text: words })
@@ -227,9 +223,9 @@ t.test('a question is put as the client’s revision knows it, or not at all', a
   for (const [why, method, revisions, params, becomes, more = {}] of ROWS) {
     for (const revision of revisions) {
       const given = params === undefined ? undefined : textOf(params)
-      const projected = projectQuestion(method, given, {
+      const projected = projectServerRequest(method, given, {
         revision,
-        capabilities: { ...ABLE, ...more.can },
+        capabilities: { ...abilitiesAt(revision), ...more.can },
         isShared: more.isShared ?? false,
         newElicitationId: () => 'e1',
       })
@@ -237,7 +233,7 @@ t.test('a question is put as the client’s revision knows it, or not at all', a
         projected.is === 'impossible' ? cannot(projected.what) : projected.params && valueOf(projected.params)
       t.strictSame(shown, becomes === same ? params : becomes, `${why}, ${revision}`)
       const isPage = JSON.stringify(becomes)?.includes('elicitationId') === true
-      t.equal(projected.is === 'question' && projected.elicitationId === 'e1', isPage)
+      t.equal(projected.is === 'request' && projected.elicitationId === 'e1', isPage)
     }
   }
 })
