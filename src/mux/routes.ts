@@ -5,27 +5,26 @@ import type { NamedBy } from './calls/named.js'
 /** The capability that must have been announced to a client before it may use a method. */
 type Capability = keyof Welcome['capabilities']
 
-interface Terms {
-  /** Undefined: there whatever the servers can do. */
+/** Who may use a method. */
+interface Conditions {
+  /** Undefined: available whatever the servers can do. */
   readonly needs?: Capability
   /** The one kind of clients that have the method; undefined: all. */
   readonly serverRequests?: ServerRequestMode
 }
 
-/** Where a request goes: to our catalogue, to the one owner of what it names, to a subscription, to everyone. */
-type Way =
+/** Who serves a request: the merged lists, the one server that owns what it names, or a part of the router. */
+type Target =
   | { readonly way: 'catalog'; readonly list: ListName }
   | { readonly way: 'owner'; readonly by: NamedBy }
-  | { readonly way: 'feed'; readonly wants: boolean }
-  | { readonly way: 'everyone' }
-  | { readonly way: 'listen' }
+  | { readonly way: 'subscribe' | 'unsubscribe' | 'listen' | 'log-level' }
 
-/** A request that is routed, and whose it can be. */
-export type Route = Way & Terms
+/** How requests of one method are routed. */
+export type Route = Target & Conditions
 
 /**
- * Every request that is routed; what is absent does not exist and is answered with -32601. Lists are there in any case: clients ask
- * without looking, and what is empty may be filled.
+ * Every method that is routed; any other is answered with -32601. Lists need no capability: clients read them without looking,
+ * and an empty one may fill up.
  */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],
@@ -36,21 +35,21 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['prompts/get', { way: 'owner', needs: 'prompts', by: 'prompt' }],
   ['resources/read', { way: 'owner', needs: 'resources', by: 'uri' }],
   ['completion/complete', { way: 'owner', needs: 'completions', by: 'ref' }],
-  ['resources/subscribe', { way: 'feed', serverRequests: 'pushed', needs: 'resources', wants: true }],
-  ['resources/unsubscribe', { way: 'feed', serverRequests: 'pushed', needs: 'resources', wants: false }],
-  ['logging/setLevel', { way: 'everyone', serverRequests: 'pushed', needs: 'logging' }],
+  ['resources/subscribe', { way: 'subscribe', serverRequests: 'pushed', needs: 'resources' }],
+  ['resources/unsubscribe', { way: 'unsubscribe', serverRequests: 'pushed', needs: 'resources' }],
+  ['logging/setLevel', { way: 'log-level', serverRequests: 'pushed', needs: 'logging' }],
   ['subscriptions/listen', { way: 'listen', serverRequests: 'returned' }],
 ])
 
-/** The list that a change notification is about; resources stand for their templates too. */
+/** The lists that a change notification is about; that of resources covers their templates too. */
 export const CHANGES: ReadonlyMap<string, readonly ListName[]> = new Map<string, readonly ListName[]>([
   ['notifications/tools/list_changed', ['tools']],
   ['notifications/prompts/list_changed', ['prompts']],
   ['notifications/resources/list_changed', ['resources', 'templates']],
 ])
 
-/** What clients are told when a merged list changed. */
-export const CHANGE_NOTICES: Readonly<Record<ListName, string>> = {
+/** The notification that tells clients that a merged list changed. */
+export const LIST_CHANGED: Readonly<Record<ListName, string>> = {
   tools: 'notifications/tools/list_changed',
   prompts: 'notifications/prompts/list_changed',
   resources: 'notifications/resources/list_changed',

@@ -304,7 +304,7 @@ t.test('the client of a server that is replaced while it is asked something is a
   await world.pass(1100)
   t.match(client.asked, [{ withdrawn: true }])
   t.match(call.ended, { data: { server: 'a' } })
-  t.equal(world.router.load.questions, 0)
+  t.equal(world.router.load.serverRequests, 0)
 })
 
 t.test('nothing is kept of servers that came and went, however often', async t => {

@@ -138,7 +138,7 @@ t.test('a server that withdraws its question is not answered, and its call goes 
   t.same(ask.outcomes, [])
   server.last('tools/call').answer()
   t.same(retry.ended, { result: DONE })
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 t.test('a server that gave up on its question and returned a result: the next retry gets it', async t => {
@@ -148,7 +148,7 @@ t.test('a server that gave up on its question and returned a result: the next re
   server.link.ask(FORM, ASK)
   await world.pass(10)
   server.last('tools/call').answer({ content: [{ type: 'resource_link', uri: 'mem:r', name: 'r' }] })
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
   t.match(again(call, {}).ended, { result: { content: [{ uri: 'a+mem:r' }] } }, 'in words that clients know')
 })
 
@@ -165,7 +165,7 @@ t.test('an unclaimed call is cancelled at its server before its questions are an
   t.same(deeds, ['cancelled: input not provided', `answered ${FORM}`, 'answered sampling/createMessage'])
   t.same(server.link.asks[0]?.answered, { result: { action: 'cancel' } })
   t.match(server.link.asks[1]?.answered, { code: -32603, message: 'Client did not provide input' })
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 t.test(
@@ -179,7 +179,7 @@ t.test(
     const closed = world.router.close()
     t.same(deeds, ['cancelled: input not provided', `answered ${FORM}`])
     await closed
-    t.match(world.router.load, { calls: 0, questions: 0 })
+    t.match(world.router.load, { calls: 0, serverRequests: 0 })
   },
 )
 
@@ -216,7 +216,7 @@ t.test('the 33rd call of a user that would be parked is not: its server is refus
   server.last('tools/call').answer()
   t.same(calls[32]?.ended, { result: DONE })
   for (const call of calls.slice(0, 1)) again(call, { '1-1': ACCEPT })
-  t.match(world.router.load, { questions: 31 })
+  t.match(world.router.load, { serverRequests: 31 })
 })
 
 t.test('progress and log lines go to the request that is open, if it wants them', async t => {

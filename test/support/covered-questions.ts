@@ -28,7 +28,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MI-1': [
     [
-      'mux/server-requests/asking.ts',
+      'mux/server-requests/questions.ts',
       'each request says what its client can be asked, and how severe log lines must be',
     ],
     [
@@ -54,7 +54,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MI-10': [
     [
-      'mux/server-requests/asking.ts',
+      'mux/server-requests/questions.ts',
       'a client that cancels while it is asked is asked no more, and its server hears of nothing',
     ],
     [
@@ -75,7 +75,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   'MI-12': [
     ['eras/legacy/project/messages.ts', 'no word of 2026-07-28 reaches an older client'],
     [
-      'mux/server-requests/asking.ts',
+      'mux/server-requests/questions.ts',
       'a wish for input where there may be none is an error, for every client',
     ],
   ],

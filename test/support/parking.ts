@@ -1,6 +1,6 @@
 import { Fault } from '../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../src/kernel/json/text.js'
-import type { LimitCounters } from '../../src/kernel/limit-counters.js'
+import { LimitCounters } from '../../src/kernel/limit-counters.js'
 import type { Call, CancelReason, Client, ServerRequest } from '../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
@@ -164,7 +164,7 @@ export class Parked {
 
   put(ask: LegacyAsk): boolean {
     return this.park.ask(ask, {
-      asking: standIn => this.held.add(standIn),
+      serverRequested: standIn => this.held.add(standIn),
       answered: standIn => this.held.delete(standIn),
     })
   }
@@ -180,18 +180,17 @@ export class Parking {
   readonly clock = new FakeClock()
   readonly calls: ParkedCalls
 
-  constructor(limits: Partial<ParkLimits> = {}, bounds?: LimitCounters) {
+  constructor(limits: Partial<ParkLimits> = {}, bounds = new LimitCounters()) {
     this.calls = new ParkedCalls({
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },
       bounds,
-      mintState: (id, _, { round }) => JSON.stringify({ parkId: id, round }),
-      refusal: (client, { method }) =>
-        client.capabilities === NO_CAPABILITIES ||
-        (method === 'roots/list' && client.capabilities.roots === undefined)
-          ? failed(new Fault('unknown-method', 'not supported'))
-          : undefined,
-      wantsNotice: call => call.wantsProgress,
+      states: {
+        replica: 'r',
+        seal: (_call, _server, facts) =>
+          'round' in facts ? JSON.stringify({ parkId: facts.parkId, round: facts.round }) : '',
+      },
+      logLevels: { isWanted: call => call.wantsProgress },
     })
   }
 

@@ -144,7 +144,7 @@ const introduced = ({ info, revision }: Client): Facts => ({
 const nameOf = ({ method, named, params }: Call): string | undefined => {
   if (named !== undefined) return named
   const route = ROUTES.get(method)
-  const by = route?.way === 'owner' ? route.by : route?.way === 'feed' ? 'uri' : undefined
+  const by = route?.way === 'owner' ? route.by : route?.way.endsWith('subscribe') ? 'uri' : undefined
   const place = by && namedAt(by, params)
   return place && params && stringOf(at(params, ...place.path))
 }

@@ -1,76 +1,68 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Owned, Owners } from '../../catalog/owners.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../../kernel/json/text.js'
 import type { Call, Client, Downlink, Request } from '../../model/links.js'
-import { failed, resulted } from '../../model/outcome.js'
+import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Server } from '../../peers/server.js'
+import type { ParkedCalls } from '../input-required/parked/parked-calls.js'
 import { mayNeedInput } from '../input-required/retry/digests.js'
-import { bare, type Resumed, type Retry } from '../input-required/retry/input-retries.js'
+import { bare, type InputRetries, type Resumed, type Retry } from '../input-required/retry/input-retries.js'
 import type { LogLevels } from '../notifications/log-levels.js'
-import type { Asking } from '../server-requests/asking.js'
+import type { DeferredRoots } from '../server-requests/deferred-roots.js'
+import type { ServerRequests } from '../server-requests/server-requests.js'
 import { mayBecomeTask } from '../tasks/following-tasks.js'
 import type { CallTable } from './call-table.js'
 import { stillWanted } from './cancellation.js'
 import { ClientTurns } from './client-turns.js'
-import { InFlightCall, type InFlightCallContext, type RoutedCall } from './in-flight-call.js'
+import { type CallHandle, InFlightCall, type InFlightCallContext, type RoutedCall } from './in-flight-call.js'
 import { type NamedAt, type NamedBy, namedAt } from './named.js'
-import { NO_COMPLETIONS } from './result-presenter.js'
+import { NO_COMPLETIONS, type ResultPresenter } from './result-presenter.js'
 
-/** How long a task is to live: as long as a person may take to answer a question. */
+/** The `ttl` asked for tasks: as long as a person may take to answer a request. */
 const TASK_TTL_MS = 600_000
 
 const NO_REF = 'completion/complete: ref.type must be ref/prompt or ref/resource'
 
-/** What one request names. */
+/** The name, URI or template text by which a request is routed. */
 interface Named extends NamedAt {
   readonly exposed: string
 }
 
-/** What the way to an owner needs of the router. */
+/** What forwarding depends on. */
 export interface ForwarderContext {
   readonly catalog: Catalog
   readonly owners: Owners
   readonly calls: CallTable
-  readonly asking: Asking
-  readonly levels: LogLevels
-  nowMs(): number
+  readonly clock: Clock
+  readonly logLevels: LogLevels
+  readonly serverRequests: ServerRequests
+  readonly deferredRoots: DeferredRoots
+  readonly parkedCalls: ParkedCalls
+  readonly retries: InputRetries
+  readonly presenter: ResultPresenter
 }
 
-/** Requests that exactly one server can answer: found by what they name, sent under the server's own name for it. */
-export class Forwarder {
+/** Forwards requests that exactly one server can answer: finds that server by the name in the request, and uses its own name. */
+export class Forwarder implements InFlightCallContext {
   readonly #context: ForwarderContext
-  readonly #liveContext: InFlightCallContext
   readonly #turns = new ClientTurns()
 
   constructor(context: ForwarderContext) {
     this.#context = context
-    this.#liveContext = {
-      nowMs: () => context.nowMs(),
-      prepare: live => this.#prepare(live),
-      run: (live, link) => context.asking.asks.undertake(live, link, this.#requestFor(live.errand, link)),
-      firstCalled: live => {
-        const { heldRoots, asks } = context.asking
-        for (const ask of heldRoots.firstCalled(live)) asks.asked(live.connection, ask)
-      },
-      forget: call => {
-        context.calls.remove(call)
-        this.#turns.leave(call)
-      },
-      present: (call, outcome) => context.asking.presenter.present(call, outcome),
-    }
   }
 
-  /** Routes a call; whatever goes wrong ends it. */
-  take(call: Call, by: NamedBy): void {
+  /** Forwards a call; whatever goes wrong ends it. */
+  forward(call: Call, by: NamedBy): void {
     try {
-      const { retries } = this.#context.asking
+      const { retries } = this.#context
       const retry = retries.read(call)
       if (retry !== undefined && retries.isTaken(call, retry)) return
       const place = namedAt(by, call.params)
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
-      // No spread: on this way of every call it costs as much as all else here.
+      // No spread: on the path of every call it costs as much as everything else here.
       const named = { by: place.by, path: place.path, exposed: textAt(call, place.path) }
       const owner = this.#ownerOf(call.client, named, retry)
       if (owner instanceof Promise) this.#sendLater(call, owner, named, retry)
@@ -83,7 +75,7 @@ export class Forwarder {
   #ownerOf(client: Client, named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
     const { owners, catalog } = this.#context
     const { by, exposed } = named
-    // Whether a tool may be called again is written in its list.
+    // The tool list says whether a tool may be called again.
     if (retry?.state?.kind === 'park')
       return catalog.readOnce(client, 'tools').then(() => this.#ownerOf(client, named, undefined))
     switch (by) {
@@ -98,7 +90,7 @@ export class Forwarder {
     }
   }
 
-  /** The owner must be looked for first; a client that gives up meanwhile causes nothing at any server. */
+  /** Waits for the owner to be found; if the client cancels meanwhile, no server hears of the call. */
   #sendLater(call: Call, owner: Promise<Owned>, named: Named, retry: Retry | undefined): void {
     const isWanted = stillWanted(call)
     owner
@@ -114,15 +106,15 @@ export class Forwarder {
       return
     }
     call.servedBy = server.name
-    const { heldRoots, retries } = this.#context.asking
+    const { deferredRoots, retries } = this.#context
     const connection = server.connectionFor(call.client)
-    const full = this.#isFull(connection)
-    if (full !== undefined) {
-      call.end(failed(full))
+    const overload = this.#overload(connection)
+    if (overload !== undefined) {
+      call.end(failed(overload))
       return
     }
     const isAskable = call.client.serverRequests === 'returned' && mayNeedInput(call.method)
-    const question = isAskable && retry === undefined ? heldRoots.question(connection, call) : undefined
+    const question = isAskable && retry === undefined ? deferredRoots.question(connection, call) : undefined
     if (question !== undefined) {
       call.end(question)
       return
@@ -133,39 +125,39 @@ export class Forwarder {
       return
     }
     const isRetry = retry !== undefined
-    const errand: RoutedCall = { request: call, exposed, own, path, params: resumed.params, isRetry }
+    const routed: RoutedCall = { request: call, exposed, own, path, params: resumed.params, isRetry }
     const adopted = isAskable ? resumed : undefined
-    if (resumed.after === undefined) this.#start(errand, connection, adopted)
-    else this.#startAfter(resumed.after, errand, connection, adopted)
+    if (resumed.after === undefined) this.#start(routed, connection, adopted)
+    else this.#startAfter(resumed.after, routed, connection, adopted)
   }
 
-  /** A server that completes nothing has no suggestions; one that could not declare it is asked. */
+  /** Whether a server has no completions; one whose revision has no capability for them is asked. */
   #completesNothing(server: Server, client: Client): boolean {
     return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
 
-  /** With `adopted`, the client is asked by answers to its requests: something stands in for it. */
-  #start(errand: RoutedCall, connection: Connection, adopted: Resumed | undefined): void {
-    const call = adopted === undefined ? errand.request : this.#adopt(errand.request, connection, adopted)
-    const live = new InFlightCall(call, connection, errand, this.#liveContext)
-    this.#context.calls.add(live)
-    live.start()
+  /** Starts the call. With `adopted`, server requests reach the client in results: the call can be parked meanwhile. */
+  #start(routed: RoutedCall, connection: Connection, adopted: Resumed | undefined): void {
+    const call = adopted === undefined ? routed.request : this.#adopt(routed.request, connection, adopted)
+    const inFlight = new InFlightCall(call, connection, routed, this)
+    this.#context.calls.add(inFlight)
+    inFlight.start()
   }
 
   #startAfter(
     after: Promise<void>,
-    errand: RoutedCall,
+    routed: RoutedCall,
     connection: Connection,
     adopted: Resumed | undefined,
   ): void {
-    const isWanted = stillWanted(errand.request)
+    const isWanted = stillWanted(routed.request)
     void after.then(() => {
-      if (isWanted()) this.#start(errand, connection, adopted)
+      if (isWanted()) this.#start(routed, connection, adopted)
     })
   }
 
-  /** Why a server gets no more requests at the moment, if so. */
-  #isFull(connection: Connection): Fault | undefined {
+  /** The error for a call to a server that has as many in flight as it may; undefined if it has not. */
+  #overload(connection: Connection): Fault | undefined {
     const { bounds, server } = connection
     const { size } = this.#context.calls.on(connection)
     if (size < bounds.max.callsPerServer) return undefined
@@ -173,59 +165,88 @@ export class Forwarder {
     return bounds.overloaded('callsPerServer', words, { server: server.name })
   }
 
-  /** What must be known and done at the server before a call is sent there; undefined if nothing has to be waited for. */
-  #prepare(live: InFlightCall): Promise<unknown> | undefined {
-    const turn = takesTurns(live) ? this.#turns.turn(live) : undefined
-    return turn === undefined ? this.#ready(live) : turn.then(() => this.#ready(live))
+  // ── for calls in flight ──
+
+  nowMs(): number {
+    return this.#context.clock.nowMs()
   }
 
-  #ready({ connection, call, errand }: InFlightCall): Promise<unknown> | undefined {
-    const { catalog, levels } = this.#context
-    const ready = levels.prepare(connection, call)
+  prepare(inFlight: InFlightCall): Promise<unknown> | undefined {
+    const turn = takesTurns(inFlight) ? this.#turns.turn(inFlight) : undefined
+    return turn === undefined ? this.#ready(inFlight) : turn.then(() => this.#ready(inFlight))
+  }
+
+  run(inFlight: InFlightCall, link: Downlink): CallHandle {
+    return this.#context.serverRequests.send(inFlight, link, this.#requestFor(inFlight.routed, link))
+  }
+
+  firstCalled(inFlight: InFlightCall): void {
+    const { deferredRoots, serverRequests } = this.#context
+    for (const request of deferredRoots.firstCalled(inFlight))
+      serverRequests.handle(inFlight.connection, request)
+  }
+
+  forget(inFlight: InFlightCall): void {
+    this.#context.calls.remove(inFlight)
+    this.#turns.leave(inFlight)
+  }
+
+  present(inFlight: InFlightCall, outcome: Outcome): Outcome {
+    return this.#context.presenter.present(inFlight, outcome)
+  }
+
+  /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */
+  #ready({ connection, call, routed }: InFlightCall): Promise<unknown> | undefined {
+    const { catalog, logLevels } = this.#context
+    const ready = logLevels.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
-    if (!mayNeedTask || catalog.find(call.client, 'tools', errand.exposed) !== undefined) return ready
+    if (!mayNeedTask || catalog.find(call.client, 'tools', routed.exposed) !== undefined) return ready
     return Promise.all([ready, catalog.readOnce(call.client, 'tools')])
   }
 
-  /** A tool that its server calls only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
+  /** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
   #needsTask({ request, exposed }: RoutedCall, link: Downlink): boolean {
     if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
     const tool = this.#context.catalog.find(request.client, 'tools', exposed)
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 
-  /** What stands in for the client, so that its call can wait for answers while no request of it is open. */
+  /** Wraps a call so that it can wait for answers while no request of its client is open. */
   #adopt(call: Call, connection: Connection, { earlier }: Resumed): Call {
     const { server } = connection
-    const { retries, parks } = this.#context.asking
+    const { retries, parkedCalls } = this.#context
     const mayReplay = (): boolean => retries.mayReplay(call, server)
-    return parks.adopt(call, { connection, server: server.name, alias: server.alias, mayReplay }, earlier)
+    return parkedCalls.adopt(
+      call,
+      { connection, server: server.name, alias: server.alias, mayReplay },
+      earlier,
+    )
   }
 
-  #requestFor(errand: RoutedCall, link: Downlink): Request {
-    const { method, client, named, wantsProgress, logLevel } = errand.request
-    const { levels } = this.#context
+  #requestFor(routed: RoutedCall, link: Downlink): Request {
+    const { method, client, named, wantsProgress, logLevel } = routed.request
+    const { logLevels } = this.#context
     const isPushed = link.serverRequests === 'pushed'
     return {
       method,
-      params: renamed(errand, isPushed),
+      params: renamed(routed, isPushed),
       isBare: named !== undefined,
       wantsProgress,
       followsTasks: mayBecomeTask(method, link),
-      taskTtlMs: isPushed && this.#needsTask(errand, link) ? TASK_TTL_MS : undefined,
-      caller: { capabilities: client.capabilities, logLevel: logLevel ?? levels.wantedBy(client) },
+      taskTtlMs: isPushed && this.#needsTask(routed, link) ? TASK_TTL_MS : undefined,
+      caller: { capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) },
     }
   }
 }
 
-/** Whether a call may be why its server asks somebody, where it could also be another client's. */
+/** Whether a server request during this call could belong to another client's call on the same connection. */
 const takesTurns = ({ connection, call: { client } }: InFlightCall): boolean => {
   const { roots, sampling, elicitation } = client.capabilities
   const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
   return connection.server.serialize && connection.link?.serverRequests === 'pushed' && canBeAsked
 }
 
-/** A text that a request must have; throws a Fault `invalid-params` without it. */
+/** Returns a string that a request must have. Throws a Fault `invalid-params` without it. */
 const textAt = (call: Call, path: readonly string[]): string => {
   if (call.named !== undefined && path[0] === 'name') return call.named
   const text = call.params && textOfName(call.params, path)
@@ -234,15 +255,15 @@ const textAt = (call: Call, path: readonly string[]): string => {
 }
 
 /**
- * The request's params with the server's own name in them; the same reference if that is the client's too. A server that pushes
- * its questions knows nothing of retries.
+ * Returns the request's params with the server's own name in them; the same reference if the names are equal. A server that pushes
+ * its requests knows nothing of retries.
  */
-const renamed = (errand: RoutedCall, isPushed: boolean): JsonText | undefined => {
-  const { own, exposed, path } = errand
-  const params = errand.isRetry && isPushed ? bare(errand.params) : errand.params
+const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
+  const { own, exposed, path } = routed
+  const params = routed.isRetry && isPushed ? bare(routed.params) : routed.params
   return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))
 }
 
-/** Most names stand at the top. */
+/** Takes the short way for names at the top level, as most are. */
 const textOfName = (params: JsonText, path: readonly string[]): string | undefined =>
   path.length === 1 ? textMember(params, path[0] ?? '') : stringOf(at(params, ...path))

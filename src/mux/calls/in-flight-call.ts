@@ -58,7 +58,7 @@ export interface InFlightCallContext {
 export class InFlightCall implements CallSink {
   readonly call: Call
   readonly connection: Connection
-  readonly errand: RoutedCall
+  readonly routed: RoutedCall
   /**
    * Whose it is: a session has all of its calls. A client whose requests stand for themselves may be several people who say the same
    * about themselves, so that each of its calls is somebody's of its own.
@@ -83,7 +83,7 @@ export class InFlightCall implements CallSink {
   constructor(call: Call, connection: Connection, errand: RoutedCall, context: InFlightCallContext) {
     this.call = call
     this.connection = connection
-    this.errand = errand
+    this.routed = errand
     this.#context = context
     this.party = call.client.serverRequests === 'pushed' ? call.client.id : newClientId()
     this.#totalAtMs = context.nowMs() + connection.server.timeouts.totalMs
@@ -126,7 +126,7 @@ export class InFlightCall implements CallSink {
   }
 
   /** The server asks something in the course of this call: a person may take long, so silence does not count. */
-  asking(ask: ServerRequest): void {
+  serverRequested(ask: ServerRequest): void {
     this.#asks ??= new Set()
     if (this.#asks.size === 0) this.#askedAtMs = this.#context.nowMs()
     this.#asks.add(ask)
@@ -172,7 +172,7 @@ export class InFlightCall implements CallSink {
     if (this.#isOver) return
     // Once is enough: a server that does it again does something else.
     const link = this.#earlier === undefined ? this.#link : undefined
-    const tried = link && EarlierTry.of(outcome, link, this.errand.isRetry)
+    const tried = link && EarlierTry.of(outcome, link, this.routed.isRetry)
     if (tried === undefined) {
       this.#finish(outcome)
       return
@@ -224,10 +224,10 @@ export class InFlightCall implements CallSink {
 
   /** Over a new link: it was never sent, or its server has not run it. */
   #again(): void {
-    const { connection, errand } = this
+    const { connection, routed } = this
     const { link } = connection
     this.#idleAtMs = Number.POSITIVE_INFINITY
-    if (!connection.clients.has(errand.request.client))
+    if (!connection.clients.has(routed.request.client))
       this.#finish(failed(new Fault('unavailable', 'it cannot be shared any more; try again')))
     else if (link !== undefined) this.#prepare(link)
     else this.#open(connection.reopen())

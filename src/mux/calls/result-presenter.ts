@@ -36,9 +36,9 @@ const URL_STATE_MS = 3_600_000
 export interface PresenterContext {
   readonly catalog: Catalog
   readonly owners: Owners
-  readonly asks: ServerRequests
+  readonly serverRequests: ServerRequests
   readonly states: RequestStates
-  readonly visits: UrlElicitations
+  readonly urlElicitations: UrlElicitations
 }
 
 /** Outcomes of servers as clients may read them: repaired where they would be refused, URIs under the server's alias. */
@@ -54,7 +54,7 @@ export class ResultPresenter {
     switch (outcome.kind) {
       case 'input':
         return live.call.client.serverRequests === 'returned'
-          ? this.#context.asks.relayed(live, outcome.result)
+          ? this.#context.serverRequests.relay(live, outcome.result)
           : answerOf(outcome)
       case 'error':
         return this.#error(live, outcome)
@@ -67,12 +67,12 @@ export class ResultPresenter {
   }
 
   #result(
-    { call, connection, errand }: InFlightCall,
+    { call, connection, routed }: InFlightCall,
     outcome: Outcome & { readonly kind: 'result' },
   ): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
-      this.#checkOutput(call.client, errand.exposed, result)
+      this.#checkOutput(call.client, routed.exposed, result)
       return outcome
     }
     const { catalog, owners } = this.#context
@@ -82,7 +82,7 @@ export class ResultPresenter {
     if (hasMoreParts(call.method, result, bounds.max.items)) {
       throw bounds.tooLarge('items', 'its result has too many parts')
     }
-    if (call.method === 'tools/call') this.#checkOutput(call.client, errand.exposed, result)
+    if (call.method === 'tools/call') this.#checkOutput(call.client, routed.exposed, result)
     const view = catalog.viewOf(connection.server)
     const nullIsValue = connection.facts && connection.asking === 'returned'
     const repaired = repairResult(call.method, result, nullIsValue)
@@ -125,7 +125,7 @@ export class ResultPresenter {
     const ids = elicitations.flatMap(({ id }) => id ?? [])
     if (client.serverRequests === 'returned') {
       if (!canVisit || !mayNeedInput(method)) return outcome
-      for (const id of ids) this.#context.visits.shown(connection, client, id)
+      for (const id of ids) this.#context.urlElicitations.shown(connection, client, id)
       const facts = { kind: 'url', elicitations: ids } as const
       const state = this.#context.states.seal(call, server.alias, facts, URL_STATE_MS)
       const questions = elicitations.map(({ params }, index) => ({
@@ -141,17 +141,17 @@ export class ResultPresenter {
       // The server's words, not ours: of an address nothing may be masked or cut.
       return { ...outcome, error: errorText(RPC_CODES.internal, words, { server: server.name }) }
     }
-    for (const id of ids) this.#context.visits.shown(connection, client, id)
+    for (const id of ids) this.#context.urlElicitations.shown(connection, client, id)
     return outcome
   }
 
   /** The URI in an error, as the client wrote it: it does not know the server's own. */
-  #inClientsWords({ call, connection, errand }: InFlightCall, error: JsonText): JsonText {
+  #inClientsWords({ call, connection, routed }: InFlightCall, error: JsonText): JsonText {
     const named = stringOf(at(error, 'data', 'uri'))
     const written = call.params && stringOf(memberOf(call.params, 'uri'))
     if (named === undefined || named === written) return error
     const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(named)
-    return withAt(error, ['data', 'uri'], textOf(named === errand.own ? written : exposed))
+    return withAt(error, ['data', 'uri'], textOf(named === routed.own ? written : exposed))
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Offer } from '../../catalog/capabilities.js'
+import type { Catalog } from '../../catalog/catalog.js'
 import { LIST_NAMES, LISTS } from '../../catalog/lists/list-reader.js'
 import type { Client, Welcome } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
@@ -6,39 +7,39 @@ import type { Principal } from '../../model/peer.js'
 import type { Audience, Change } from '../notifications/list-changed.js'
 import type { Route } from '../routes.js'
 
-/** What we remember of a client. */
-class Guest implements Audience {
+/** What is remembered of one client. */
+class ClientRecord implements Audience {
   readonly client: Client
-  readonly #context: ClientRegistryContext
-  /** What a session was told that we can do. Never changed then: no revision with sessions can take it back. */
+  readonly #catalog: ListVersions
+  /** The capabilities that a session was told of. They never change afterwards: no revision with sessions can take one back. */
   announced: Welcome['capabilities'] | undefined
-  /** Whether some servers had not answered when it was told: what they bring then is news, though it may have seen nothing. */
+  /** Whether some servers had not answered then: what they bring later is news even to a client that has read nothing. */
   wasEarly = false
-  /** The version of each merged list of which it was last given the first page. */
+  /** The version of each merged list whose first page it was given last. */
   readonly given: Versions = {}
-  /** The version of each that there was when a session came, was given it or heard of it last. */
+  /** The version of each that was current when a session came, was given it or was told of a change. */
   readonly #known: Versions = {}
 
-  constructor(client: Client, context: ClientRegistryContext) {
+  constructor(client: Client, catalog: ListVersions) {
     this.client = client
-    this.#context = context
+    this.#catalog = catalog
   }
 
   /**
-   * A list that it was told of and does not know. The first list of a server that was there before the client is no news to one
-   * that was never given the merged one: there is nothing that it would have to read again.
+   * Whether it was told of this list and does not know its current version. The first list of a server that was configured before
+   * the client came is no news to one that never read the merged list: it has nothing to read again.
    */
   isNews({ list, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
     if (isFirst && !this.wasEarly && this.given[list] === undefined) return false
-    return this.#known[list] !== this.#context.versionOf(this.client, list)
+    return this.#known[list] !== this.#catalog.version(this.client, list)
   }
 
   knows(list: ListName): void {
-    if (this.announced !== undefined) this.#known[list] = this.#context.versionOf(this.client, list)
+    if (this.announced !== undefined) this.#known[list] = this.#catalog.version(this.client, list)
   }
 
-  saw(list: ListName, version: string): void {
+  listed(list: ListName, version: string): void {
     this.given[list] = version
     this.#known[list] = version
   }
@@ -50,84 +51,77 @@ class Guest implements Audience {
 
 type Versions = Partial<Record<ListName, string>>
 
-/** What there is to know about clients. */
-export interface ClientRegistryContext {
-  /** What a client can be told at the moment that all servers can do. */
-  readonly offerTo: (client: Client) => Offer
-  /** The same for lists that look the same. */
-  readonly versionOf: (client: Client, list: ListName) => string
-}
+type ListVersions = Pick<Catalog, 'offer' | 'version'>
 
 /**
- * The clients that are there. All may use what there is at the moment, whatever they asked before (2026-07-28, basic,
- * "Statelessness"), and a session for ever what it was told when it came.
+ * The connected clients, and what each was told. Any client may use what is available now, whatever it asked before (2026-07-28,
+ * basic, "Statelessness"); a session may also use, for as long as it lasts, every capability it was told of.
  */
 export class ClientRegistry {
-  readonly #context: ClientRegistryContext
-  readonly #byClient = new Map<Client, Guest>()
+  readonly #catalog: ListVersions
+  readonly #byClient = new Map<Client, ClientRecord>()
 
-  constructor(context: ClientRegistryContext) {
-    this.#context = context
+  constructor(catalog: ListVersions) {
+    this.#catalog = catalog
   }
 
   get size(): number {
     return this.#byClient.size
   }
 
-  /** A client is there from now on, until it leaves. */
-  came(client: Client): void {
-    if (!this.#byClient.has(client)) this.#byClient.set(client, new Guest(client, this.#context))
+  add(client: Client): void {
+    if (!this.#byClient.has(client)) this.#byClient.set(client, new ClientRecord(client, this.#catalog))
   }
 
-  /** A client was told what we can do, unless it has left meanwhile. */
+  /** Remembers what a session was told, unless it has left meanwhile. */
   welcomed(client: Client, { capabilities, isComplete }: Offer): void {
-    const guest = this.#byClient.get(client)
-    if (guest === undefined || client.serverRequests !== 'pushed') return
-    guest.announced = capabilities
-    guest.wasEarly = !isComplete
-    for (const list of LIST_NAMES) guest.knows(list)
+    const record = this.#byClient.get(client)
+    if (record === undefined || client.serverRequests !== 'pushed') return
+    record.announced = capabilities
+    record.wasEarly = !isComplete
+    for (const list of LIST_NAMES) record.knows(list)
   }
 
-  /** Whether a client has this method. One whose requests stand for themselves is a guest from its first one on. */
+  /** Whether a client may use a method; registers a sessionless client with its first request. */
   mayUse(client: Client, { needs, serverRequests }: Route): boolean {
     if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
-    if (client.serverRequests === 'returned') this.came(client)
+    if (client.serverRequests === 'returned') this.add(client)
     const announced = this.#byClient.get(client)?.announced
     if (client.serverRequests === 'pushed' && announced === undefined) return false
     if (needs === undefined || announced?.[needs]) return true
-    const { capabilities, isComplete } = this.#context.offerTo(client)
-    // A server that was not reached yet may be the one that has it, and is asked; sessions were told so when they came.
+    const { capabilities, isComplete } = this.#catalog.offer(client)
+    // A server that has not been reached yet may have it, so it is asked; sessions were told what there is when they came.
     return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
   }
 
-  /** A client was given the first page of this version of a list. */
-  saw(client: Client, list: ListName, version: string): void {
-    this.#byClient.get(client)?.saw(list, version)
+  /** Remembers that a client was given the first page of this version of a list. */
+  listed(client: Client, list: ListName, version: string): void {
+    this.#byClient.get(client)?.listed(list, version)
   }
 
-  /** The version of a list that a client was given last. */
+  /** Returns the version of a list that a client was given last. */
   givenTo(client: Client, list: ListName): string | undefined {
     return this.#byClient.get(client)?.given[list]
   }
 
-  /** The versions of a list that clients of this principal were given last. */
+  /** Returns the versions of a list that clients of this principal were given last. */
   seenBy(principal: Principal, list: ListName): readonly string[] {
     return [...this.#byClient.values()]
       .filter(({ client }) => client.principal === principal)
       .flatMap(({ given }) => given[list] ?? [])
   }
 
-  /** Somebody who is there. */
+  /** Any connected client. */
   get anyone(): Client | undefined {
     const [first] = this.#byClient.keys()
     return first
   }
 
-  left(client: Client): void {
+  remove(client: Client): void {
     this.#byClient.delete(client)
   }
 
-  /** Those who are told of changes because they are there. */
+  /** The clients that may hear of list changes without having asked: sessions decide by what they were told. */
   get sessions(): Iterable<Audience> {
     return this.#byClient.values()
   }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { ListName } from '../../model/listing.js'
-import { CHANGE_NOTICES } from '../routes.js'
+import { LIST_CHANGED } from '../routes.js'
 
 /** Changes that come together are one notification. */
 const MERGE_MS = 50
@@ -48,7 +48,7 @@ export class ListChanged {
 
   /** Some clients see another list now, `isFirst` as in the catalogue. */
   changed(list: ListName, isFirst: boolean): void {
-    this.#await(CHANGE_NOTICES[list], new Map([[list, isFirst]]), MERGE_MS)
+    this.#await(LIST_CHANGED[list], new Map([[list, isFirst]]), MERGE_MS)
   }
 
   close(): void {

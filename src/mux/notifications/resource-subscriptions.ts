@@ -12,42 +12,42 @@ import type { Connection } from '../../peers/connection.js'
 import { stillWanted } from '../calls/cancellation.js'
 
 const EMPTY = rawText('{}')
-/** A URI is kept for as long as it is subscribed; a longer one cannot be. */
+/** A URI is kept for as long as it is subscribed; a longer one is refused. */
 const URI_CHARS = 8192
 
 /** One URI of a server, subscribed once however many clients want it. */
-interface Feed {
+interface ServerSubscription {
   readonly connection: Connection
   readonly own: string
-  /** The same in the one spelling that all of its spellings come to. */
+  /** `own` in normal form (RFC 3986 §6.2.2). */
   readonly normal: string
   readonly subscribers: Set<Subscription>
-  /** The server's answer to the subscription; all who come later wait for the same one. */
+  /** The server's answer; later subscribers wait for the same one. */
   accepted: Promise<Outcome>
   isRefused: boolean
 }
 
-/** Whom updates are told: a session, or a request that listens. */
+/** Whoever receives the updates: a session, or a subscription stream. */
 export interface Subscriber {
   notify(method: string, params: JsonText): void
 }
 
-/** One subscriber's wish, under the URI as it wrote it: it is told in the same words. */
+/** A subscription of one subscriber, under the URI as it wrote it: updates name the same one. */
 interface Subscription {
   readonly subscriber: Subscriber
-  /** Over whose connection. */
+  /** The client whose connection it uses. */
   readonly client: Client
   readonly exposed: string
-  readonly feed: Feed
+  readonly upstream: ServerSubscription
 }
 
-/** A URI that is to be subscribed. */
+/** A subscription to be made. */
 export interface SubscriptionRequest {
   readonly subscriber: Subscriber
-  /** Over whose connection. */
+  /** The client whose connection it uses. */
   readonly client: Client
   readonly exposed: string
-  /** Whether it still is, when the server has been found and reached. */
+  /** Asked once the server has been found and reached: whether the subscription is still wanted. */
   readonly isWanted: () => boolean
 }
 
@@ -55,11 +55,11 @@ export interface SubscriptionRequest {
 export interface Joined {
   /** False if the subscriber had it already. */
   readonly isNew: boolean
-  /** The server's answer; with any but a result the subscription is gone again. */
+  /** The server's answer; with anything but a result the subscription is removed again. */
   readonly accepted: Promise<Outcome>
 }
 
-/** What the feeds need of the router. */
+/** What resource subscriptions depend on. */
 export interface ResourceSubscriptionsContext {
   readonly catalog: Catalog
   readonly owners: Owners
@@ -69,16 +69,16 @@ export interface ResourceSubscriptionsContext {
 }
 
 /**
- * Resource subscriptions (server/resources, "Subscriptions"): per connection and URI the first subscriber subscribes, the
- * last one unsubscribes, and an update goes to those who asked.
+ * Resource subscriptions (server/resources, "Subscriptions"), shared per connection and URI: the first subscriber subscribes at the
+ * server, the last one unsubscribes, and an update goes to all of them.
  */
 export class ResourceSubscriptions {
   readonly #context: ResourceSubscriptionsContext
-  readonly #feeds = new Map<Connection, Map<string, Feed>>()
+  readonly #upstreams = new Map<Connection, Map<string, ServerSubscription>>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
-  /** Subscriptions whose connection was replaced, on the way to the new one. */
-  readonly #homeless = new Set<Subscription>()
-  /** Requests that are not answered yet: how many, and the last one about each URI. */
+  /** Subscriptions whose connection was replaced, on their way to the new one. */
+  readonly #moving = new Set<Subscription>()
+  /** Unanswered requests: how many, and the last one about each URI. */
   readonly #unanswered = new WeakMap<
     Connection,
     { count: number; readonly last: Map<string, Promise<Outcome>> }
@@ -90,30 +90,38 @@ export class ResourceSubscriptions {
 
   /** How many URIs are subscribed at servers. */
   get size(): number {
-    return [...this.#feeds.values()].reduce((sum, feeds) => sum + feeds.size, 0)
+    return [...this.#upstreams.values()].reduce((sum, upstreams) => sum + upstreams.size, 0)
   }
 
-  /** Serves `resources/subscribe` of a session. Rejects with a Fault, with which the call is to be ended. */
+  /** Serves `resources/subscribe` of a session. Never rejects. */
   async subscribe(call: Call): Promise<void> {
-    const { client } = call
-    const exposed = uriOf(call)
-    const joined = await this.join({ subscriber: client, client, exposed, isWanted: stillWanted(call) })
-    if (joined === undefined) return
-    // A client that gives up before it is subscribed does not want to be.
-    if (joined.isNew) call.onCancel = () => this.leave(client, exposed)
-    const outcome = await joined.accepted
-    call.end(outcome.kind === 'result' ? resulted(EMPTY) : outcome)
+    try {
+      const { client } = call
+      const exposed = uriOf(call)
+      const joined = await this.join({ subscriber: client, client, exposed, isWanted: stillWanted(call) })
+      if (joined === undefined) return
+      // A client that cancels before the server has answered does not want the subscription.
+      if (joined.isNew) call.onCancel = () => this.leave(client, exposed)
+      const outcome = await joined.accepted
+      call.end(outcome.kind === 'result' ? resulted(EMPTY) : outcome)
+    } catch (thrown) {
+      call.end(failed(Fault.from(thrown)))
+    }
   }
 
-  /** Serves `resources/unsubscribe`; unsubscribing what was not subscribed is fine. Throws a Fault without a URI. */
+  /** Serves `resources/unsubscribe`; unsubscribing what was not subscribed is fine. */
   unsubscribe(call: Call): void {
-    this.leave(call.client, uriOf(call))
-    call.end(resulted(EMPTY))
+    try {
+      this.leave(call.client, uriOf(call))
+      call.end(resulted(EMPTY))
+    } catch (thrown) {
+      call.end(failed(Fault.from(thrown)))
+    }
   }
 
   /**
-   * Finds the owner of a URI and subscribes there; resolves when that was sent, or with undefined if it is not wanted any
-   * more. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
+   * Finds the owner of a URI and subscribes there. Resolves when the request was sent, or with undefined if the subscription is no
+   * longer wanted. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
    */
   async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<Joined | undefined> {
     if (exposed.length > URI_CHARS)
@@ -123,29 +131,29 @@ export class ResourceSubscriptions {
     const connection = server.connectionFor(client)
     const link = await connection.open()
     if (!isWanted()) return undefined
-    // Its server may have left meanwhile, with whatever was subscribed there.
+    // The server may have been removed meanwhile, with all of its subscriptions.
     if (connection.link !== link) throw new Fault('unavailable', `Server ${server.name} is not connected`)
     if (link.facts.capabilities.resources?.subscribe !== true) {
       throw new Fault('unknown-method', `Server ${server.name} does not support resource subscriptions`)
     }
     const known = this.#bySubscriber.get(subscriber)?.get(exposed)
-    const wish = { subscriber, client, exposed }
-    const subscription = known ?? this.#add(wish, () => this.#feed(connection, own))
-    const accepted = subscription.feed.accepted.then(outcome => {
+    const subscribed = { subscriber, client, exposed }
+    const subscription = known ?? this.#add(subscribed, () => this.#upstream(connection, own))
+    const accepted = subscription.upstream.accepted.then(outcome => {
       if (outcome.kind !== 'result') this.#remove(subscription)
       return outcome
     })
     return { isNew: known === undefined, accepted }
   }
 
-  /** Ends a subscription; one that is not there has ended already. */
+  /** Ends a subscription, if there is one. */
   leave(subscriber: Subscriber, exposed: string): void {
     this.#abandon(one => one.subscriber === subscriber && one.exposed === exposed)
     const subscription = this.#bySubscriber.get(subscriber)?.get(exposed)
     if (subscription !== undefined) this.#remove(subscription)
   }
 
-  /** The subscriber is gone: its subscriptions end. */
+  /** Ends all subscriptions of a subscriber. */
   forget(subscriber: Subscriber): void {
     this.#abandon(one => one.subscriber === subscriber)
     for (const subscription of [...(this.#bySubscriber.get(subscriber)?.values() ?? [])])
@@ -153,74 +161,78 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Tells those who subscribed to the URI; else those who subscribed to one above it (server/resources: it may be a
-   * sub-resource). Whoever subscribed to something else hears of none, unless all that this server tells is for one session.
+   * Passes an update on to the subscribers of its URI, else to those of a URI above it (server/resources: it may be a sub-resource).
+   * An update for neither goes to the session that alone uses this connection, if one does.
    */
   updated(connection: Connection, params: JsonText | undefined): void {
     const uri = params && stringOf(memberOf(params, 'uri'))
-    const feeds = this.#feeds.get(connection)
-    if (params === undefined || uri === undefined || feeds === undefined) return
-    const feed = feedOf(uri, feeds)
+    const upstreams = this.#upstreams.get(connection)
+    if (params === undefined || uri === undefined || upstreams === undefined) return
+    const upstream = upstreamOf(uri, upstreams)
     const { onlyClient } = connection
-    if (feed !== undefined) {
-      const below = uri.startsWith(feed.own) ? uri.slice(feed.own.length) : ''
-      for (const { subscriber, exposed } of feed.subscribers) tellUpdated(subscriber, params, exposed + below)
+    if (upstream !== undefined) {
+      const below = uri.startsWith(upstream.own) ? uri.slice(upstream.own.length) : ''
+      for (const { subscriber, exposed } of upstream.subscribers)
+        notifyUpdated(subscriber, params, exposed + below)
     } else if (onlyClient?.serverRequests === 'pushed') {
       const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
-      tellUpdated(onlyClient, params, exposed)
+      notifyUpdated(onlyClient, params, exposed)
     }
   }
 
-  /** The server was lost and is back: subscriptions are renewed, and what may have been missed is reported. */
+  /** Renews the subscriptions of a server that is back, and reports an update for each, since some may have been missed. */
   renew(connection: Connection): void {
-    for (const feed of this.#feeds.get(connection)?.values() ?? []) {
-      this.#subscribe(feed)
-      void feed.accepted.then(outcome => {
+    for (const upstream of this.#upstreams.get(connection)?.values() ?? []) {
+      this.#subscribe(upstream)
+      void upstream.accepted.then(outcome => {
         if (outcome.kind === 'result') {
-          for (const { subscriber, exposed } of feed.subscribers) tellUpdated(subscriber, EMPTY, exposed)
+          for (const { subscriber, exposed } of upstream.subscribers)
+            notifyUpdated(subscriber, EMPTY, exposed)
         } else this.#context.log.warn({ server: connection.server.name }, 'could not renew a subscription')
       })
     }
   }
 
-  /** A client uses another connection from now on: what it subscribed to is subscribed there. */
+  /** Moves the subscriptions of a client that uses another connection from now on. */
   parted(connection: Connection, client: Client): void {
-    const feeds = [...(this.#feeds.get(connection)?.values() ?? [])]
-    const orphans = feeds.flatMap(({ subscribers }) => [...subscribers].filter(one => one.client === client))
-    for (const orphan of orphans) this.#remove(orphan)
-    for (const orphan of orphans) void this.#rehome(orphan)
+    const upstreams = [...(this.#upstreams.get(connection)?.values() ?? [])]
+    const moving = upstreams.flatMap(({ subscribers }) =>
+      [...subscribers].filter(subscription => subscription.client === client),
+    )
+    for (const one of moving) this.#remove(one)
+    for (const one of moving) void this.#move(one)
   }
 
-  /** A server left: its subscriptions end, or are made anew at the one that took its place. */
+  /** Ends the subscriptions of a removed server, or makes them again at its replacement. */
   serverLeft(connections: Iterable<Connection>, isReplaced: boolean): void {
-    const orphans = [...connections].flatMap(connection =>
-      [...(this.#feeds.get(connection)?.values() ?? [])].flatMap(feed => {
-        // Nothing is unsubscribed at a server that ends.
-        feed.isRefused = true
-        return [...feed.subscribers]
+    const moving = [...connections].flatMap(connection =>
+      [...(this.#upstreams.get(connection)?.values() ?? [])].flatMap(upstream => {
+        // A server that stops needs no unsubscribing.
+        upstream.isRefused = true
+        return [...upstream.subscribers]
       }),
     )
-    for (const orphan of orphans) this.#remove(orphan)
-    if (isReplaced) for (const orphan of orphans) void this.#rehome(orphan)
+    for (const one of moving) this.#remove(one)
+    if (isReplaced) for (const one of moving) void this.#move(one)
   }
 
-  /** Subscribes on the connection that took the place of the former one, and says that something may have been missed. */
-  async #rehome(orphan: Subscription): Promise<void> {
-    const { subscriber, exposed } = orphan
-    this.#homeless.add(orphan)
+  /** Subscribes on the connection that replaced the former one, and reports an update, since some may have been missed. */
+  async #move(one: Subscription): Promise<void> {
+    const { subscriber, exposed } = one
+    this.#moving.add(one)
     try {
-      const joined = await this.join({ ...orphan, isWanted: () => this.#homeless.has(orphan) })
+      const joined = await this.join({ ...one, isWanted: () => this.#moving.has(one) })
       const outcome = await joined?.accepted
-      if (outcome?.kind === 'result' && this.#homeless.has(orphan)) tellUpdated(subscriber, EMPTY, exposed)
+      if (outcome?.kind === 'result' && this.#moving.has(one)) notifyUpdated(subscriber, EMPTY, exposed)
     } catch (thrown) {
       this.#context.log.warn({ why: Fault.from(thrown).message }, 'could not move a subscription')
     }
-    this.#homeless.delete(orphan)
+    this.#moving.delete(one)
   }
 
-  /** Whether anything is subscribed over a connection. */
+  /** Whether a connection has subscriptions. */
   areOn(connection: Connection): boolean {
-    return this.#feeds.has(connection)
+    return this.#upstreams.has(connection)
   }
 
   /** Whether a subscriber has any subscription. */
@@ -229,31 +241,31 @@ export class ResourceSubscriptions {
   }
 
   #abandon(isMeant: (one: Subscription) => boolean): void {
-    for (const one of this.#homeless) if (isMeant(one)) this.#homeless.delete(one)
+    for (const one of this.#moving) if (isMeant(one)) this.#moving.delete(one)
   }
 
-  #add(wish: Omit<Subscription, 'feed'>, feed: () => Feed): Subscription {
-    const { subscriber, exposed } = wish
+  #add(subscribed: Omit<Subscription, 'upstream'>, upstream: () => ServerSubscription): Subscription {
+    const { subscriber, exposed } = subscribed
     const subscriptions = this.#bySubscriber.get(subscriber) ?? new Map<string, Subscription>()
     const { bounds } = this.#context
     if (subscriptions.size >= bounds.max.subscriptions)
       throw bounds.overloaded('subscriptions', `You have ${subscriptions.size} subscriptions`)
-    const subscription = { ...wish, feed: feed() }
-    subscription.feed.subscribers.add(subscription)
+    const subscription = { ...subscribed, upstream: upstream() }
+    subscription.upstream.subscribers.add(subscription)
     this.#bySubscriber.set(subscriber, subscriptions.set(exposed, subscription))
     return subscription
   }
 
-  #feed(connection: Connection, own: string): Feed {
-    const feeds = this.#feeds.get(connection) ?? new Map<string, Feed>()
-    const feed = feeds.get(own) ?? this.#newFeed(connection, own)
-    this.#feeds.set(connection, feeds.set(own, feed))
-    if (feed.isRefused) this.#subscribe(feed)
-    return feed
+  #upstream(connection: Connection, own: string): ServerSubscription {
+    const upstreams = this.#upstreams.get(connection) ?? new Map<string, ServerSubscription>()
+    const upstream = upstreams.get(own) ?? this.#newUpstream(connection, own)
+    this.#upstreams.set(connection, upstreams.set(own, upstream))
+    if (upstream.isRefused) this.#subscribe(upstream)
+    return upstream
   }
 
-  /** Throws a Fault while too much is not answered: of a subscription that was ended, its requests are still under way. */
-  #newFeed(connection: Connection, own: string): Feed {
+  /** Throws a Fault while too many requests are unanswered: those of subscriptions already ended count too. */
+  #newUpstream(connection: Connection, own: string): ServerSubscription {
     const { bounds, server } = connection
     const { count = 0 } = this.#unanswered.get(connection) ?? {}
     if (count >= bounds.max.callsPerServer) {
@@ -264,29 +276,29 @@ export class ResourceSubscriptions {
     return { connection, own, normal: normalUri(own), subscribers: new Set(), accepted, isRefused: true }
   }
 
-  #subscribe(feed: Feed): void {
-    feed.isRefused = false
-    feed.accepted = this.#request(feed, 'resources/subscribe').then(outcome => {
-      feed.isRefused = outcome.kind !== 'result'
+  #subscribe(upstream: ServerSubscription): void {
+    upstream.isRefused = false
+    upstream.accepted = this.#request(upstream, 'resources/subscribe').then(outcome => {
+      upstream.isRefused = outcome.kind !== 'result'
       return outcome
     })
   }
 
   #remove(subscription: Subscription): void {
-    const { subscriber, exposed, feed } = subscription
-    if (!feed.subscribers.delete(subscription)) return
+    const { subscriber, exposed, upstream } = subscription
+    if (!upstream.subscribers.delete(subscription)) return
     const subscriptions = this.#bySubscriber.get(subscriber)
     subscriptions?.delete(exposed)
     if (subscriptions?.size === 0) this.#bySubscriber.delete(subscriber)
-    if (feed.subscribers.size > 0) return
-    const feeds = this.#feeds.get(feed.connection)
-    feeds?.delete(feed.own)
-    if (feeds?.size === 0) this.#feeds.delete(feed.connection)
-    if (!feed.isRefused) void this.#request(feed, 'resources/unsubscribe')
+    if (upstream.subscribers.size > 0) return
+    const upstreams = this.#upstreams.get(upstream.connection)
+    upstreams?.delete(upstream.own)
+    if (upstreams?.size === 0) this.#upstreams.delete(upstream.connection)
+    if (!upstream.isRefused) void this.#request(upstream, 'resources/unsubscribe')
   }
 
-  /** Requests about one URI wait for each other: over HTTP, two at the same time may arrive in either order. */
-  #request({ connection, own }: Feed, method: string): Promise<Outcome> {
+  /** Sends requests about one URI one after the other: over HTTP, concurrent ones may arrive in either order. */
+  #request({ connection, own }: ServerSubscription, method: string): Promise<Outcome> {
     const unanswered = this.#unanswered.get(connection) ?? {
       count: 0,
       last: new Map<string, Promise<Outcome>>(),
@@ -310,7 +322,7 @@ const uriOf = (call: Call): string => {
   return uri
 }
 
-/** One request about a URI; a connection that is down answers with its fault. Never rejects. */
+/** Sends one request about a URI; for a connection that is down the outcome is a fault. Never rejects. */
 const request = async (
   { link, server }: Connection,
   method: string,
@@ -324,22 +336,25 @@ const request = async (
   return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
 }
 
-const tellUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
+const notifyUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
   subscriber.notify('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
 
-/** What was subscribed of a URI: itself, in another spelling if need be (RFC 3986 §6.2.2), or one above it. */
-const feedOf = (uri: string, feeds: ReadonlyMap<string, Feed>): Feed | undefined => {
-  const same = feeds.get(uri)
+/** Finds the subscription that covers a URI: to itself, perhaps in another spelling (RFC 3986 §6.2.2), or to one above it. */
+const upstreamOf = (
+  uri: string,
+  upstreams: ReadonlyMap<string, ServerSubscription>,
+): ServerSubscription | undefined => {
+  const same = upstreams.get(uri)
   if (same !== undefined) return same
   const normal = normalUri(uri)
-  for (const feed of feeds.values()) if (feed.normal === normal) return feed
-  const above = longestAbove(uri, feeds.keys())
-  return above === undefined ? undefined : feeds.get(above)
+  for (const upstream of upstreams.values()) if (upstream.normal === normal) return upstream
+  const above = longestAbove(uri, upstreams.keys())
+  return above === undefined ? undefined : upstreams.get(above)
 }
 
 const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
 
-/** The longest subscribed URI that `uri` lies below. */
+/** Returns the longest subscribed URI that `uri` lies below. */
 const longestAbove = (uri: string, subscribed: Iterable<string>): string | undefined => {
   let longest: string | undefined
   for (const candidate of subscribed) {

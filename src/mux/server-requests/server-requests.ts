@@ -44,8 +44,8 @@ interface Passage {
 export interface ServerRequestsContext {
   readonly calls: CallTable
   readonly states: RequestStates
-  readonly visits: UrlElicitations
-  readonly heldRoots: DeferredRoots
+  readonly urlElicitations: UrlElicitations
+  readonly deferredRoots: DeferredRoots
   readonly clock: Clock
   readonly log: Logger
   /** Told that a client is asked something; told by what it returns how that ended, without an answer if the server withdrew it. */
@@ -73,12 +73,12 @@ export class ServerRequests {
   /** How many questions wait for an answer. */
   get size(): number {
     const passed = [...this.#open.values()].reduce((sum, count) => sum + count, 0)
-    return passed + this.#context.heldRoots.size
+    return passed + this.#context.deferredRoots.size
   }
 
   // ── questions that servers push ──
 
-  asked(connection: Connection, ask: ServerRequest): void {
+  handle(connection: Connection, ask: ServerRequest): void {
     if (!this.#hasRoom(connection, ask)) return
     const ability = capabilityFor(ask)
     if (!hasCapability(connection.share.capabilities, ability)) {
@@ -100,7 +100,7 @@ export class ServerRequests {
         this.#refuse(connection, ask, 'No single client request is associated with this request')
         return
       case 'none':
-        if (evidence.about === undefined && this.#context.heldRoots.hold(connection, ask)) return
+        if (evidence.about === undefined && this.#context.deferredRoots.hold(connection, ask)) return
         this.#refuse(connection, ask, NOBODY)
     }
   }
@@ -129,7 +129,7 @@ export class ServerRequests {
   // ── questions that servers return ──
 
   /** Makes the request of a live call at its server, in such a way that its client can answer questions there. */
-  undertake(live: InFlightCall, link: Downlink, request: Request): CallHandle {
+  send(live: InFlightCall, link: Downlink, request: Request): CallHandle {
     const { client } = live.call
     // Few calls become tasks: what following one takes is made when one does.
     const taskOptions = (): TaskOptions => this.#taskOptions(live)
@@ -176,7 +176,7 @@ export class ServerRequests {
   }
 
   /** What a server returned that wants input, for a client that is asked in that way. Throws a Fault where it must not be. */
-  relayed(live: InFlightCall, result: JsonText): Outcome {
+  relay(live: InFlightCall, result: JsonText): Outcome {
     const { states, isShared } = this.#context
     const relaying = { states, isShared: isShared() }
     return { kind: 'input', result: relayedInput(result, live.call, live.connection.server, relaying) }
@@ -193,7 +193,7 @@ export class ServerRequests {
 
   #push(connection: Connection, ask: ServerRequest, client: Client, live: InFlightCall | undefined): void {
     const id = ask.params && textMember(ask.params, 'elicitationId')
-    if (id !== undefined) this.#context.visits.shown(connection, client, id)
+    if (id !== undefined) this.#context.urlElicitations.shown(connection, client, id)
     this.#pass(connection, ask, { client, live, isRepaired: true })
   }
 
@@ -201,7 +201,7 @@ export class ServerRequests {
     const { client, live } = passage
     const passed = this.#passed(connection, ask, passage)
     if (client.serverRequests === 'pushed') {
-      live?.asking(passed)
+      live?.serverRequested(passed)
       client.ask(passed, live?.call)
     } else if (live?.park?.ask(passed, live) !== true) passed.answer(failed(incapable(passed)))
   }

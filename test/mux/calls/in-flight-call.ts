@@ -168,7 +168,7 @@ t.test(
     t.match(call.ended, { message: /Timed out/ })
     t.ok(client.asked[0]?.withdrawn)
     t.same(question.answered, { result: { action: 'cancel' } })
-    t.match(world.router.load, { clients: 1, calls: 0, questions: 0, subscriptions: 0 })
+    t.match(world.router.load, { clients: 1, calls: 0, serverRequests: 0, subscriptions: 0 })
   },
 )
 

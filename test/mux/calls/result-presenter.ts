@@ -46,7 +46,7 @@ for (const [method, params] of REQUESTS) {
       t.same(server.last(method).text, server.got(method)[0]?.text, 'the same request')
       server.last(method).answer({ done: 1 })
       t.match(retry.ended, { result: { done: 1 } })
-      t.match(world.router.load, { calls: 0, questions: 0 })
+      t.match(world.router.load, { calls: 0, serverRequests: 0 })
     },
   )
 }

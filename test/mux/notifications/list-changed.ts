@@ -104,26 +104,26 @@ t.test('of changes that come together one that is told to everybody is enough', 
       current: [] as string[],
     }
     let version = 'before'
-    const guests = new ClientRegistry({
-      offerTo: () => ({ capabilities: ALL, isComplete: true }),
-      versionOf: () => version,
+    const registry = new ClientRegistry({
+      offer: () => ({ capabilities: ALL, isComplete: true }),
+      version: () => version,
     })
-    const guest = (who: keyof typeof told, seen: string | undefined): void => {
+    const add = (who: keyof typeof told, seen: string | undefined): void => {
       const tell = (method: string) => void told[who].push(method)
       const client = { serverRequests: 'pushed', notify: tell } as unknown as Client
-      guests.came(client)
+      registry.add(client)
       const isComplete = who !== 'early'
-      guests.welcomed(client, { capabilities: ALL, isComplete })
-      for (const [list] of seen === undefined ? [] : changes) guests.saw(client, list, seen ?? '')
+      registry.welcomed(client, { capabilities: ALL, isComplete })
+      for (const [list] of seen === undefined ? [] : changes) registry.listed(client, list, seen ?? '')
     }
-    guest('stranger', undefined)
-    guest('early', undefined)
-    guest('reader', 'before')
-    guest('current', 'after')
+    add('stranger', undefined)
+    add('early', undefined)
+    add('reader', 'before')
+    add('current', 'after')
     version = 'after'
-    const notices = new ListChanged(clock, () => guests.sessions)
+    const listChanged = new ListChanged(clock, () => registry.sessions)
     for (const [list, isFirst] of changes) {
-      notices.changed(list, isFirst)
+      listChanged.changed(list, isFirst)
       clock.advance(1)
     }
     clock.advance(1000)

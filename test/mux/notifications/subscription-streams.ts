@@ -77,7 +77,7 @@ t.test('a client is told first what it will hear: what it asked for, as far as t
     call.cancel()
   }
   t.same(sent(world.server('none')), [], 'who has no subscriptions is not asked')
-  t.match(world.router.load, { listens: 0, subscriptions: 0 })
+  t.match(world.router.load, { subscriptionStreams: 0, subscriptions: 0 })
 })
 
 t.test('a request that does not say what it wants to hear of is -32602', async t => {
@@ -216,7 +216,7 @@ t.test('servers are subscribed once for all who listen, and unsubscribed with th
   two.cancel()
   await settled()
   t.same(sent(server), ['subscribe file:///a', 'unsubscribe file:///a'])
-  t.match(world.router.load, { listens: 0, subscriptions: 0 })
+  t.match(world.router.load, { subscriptionStreams: 0, subscriptions: 0 })
 })
 
 t.test('a client that ends its request before it is acknowledged is subscribed to nothing', async t => {
@@ -231,7 +231,7 @@ t.test('a client that ends its request before it is acknowledged is subscribed t
   t.same(call.told, [])
   t.equal(call.late, 0)
   t.same(sent(server), ['subscribe file:///a', 'unsubscribe file:///a'])
-  t.match(world.router.load, { listens: 0, subscriptions: 0 })
+  t.match(world.router.load, { subscriptionStreams: 0, subscriptions: 0 })
 })
 
 t.test('who listens hears of every change of the lists that it was promised, and of no other', async t => {
@@ -341,9 +341,9 @@ t.test('a principal has eight requests that listen, and a place again when one o
   t.match(honoured(await listen(world.modern({ principal: 'other' }), {})), {})
   calls[3]?.cancel()
   t.same(honoured(await listen(another, {})), {})
-  t.match(world.router.load, { listens: 9 })
+  t.match(world.router.load, { subscriptionStreams: 9 })
   await world.pass(24 * 3_600_000, 3_600_000)
-  t.match(world.router.load, { listens: 9 }, 'no time ends them')
+  t.match(world.router.load, { subscriptionStreams: 9 }, 'no time ends them')
 })
 
 t.test(

@@ -22,7 +22,7 @@ for (const [method, params] of REQUESTS) {
       const { world, server, client } = await withReturned()
       const ask = server.link.ask('roots/list')
       t.same(ask.outcomes, [])
-      t.match(world.router.load, { questions: 1 })
+      t.match(world.router.load, { serverRequests: 1 })
       const call = client.call(method, params)
       t.same(wishOf(call).inputRequests, { '1-1': { method: 'roots/list' } })
       t.same(server.got(method), [], 'not before the roots are known')
@@ -34,7 +34,7 @@ for (const [method, params] of REQUESTS) {
       t.notMatch(server.last(method).params, { requestState: String })
       server.last(method).answer({ done: 1 })
       t.match(retry.ended, { result: { done: 1 } })
-      t.match(world.router.load, { calls: 0, questions: 0 })
+      t.match(world.router.load, { calls: 0, serverRequests: 0 })
     },
   )
 }
@@ -101,7 +101,7 @@ t.test('a question that is withdrawn, or whose server is lost, is asked of nobod
     const { world, server, client } = await withReturned()
     server.link.ask('roots/list')
     end(server)
-    t.match(world.router.load, { questions: 0 })
+    t.match(world.router.load, { serverRequests: 0 })
     const call = client.call('tools/call', REQUESTS[0][1])
     await settled()
     t.same(call.ends, [])

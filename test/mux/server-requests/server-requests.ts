@@ -45,14 +45,14 @@ t.test(
     t.equal(seen?.during, running)
     t.equal(seen?.ask.wantsProgress, true)
     t.same(JSON.parse(seen?.ask.params?.toString() ?? ''), { ...SAMPLING, 'x/y': 1 })
-    t.match(world.router.load, { questions: 1 })
+    t.match(world.router.load, { serverRequests: 1 })
     seen?.ask.progress(textOf({ progress: 1 }))
     seen?.ask.answer({ kind: 'error', error: textOf({ code: -1, message: 'User rejected' }) })
     seen?.ask.answer(resulted(rawText('{}')))
     seen?.ask.progress(textOf({ progress: 2 }))
     t.same(question.answered, { code: -1, message: 'User rejected' }, 'one answer, as the client gave it')
     t.same(question.progresses, [{ progress: 1 }], 'with the progress before it')
-    t.match(world.router.load, { questions: 0 })
+    t.match(world.router.load, { serverRequests: 0 })
   },
 )
 
@@ -76,7 +76,7 @@ t.test(
       clients.map(client => client.asked),
       [[], []],
     )
-    t.match(world.router.load, { questions: 0 })
+    t.match(world.router.load, { serverRequests: 0 })
   },
 )
 
@@ -235,7 +235,7 @@ t.test('a server that withdraws its question: the client hears of it, late answe
   seen?.ask.answer(resulted(rawText('{}')))
   seen?.ask.progress(textOf({ progress: 1 }))
   t.same([question.outcomes, question.progresses], [[], []])
-  t.match(world.router.load, { questions: 0 })
+  t.match(world.router.load, { serverRequests: 0 })
 })
 
 t.test(
@@ -250,7 +250,7 @@ t.test(
     t.same(questions[0]?.answered, { result: { action: 'cancel' } })
     t.match(questions[1]?.answered, { code: -32603 })
     t.equal(server.last('tools/call').cancels.length, 1)
-    t.match(world.router.load, { clients: 1, calls: 0, questions: 0, subscriptions: 0 })
+    t.match(world.router.load, { clients: 1, calls: 0, serverRequests: 0, subscriptions: 0 })
   },
 )
 
@@ -270,7 +270,7 @@ for (const [how, end] of [
     t.same(question.answered, { result: { action: 'cancel' } })
     client.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
     t.equal(question.outcomes.length, 1)
-    t.match(world.router.load, { calls: 0, questions: 0 })
+    t.match(world.router.load, { calls: 0, serverRequests: 0 })
   })
 }
 
@@ -283,9 +283,9 @@ t.test('a server with 64 open questions is refused the next, until one is answer
   clients[0]?.asked[0]?.ask.answer(resulted(rawText('{"action":"accept"}')))
   server.link.ask('elicitation/create', { message: '?' })
   t.equal(clients[0]?.asked.length, 65)
-  t.match(world.router.load, { questions: 64 })
+  t.match(world.router.load, { serverRequests: 64 })
   server.last('tools/call').answer()
-  t.match(world.router.load, { questions: 0 })
+  t.match(world.router.load, { serverRequests: 0 })
 })
 
 t.test('that a URL was visited is told to the client that was shown it, once', async t => {
@@ -304,7 +304,7 @@ t.test('that a URL was visited is told to the client that was shown it, once', a
   server.link.ask('elicitation/create', { mode: 'url', url: 'https://x', elicitationId: 'f' })
   clients[0]?.leave()
   server.link.notice(complete, { elicitationId: 'f' })
-  t.match(world.router.load, { questions: 0 })
+  t.match(world.router.load, { serverRequests: 0 })
 })
 
 t.test('a question on a connection that is already closed is refused', async t => {

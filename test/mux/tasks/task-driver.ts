@@ -63,7 +63,7 @@ t.test(
     await world.pass(60_000)
     t.equal(server.got('tasks/get').length, 2)
     t.equal(server.got('tools/call').length, 1)
-    t.match(world.router.load, { calls: 0, questions: 0 })
+    t.match(world.router.load, { calls: 0, serverRequests: 0 })
   },
 )
 
@@ -365,7 +365,7 @@ t.test('questions of such a task are put to a client that is asked, and its answ
   await world.pass(1000)
   server.last('tasks/get').answer(state('completed', { result: DONE }))
   t.same(call.ended, { result: DONE })
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 t.test(
@@ -383,7 +383,7 @@ t.test(
     server.last('tasks/get').answer(state('completed', { result: DONE }))
     t.same(retry.ended, { result: DONE })
     t.equal(server.got('tools/call').length, 1)
-    t.match(world.router.load, { calls: 0, questions: 0 })
+    t.match(world.router.load, { calls: 0, serverRequests: 0 })
   },
 )
 
@@ -397,7 +397,7 @@ t.test(
     await late.world.pass(600_000)
     t.same(late.server.last('tasks/cancel').params, { taskId: 't1' })
     t.same(late.server.got('tasks/update'), [])
-    t.match(late.world.router.load, { calls: 0, questions: 0 })
+    t.match(late.world.router.load, { calls: 0, serverRequests: 0 })
 
     for (const revision of ['2025-11-25', '2026-07-28'] as const) {
       const { client, server, world } = await withTasks('2026-07-28', revision, {}, CAN_NOTHING)
@@ -405,7 +405,7 @@ t.test(
       server.last('tools/call').becomes(flat('input_required', WISH))
       t.match(call.ended, { result: { isError: true, content: [{ text: /cannot provide/ }] } }, revision)
       t.same(server.last('tasks/cancel').params, { taskId: 't1' })
-      t.match(world.router.load, { calls: 0, questions: 0 })
+      t.match(world.router.load, { calls: 0, serverRequests: 0 })
     }
   },
 )
@@ -419,7 +419,7 @@ t.test('a client that cancels while a task asks it something is asked no more', 
   client.asked[0]?.ask.answer(resulted(textOf(ACCEPT)))
   t.same(server.got('tasks/update'), [])
   t.same(server.last('tasks/cancel').params, { taskId: 't1' })
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 t.test('a task that asks for ever is cancelled', async t => {

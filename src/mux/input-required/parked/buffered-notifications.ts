@@ -7,7 +7,7 @@ import type { Progress } from '../../../model/progress.js'
 const NOTICES_MAX = 100
 const NOTICES_MAX_BYTES = 1024 * 1024
 
-interface Notice {
+interface Notification {
   readonly method: string
   readonly params: JsonText | undefined
 }
@@ -18,7 +18,7 @@ interface Notice {
  */
 export class BufferedNotifications {
   #progress: Progress | undefined
-  #notices: Notice[] = []
+  #notices: Notification[] = []
   #bytes = 0
 
   /** What it keeps. */
@@ -30,7 +30,7 @@ export class BufferedNotifications {
     this.#progress = progress
   }
 
-  notice(method: string, params: JsonText | undefined): void {
+  notify(method: string, params: JsonText | undefined): void {
     const bytes = params?.length ?? 0
     if (bytes > NOTICES_MAX_BYTES) return
     this.#notices.push({ method, params })
@@ -43,7 +43,7 @@ export class BufferedNotifications {
   /** Tells a request what it asked to hear of, and keeps nothing. */
   replay(
     call: Call,
-    filter: { wantsNotice(call: Call, method: string, params: JsonText | undefined): boolean },
+    filter: { wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean },
   ): void {
     const progress = this.#progress
     const notices = this.#notices
@@ -51,7 +51,7 @@ export class BufferedNotifications {
     this.#notices = []
     this.#bytes = 0
     for (const { method, params } of notices) {
-      if (filter.wantsNotice(call, method, params)) call.notify(method, params)
+      if (filter.wantsNotification(call, method, params)) call.notify(method, params)
     }
     if (progress !== undefined && call.wantsProgress) call.progress(progress)
   }

@@ -66,9 +66,9 @@ export interface ParkedCallContext {
   /** The `requestState` by which the client finds the park again. */
   mintState(park: Parkable, round: ParkRound): string
   /** What a server hears whose question this client cannot be asked; undefined if it can. */
-  refusal(client: Client, ask: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
+  errorFor(client: Client, ask: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
   /** Whether this request of the client wants such a log line. */
-  wantsNotice(call: Call, method: string, params: JsonText | undefined): boolean
+  wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean
   /** Takes a place for a call that is about to be parked, where a retry finds it; false if there is none. */
   admit(park: Parkable): boolean
   /** The call runs again, or is over: gives its place back. */

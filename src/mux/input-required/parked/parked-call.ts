@@ -119,9 +119,9 @@ export class ParkedCall implements Call, Parkable {
 
   notify(method: string, params: JsonText | undefined): void {
     if (this.#isAttached) {
-      if (this.#house.wantsNotice(this.#upstream, method, params)) this.#upstream.notify(method, params)
+      if (this.#house.wantsNotification(this.#upstream, method, params)) this.#upstream.notify(method, params)
     } else if (this.#state.at === 'parked') {
-      this.#notes.notice(method, params)
+      this.#notes.notify(method, params)
       this.#weigh()
     }
   }
@@ -204,7 +204,7 @@ export class ParkedCall implements Call, Parkable {
 
   /** What the client of a retry cannot be asked is refused now: its capabilities count, not those of the first request. */
   #refuseOthers(): void {
-    this.#questions.refuse(ask => this.#house.refusal(this.client, ask))
+    this.#questions.refuse(ask => this.#house.errorFor(this.client, ask))
     if (this.#isAttached && this.#questions.size === 0) {
       this.#state = RUNNING
       this.#house.release(this)
@@ -246,7 +246,9 @@ export class ParkedCall implements Call, Parkable {
   }
 
   #asked(): JsonText {
-    const questions = this.#questions.keyed.filter(ask => this.#house.refusal(this.client, ask) === undefined)
+    const questions = this.#questions.keyed.filter(
+      ask => this.#house.errorFor(this.client, ask) === undefined,
+    )
     const isKept = this.from.mayReplay()
     const state = this.#house.mintState(this, {
       round: this.#round,

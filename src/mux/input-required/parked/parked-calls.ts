@@ -1,10 +1,15 @@
 import type { Clock } from '../../../kernel/async/clock.js'
+import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Call } from '../../../model/links.js'
+import type { LimitCounters } from '../../../kernel/limit-counters.js'
+import type { Call, Client, ServerRequest } from '../../../model/links.js'
+import { type Answer, failed } from '../../../model/outcome.js'
 import type { Principal } from '../../../model/peer.js'
+import type { LogLevels } from '../../notifications/log-levels.js'
+import { capabilityFor, hasCapability, incapable } from '../../server-requests/client-capabilities.js'
+import type { RequestStates } from '../retry/request-states.js'
 import type {
   EarlierRun,
   Parkable,
@@ -25,18 +30,17 @@ export const PARK_LIMITS: ParkLimits = {
   resultBytes: 1024 * 1024,
 }
 
-/** What the table of parks is made of. */
-export interface ParkedCallsOptions extends Pick<ParkedCallContext, 'refusal' | 'wantsNotice'> {
+/** What parked calls depend on. */
+export interface ParkedCallsOptions {
   readonly clock: Clock
-  readonly limits: ParkLimits
-  /** The defaults if absent. */
-  readonly bounds?: LimitCounters | undefined
-  /** The `requestState` by which the client finds the park of this id again. */
-  mintState(id: string, park: Parkable, round: ParkRound): string
+  readonly limits?: ParkLimits | undefined
+  readonly bounds: LimitCounters
+  readonly states: Pick<RequestStates, 'seal' | 'replica'>
+  readonly logLevels: Pick<LogLevels, 'isWanted'>
 }
 
 /** Where a park's place is counted. */
-interface Place {
+interface Slot {
   readonly principal: Principal
   readonly connection: object
 }
@@ -46,29 +50,27 @@ interface Place {
  * is adopted when it starts, which most are for nothing and costs next to nothing; once it is parked, the client finds it
  * again by the id in its sealed state.
  */
-export class ParkedCalls {
-  readonly #house: ParkedCallContext
+export class ParkedCalls implements ParkedCallContext {
+  readonly clock: Clock
+  readonly limits: ParkLimits
+  readonly account: ByteAccount
   readonly #bounds: LimitCounters
+  readonly #states: Pick<RequestStates, 'seal' | 'replica'>
+  readonly #logLevels: Pick<LogLevels, 'isWanted'>
   /** All calls that were ever parked and are not over: a retry may name those that run, to be refused. */
   readonly #parks = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
-  readonly #places = new Map<Parkable, Place>()
+  readonly #places = new Map<Parkable, Slot>()
   readonly #ofPrincipal = new Map<Principal, number>()
   readonly #onConnection = new Map<object, number>()
 
   constructor(options: ParkedCallsOptions) {
-    this.#bounds = options.bounds ?? new LimitCounters()
-    this.#house = {
-      clock: options.clock,
-      limits: options.limits,
-      account: this.#bounds.unread,
-      mintState: (park, round) => options.mintState(this.#idOf(park), park, round),
-      refusal: (client, ask) => options.refusal(client, ask),
-      wantsNotice: (call, method, params) => options.wantsNotice(call, method, params),
-      admit: park => this.#admit(park),
-      release: park => this.#release(park),
-      forget: park => this.#parks.delete(this.#ids.get(park) ?? ''),
-    }
+    this.clock = options.clock
+    this.limits = options.limits ?? PARK_LIMITS
+    this.account = options.bounds.unread
+    this.#bounds = options.bounds
+    this.#states = options.states
+    this.#logLevels = options.logLevels
   }
 
   /** How many calls hold a place: what is asked of their clients, or finished and not fetched. */
@@ -83,7 +85,7 @@ export class ParkedCalls {
 
   /** The request to give to a live call in place of the client's own, so that it can be parked. */
   adopt(call: Call, from: ParkOrigin, earlier?: EarlierRun): ParkedCall {
-    return new ParkedCall(call, from, this.#house, earlier)
+    return new ParkedCall(call, from, this, earlier)
   }
 
   /**
@@ -105,7 +107,23 @@ export class ParkedCalls {
     for (const park of [...this.#parks.values()]) park.expire()
   }
 
-  #admit(park: Parkable): boolean {
+  // ── for parked calls ──
+
+  mintState(park: Parkable, round: ParkRound): string {
+    const { replica } = this.#states
+    const facts = { kind: 'park', parkId: this.#idOf(park), replica, ...round } as const
+    return this.#states.seal(park, park.from.alias, facts, this.limits.totalMs)
+  }
+
+  errorFor({ capabilities }: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined {
+    return hasCapability(capabilities, capabilityFor(request)) ? undefined : failed(incapable(request))
+  }
+
+  wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean {
+    return method !== 'notifications/message' || this.#logLevels.isWanted(call, params)
+  }
+
+  admit(park: Parkable): boolean {
     if (this.#places.has(park)) return true
     const { max } = this.#bounds
     const { principal } = park.client
@@ -130,7 +148,11 @@ export class ParkedCalls {
     return id
   }
 
-  #release(park: Parkable): void {
+  forget(park: Parkable): void {
+    this.#parks.delete(this.#ids.get(park) ?? '')
+  }
+
+  release(park: Parkable): void {
     const place = this.#places.get(park)
     if (place === undefined) return
     this.#places.delete(park)

@@ -8,7 +8,7 @@ import type { KeyedQuestion } from '../requests.js'
 
 /** Who keeps time for a call and must know that it waits for a person: its live call. */
 export interface Waiter {
-  asking(ask: ServerRequest): void
+  serverRequested(ask: ServerRequest): void
   answered(ask: ServerRequest): void
 }
 
@@ -63,7 +63,7 @@ export class ParkedQuestions {
     ask.onWithdrawn = () => {
       this.#drop(question)
     }
-    waiter.asking(standIn)
+    waiter.serverRequested(standIn)
   }
 
   /** Gives every open question a key of this round: keys of earlier rounds are never used again. */

@@ -54,9 +54,9 @@ export interface Resumed {
 export interface InputRetriesContext {
   readonly catalog: Catalog
   readonly states: RequestStates
-  readonly parks: ParkedCalls
-  readonly heldRoots: DeferredRoots
-  readonly visits: UrlElicitations
+  readonly parkedCalls: ParkedCalls
+  readonly deferredRoots: DeferredRoots
+  readonly urlElicitations: UrlElicitations
 }
 
 /** Requests that come back with answers: to the call that waits for them, or on to the server whose state they carry. */
@@ -85,7 +85,7 @@ export class InputRetries {
   /** Hands a request to the call that is parked for it; false if there is none. Throws a Fault that leaves the call parked. */
   isTaken(call: Call, { state, responses }: Retry): boolean {
     if (state?.kind !== 'park') return false
-    const was = this.#context.parks.retry(call, state, responses)
+    const was = this.#context.parkedCalls.retry(call, state, responses)
     if (was instanceof Fault) throw was
     return was === 'taken'
   }
@@ -102,7 +102,7 @@ export class InputRetries {
       case 'park':
         return { params: bare(params), earlier: this.#earlier(call, state, responses, connection.server) }
       case 'pre':
-        this.#context.heldRoots.answered(connection, state.parkId, responses)
+        this.#context.deferredRoots.answered(connection, state.parkId, responses)
         return { params: bare(params) }
       case 'url':
         return this.#visited(call, state, responses, connection)
@@ -147,7 +147,7 @@ export class InputRetries {
     }
     return {
       params: bare(params),
-      after: this.#context.visits.completed(connection, elicitations, VISIT_WAIT_MS),
+      after: this.#context.urlElicitations.completed(connection, elicitations, VISIT_WAIT_MS),
     }
   }
 }

@@ -8,7 +8,7 @@ const VISITS_MAX = 1000
 /** One whose id is longer is not waited for. */
 const ID_CHARS = 1024
 
-interface Visit {
+interface Elicitation {
   readonly client: Client
   isComplete: boolean
   /** Calls that wait for it. */
@@ -18,7 +18,7 @@ interface Visit {
 /** Pages that users were sent to for servers of 2025-11-25, which say when a visit is complete (client/elicitation). */
 export class UrlElicitations {
   readonly #clock: Clock
-  readonly #visits = new Map<string, Visit>()
+  readonly #visits = new Map<string, Elicitation>()
 
   constructor(clock: Clock) {
     this.#clock = clock

@@ -109,7 +109,7 @@ t.test('of two retries of one round one goes on, and the other is refused', asyn
   server.last('tools/call').answer()
   t.same(first.ended, { result: DONE })
   t.equal(server.got('tools/call').length, 1)
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 t.test('a state that was used up is no way to have the tool called again', async t => {
@@ -146,7 +146,7 @@ t.test('cancelling a retry cancels the one call at its server; a later retry fin
   await settled()
   t.same(late.ended, EXPIRED)
   t.equal(server.got('tools/call').length, 1)
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 // ── calls that were lost while parked ──
@@ -172,7 +172,7 @@ t.test(
       t.same(other.answered, { result: DECLINE })
       server.last(method).answer({ done: 1 })
       t.same(last.ended, { result: { done: 1 } })
-      t.match(world.router.load, { calls: 0, questions: 0 })
+      t.match(world.router.load, { calls: 0, serverRequests: 0 })
     }
   },
 )
@@ -260,7 +260,7 @@ t.test('a server that is lost while its call is parked is told of with the next 
   const { server, call, world } = await parked()
   server.link.drop()
   t.match(again(call, { '1-1': ACCEPT }).ended, { code: -32603, data: { server: 'a' } })
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 })
 
 t.test('a state for a server that the name does not lead to any more is refused', async t => {

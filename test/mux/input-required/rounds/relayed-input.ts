@@ -21,7 +21,7 @@ t.test('a wish for input is passed on as it came, but for the state, and nothing
   const state = JSON.stringify(wishOf(one).requestState)
   t.equal(outcome.result.toString(), result.replace('"SECRET"', state))
   t.notMatch(state, /SECRET/)
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
   t.equal(world.clock.pending, pending + 1, 'but for the timer of all calls')
 })
 

@@ -21,7 +21,7 @@ const QUESTIONS = [
 
 /** Nothing of what was asked is left. */
 const isQuiet = (t: Test, world: World): void => {
-  t.match(world.router.load, { calls: 0, questions: 0 })
+  t.match(world.router.load, { calls: 0, serverRequests: 0 })
 }
 
 // ── the four cells: each answer reaches the server once, each request runs once ──
@@ -170,7 +170,7 @@ t.test('a client that leaves while it is asked leaves nothing behind, and causes
   const { world, client, server } = await driven({ k: { method: 'elicitation/create', params: FORM } })
   client.leave()
   t.equal(server.got('tools/call').length, 1)
-  t.match(world.router.load, { clients: 0, calls: 0, questions: 0 })
+  t.match(world.router.load, { clients: 0, calls: 0, serverRequests: 0 })
 })
 
 t.test('a person may take longer than a server: only the limit for the answers counts meanwhile', async t => {

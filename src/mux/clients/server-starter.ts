@@ -7,54 +7,54 @@ import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 
-/** What it takes to reach servers. */
-export interface ReachContext {
+/** What starting servers depends on. */
+export interface ServerStarterContext {
   readonly catalog: Catalog
   readonly clock: Clock
   readonly log: Logger
   readonly startupWaitMs: number
 }
 
-/** Servers that are starting; the promise never rejects. */
+/** Servers that are starting. `started` never rejects; `restMs` is how long a client should still wait for them. */
 export interface Start {
   readonly started: Promise<unknown>
   readonly restMs: number
 }
 
-/** Whoever waits for so long may wonder what for. */
+/** A wait longer than this is explained in the log. */
 const SLOW_MS = 2000
 
 const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
 
-/** How servers are reached in the first place: on behalf of a client that comes, or asks what there is. */
-export class Reach {
-  #context: ReachContext
-  /** Runs while clients wait. */
+/** Starts servers on behalf of clients that connect, or that read the merged lists. */
+export class ServerStarter {
+  #context: ServerStarterContext
+  /** Runs while clients wait for servers. */
   #slow: Timer | undefined
 
-  constructor(context: ReachContext) {
+  constructor(context: ServerStarterContext) {
     this.#context = context
   }
 
-  /** Another time to wait for them. */
-  reload(pace: Pick<ReachContext, 'startupWaitMs'>): void {
+  /** Changes how long clients wait for servers. */
+  reload(pace: Pick<ServerStarterContext, 'startupWaitMs'>): void {
     this.#context = { ...this.#context, ...pace }
   }
 
-  /** Starts the servers that a client does not know yet, and waits within the start-up wait. Never rejects. */
-  async all(client: Client): Promise<void> {
+  /** Starts the servers a client does not know yet, and waits for them within the start-up wait. Never rejects. */
+  async startAll(client: Client): Promise<void> {
     const { started, restMs } = this.start(client)
     if (restMs > 0) await withLimit(started, restMs, this.#context.clock)
   }
 
-  /** The same without waiting: tells for how long one should, which is nothing if all were reached or had their time. */
+  /** Starts them without waiting; says how long to wait, which is 0 if all were reached or had their time. */
   start(client: Client): Start {
     const { catalog, startupWaitMs } = this.#context
     const servers = [...catalog.views.keys()]
-    // What such a server says by itself would be lost before the client's own connection is there.
+    // Notifications of such a server would be lost until the client has a connection of its own.
     for (const server of servers) if (catalog.isOnlyRecalled(server, client)) void startFor(server, client)
     if (catalog.offer(client).isComplete) return NOTHING_TO_START
-    // A server that is known already need not run for a client that may never use it.
+    // A server whose lists are remembered need not run for a client that may never use it.
     const starts = servers
       .filter(server => catalog.facts(server, client) === undefined)
       .map(server => ({
@@ -63,7 +63,7 @@ export class Reach {
       }))
       .filter(({ restMs }) => restMs > 0)
     const restMs = Math.max(0, ...starts.map(start => start.restMs))
-    if (restMs > SLOW_MS) this.#slow ??= this.#context.clock.after(SLOW_MS, () => this.#tellSlow(client))
+    if (restMs > SLOW_MS) this.#slow ??= this.#context.clock.after(SLOW_MS, () => this.#warnSlow(client))
     return { started: Promise.all(starts.map(start => start.started)), restMs }
   }
 
@@ -71,8 +71,8 @@ export class Reach {
     this.#slow?.cancel()
   }
 
-  /** Opens a client's own connections to the servers of these lists, but for those that rest, to hear what they say. */
-  hear(client: Client, lists: ReadonlySet<ListName>): void {
+  /** Opens a client's own connections to the servers of these lists, except idle ones, to receive their notifications. */
+  openFor(client: Client, lists: ReadonlySet<ListName>): void {
     const { catalog } = this.#context
     for (const server of catalog.views.keys()) {
       const facts = catalog.facts(server, client)
@@ -82,7 +82,7 @@ export class Reach {
     }
   }
 
-  #tellSlow(client: Client): void {
+  #warnSlow(client: Client): void {
     this.#slow = undefined
     const { catalog, log, startupWaitMs } = this.#context
     for (const server of catalog.views.keys()) {
@@ -101,6 +101,6 @@ export const startFor = async (server: Server, client: Client): Promise<void> =>
   try {
     await server.connectionFor(client).open()
   } catch {
-    // Its connection has logged why; the client is served by the others.
+    // Its connection has logged why; other servers still serve the client.
   }
 }
