@@ -3,6 +3,8 @@
 // and written by `npm run build:types` before the package is packed.
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { Ajv } from 'ajv'
+import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -16,13 +18,53 @@ const common = {
   logLevel: 'warning',
 }
 
-/** The schema that editors read, from the one that the configuration is checked by. */
+/**
+ * Writes what is made of the schema of the configuration (src/config/schema/schema.ts): the JSON Schema that editors read, and the code
+ * that checks a file against the same rules.
+ */
 const writeSchema = async () => {
   const module = fileURLToPath(new URL('../dist/json-schema.mjs', import.meta.url))
   await build({ ...common, entryPoints: ['src/config/schema/json-schema.ts'], outfile: module })
-  const { jsonSchemaText } = await import(module)
+  const { jsonSchemaText, createCheckedSchemas, createKeys } = await import(module)
   await rm(module)
   await writeFile(new URL('../config/mcp-proxy.schema.json', import.meta.url), jsonSchemaText())
+  const code = `${validatorCode(createCheckedSchemas())}\nexport const KEYS = ${JSON.stringify(createKeys())}\n`
+  await build({
+    ...common,
+    packages: 'bundle',
+    stdin: { contents: code, resolveDir: root },
+    outfile: 'src/config/schema/validate.generated.js',
+  })
+}
+
+/** A module that exports a function for each schema. Its errors hold the schema that is not met (`verbose`). */
+const validatorCode = schemas => {
+  const ajv = new Ajv({
+    allErrors: true,
+    verbose: true,
+    messages: false,
+    unicodeRegExp: false,
+    inlineRefs: false,
+    allowUnionTypes: true,
+    keywords: ['mend'],
+    code: { source: true, esm: true },
+  })
+  const names = new Map()
+  // Each object and each union gets one function, wherever it stands: most stand in two places or more.
+  const share = schema => {
+    if (typeof schema !== 'object' || schema === null) return schema
+    if (Array.isArray(schema)) return schema.map(share)
+    const shared = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, share(value)]))
+    if (schema.type !== 'object' && schema.anyOf === undefined) return shared
+    const text = JSON.stringify(shared)
+    if (!names.has(text)) {
+      names.set(text, `s${names.size}`)
+      ajv.addSchema(shared, names.get(text))
+    }
+    return { $ref: names.get(text) }
+  }
+  const entries = Object.entries(schemas).map(([name, schema]) => [name, share(schema).$ref])
+  return standalone.default(ajv, Object.fromEntries(entries))
 }
 
 /** Removes the files of an earlier build that this one does not write: they are named after what they hold. */

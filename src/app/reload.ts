@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { type ConfigDiff, changesOf, isNothing } from '../config/diff.js'
 import { formatProblem } from '../config/file/problem.js'
 import { type FileWatch, watchFile } from '../config/file/watch.js'
-import { type ConfigText, readConfig, readConfigText } from '../config/load.js'
+import { readConfigText } from '../config/load.js'
+import { parseConfig } from '../config/parse.js'
 import type { Environment, Loaded, Problem, ProxyConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import { lateModule } from './late-module.js'
 
 /** What came of a reload. Holds no secrets. */
 export type ReloadResult =
@@ -35,12 +35,6 @@ export interface ReloaderOptions {
   /** What the proxy was started with. */
   readonly loaded: Loaded
   readonly env: Environment
-  /** Checks what was read; by default with the parser that is loaded late. */
-  readonly check?: (read: {
-    readonly text: string
-    readonly file: string
-    readonly env: Environment
-  }) => Promise<Loaded>
   /** Makes a good configuration that of the proxy. Throws a Fault if it cannot be, and nothing has happened then. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
   /** Told why a configuration was not taken. */
@@ -126,24 +120,19 @@ export class Reloader {
   }
 
   async #once(wish: 'look' | 'reload'): Promise<void> {
-    const { file, log } = this.#options
+    const { env, file, log } = this.#options
     try {
       const read = await readConfigText(file, true)
       const seen = 'text' in read ? digestOf(read.text) : read.unusable.problems.map(formatProblem).join()
       const isFirst = this.#seen === undefined
       if (this.#isClosed || (wish === 'look' && seen === this.#seen)) return
-      await this.#adopt(read, isFirst && wish === 'look')
+      const loaded = 'text' in read ? parseConfig(read.text, file, env) : read.unusable
+      this.#take(loaded, isFirst && wish === 'look')
       this.#seen = seen
     } catch (thrown) {
       log.error({ file, err: thrown }, 'the configuration could not be reloaded; the old one stays')
       this.#isRefused([Fault.from(thrown).message])
     }
-  }
-
-  async #adopt(read: ConfigText, isFirst: boolean): Promise<void> {
-    const { env, file, check = checkText } = this.#options
-    const loaded = 'text' in read ? await check({ text: read.text, file, env }) : read.unusable
-    if (!this.#isClosed) this.#take(loaded, isFirst)
   }
 
   /** `isFirst`: the file was read a moment ago, at the start, and has probably not changed. */
@@ -200,10 +189,6 @@ export class Reloader {
     this.#options.refused?.(problems)
   }
 }
-
-const parser = lateModule(() => import('../config/parse.js'))
-
-const checkText: NonNullable<ReloaderOptions['check']> = read => readConfig(read, parser)
 
 const CHANGED = 'the configuration was reloaded'
 const UNCHANGED = 'the configuration was read again, and nothing has changed'

@@ -1,55 +1,14 @@
 import { readFile, stat } from 'node:fs/promises'
-import { packageFile } from '../kernel/package-file.js'
 import { MAX_FILE_BYTES } from './defaults.js'
 import type { Words } from './file/problem.js'
-import { type ConfigSource, resolveConfig } from './resolve.js'
-import { createQuickChecker, type JsonSchema, type QuickChecker } from './schema/quick-check.js'
+import { parseConfig } from './parse.js'
 import type { Environment, Loaded } from './types.js'
 
 /** Reads and resolves a configuration file; a file that cannot be read is a problem like any other. */
 export async function loadConfig(file: string, env: Environment): Promise<Loaded> {
   const read = await readConfigText(file)
-  return 'text' in read ? await readConfig({ text: read.text, file, env }) : read.unusable
+  return 'text' in read ? parseConfig(read.text, file, env) : read.unusable
 }
-
-/**
- * Resolves a configuration as `parseConfig` does, which is loaded only for a file that it has something to say about. Rejects if it
- * cannot be.
- */
-export const readConfig = async (
-  source: ConfigSource,
-  loadParser = () => import('./parse.js'),
-): Promise<Loaded> => {
-  const checker = await quickChecker()
-  if (checker !== undefined) {
-    const loaded = resolveConfig(source, checker)
-    if (checker.isSure) return loaded
-  }
-  const { parseConfig } = await loadParser()
-  return parseConfig(source.text, source.file, source.env)
-}
-
-/** Undefined where there is no schema that can be used, and everything is left to the parser. */
-const quickChecker = async (): Promise<QuickChecker | undefined> => {
-  try {
-    return createQuickChecker(await schema())
-  } catch {
-    return undefined
-  }
-}
-
-const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
-  let made: Promise<T> | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
-}
-
-/** The schema that editors are given, read once: while this version runs, that of another may be put in its place. */
-const schema = once(async () => JSON.parse(await readFile(SCHEMA_FILE, 'utf8')) as JsonSchema)
-
-const SCHEMA_FILE = packageFile('config/mcp-proxy.schema.json')
 
 /** The text of a configuration file, or why there is none. */
 export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }

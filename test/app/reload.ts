@@ -203,40 +203,6 @@ t.test('a pipe is not waited for', { skip: skipWithout.fifos }, async t => {
   t.match(await bench.reload(), { result: 'refused', problems: [/can be read only once/] })
 })
 
-t.test(
-  'a file that cannot be checked, as the proxy was updated meanwhile, changes nothing and is told',
-  async t => {
-    const bench = await Bench.on(t, ONE)
-    let isGone = true
-    const applied: ProxyConfig[] = []
-    const logged: unknown[] = []
-    const reloader = new Reloader({
-      file: bench.file,
-      check: () =>
-        isGone ? Promise.reject(new Fault('unavailable', 'start it again')) : loadConfig(bench.file, {}),
-      loaded: await loadConfig(bench.file, {}),
-      env: {},
-      apply: next => {
-        applied.push(next)
-        return diffConfigs(next, next)
-      },
-      clock: new FakeClock(),
-      log: { ...silentLogger, error: (facts, words) => void logged.push([facts, words]) },
-    })
-    t.teardown(() => reloader.close())
-    reloader.reload()
-    await until(() => reloader.status.lastReload !== undefined, 'the first')
-    t.match(reloader.status.lastReload, { result: 'refused', problems: ['start it again'] })
-    t.match(logged, [
-      [{ file: bench.file, err: { code: 'unavailable' } }, /could not be reloaded; the old one stays/],
-    ])
-    t.same(applied, [])
-    isGone = false
-    reloader.start()
-    await until(() => applied.length > 0, 'the next look, at the same text')
-  },
-)
-
 t.test('after it is closed nothing is applied', async t => {
   const bench = await Bench.on(t, ONE)
   bench.write(TWO)

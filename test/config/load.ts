@@ -1,11 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { formatProblem } from '../../src/config/file/problem.js'
-import { loadConfig, readConfig } from '../../src/config/load.js'
-import { parseConfig } from '../../src/config/parse.js'
+import { loadConfig } from '../../src/config/load.js'
 import { isWindows, skipWithout } from '../support/platform.js'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
@@ -71,49 +69,6 @@ t.test('the example loads without a problem and names programs that are there', 
     else t.ok(existsSync(resolve(transport.cwd ?? '', transport.args[0] ?? '')), name)
   }
 })
-
-const EXAMPLE = readFileSync(join(root, 'mcp-proxy.example.json'), 'utf8')
-const asked = () => Promise.reject(new Error('the parser was asked for'))
-
-t.test('only what is wrong needs the parser, and is told by it', async t => {
-  const source = { text: EXAMPLE, file: 'mcp.json', env: {} }
-  t.strictSame(await readConfig(source, asked), parseConfig(EXAMPLE, 'mcp.json', {}))
-  const unknown = '{ "mcpServers": { "a": { "command": "x", "colour": 1, "timeouts": { "calls": 1 } } } }'
-  const warned = await readConfig({ ...source, text: unknown }, asked)
-  t.strictSame(warned, parseConfig(unknown, 'mcp.json', {}))
-  t.equal(warned.problems.length, 2)
-  const bad = '{ "mcpServers": { "a": { "command": 1 }, "b": { "command": "x" } }, "pageSize": 0 }'
-  await t.rejects(readConfig({ ...source, text: bad }, asked), /asked for/)
-  const told = await readConfig({ ...source, text: bad })
-  t.strictSame(told, parseConfig(bad, 'mcp.json', {}))
-  t.equal(told.problems.length, 2)
-})
-
-t.test(
-  'without a schema that is ours, everything is left to the parser',
-  { skip: skipWithout.mocks },
-  async t => {
-    for (const schema of [undefined, '', '{}', '[]', 'null']) {
-      let reads = 0
-      const mocked = await t.mockImport<typeof import('../../src/config/load.js')>(
-        '../../src/config/load.js',
-        {
-          'node:fs/promises': {
-            stat,
-            readFile: () => {
-              reads += 1
-              return schema === undefined ? Promise.reject(new Error('gone')) : Promise.resolve(schema)
-            },
-          },
-        },
-      )
-      const source = { text: EXAMPLE, file: 'mcp.json', env: {} }
-      await t.rejects(mocked.readConfig(source, asked), /asked for/, schema ?? 'none')
-      await t.rejects(mocked.readConfig(source, asked), /asked for/, schema ?? 'none')
-      t.equal(reads, 1, 'and it is not read again: it may be that of another version by then')
-    }
-  },
-)
 
 t.test('a problem cannot write control sequences to a terminal', async t => {
   const line = formatProblem({

@@ -4,9 +4,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { resolveConfig } from '../../src/config/resolve.js'
-import { createJsonSchema } from '../../src/config/schema/json-schema.js'
-import { createQuickChecker } from '../../src/config/schema/quick-check.js'
 import { type Loaded, PROTOCOL_VERSIONS, type ServerConfig } from '../../src/config/types.js'
 import { MODERN_REVISION } from '../../src/eras/modern/methods.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
@@ -16,17 +13,7 @@ import { runs } from '../support/property.js'
 const FILE = '/etc/proxy/mcp.json'
 const ENV = { HOME: '/home/ann', TOKEN: 's3cr3t-value', EMPTY: '', PORT: '9', BREAK: 'hush\r\nX-Evil: 1' }
 
-/** Whatever the quick check is sure of comes to the same without Zod. */
-const read = (text: string): Loaded => {
-  const loaded = parseConfig(text, FILE, ENV)
-  const checker = createQuickChecker(SCHEMA)
-  const quickly = resolveConfig({ text, file: FILE, env: ENV }, checker)
-  if (checker.isSure) assert.deepStrictEqual(quickly, loaded)
-  asked[checker.isSure ? 'sure' : 'unsure'] += 1
-  return loaded
-}
-const asked = { sure: 0, unsure: 0 }
-const SCHEMA = createJsonSchema()
+const read = (text: string): Loaded => parseConfig(text, FILE, ENV)
 const one = (entry: string): Loaded => read(`{ "mcpServers": { "a": ${entry} } }`)
 const server = (entry: string): ServerConfig | undefined => one(entry).config?.servers[0]
 const told = (loaded: Loaded): string[] => loaded.problems.map(formatProblem)
@@ -1001,8 +988,4 @@ t.test('where audit lines go is a table', async t => {
   t.same(audit('"~/a"'), { to: { file: resolve('/home/ann/a') }, withArguments: false })
   t.equal(audit('true'), undefined)
   t.equal(audit('"${NOPE}"'), undefined)
-})
-
-t.test('much of this needed no Zod, and much did', async t => {
-  t.ok(asked.sure > 100 && asked.unsure > 30, JSON.stringify(asked))
 })

@@ -1,5 +1,6 @@
 import type { Around } from '../read/entry.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
+import { KEYS } from '../schema/validate.generated.js'
 import { type Item, kindOf, members } from './tree.js'
 
 /** The servers of a file, and what stands beside them. */
@@ -43,7 +44,7 @@ export function findServers(root: Item, around: Around): Contents | undefined {
 const contents = (
   found: ReadonlyMap<string, Item>,
   container: Item,
-  { checker, report }: Around,
+  { report }: Around,
 ): Contents | undefined => {
   if (container.node.type !== 'object') {
     report.error(container, { message: `expected an object, found ${kindOf(container)}`, mend: EXAMPLE })
@@ -59,7 +60,7 @@ const contents = (
       mend: 'Move its servers to "mcpServers".',
     })
   }
-  warnUnknown(settings, checker.keys.root, FOREIGN_ROOT_KEYS, report)
+  warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
   const servers = members(container)
   if (servers.size === 0) report.warning(container, { message: 'there are no servers here', mend: EXAMPLE })
   return { servers, settings }
@@ -68,7 +69,7 @@ const contents = (
 const bareServers = (
   root: Item,
   found: ReadonlyMap<string, Item>,
-  { checker, report }: Around,
+  { report }: Around,
 ): Contents | undefined => {
   if (isServer(root)) {
     report.error(root, {
@@ -78,10 +79,10 @@ const bareServers = (
     return undefined
   }
   const isListed = ([name, item]: readonly [string, Item]): boolean =>
-    !checker.keys.root.includes(name) && isServer(item)
+    !KEYS.root.includes(name) && isServer(item)
   const servers = new Map([...found].filter(isListed))
   const settings = new Map([...found].filter(entry => !isListed(entry)))
-  warnUnknown(settings, checker.keys.root, FOREIGN_ROOT_KEYS, report)
+  warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
   if (servers.size === 0) {
     report.error(root, { message: 'the key "mcpServers" is missing', mend: EXAMPLE })
     return undefined

@@ -45,10 +45,10 @@ export const elements = (item: Item): readonly Item[] =>
     : []
 
 /** What stands at the end of a path, or the last thing on the way that is there. */
-export function itemAt(item: Item, path: readonly PropertyKey[]): Item {
+export function itemAt(item: Item, path: readonly string[]): Item {
   const [step, ...rest] = path
   if (step === undefined) return item
-  const next = typeof step === 'number' ? elements(item)[step] : members(item).get(String(step))
+  const next = item.node.type === 'array' ? elements(item)[Number(step)] : members(item).get(step)
   return next === undefined ? item : itemAt(next, rest)
 }
 

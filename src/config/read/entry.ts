@@ -1,7 +1,8 @@
 import type { Report, Words } from '../file/problem.js'
 import { type Item, itemAt, kindOf, members, valueOf } from '../file/tree.js'
-import type { Checker, Keys, Misfit, ServerValues } from '../schema/checker.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
+import { KEYS } from '../schema/validate.generated.js'
+import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Variable } from '../types.js'
 
 /** What one needs beside an entry to make sense of it. */
@@ -11,7 +12,6 @@ export interface Around {
   /** The folder of the file, absolute. */
   readonly folder: string
   readonly env: Environment
-  readonly checker: Checker
   readonly report: Report
   /** Takes what came out of variables. */
   readonly variables: Variable[]
@@ -31,7 +31,7 @@ export interface Entry {
 /** Reports values that do not fit, each at its place; `items` holds the top level. */
 export function reportMisfits(misfits: readonly Misfit[], items: Folded, report: Report): void {
   for (const { path, inName, expected, message, mend } of misfits) {
-    const top = items.get(String(path[0]))
+    const top = items.get(path[0] ?? '')
     if (top === undefined) continue
     const item = itemAt(top, path.slice(1))
     const words: Words = {
@@ -44,7 +44,7 @@ export function reportMisfits(misfits: readonly Misfit[], items: Folded, report:
 }
 
 /** The folded members of an entry; where a key is repeated, `x-mcp-proxy` wins. */
-export function foldEntry(item: Item, { own }: Keys): Folded {
+export function foldEntry(item: Item): Folded {
   const outer = new Map(members(item))
   const wrapper = outer.get('x-mcp-proxy')
   const inner = wrapper === undefined ? undefined : members(wrapper)
@@ -53,7 +53,7 @@ export function foldEntry(item: Item, { own }: Keys): Folded {
     outer.delete('disabled')
     outer.delete('enabled')
   }
-  for (const [name, member] of inner ?? []) if (own.includes(name)) outer.set(name, member)
+  for (const [name, member] of inner ?? []) if (KEYS.own.includes(name)) outer.set(name, member)
   for (const other of ['serverUrl', 'httpUrl']) {
     const url = outer.get(other)
     if (url !== undefined && !outer.has('url')) outer.set('url', url)
@@ -66,37 +66,32 @@ export const isDisabled = (folded: Folded): boolean =>
   folded.get('disabled')?.node.value === true || folded.get('enabled')?.node.value === false
 
 /** Reads an entry and warns of what means nothing in it; undefined after it was reported what is wrong. */
-export function readEntry(
-  name: string,
-  item: Item,
-  folded: Folded,
-  { checker, report }: Around,
-): Entry | undefined {
-  warnUnknownKeys(item, folded, checker.keys, report)
+export function readEntry(name: string, item: Item, folded: Folded, { report }: Around): Entry | undefined {
+  warnUnknownKeys(item, folded, report)
   const checked = [...folded].filter(
-    ([key, member]) => checker.keys.server.includes(key) && !isFolded(key, member, folded),
+    ([key, member]) => KEYS.server.includes(key) && !isFolded(key, member, folded),
   )
-  const result = checker.server(Object.fromEntries(checked.map(([key, member]) => [key, valueOf(member)])))
+  const result = validateServer(Object.fromEntries(checked.map(([key, member]) => [key, valueOf(member)])))
   if (result.is === 'fine') return { name, item, members: folded, values: result.value }
   reportMisfits(result.misfits, folded, report)
   return undefined
 }
 
-const warnUnknownKeys = (item: Item, folded: Folded, keys: Keys, report: Report): void => {
-  warnUnknown(members(item), keys.server, FOREIGN_SERVER_KEYS, report)
+const warnUnknownKeys = (item: Item, folded: Folded, report: Report): void => {
+  warnUnknown(members(item), KEYS.server, FOREIGN_SERVER_KEYS, report)
   const inside = (key: string, known: readonly string[]): void => {
     const member = folded.get(key)
     if (member !== undefined) warnUnknown(members(member), known, NO_FOREIGN_KEYS, report)
   }
-  inside('x-mcp-proxy', keys.own)
-  inside('tools', keys.tools)
-  inside('timeouts', keys.timeouts)
-  inside('limits', keys.serverLimits)
-  inside('restart', keys.restart)
+  inside('x-mcp-proxy', KEYS.own)
+  inside('tools', KEYS.tools)
+  inside('timeouts', KEYS.timeouts)
+  inside('limits', KEYS.serverLimits)
+  inside('restart', KEYS.restart)
   const tools = folded.get('tools')
   const overrides = tools === undefined ? undefined : members(tools).get('override')
   for (const override of overrides === undefined ? [] : members(overrides).values()) {
-    warnUnknown(members(override), keys.override, NO_FOREIGN_KEYS, report)
+    warnUnknown(members(override), KEYS.override, NO_FOREIGN_KEYS, report)
   }
 }
 

@@ -37,11 +37,11 @@ const numberOf = (name: LimitName, value: number | string): number => {
 export function readLimits(
   item: Item | undefined,
   given: Readonly<Partial<Record<LimitName, Value>>> | undefined,
-  report: Report,
+  { names, report }: { readonly names: readonly string[]; readonly report: Report },
 ): Partial<Limits> {
   const found = item === undefined ? new Map<string, Item>() : members(item)
   const read: Partial<Record<LimitName, number>> = {}
-  for (const name of LIMIT_NAMES) {
+  for (const name of LIMIT_NAMES.filter(each => names.includes(each))) {
     const [place, value] = [found.get(name), given?.[name]]
     if (place === undefined || value === undefined) continue
     const { least, most } = LIMIT_TABLE[name]

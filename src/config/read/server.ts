@@ -1,6 +1,7 @@
 import { DEFAULTS, MAX_DURATION_MS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
 import { type Item, itemAt, kindOf, members } from '../file/tree.js'
+import { KEYS } from '../schema/validate.generated.js'
 import type {
   Era,
   ProtocolVersion,
@@ -35,7 +36,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     })
     return { is: 'invalid' }
   }
-  const folded = foldEntry(item, around.checker.keys)
+  const folded = foldEntry(item)
   if (isDisabled(folded)) return { is: 'disabled' }
   const entry = readEntry(name, item, folded, around)
   if (entry === undefined) return { is: 'invalid' }
@@ -43,7 +44,7 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
   const { values } = entry
   const tools = readTools(entry, report)
   const timeouts = readTimeouts(entry, report)
-  const limits = readLimits(folded.get('limits'), values.limits, report)
+  const limits = readLimits(folded.get('limits'), values.limits, { names: KEYS.serverLimits, report })
   const restart = readRestart(entry, report)
   const idleStopMs = readWait(entry, 'idleStop', report) ?? DEFAULTS.idleStopMs
   const era = readEra(entry, reach?.transport, report)
@@ -86,9 +87,15 @@ const readTools = ({ values, members: folded }: Entry, report: Report): ToolRule
     allow,
     deny,
     rename: bareRecord(Object.entries(rename)),
-    override: bareRecord(Object.entries(override)),
+    override: bareRecord(Object.entries(override).map(([name, given]) => [name, knownOf(given)])),
   }
 }
+
+type Override = ToolRules['override'][string]
+
+/** Without keys that mean nothing here. */
+const knownOf = (override: Override): Override =>
+  Object.fromEntries(Object.entries(override).filter(([key]) => KEYS.override.includes(key)))
 
 const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeouts => {
   const item = folded.get('timeouts')

@@ -1,5 +1,5 @@
 import { type Item, itemAt } from '../file/tree.js'
-import type { SettingsValues } from '../schema/checker.js'
+import type { SettingsValues } from '../schema/validate.js'
 import type { Around } from './entry.js'
 import { expandedWhole } from './expand-variables.js'
 
@@ -17,7 +17,7 @@ export const readStateKeys = (
   if (item === undefined) return []
   const seen = new Set<string>()
   return keys.flatMap((_, index) => {
-    const place = itemAt(item, ['keys', index])
+    const place = itemAt(item, ['keys', String(index)])
     const errors = around.report.errors
     const text = expandedWhole(String(place.node.value), place, around).trim()
     if (around.report.errors > errors) return []

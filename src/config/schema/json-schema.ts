@@ -1,16 +1,99 @@
-import { draftSchema } from './schema.js'
+import { z } from 'zod'
+import { root } from './schema.js'
+
+/** As much of JSON Schema (draft 7, which editors know best) as is looked at here. */
+export interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly anyOf?: readonly JsonSchema[]
+  readonly additionalProperties?: JsonSchema
+  readonly [keyword: string]: unknown
+}
 
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
-export function createJsonSchema(): Readonly<Record<string, unknown>> {
-  const { $schema, ...rest } = draftSchema()
+export const createJsonSchema = (): JsonSchema => without(['mend'], annotatedSchema())
+
+/** That schema as it stands in its file. */
+export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
+
+/** What the validator is generated from: parts of the same schema, without words for editors, but with `mend`. */
+export const createCheckedSchemas = () => {
+  const { properties: { mcpServers, ...beside } = {} } = without(
+    ['description', 'default'],
+    annotatedSchema(),
+  )
+  const server = part(mcpServers?.additionalProperties)
+  // The union of both forms of "listen" could not say which member does not fit: the short one is checked as it is read.
+  const settings: JsonSchema = {
+    type: 'object',
+    properties: { ...beside, listen: part(beside['listen']?.anyOf?.[0]) },
+  }
+  return { server, settings }
+}
+
+/** The keys that each object of a file may have. */
+export const createKeys = () => {
+  const { server, settings } = createCheckedSchemas()
+  const names = (schema: JsonSchema): string[] => Object.keys(schema.properties ?? {})
+  const of = (schema: JsonSchema, name: string): JsonSchema => part(schema.properties?.[name])
+  const tools = of(server, 'tools')
+  return {
+    root: [...names(settings), 'mcpServers'],
+    listen: names(of(settings, 'listen')),
+    log: names(of(settings, 'log')),
+    requestState: names(of(settings, 'requestState')),
+    limits: names(of(settings, 'limits')),
+    server: names(server),
+    own: names(of(server, 'x-mcp-proxy')),
+    tools: names(tools),
+    override: names(part(of(tools, 'override').additionalProperties)),
+    timeouts: names(of(server, 'timeouts')),
+    serverLimits: names(of(server, 'limits')),
+    restart: names(of(server, 'restart')),
+  }
+}
+
+/** The schema with the error text of each part as its `mend`. */
+const annotatedSchema = (): JsonSchema => {
+  const { $schema, ...rest } = z.toJSONSchema(root, {
+    io: 'input',
+    target: 'draft-7',
+    override: ({ zodSchema, jsonSchema }) => {
+      const mend = mendOf(zodSchema._zod.def)
+      if (mend !== undefined) Object.assign(jsonSchema, { mend })
+    },
+  })
   return {
     $schema,
     $id: 'urn:mcp-proxy-daemon:config',
     title: 'Configuration of mcp-proxy',
     description: 'The servers behind one MCP proxy, and how the proxy shows them.',
     ...rest,
-  }
+  } as JsonSchema
 }
 
-/** The text of that schema as it stands in its file. */
-export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
+type Definition = z.core.$ZodTypeDef
+
+const mendOf = ({ error, checks = [] }: Definition): string | undefined => {
+  const own = [error, ...checks.map(check => check._zod.def.error)].find(each => each !== undefined)
+  const said = own?.({ code: 'custom', input: undefined } as never)
+  return typeof said === 'string' ? said : undefined
+}
+
+const part = (schema: JsonSchema | undefined): JsonSchema => {
+  if (schema === undefined) throw new TypeError('the schema lacks a part')
+  return schema
+}
+
+/** A schema without some of its keywords; properties of the same name stay. */
+const without = (keywords: readonly string[], schema: JsonSchema): JsonSchema => {
+  const strip = (value: unknown, isNames: boolean): unknown => {
+    if (Array.isArray(value)) return value.map(each => strip(each, false))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([key]) => isNames || !keywords.includes(key))
+        .map(([key, each]) => [key, strip(each, key === 'properties' && !isNames)]),
+    )
+  }
+  return strip(schema, false) as JsonSchema
+}

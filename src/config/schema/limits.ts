@@ -1,6 +1,6 @@
+import { z } from 'zod'
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, shownLimit } from '../../kernel/limits.js'
 import { objectMend } from './values.js'
-import { z } from './zod.js'
 
 /** What each bound is about, for people and editors. */
 const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {

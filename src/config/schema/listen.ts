@@ -1,6 +1,6 @@
+import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
 import { flag, text, texts } from './values.js'
-import { z } from './zod.js'
 
 const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
 const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'

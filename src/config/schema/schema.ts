@@ -1,9 +1,9 @@
+import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
 import { PROTOCOL_VERSIONS } from '../types.js'
 import { limits, serverLimits } from './limits.js'
 import { listen, listenInEditors } from './listen.js'
 import { flag, limit, objectMend, text, texts, wait } from './values.js'
-import { z } from './zod.js'
 
 const timeouts = z.object(
   {
@@ -319,30 +319,10 @@ export const settings = z.object({
     .describe('How the states are sealed that clients of 2026-07-28 carry from one request to the next.'),
 })
 
-const root = settings.extend({
+/** A whole file. */
+export const root = settings.extend({
   listen: listenInEditors
     .optional()
     .describe('Where clients find the proxy: an HTTP port, a socket, or both.'),
   mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
-})
-
-/** The keys that each object of a file may have. */
-export const KEYS = {
-  root: Object.keys(root.shape),
-  listen: Object.keys(listen.shape),
-  log: Object.keys(log.shape),
-  requestState: Object.keys(requestState.shape),
-  server: Object.keys(server.shape),
-  own: Object.keys(own),
-  tools: Object.keys(tools.shape),
-  override: Object.keys(override.shape),
-  timeouts: Object.keys(timeouts.shape),
-  limits: Object.keys(limits.shape),
-  serverLimits: Object.keys(serverLimits.shape),
-  restart: Object.keys(restart.shape),
-} as const
-
-/** The JSON Schema (draft 7, which editors know best) of what one may write; `json-schema.ts` gives it a name. */
-export const draftSchema = (): Readonly<Record<string, unknown>> => ({
-  ...z.toJSONSchema(root, { io: 'input', target: 'draft-7' }),
 })

@@ -1,4 +1,4 @@
-import { z } from './zod.js'
+import { z } from 'zod'
 
 // In all schemas the error text is the mend: what to write instead, in one sentence. What is wrong is said by
 // `check.ts`, which knows the issue but never the value.

@@ -1,0 +1,102 @@
+import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
+import type { z } from 'zod'
+import type * as schema from './schema.js'
+import * as generated from './validate.generated.js'
+
+/** Something in a value that does not fit; holds nothing of the value but the path to it. */
+export interface Misfit {
+  readonly path: readonly string[]
+  /** Whether the last member of `path` has a bad name, rather than a bad value. */
+  readonly inName: boolean
+  /** What kind of value was expected, if the kind was wrong. */
+  readonly expected: string | undefined
+  readonly message: string
+  /** What to write instead, in one sentence. */
+  readonly mend: string
+}
+
+/** A value with the right types, or what does not fit. Unknown keys are let through unread. */
+export type Validated<T> =
+  | { readonly is: 'fine'; readonly value: T }
+  | { readonly is: 'misfit'; readonly misfits: readonly Misfit[] }
+
+/** A server's entry whose types are right. */
+export type ServerValues = z.infer<typeof schema.server>
+
+/** The keys beside the servers, with the right types. */
+export type SettingsValues = z.infer<typeof schema.settings>
+
+/** Checks the types within a server's entry. */
+export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
+
+/** Checks the types of everything beside the servers; "listen" in its long form only. */
+export const validateSettings = (value: unknown): Validated<SettingsValues> =>
+  validate(generated.settings, value)
+
+const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
+  if (check(value)) return { is: 'fine', value: value as T }
+  // One problem for each place: the error that says most about it.
+  const byPlace = new Map<string, ErrorObject>()
+  for (const error of check.errors ?? []) {
+    // What is wrong with a name is told once more, by "propertyNames".
+    if (error.propertyName !== undefined) continue
+    const place = placeOf(error)
+    const known = byPlace.get(place)
+    if (known === undefined || weight(error) > weight(known)) byPlace.set(place, error)
+  }
+  return { is: 'misfit', misfits: [...byPlace].map(([place, error]) => misfit(place, error)) }
+}
+
+/** A JSON Pointer (RFC 6901). */
+const placeOf = ({ keyword, instancePath, params }: ErrorObject): string =>
+  keyword === 'propertyNames'
+    ? `${instancePath}/${String(params['propertyName']).replaceAll('~', '~0').replaceAll('/', '~1')}`
+    : instancePath
+
+/**
+ * How much an error says. In a union, the form whose type is right knows more than the union does, and that more than the
+ * forms whose type is wrong.
+ */
+const weight = ({ keyword }: ErrorObject): number => {
+  if (keyword === 'propertyNames') return 3
+  if (keyword === 'type' || keyword === 'const') return 0
+  return keyword === 'anyOf' || keyword === 'enum' ? 1 : 2
+}
+
+const misfit = (place: string, { keyword, parentSchema = {}, data }: ErrorObject): Misfit => {
+  const inName = keyword === 'propertyNames'
+  const { mend } = (inName ? parentSchema['propertyNames'] : parentSchema) as AnySchemaObject
+  return {
+    path: place.split('/').slice(1).map(unescaped),
+    inName,
+    expected: keyword === 'type' ? expectedKind(parentSchema, data) : undefined,
+    message: MESSAGES[keyword] ?? 'this value is not allowed here',
+    mend: String(mend),
+  }
+}
+
+const unescaped = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
+
+// That a number has to be whole is told to those who write numbers.
+const expectedKind = ({ type }: AnySchemaObject, found: unknown): string | undefined =>
+  KINDS[type === 'integer' && typeof found !== 'number' ? 'number' : String(type)]
+
+const KINDS: Readonly<Partial<Record<string, string>>> = {
+  array: 'a list',
+  object: 'an object',
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+}
+
+const MESSAGES: Readonly<Partial<Record<string, string>>> = {
+  propertyNames: 'this name is not allowed here',
+  pattern: 'this string does not have the right form',
+  // The only least length that the schema asks of a string is 1.
+  minLength: 'this is empty',
+  minimum: 'this value is too small',
+  exclusiveMinimum: 'this value is too small',
+  maximum: 'this value is too large',
+  maxLength: 'this value is too large',
+}

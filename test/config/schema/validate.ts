@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import fc, { type Arbitrary } from 'fast-check'
+import t from 'tap'
+import { createCheckedSchemas, type JsonSchema } from '../../../src/config/schema/json-schema.js'
+import { server, settings } from '../../../src/config/schema/schema.js'
+import { validateServer, validateSettings } from '../../../src/config/schema/validate.js'
+
+// Not `__proto__`, which Zod passes over as the name of a member.
+const TEXTS = [
+  ...['', 'x', 'off', '5s', '1.5h', '5', '16MiB', '16 MiB', '16XiB', 'a__b', 'a_', 'A=b', 'a b', '*', 'é'],
+  ...['unix:///x', 'http://x', '2026-07-28', '2025-11-25', 'legacy', 'eager', 'session', 'preserve', 'info'],
+  ...[
+    'stdio',
+    'http',
+    'ws',
+    'constructor',
+    'x'.repeat(64),
+    'x'.repeat(201),
+    '\u{1f600}'.repeat(150),
+    'a/b~c',
+    '\0',
+    '\n5s',
+    '5s\n',
+    '${X}',
+  ],
+]
+const NUMBERS = [
+  0,
+  -1,
+  1,
+  1.5,
+  100,
+  101,
+  10_000,
+  65_535,
+  65_536,
+  2 ** 53,
+  1e300,
+  Number.POSITIVE_INFINITY,
+  -0,
+]
+const text = fc.constantFrom(...TEXTS)
+const number = fc.constantFrom(...NUMBERS)
+const odd = fc.oneof(text, number, fc.constantFrom(null, true, false, [], {}, ['x'], { x: 1 }))
+
+/** Values as they come out of a file: their objects have no prototype. */
+const objectOf = (entries: readonly (readonly [string, unknown])[]): object =>
+  Object.assign(Object.create(null) as object, Object.fromEntries(entries))
+
+/** What is looked at to make values. */
+interface Part {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly Part[]
+  readonly items?: Part
+  readonly properties?: Readonly<Record<string, Part>>
+  readonly additionalProperties?: Part
+}
+
+/** Values of which many fit, and others nearly do. */
+const near = (schema: Part): Arbitrary<unknown> =>
+  fc.oneof({ weight: 30, arbitrary: fitting(schema) }, { weight: 1, arbitrary: odd })
+
+const fitting = (schema: Part): Arbitrary<unknown> => {
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(near))
+  if (schema.const !== undefined) return fc.constant(schema.const)
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
+  const { type } = schema
+  if (typeof type === 'object') return fc.oneof(...type.map(one => near({ type: one })))
+  switch (type) {
+    case undefined:
+      return odd
+    case 'object':
+      return fittingObject(schema)
+    case 'array':
+      return fc.array(near(schema.items ?? {}), { maxLength: 3 })
+    case 'string':
+      return text
+    case 'number':
+    case 'integer':
+      return number
+    case 'boolean':
+      return fc.boolean()
+    default:
+      return fc.constant(null)
+  }
+}
+
+const fittingObject = ({ properties, additionalProperties = {} }: Part): Arbitrary<object> => {
+  if (properties === undefined) {
+    return fc.array(fc.tuple(text, near(additionalProperties)), { maxLength: 3 }).map(objectOf)
+  }
+  const member = fc.constantFrom(...Object.entries(properties)).chain(([name, one]) => {
+    return fc.tuple(fc.constant(name), near(one))
+  })
+  const unknown = fc.tuple(fc.constantFrom('unknown', 'toString', '__proto__'), odd)
+  const some = fc.oneof({ weight: 20, arbitrary: member }, { weight: 1, arbitrary: unknown })
+  return fc.array(some, { maxLength: 4 }).map(objectOf)
+}
+
+const SCHEMAS = createCheckedSchemas()
+
+for (const [about, schema, source, validate] of [
+  ['entry of a server', SCHEMAS.server, server, validateServer],
+  ['file beside its servers', SCHEMAS.settings, settings, validateSettings],
+] as const) {
+  t.test(`what is wrong with the ${about} is found where the schema says so, and nothing else`, async t => {
+    const counts = { fine: 0, misfits: 0 }
+    const same = fc.property(fittingObject(schema), value => {
+      const found = validate(value)
+      const { error } = source.safeParse(value)
+      counts[found.is === 'fine' ? 'fine' : 'misfits'] += 1
+      const places = found.is === 'fine' ? [] : found.misfits.map(({ path }) => path.join('/'))
+      assert.deepEqual(places.sort(), [...new Set(error?.issues.map(({ path }) => path.join('/')))].sort())
+      for (const misfit of found.is === 'fine' ? [] : found.misfits) assert.match(misfit.mend, /\.$/)
+    })
+    t.doesNotThrow(() => fc.assert(same, { numRuns: 1000 }))
+    t.ok(counts.fine > 100 && counts.misfits > 25, JSON.stringify(counts))
+  })
+}
