@@ -5,8 +5,8 @@ import type { Call, CancelReason, Client, ServerRequest } from '../../src/model/
 import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
 import type { Progress } from '../../src/model/progress.js'
-import type { ParkLimits } from '../../src/mux/input-required/parked/park-house.js'
 import type { ParkedCall } from '../../src/mux/input-required/parked/parked-call.js'
+import type { ParkLimits } from '../../src/mux/input-required/parked/parked-call-context.js'
 import { PARK_LIMITS, ParkedCalls } from '../../src/mux/input-required/parked/parked-calls.js'
 import { FakeClock } from './fake-clock.js'
 

@@ -4,17 +4,17 @@ import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Call, ClientHandler } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
-import { watch, withCall } from '../around.js'
+import { whenOver } from './call-events.js'
 
-/** A request that is meant to stay open: nobody waits for its end (2026-07-28, basic/patterns/subscriptions). */
+/** The request that stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
 
 /**
- * Stands in front of a reception and counts the calls that are under way. Once it is shut no further call gets in, and whoever
- * wants to go can wait for those inside; their questions and answers pass all the same.
+ * Admits calls to a handler up to a limit, and counts those in flight. Once shut it refuses new calls and can be awaited until the
+ * others have ended; server requests and their answers still pass.
  */
 export class Admission {
-  /** What to report to in place of the one behind. */
+  /** The handler to use in place of the one given. */
   readonly reception: ClientHandler
   readonly #clock: Clock
   readonly #bounds: LimitCounters
@@ -24,7 +24,15 @@ export class Admission {
 
   constructor(behind: ClientHandler, clock: Clock, bounds = new LimitCounters()) {
     this.#bounds = bounds
-    this.reception = withCall(behind, call => this.#call(call, behind))
+    this.reception = {
+      welcome: client => behind.welcome(client),
+      call: call => this.#call(call, behind),
+      ownIdentity: client => behind.ownIdentity(client),
+      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
+      notified: (client, method, params) => behind.notified(client, method, params),
+      rests: client => behind.rests(client),
+      left: client => behind.left(client),
+    }
     this.#clock = clock
   }
 
@@ -32,12 +40,12 @@ export class Admission {
     return this.#isShut
   }
 
-  /** Calls under way. */
+  /** The number of calls in flight. */
   get inside(): number {
     return this.#inside
   }
 
-  /** Lets no call in from now on; resolves with the number of those that were not over within `limitMs`. */
+  /** Refuses calls from now on; resolves with the number of those that have not ended within `limitMs`. */
   async shut(limitMs: number): Promise<number> {
     this.#isShut = true
     if (this.#inside === 0) return 0
@@ -52,9 +60,9 @@ export class Admission {
       call.end(failed(new Fault('unavailable', 'The proxy is shutting down')))
       return
     }
-    const full = this.#isFull()
-    if (full !== undefined) {
-      call.end(failed(full))
+    const overload = this.#overload()
+    if (overload !== undefined) {
+      call.end(failed(overload))
       return
     }
     const params = this.#bounds.inbound.reserve(call.params?.length ?? 0)
@@ -62,16 +70,16 @@ export class Admission {
       call.end(failed(this.#bounds.overloaded('inbound', 'Too much is under way at the same time')))
       return
     }
-    if (params.bytes > 0) watch(call, () => params.set(0))
+    if (params.bytes > 0) whenOver(call, () => params.set(0))
     if (call.method !== ENDLESS) {
       this.#inside += 1
-      watch(call, this.#over)
+      whenOver(call, this.#over)
     }
     behind.call(call)
   }
 
-  /** Why no more work is taken on, if so. */
-  #isFull(): Fault | undefined {
+  /** The error for a call beyond the limits; undefined within them. */
+  #overload(): Fault | undefined {
     const { max, pressure } = this.#bounds
     if (pressure >= 4) return this.#bounds.shortOfMemory()
     if (this.#inside < max.calls) return undefined

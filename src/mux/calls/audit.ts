@@ -13,10 +13,9 @@ import { maskJson, said } from '../../kernel/mask.js'
 import { RPC_CODES } from '../../model/fault-table.js'
 import type { Call, Client, ClientHandler } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
-import { watch } from '../around.js'
-import { ROUTES } from '../routes.js'
+import { namedAt, ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
-import { namedAt } from './named.js'
+import { whenOver } from './call-events.js'
 
 /** Where the lines go, and what stands in them. */
 export interface AuditOptions {
@@ -98,7 +97,7 @@ export class Audit {
   #watch(call: Call): void {
     const startedMs = this.#options.clock.nowMs()
     const time = this.#options.now()
-    watch(call, outcome => {
+    whenOver(call, outcome => {
       const name = nameOf(call)
       const line = this.#line('call', time, {
         ...whoIs(call.client),

@@ -14,7 +14,8 @@ import { failed, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
-import { EarlierTry } from '../input-required/retry/earlier-try.js'
+import { whenCancelled } from './call-events.js'
+import { EarlierTry } from './earlier-try.js'
 
 /** A request at a server, or what makes several of one. */
 export interface CallHandle extends DownstreamCall {
@@ -87,10 +88,9 @@ export class InFlightCall implements CallSink {
     this.#context = context
     this.party = call.client.serverRequests === 'pushed' ? call.client.id : newClientId()
     this.#totalAtMs = context.nowMs() + connection.server.timeouts.totalMs
-    // Not written into the assignment: V8 makes a function that is assigned to a property an old object from the start
-    // (src/parsing/parser-base.h, `CheckAssigningFunctionLiteralToProperty`), which keeps all of its call until a full collection.
-    const cancelled = (reason: CancelReason): void => this.#cancelled(reason)
-    call.onCancel = cancelled
+    // Not assigned to `onCancel` as a literal: V8 allocates a function literal that is assigned to a property in old space
+    // (src/parsing/parser-base.h, `CheckAssigningFunctionLiteralToProperty`), which would keep the call until a full collection.
+    whenCancelled(call, reason => this.#cancelled(reason))
   }
 
   /** Whether the client still waits and the server works on it. */

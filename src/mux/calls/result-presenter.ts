@@ -17,12 +17,15 @@ import { errorText, RPC_CODES } from '../../model/fault-table.js'
 import type { Call, Client } from '../../model/links.js'
 import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
-import { noInput } from '../input-required/no-input.js'
+import { noInput } from '../input-required/answers.js'
 import { inputRequired } from '../input-required/requests.js'
-import { mayNeedInput } from '../input-required/retry/digests.js'
-import type { RequestStates } from '../input-required/retry/request-states.js'
-import type { UrlElicitations } from '../input-required/url/url-elicitations.js'
-import { type UrlElicitation, urlElicitationsOf, urlWords } from '../input-required/url/url-required.js'
+import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
+import {
+  type UrlElicitation,
+  type UrlElicitations,
+  urlElicitationsOf,
+  urlWords,
+} from '../input-required/url-elicitations.js'
 import { hasCapability } from '../server-requests/client-capabilities.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'

@@ -1,15 +1,15 @@
-import type { Clock } from '../../kernel/async/clock.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client, DownstreamCall } from '../../model/links.js'
 import { DEFAULT_RANK, isLogLevel, LOG_LEVELS, type LogLevel, rankOf } from '../../model/log-level.js'
 import { failed, resulted } from '../../model/outcome.js'
+import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { type Origin, originOf } from '../server-requests/origin.js'
-import { ServerLevels } from './server-levels.js'
 
 const EMPTY = rawText('{}')
 
@@ -124,3 +124,127 @@ const severityOf = (params: JsonText): number => {
   const level = stringOf(memberOf(params, 'level')) ?? ''
   return isLogLevel(level) ? rankOf(level) : DEFAULT_RANK
 }
+
+/** A server that does not take a level is not waited for any longer. */
+const ANSWER_MS = 10_000
+/** How long a server stays as verbose as a request wanted it, for the next one that does. */
+const LINGER_MS = 60_000
+
+/** What a server was told last. */
+interface Told {
+  readonly rank: number
+  /** Until the server has answered: whoever needs the level waits, and so does the next level. */
+  answered: Promise<void> | undefined
+}
+
+/** How verbose a server has to be for requests that said so, and until when at least. */
+interface Raised {
+  readonly rank: number
+  readonly timer: Timer
+}
+
+/**
+ * The level that each server is told: the most verbose that a client of its connection wants, for its session or for a request
+ * that is under way. Servers that are told with each request need no such thing (2026-07-28, server/utilities/logging).
+ */
+export class ServerLevels {
+  readonly #calls: CallTable
+  /** The level of a session; undefined if it never set one. */
+  readonly #wantedBy: (client: Client) => number | undefined
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #told = new WeakMap<Connection, Told>()
+  readonly #raised = new Map<Connection, Raised>()
+
+  constructor(
+    calls: CallTable,
+    wantedBy: (client: Client) => number | undefined,
+    around: { readonly clock: Clock; readonly log: Logger },
+  ) {
+    this.#calls = calls
+    this.#wantedBy = wantedBy
+    this.#clock = around.clock
+    this.#log = around.log
+  }
+
+  /** A connection is new: what its server was told before is void. */
+  restore(connection: Connection): void {
+    this.#told.delete(connection)
+    this.sync(connection)
+  }
+
+  /** Tells a server the level that is wanted of it, if that is another one than before; nothing if nobody ever wanted one. */
+  sync(connection: Connection): void {
+    const rank = this.#wantedOn(connection)
+    if (rank !== undefined) this.#tell(connection, rank)
+  }
+
+  /**
+   * Makes a server as verbose as a request that is about to be sent wants it. Resolves when it is, or cannot be made so;
+   * undefined if there is nothing to wait for.
+   */
+  prepare(connection: Connection, { logLevel }: Call): Promise<void> | undefined {
+    if (logLevel === undefined || !isTold(connection)) return undefined
+    const rank = rankOf(logLevel)
+    const before = this.#raised.get(connection)
+    this.#raise(connection, Math.min(before?.rank ?? rank, rank))
+    this.sync(connection)
+    return this.#told.get(connection)?.answered
+  }
+
+  close(): void {
+    for (const { timer } of this.#raised.values()) timer.cancel()
+    this.#raised.clear()
+  }
+
+  #raise(connection: Connection, rank: number): void {
+    this.#raised.get(connection)?.timer.cancel()
+    const timer = this.#clock.after(LINGER_MS, () => this.#lower(connection))
+    this.#raised.set(connection, { rank, timer })
+  }
+
+  /** Requests that are still under way keep the level that they need; after the last one it is that of the sessions again. */
+  #lower(connection: Connection): void {
+    this.#raised.delete(connection)
+    const ranks = [...this.#calls.on(connection)].flatMap(({ call: { logLevel } }) =>
+      logLevel === undefined ? [] : [rankOf(logLevel)],
+    )
+    if (ranks.length > 0) this.#raise(connection, Math.min(...ranks))
+    this.#tell(connection, this.#wantedOn(connection) ?? DEFAULT_RANK)
+  }
+
+  #wantedOn(connection: Connection): number | undefined {
+    const raised = this.#raised.get(connection)?.rank
+    let rank = raised
+    for (const client of connection.clients) {
+      // A session that never set a level counts only beside a request that does: it must not lose what it was sent before.
+      const isDefault = raised !== undefined && client.serverRequests === 'pushed'
+      const wanted = this.#wantedBy(client) ?? (isDefault ? DEFAULT_RANK : undefined)
+      if (wanted !== undefined) rank = Math.min(rank ?? wanted, wanted)
+    }
+    return rank
+  }
+
+  #tell(connection: Connection, rank: number): void {
+    const before = this.#told.get(connection)
+    if (!isTold(connection) || before?.rank === rank) return
+    const sent = before?.answered?.then(() => this.#send(connection, rank)) ?? this.#send(connection, rank)
+    const told: Told = { rank, answered: sent }
+    this.#told.set(connection, told)
+    void sent.then(() => {
+      told.answered = undefined
+    })
+  }
+
+  /** Resolves with the answer, whatever that is. */
+  async #send({ link, server }: Connection, rank: number): Promise<void> {
+    if (link === undefined) return
+    const limit = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS) }
+    const outcome = await askServer(link, 'logging/setLevel', textOf({ level: LOG_LEVELS[rank] }), limit)
+    if (outcome.kind !== 'result')
+      this.#log.warn({ server: server.name }, 'the server did not take the log level')
+  }
+}
+
+const isTold = ({ link }: Connection): boolean =>
+  link?.serverRequests === 'pushed' && link.facts.capabilities.logging

@@ -9,7 +9,7 @@ import type { Call, Client } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
-import { stillWanted } from '../calls/cancellation.js'
+import { stillWanted, whenCancelled } from '../calls/call-events.js'
 
 const EMPTY = rawText('{}')
 /** A URI is kept for as long as it is subscribed; a longer one is refused. */
@@ -101,7 +101,7 @@ export class ResourceSubscriptions {
       const joined = await this.join({ subscriber: client, client, exposed, isWanted: stillWanted(call) })
       if (joined === undefined) return
       // A client that cancels before the server has answered does not want the subscription.
-      if (joined.isNew) call.onCancel = () => this.leave(client, exposed)
+      if (joined.isNew) whenCancelled(call, () => this.leave(client, exposed))
       const outcome = await joined.accepted
       call.end(outcome.kind === 'result' ? resulted(EMPTY) : outcome)
     } catch (thrown) {

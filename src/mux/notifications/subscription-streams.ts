@@ -11,6 +11,7 @@ import type { ListName } from '../../model/listing.js'
 import { failed, resulted } from '../../model/outcome.js'
 import type { Principal } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
+import { whenCancelled } from '../calls/call-events.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
 import type { ServerStarter } from '../clients/server-starter.js'
 import type { Audience, Change } from './list-changed.js'
@@ -78,7 +79,7 @@ export class SubscriptionStreams {
     try {
       const filter = readFilter(call.params)
       const stream = this.#admit(call)
-      call.onCancel = () => this.#over(stream)
+      whenCancelled(call, () => this.#over(stream))
       void this.#open(stream, filter)
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))

@@ -1,6 +1,6 @@
 import type { FaultCode } from '../../kernel/faults.js'
 import { editMember } from '../../kernel/json/edit.js'
-import { type JsonText, rawText } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../model/links.js'
 import { type Answer, resulted } from '../../model/outcome.js'
 import { fileRoots } from '../input-required/answers.js'
@@ -68,4 +68,15 @@ const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'result' && method === 'roots/list')
     return resulted(editMember(outcome.result, 'roots', fileRoots))
   return outcome
+}
+
+/**
+ * Params of a model completion for a client behind which several servers stand: it sees one, us, so that "this server's
+ * context" would hand one server what belongs to the others (client/sampling; architecture: servers are isolated).
+ */
+export const withoutContext = (params: JsonText): JsonText => {
+  const context = stringOf(memberOf(params, 'includeContext'))
+  return context === 'thisServer' || context === 'allServers'
+    ? withoutMember(params, 'includeContext')
+    : params
 }

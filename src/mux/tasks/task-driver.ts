@@ -13,7 +13,7 @@ import type {
 import { failed, midway, type Outcome, resulted } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { CallHandle } from '../calls/in-flight-call.js'
-import { noInput } from '../input-required/no-input.js'
+import { noInput } from '../input-required/answers.js'
 import type { RoundPlan } from '../input-required/rounds/input-rounds.js'
 import { QuestionRound } from '../input-required/rounds/question-round.js'
 import { ROUND_LIMITS } from '../input-required/rounds/round-driver.js'

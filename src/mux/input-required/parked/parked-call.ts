@@ -6,13 +6,19 @@ import type { Call, CancelReason, Client, ServerRequest } from '../../../model/l
 import type { LogLevel } from '../../../model/log-level.js'
 import { type Answer, bytesOf, failed, type Outcome, resulted } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
-import { noAnswer, noInput } from '../no-input.js'
+import { whenCancelled } from '../../calls/call-events.js'
+import { noAnswer, noInput } from '../answers.js'
 import { inputRequired } from '../requests.js'
 import { invalidState } from '../retry/request-states.js'
-import { AnswerHistory, askedUnder } from '../rounds/answer-history.js'
 import { BufferedNotifications, kept } from './buffered-notifications.js'
-import type { EarlierRun, Parkable, ParkedCallContext, ParkOrigin } from './park-house.js'
-import { type OpenQuestion, ParkedQuestions, type Waiter } from './parked-questions.js'
+import type { EarlierRun, Parkable, ParkedCallContext, ParkOrigin } from './parked-call-context.js'
+import {
+  AnswerHistory,
+  askedUnder,
+  type OpenQuestion,
+  ParkedQuestions,
+  type Waiter,
+} from './parked-questions.js'
 
 type State =
   | { readonly at: 'running' }
@@ -232,7 +238,6 @@ export class ParkedCall implements Call, Parkable {
     this.#state = { at: 'parked', deadline: clock.after(waitMs, () => this.expire()) }
     // SDK servers give up on a question after 60 s unless they hear of progress.
     this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())
-    this.#upstream.onCancel = undefined
     this.#upstream.end(outcome)
     this.#weigh()
   }
@@ -288,7 +293,6 @@ export class ParkedCall implements Call, Parkable {
     this.#stopBeat()
     this.#state = OVER
     this.#weigh()
-    this.#upstream.onCancel = undefined
     this.#house.release(this)
     this.#house.forget(this)
     return this.#questions.takeAll()
@@ -326,9 +330,9 @@ export class ParkedCall implements Call, Parkable {
   #attach(call: Call): void {
     this.#upstream = call
     call.servedBy = this.from.server
-    // Apart from the assignment, as in LiveCall.
-    const cancelled = (reason: CancelReason): void => this.#cancelled(reason)
-    call.onCancel = cancelled
+    whenCancelled(call, reason => {
+      if (call === this.#upstream) this.#cancelled(reason)
+    })
   }
 }
 

@@ -10,6 +10,7 @@ import type { Principal } from '../../../model/peer.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
 import { capabilityFor, hasCapability, incapable } from '../../server-requests/client-capabilities.js'
 import type { RequestStates } from '../retry/request-states.js'
+import { ParkedCall } from './parked-call.js'
 import type {
   EarlierRun,
   Parkable,
@@ -17,8 +18,7 @@ import type {
   ParkLimits,
   ParkOrigin,
   ParkRound,
-} from './park-house.js'
-import { ParkedCall } from './parked-call.js'
+} from './parked-call-context.js'
 
 /** How much is parked unless somebody says otherwise. */
 export const PARK_LIMITS: ParkLimits = {

@@ -15,9 +15,8 @@ import {
 import type { Call } from '../../../model/links.js'
 import type { ServerOptions } from '../../../peers/options.js'
 import { canBeAsked } from '../../server-requests/client-capabilities.js'
-import { withoutContext } from '../../server-requests/include-context.js'
-import { mayNeedInput } from '../retry/digests.js'
-import type { RequestStates } from '../retry/request-states.js'
+import { withoutContext } from '../../server-requests/passed-request.js'
+import { mayNeedInput, type RequestStates } from '../retry/request-states.js'
 import { QUESTIONS_MAX } from './input-rounds.js'
 
 /** How long a client may take to come back. */

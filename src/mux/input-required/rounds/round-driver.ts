@@ -5,7 +5,7 @@ import type { JsonText } from '../../../kernel/json/text.js'
 import type { CallSink, CancelReason, DownstreamCall, Request, ServerRequest } from '../../../model/links.js'
 import { failed, midway, type Outcome } from '../../../model/outcome.js'
 import type { CallHandle } from '../../calls/in-flight-call.js'
-import { noInput } from '../no-input.js'
+import { noInput } from '../answers.js'
 import { pauseMs, planRound, type RoundContext, type RoundQuestion, retryParams } from './input-rounds.js'
 import { QuestionRound } from './question-round.js'
 

@@ -1,7 +1,7 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { rawText, readJson } from '../../../../src/kernel/json/text.js'
-import { principalHash, requestDigest } from '../../../../src/mux/input-required/retry/digests.js'
+import { principalHash, requestDigest } from '../../../../src/mux/input-required/retry/request-states.js'
 import { createSealer, type SealedState } from '../../../../src/mux/input-required/retry/sealed-state.js'
 
 const OLD = { kid: 'k1', key: Buffer.alloc(32, 1) }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import { AnswerHistory, askedUnder } from '../../../../src/mux/input-required/rounds/answer-history.js'
+import { AnswerHistory, askedUnder } from '../../../../src/mux/input-required/parked/parked-questions.js'
 
 const FORM = 'elicitation/create'
 const form = (params: object) => ({ method: FORM, params: textOf(params) })

@@ -1,7 +1,7 @@
-import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import type { Downlink } from '../../../model/links.js'
-import type { Outcome } from '../../../model/outcome.js'
+import { Fault } from '../../kernel/faults.js'
+import { type JsonText, textMember } from '../../kernel/json/text.js'
+import type { Downlink } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
 
 type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 

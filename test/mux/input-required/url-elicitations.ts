@@ -1,9 +1,9 @@
 import t from 'tap'
-import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import type { Client } from '../../../../src/model/links.js'
-import { UrlElicitations } from '../../../../src/mux/input-required/url/url-elicitations.js'
-import type { Connection } from '../../../../src/peers/connection.js'
-import { FakeClock } from '../../../support/fake-clock.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import type { Client } from '../../../src/model/links.js'
+import { UrlElicitations } from '../../../src/mux/input-required/url-elicitations.js'
+import type { Connection } from '../../../src/peers/connection.js'
+import { FakeClock } from '../../support/fake-clock.js'
 
 const connection = { server: { name: 'a' }, share: { key: '' } } as Connection
 

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { Fault } from '../../../../src/kernel/faults.js'
-import { textOf } from '../../../../src/kernel/json/text.js'
-import type { Downlink } from '../../../../src/model/links.js'
-import { failed } from '../../../../src/model/outcome.js'
-import { EarlierTry } from '../../../../src/mux/input-required/retry/earlier-try.js'
+import { Fault } from '../../../src/kernel/faults.js'
+import { textOf } from '../../../src/kernel/json/text.js'
+import type { Downlink } from '../../../src/model/links.js'
+import { failed } from '../../../src/model/outcome.js'
+import { EarlierTry } from '../../../src/mux/calls/earlier-try.js'
 
 const link = (serverRequests: Downlink['serverRequests'], info: object) =>
   ({ serverRequests, facts: { info: textOf(info) } }) as unknown as Downlink

@@ -5,7 +5,7 @@ import {
   principalHash,
   questionHash,
   requestDigest,
-} from '../../../../src/mux/input-required/retry/digests.js'
+} from '../../../../src/mux/input-required/retry/request-states.js'
 
 const digest = (params: string, method = 'tools/call'): string => requestDigest(method, rawText(params))
 
