@@ -1,5 +1,5 @@
 import { aliasOf } from '../catalog/names/names.js'
-import type { Showing } from '../catalog/options.js'
+import type { Showing } from '../catalog/showing.js'
 import type { ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from '../peers/options.js'

@@ -11,16 +11,16 @@ import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { joinInstructions } from './capabilities.js'
 import { contributionOf } from './lists/freshness.js'
-import type { KnownServers } from './lists/known.js'
 import { LIST_NAMES } from './lists/list-reader.js'
 import { digestOf, type Item, type Listed } from './lists/listed.js'
 import type { Merged } from './lists/merge.js'
 import { cutPage } from './lists/page.js'
 import { AWAY_MS, Readings } from './lists/readings.js'
+import type { KnownServers } from './lists/remembered.js'
 import { offers, Remembered } from './lists/remembered.js'
 import { ServerView } from './lists/server-view.js'
 import { Sights } from './lists/sights.js'
-import { AS_IT_IS, type Showing } from './options.js'
+import { AS_IT_IS, type Showing } from './showing.js'
 
 /** How the catalogue behaves. */
 export interface CatalogOptions {

@@ -4,8 +4,7 @@ import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
 import type { ServerView } from './lists/server-view.js'
-import { matchTemplate } from './names/template-match.js'
-import { type AliasFinder, schemeAliases, splitUri } from './names/uris.js'
+import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
 
 /** Who owns what a client named, and how that server calls it. */
 export interface Owned {
@@ -34,10 +33,10 @@ export class Owners {
   #roster: Roster
   readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
-  constructor(catalog: Catalog, around: { readonly isAlone: boolean; readonly nowMs: () => number }) {
+  constructor(catalog: Catalog, options: { readonly isAlone: boolean; readonly nowMs: () => number }) {
     this.#catalog = catalog
-    this.#nowMs = around.nowMs
-    this.#isAlone = around.isAlone
+    this.#nowMs = options.nowMs
+    this.#isAlone = options.isAlone
     this.#roster = rosterOf(catalog.views)
   }
 

@@ -21,7 +21,7 @@ import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
 
-/** What happens on the connections of all servers; the mux listens. */
+/** Receives what happens on the connections of all servers. Implemented by the mux. */
 export interface ConnectionListener {
   /** The server can be asked: for the first time or again after a loss. */
   ready(connection: Connection): void
@@ -35,7 +35,7 @@ export interface ConnectionListener {
   ended(connection: Connection): void
   /** Whether it must stay although no client uses it: one that left will come back for an answer, or somebody listens. */
   isKept(connection: Connection): boolean
-  serverRequested(connection: Connection, ask: ServerRequest): void
+  serverRequested(connection: Connection, request: ServerRequest): void
   serverNotified(
     connection: Connection,
     method: string,
@@ -66,12 +66,11 @@ export class Connection {
   readonly server: ServerOptions
   readonly share: Share
   readonly clients = new Set<Client>()
-  /** Those of its server. */
   readonly bounds: LimitCounters
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
   #link: Downlink | undefined
-  #asking: ServerRequestMode
+  #serverRequests: ServerRequestMode
   #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
   /** The current one: what an earlier one still has to say is not heard. */
@@ -81,14 +80,14 @@ export class Connection {
   /** Calls of clients that are to be answered over it. */
   #underWay = 0
   #quiet: Deferred<void> | undefined
-  /** Told when the next attempt begins, or that there will be none. */
+  /** Resolved when the next attempt begins, or when there will be none. */
   #due: Deferred<void> | undefined
   #everClients = 0
   #firstClient: Client | undefined
   #idleSinceMs: number
   #hasCarried = false
 
-  /** `asking` is how its clients are asked: a server that can is spoken to in the same way. */
+  /** `serverRequests` is the mode of its clients: a server that has it is spoken to in the same mode. */
   constructor(
     server: ServerOptions,
     share: Share,
@@ -97,14 +96,14 @@ export class Connection {
   ) {
     this.server = server
     this.share = share
-    this.#asking = serverRequests
+    this.#serverRequests = serverRequests
     this.#context = context
     this.bounds = context.bounds ?? new LimitCounters()
     this.#idleSinceMs = context.clock.nowMs()
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
       isNeeded: () => this.#isNeeded(),
-      start: () => this.#comeBack(),
+      start: () => this.#restart(),
     })
   }
 
@@ -122,9 +121,9 @@ export class Connection {
     return this.#supervisor.lastLoss
   }
 
-  /** How the server asked when it was last there, or else is wanted to: what may be shared depends on it. */
-  get asking(): ServerRequestMode {
-    return this.#asking
+  /** The mode in which the server last made its requests, or is wanted to; it decides what may be shared. */
+  get serverRequests(): ServerRequestMode {
+    return this.#serverRequests
   }
 
   /** What the server said about itself when it was last there. */
@@ -132,7 +131,7 @@ export class Connection {
     return this.#facts
   }
 
-  /** The link while the server can be asked. */
+  /** The open link; undefined while the server cannot be asked. */
   get link(): Downlink | undefined {
     return this.state.at === 'ready' ? this.#link : undefined
   }
@@ -180,10 +179,10 @@ export class Connection {
    * is made of which little is to be hoped.
    */
   open(): Promise<Downlink> {
-    if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unreachable(stopped()))
+    if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unavailable(stopped()))
     if (this.link !== undefined) return Promise.resolve(this.link)
-    const refusal = this.#supervisor.refusal()
-    if (refusal !== undefined) return Promise.reject(refusal)
+    const notDue = this.#supervisor.notDue()
+    if (notDue !== undefined) return Promise.reject(notDue)
     return this.#opening ?? this.#start()
   }
 
@@ -242,7 +241,7 @@ export class Connection {
    */
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
-    this.#isDue()
+    this.#attemptDue()
     this.#supervisor.step({ is: 'retire' })
     if (this.#underWay > 0) {
       this.#quiet = new Deferred()
@@ -258,7 +257,7 @@ export class Connection {
     this.#supervisor.step({ is: 'stop' })
     this.#attempt?.abort.abort()
     this.#attempt = undefined
-    this.#isDue()
+    this.#attemptDue()
     const link = this.#link
     this.#link = undefined
     await this.#opening?.catch(() => undefined)
@@ -271,7 +270,7 @@ export class Connection {
     this.#attempt = attempt
     this.#hasCarried = false
     this.#opening = this.#dial(attempt)
-    this.#isDue()
+    this.#attemptDue()
     return this.#opening
   }
 
@@ -279,19 +278,19 @@ export class Connection {
     const { dial, log, listener } = this.#context
     let link: Downlink | undefined
     try {
-      link = await dial(this.server, this.#greeting(), this.#ears(attempt), attempt.abort.signal)
+      link = await dial(this.server, this.#greeting(), this.#listenerOf(attempt), attempt.abort.signal)
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
-      this.#asking = link.serverRequests
+      this.#serverRequests = link.serverRequests
       this.#facts = link.facts
-      if (this.#sendAway())
+      if (this.#releaseStrangers())
         throw new Fault('unavailable', 'it has become one that cannot be shared; try again')
     } catch (thrown) {
       const why = Fault.from(thrown)
       await link?.close()
       this.#opening = undefined
       if (attempt === this.#attempt) this.#failed(why)
-      throw this.#supervisor.unreachable(why)
+      throw this.#supervisor.unavailable(why)
     }
     this.#opening = undefined
     this.#link = link
@@ -307,11 +306,11 @@ export class Connection {
   }
 
   /**
-   * Only a server that keeps nothing about us is shared beyond the key. Should it have become another one, whoever is not of
-   * the key must not reach it on this connection, nor must what they asked for meanwhile. Whether there was anybody.
+   * Releases clients that must not share this connection. Only a server without sessions is shared beyond the key: if it turns
+   * out to have them, clients of other keys must not reach it here, nor must their pending calls. Returns whether there were any.
    */
-  #sendAway(): boolean {
-    if (this.#asking === 'returned') return false
+  #releaseStrangers(): boolean {
+    if (this.#serverRequests === 'returned') return false
     const { server, share } = this
     const strangers = [...this.clients].filter(client => shareOf(server.sharing, client).key !== share.key)
     for (const client of strangers) this.leave(client)
@@ -325,19 +324,19 @@ export class Connection {
       // The older way first: the server may have learnt it, and the newer one is tried all the same.
       serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
         ? 'pushed'
-        : this.#asking,
+        : this.#serverRequests,
       capabilities: share.capabilities,
       clientInfo: isOnes ? this.#firstClient?.info : undefined,
     }
   }
 
-  /** What the link of one attempt reports to. */
-  #ears(attempt: Attempt): DownlinkListener {
+  /** The listener of one attempt's link; it ignores what an earlier attempt still has to say. */
+  #listenerOf(attempt: Attempt): DownlinkListener {
     const { listener } = this.#context
     return {
-      requested: ask => {
-        if (attempt === this.#attempt) listener.serverRequested(this, ask)
-        else ask.answer(failed(new Fault('disconnected', 'The connection is closed')))
+      requested: request => {
+        if (attempt === this.#attempt) listener.serverRequested(this, request)
+        else request.answer(failed(new Fault('disconnected', 'The connection is closed')))
       },
       notified: (method, params, about) => {
         if (attempt === this.#attempt) listener.serverNotified(this, method, params, about)
@@ -346,7 +345,7 @@ export class Connection {
     }
   }
 
-  /** An attempt came to nothing. */
+  /** Records that an attempt failed. */
   #failed(why: Fault): void {
     this.#supervisor.lost(why)
     this.#context.log.warn(this.#lossFacts(why), 'could not reach a server')
@@ -366,7 +365,7 @@ export class Connection {
     return { server: this.server.name, why: why.message, state: this.state.at }
   }
 
-  #isDue(): void {
+  #attemptDue(): void {
     this.#due?.resolve()
     this.#due = undefined
   }
@@ -376,8 +375,8 @@ export class Connection {
     return this.clients.size > 0 || this.server.start === 'eager' || this.#context.listener.isKept(this)
   }
 
-  /** Whoever waits for it hears what came of it, and the log. */
-  #comeBack(): void {
+  /** Starts again; the outcome reaches those who wait for it, and the log. */
+  #restart(): void {
     this.#start().catch(() => undefined)
   }
 }

@@ -16,7 +16,7 @@ export class Server {
   readonly #byClient = new Map<Client, Connection>()
   /** The connection on which the server keeps nothing about us, so that all clients share it who are asked in the same way. */
   #common: Connection | undefined
-  /** The only way in which the server asks, if it is known to have no other. */
+  /** The only mode of server requests that the server has, if it is known to have no other. */
   #only: ServerRequestMode | undefined
   #isClosed = false
 
@@ -40,7 +40,7 @@ export class Server {
         parted: (connection, client) => context.listener.parted(connection, client),
         ended: connection => context.listener.ended(connection),
         isKept: connection => context.listener.isKept(connection),
-        serverRequested: (connection, ask) => context.listener.serverRequested(connection, ask),
+        serverRequested: (connection, request) => context.listener.serverRequested(connection, request),
         serverNotified: (connection, method, params, about) =>
           context.listener.serverNotified(connection, method, params, about),
       },
@@ -88,12 +88,12 @@ export class Server {
   /** The connection that `client` would use, if it is there: whatever is said on it is said to this client. */
   connectionOf(client: Client): Connection | undefined {
     const known = this.#byClient.get(client)
-    // Whoever has one that works keeps it, unless it only stood in for one of the client's own way of asking.
+    // Whoever has one that works keeps it, unless it only stood in for one of the client's own mode.
     if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
-    const asking = this.#only ?? client.serverRequests
-    const shared = asking === 'returned' ? this.#shared : undefined
+    const mode = this.#only ?? client.serverRequests
+    const shared = mode === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
-    return this.#connections.get(shareOf(this.options.sharing, client).keys[asking])
+    return this.#connections.get(shareOf(this.options.sharing, client).keys[mode])
   }
 
   /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
@@ -121,24 +121,24 @@ export class Server {
     )
   }
 
-  /** What decides what `client` is shown of it (`profileOf`), and what does where the server does not have its way of asking. */
+  /** What decides what `client` is shown of it (`profileOf`), and what does where the server lacks the client's mode. */
   profilesOf(client: Client): readonly [own: string, other: string] {
     const declared = declaredFor(this.options.sharing, client)
-    const asking = this.#only ?? client.serverRequests
-    return [profileOf(declared, asking), profileOf(declared, asking === 'pushed' ? 'returned' : 'pushed')]
+    const mode = this.#only ?? client.serverRequests
+    return [profileOf(declared, mode), profileOf(declared, mode === 'pushed' ? 'returned' : 'pushed')]
   }
 
   #met(connection: Connection): void {
-    const { link, asking } = connection
+    const { link, serverRequests } = connection
     if (link === undefined) return
-    this.#only = link.hasOtherMode ? undefined : asking
-    if (asking === 'returned' && this.#shared === undefined) this.#common = connection
+    this.#only = link.hasOtherMode ? undefined : serverRequests
+    if (serverRequests === 'returned' && this.#shared === undefined) this.#common = connection
     this.#place(connection)
   }
 
   /** A server may turn out to ask in another way than was wanted: its connection is found by that from then on. */
   #place(connection: Connection): void {
-    const key = connection.share.keys[connection.asking]
+    const key = connection.share.keys[connection.serverRequests]
     if (this.#connections.has(key)) return
     for (const [former, one] of this.#connections) {
       if (one !== connection) continue
@@ -148,15 +148,16 @@ export class Server {
     }
   }
 
-  /** Whether a connection is of the client's way of asking, or the server is known not to have that. */
-  #suits({ asking }: Connection, client: Client): boolean {
+  /** Whether a connection has the client's mode, or the server is known not to have that. */
+  #suits({ serverRequests }: Connection, client: Client): boolean {
     return (
-      asking === client.serverRequests || (this.#only !== undefined && this.#only !== client.serverRequests)
+      serverRequests === client.serverRequests ||
+      (this.#only !== undefined && this.#only !== client.serverRequests)
     )
   }
 
   get #shared(): Connection | undefined {
-    return this.#common?.asking === 'returned' ? this.#common : undefined
+    return this.#common?.serverRequests === 'returned' ? this.#common : undefined
   }
 
   /** Opens a connection that belongs to no client, unless there is one. Rejects with a Fault. */
@@ -241,8 +242,8 @@ export class Server {
     return [...this.#connections.values()].some(other => other !== connection && other.link !== undefined)
   }
 
-  #connection(share: Share, asking: ServerRequestMode): Connection {
-    const key = share.keys[asking]
+  #connection(share: Share, mode: ServerRequestMode): Connection {
+    const key = share.keys[mode]
     let connection = this.#connections.get(key)
     if (connection === undefined) {
       const { bounds, name } = this
@@ -256,7 +257,7 @@ export class Server {
         if (idlest === undefined) throw full
         void this.end(idlest)
       }
-      connection = new Connection(this.options, share, asking, this.#context)
+      connection = new Connection(this.options, share, mode, this.#context)
       this.#connections.set(key, connection)
     }
     return connection

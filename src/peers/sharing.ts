@@ -47,11 +47,11 @@ export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientC
  * What decides what a server says of itself and lists on a connection, beside the server: how it asks, and what it is told that its
  * clients can be asked. One that keeps nothing about us lists the same to all (2026-07-28, server/tools, "Listing Tools").
  */
-export const profileOf = (capabilities: ClientCapabilities, asking: ServerRequestMode): string => {
-  if (asking === 'returned') return asking
+export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestMode): string => {
+  if (mode === 'returned') return mode
   const known = profiles.get(capabilities)
   if (known !== undefined) return known
-  const profile = `${asking} ${fingerprint(capabilities)}`
+  const profile = `${mode} ${fingerprint(capabilities)}`
   profiles.set(capabilities, profile)
   return profile
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rewriteUris } from '../../src/catalog/names/rewrite.js'
-import { repairResult } from '../../src/catalog/repair/repair.js'
+import { repairResult } from '../../src/catalog/repair/results.js'
 import { projectResult } from '../../src/eras/legacy/project/messages.js'
 import { type JsonText, readJson } from '../../src/kernel/json/text.js'
 import { isPlain, shownJson, textBlock, withReadableContent } from '../../src/model/content.js'

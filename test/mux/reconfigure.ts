@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { KnownServers } from '../../src/catalog/lists/known.js'
+import type { KnownServers } from '../../src/catalog/lists/remembered.js'
 import { textOf } from '../../src/kernel/json/text.js'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { profileOf } from '../../src/peers/sharing.js'

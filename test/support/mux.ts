@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { KnownServers } from '../../src/catalog/lists/known.js'
-import type { Showing } from '../../src/catalog/options.js'
+import type { KnownServers } from '../../src/catalog/lists/remembered.js'
+import type { Showing } from '../../src/catalog/showing.js'
 import { projectServerRequest } from '../../src/eras/legacy/project/server-request.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json/text.js'

@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Known, Said } from '../../catalog/lists/known.js'
 import { LIST_NAMES } from '../../catalog/lists/list-reader.js'
+import type { Known, Said } from '../../catalog/lists/remembered.js'
 import {
   arrayText,
   elementsOf,

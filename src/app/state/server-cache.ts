@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Known, KnownServers } from '../../catalog/lists/known.js'
+import type { Known, KnownServers } from '../../catalog/lists/remembered.js'
 import type { ServerConfig, ServerTransport } from '../../config/types.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'

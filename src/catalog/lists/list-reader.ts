@@ -39,19 +39,19 @@ export const LIST_NAMES = [
   'templates',
 ] as const satisfies readonly ListName[]
 
-/** What a walk found; `isWhole` is false when a page failed in the middle or a guard cut the walk short. */
+/** The items of a list; `isWhole` is false when a page failed or a limit was reached. */
 export interface ReadList {
   readonly items: readonly JsonText[]
   readonly isWhole: boolean
-  readonly why?: string
+  readonly reason?: string
   /** The bound at which the rest was left out. */
   readonly cutAt?: LimitName
   /** How long the whole may be kept, and for whom; undefined where the server's revision does not say such things. */
   readonly hints?: CacheHints | undefined
-  /** The rest did not come, so that another walk may find more; an error for an answer will most likely come again. */
+  /** The connection failed, so that another attempt may find more; an error response will most likely come again. */
   readonly isBroken?: boolean
   /** The error that the server answered with to the first page, in our words. */
-  readonly refusal?: Fault
+  readonly error?: Fault
 }
 
 /**
@@ -73,13 +73,12 @@ export const readList = async (
     const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
     const outcome = await askServer(link, LISTS[list].method, params, pageLimit)
     if (outcome.kind !== 'result') {
-      const why = wordsOf(outcome)
-      const isBroken = outcome.kind === 'fault'
-      if (page > 0) return { items, isWhole: false, why: `page ${page + 1} failed: ${why}`, isBroken }
-      if (isUnknownMethod(outcome)) return { items, isWhole: true }
-      const words = `${LISTS[list].method} failed: ${why}`
-      if (isBroken) throw new Fault(outcome.fault.code, words)
-      return { items, isWhole: false, why, refusal: new Fault('unavailable', words) }
+      return page === 0
+        ? afterNoPage(outcome, LISTS[list].method)
+        : {
+            ...cutShort(items, `page ${page + 1} failed: ${wordsOf(outcome)}`),
+            isBroken: outcome.kind === 'fault',
+          }
     }
     const listed = listedOn(outcome.result, list)
     // Not spread: a server may put more on one page than a call takes arguments.
@@ -93,7 +92,7 @@ export const readList = async (
     if (link.serverRequests === 'returned') hints.push({ ...readCacheHints(outcome.result), ageMs: 0 })
     cursor = stringOf(memberOf(outcome.result, 'nextCursor'))
     if (cursor === undefined) return whole(items, hints)
-    if (seen.has(cursor)) return { items, isWhole: false, why: 'a cursor came twice' }
+    if (seen.has(cursor)) return cutShort(items, 'a cursor came twice')
     seen.add(cursor)
     bytes += cursor.length
     if (bytes > bounds.max.listBytes) return cutAt('listBytes', items, bounds)
@@ -101,21 +100,32 @@ export const readList = async (
   return cutAt('pages', items, bounds)
 }
 
+/** What a list comes to whose first page is an error. Throws the Fault that came instead. */
+const afterNoPage = (outcome: Exclude<Answer, { kind: 'result' }>, method: string): ReadList => {
+  if (isUnknownMethod(outcome)) return { items: [], isWhole: true }
+  const reason = wordsOf(outcome)
+  const words = `${method} failed: ${reason}`
+  if (outcome.kind === 'fault') throw new Fault(outcome.fault.code, words)
+  return { ...cutShort([], reason), error: new Fault('unavailable', words) }
+}
+
+const cutShort = (items: readonly JsonText[], reason: string): ReadList => ({ items, isWhole: false, reason })
+
 const cutAt = (
   limit: 'items' | 'pages' | 'listBytes',
   items: readonly JsonText[],
   { max }: LimitCounters,
 ): ReadList => {
   const what = { items: 'items', pages: 'pages', listBytes: 'bytes' }[limit]
-  return { items, isWhole: false, why: `more than ${max[limit]} ${what} (limits.${limit})`, cutAt: limit }
+  return { ...cutShort(items, `more than ${max[limit]} ${what} (limits.${limit})`), cutAt: limit }
 }
 
 const whole = (items: readonly JsonText[], hints: readonly Contribution[]): ReadList => {
-  const walked = { items, isWhole: true }
-  return hints.length === 0 ? walked : { ...walked, hints: mergeHints(hints) }
+  const read = { items, isWhole: true }
+  return hints.length === 0 ? read : { ...read, hints: mergeHints(hints) }
 }
 
-/** In bytes of its own: a few items must not keep all that came with them in memory. */
+/** Copied, so that a few items do not keep the whole message in memory. */
 const listedOn = (result: JsonText, list: ListName): JsonText =>
   ownText(memberOf(result, LISTS[list].member) ?? NONE)
 

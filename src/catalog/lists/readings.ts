@@ -186,8 +186,8 @@ export class Readings {
       slice.isDue = false
       const limit = { clock, timeoutMs: server.timeouts.listMs }
       const isOffered = offers(link.facts, list)
-      const walked = isOffered ? await readList(link, list, limit, connection.bounds) : NOTHING
-      this.#walked(connection, list, slice, walked)
+      const found = isOffered ? await readList(link, list, limit, connection.bounds) : NOTHING
+      this.#wasRead(connection, list, slice, found)
     } catch (thrown) {
       slice.isDue = true
       slice.failingSinceMs ??= clock.nowMs()
@@ -198,30 +198,26 @@ export class Readings {
   }
 
   /** Throws the Fault of a list that the server refuses. */
-  #walked(
-    connection: Connection,
-    list: ListName,
-    slice: Slice,
-    { items, refusal, ...walked }: ReadList,
-  ): void {
+  #wasRead(connection: Connection, list: ListName, slice: Slice, { items, error, ...found }: ReadList): void {
     const { clock, log, viewOf, learnt, refused } = this.#context
     const view = viewOf(connection)
     if (view === undefined || !this.#isKept(connection, list, slice)) return
-    if (refusal !== undefined) {
+    if (error !== undefined) {
       refused(connection, list)
-      throw refusal
+      throw error
     }
     const { server, bounds } = connection
-    const { isWhole, why, cutAt, isBroken = false } = walked
+    const { isWhole, reason, cutAt, isBroken = false } = found
     if (cutAt !== undefined) bounds.hit(cutAt, { list })
-    if (!isWhole) log.warn({ server: server.name, list, why, items: items.length }, 'a list is not whole')
+    if (!isWhole)
+      log.warn({ server: server.name, list, why: reason, items: items.length }, 'a list is not whole')
     const before = slice.known
     const listed =
       before !== undefined && isSame(before.listed.raw, items) ? before.listed : view.show(list, items)
     this.#checkRoom(connection, listed)
     const isTypical = !isBroken && isOfAll(connection, before)
     slice.failingSinceMs = undefined
-    this.#put(connection, list, slice, { ...walked, listed, readMs: clock.nowMs() })
+    this.#put(connection, list, slice, { ...found, listed, readMs: clock.nowMs() })
     if (isTypical) learnt(connection, list, listed)
   }
 
@@ -269,7 +265,7 @@ export class Readings {
  */
 const isOfAll = (connection: Connection, before: Reading | undefined): boolean =>
   connection.server.sharing !== 'session' ||
-  connection.asking === 'returned' ||
+  connection.serverRequests === 'returned' ||
   !connection.hasCarried ||
   before === undefined ||
   before.readMs < connection.sinceMs

@@ -1,12 +1,35 @@
+import type { JsonText } from '../../kernel/json/text.js'
 import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
+import type { ServerOptions } from '../../peers/options.js'
 import { profileOf } from '../../peers/sharing.js'
-import type { Known, KnownServers, Said } from './known.js'
 import { LIST_NAMES, LISTS } from './list-reader.js'
 import type { Listed } from './listed.js'
 import type { ServerView } from './server-view.js'
+
+/** What a server said when it last ran: about itself, and its lists as it sent them, as far as they could be read. */
+export interface Said {
+  readonly facts: ServerFacts
+  readonly lists: Partial<Readonly<Record<ListName, readonly JsonText[]>>>
+}
+
+/** That, for each profile of its clients (`profileOf`). */
+export type Known = ReadonlyMap<string, Said>
+
+/**
+ * PORT. What outlives this process: with it a server is known before it runs. Implemented by `app/known-servers`. Nothing here
+ * rejects or throws, and nothing waits for a disk but `recall`.
+ */
+export interface KnownServers {
+  /** What is remembered of a server that is configured, and installed, exactly as it was then; undefined if nothing is. */
+  recall(server: ServerOptions): Known | undefined
+  /** A server runs as it is configured and installed at the moment: what is learnt from here on is about that. */
+  met(server: ServerOptions): void
+  /** A server's list was read. `known` is asked for when it is written down, which may be a moment later. */
+  learnt(server: ServerOptions, known: () => Known): void
+}
 
 /** What a server said last to clients of one profile: what it is taken to say to the next one before it has. */
 export interface Memory {
@@ -46,8 +69,8 @@ export class Remembered {
   }
 
   /** What was last said on connections like this one. */
-  on(view: ServerView, { share, asking }: Connection): Memory | undefined {
-    return this.#by(view).get(profileOf(share.capabilities, asking))
+  on(view: ServerView, { share, serverRequests }: Connection): Memory | undefined {
+    return this.#by(view).get(profileOf(share.capabilities, serverRequests))
   }
 
   /** What is taken to be so for anybody. */
@@ -58,7 +81,7 @@ export class Remembered {
 
   /** A server introduced itself on a connection. */
   met(view: ServerView, connection: Connection): void {
-    const { server, share, asking, facts } = connection
+    const { server, share, serverRequests, facts } = connection
     this.#known?.met(server)
     if (facts === undefined) return
     const memory = this.on(view, connection)
@@ -67,7 +90,7 @@ export class Remembered {
       const memories = this.#by(view)
       const [oldest] = memories.keys()
       if (oldest !== undefined && memories.size >= PROFILES_MAX) memories.delete(oldest)
-      memories.set(profileOf(share.capabilities, asking), memoryWith(facts, {}))
+      memories.set(profileOf(share.capabilities, serverRequests), memoryWith(facts, {}))
     }
   }
 

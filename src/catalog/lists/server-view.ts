@@ -7,9 +7,9 @@ import type { Server } from '../../peers/server.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
-import type { Showing } from '../options.js'
-import { repairItem } from '../repair/repair.js'
-import { createToolFilter, type ToolFilter } from '../tool-filter.js'
+import { repairItem } from '../repair/items.js'
+import type { Showing } from '../showing.js'
+import { createToolFilter, type ToolFilter } from '../showing.js'
 import { bytesOf, digestOf, type Item, type Listed } from './listed.js'
 
 const KEYS = {

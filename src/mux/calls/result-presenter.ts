@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { rewriteUris } from '../../catalog/names/rewrite.js'
 import type { Owners } from '../../catalog/owners.js'
-import { hasMoreParts, repairResult } from '../../catalog/repair/repair.js'
+import { hasMoreParts, repairResult } from '../../catalog/repair/results.js'
 import { Fault } from '../../kernel/faults.js'
 import {
   at,
@@ -87,7 +87,7 @@ export class ResultPresenter {
     }
     if (call.method === 'tools/call') this.#checkOutput(call.client, routed.exposed, result)
     const view = catalog.viewOf(connection.server)
-    const nullIsValue = connection.facts && connection.asking === 'returned'
+    const nullIsValue = connection.facts && connection.serverRequests === 'returned'
     const repaired = repairResult(call.method, result, nullIsValue)
     return resulted(
       rewriteUris(call.method, repaired, uri => {

@@ -10,7 +10,7 @@ import {
   touchKnown,
   writeKnown,
 } from '../../../src/app/state/server-cache-file.js'
-import type { Known, Said } from '../../../src/catalog/lists/known.js'
+import type { Known, Said } from '../../../src/catalog/lists/remembered.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { isWindows } from '../../support/platform.js'
 

@@ -48,7 +48,7 @@ t.test('a server that sends the same cursor again is read no further', async t =
   t.same(walked, {
     items: [1, 2, 3],
     isWhole: false,
-    why: 'a cursor came twice',
+    reason: 'a cursor came twice',
     cursors: [undefined, 'a', 'b'],
   })
 })
@@ -56,7 +56,7 @@ t.test('a server that sends the same cursor again is read no further', async t =
 t.test('a server that pages for ever is cut off', async t => {
   const walked = await walk(page => ({ tools: [page], nextCursor: String(page) }))
   t.equal(walked.items.length, 500)
-  t.match(walked, { isWhole: false, why: 'more than 500 pages (limits.pages)', cutAt: 'pages' })
+  t.match(walked, { isWhole: false, reason: 'more than 500 pages (limits.pages)', cutAt: 'pages' })
 })
 
 t.test('a page may hold more items than a function takes arguments', async t => {
@@ -70,7 +70,7 @@ t.test('of a list with more items than are shown the rest is left out, and no mo
   const walked = await walk(page => ({ tools: new Array(9_999).fill(0), nextCursor: String(page) }))
   t.equal(walked.items.length, 10_000)
   t.equal(walked.cursors.length, 2)
-  t.match(walked, { isWhole: false, why: 'more than 10000 items (limits.items)', cutAt: 'items' })
+  t.match(walked, { isWhole: false, reason: 'more than 10000 items (limits.items)', cutAt: 'items' })
 })
 
 t.test('of a list that is longer than may be kept the rest is left out', async t => {
@@ -81,22 +81,22 @@ t.test('of a list that is longer than may be kept the rest is left out', async t
     bounds,
   )
   t.equal(walked.items.length, 2)
-  t.match(walked, { isWhole: false, why: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' })
+  t.match(walked, { isWhole: false, reason: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' })
 })
 
 t.test('a later page that fails keeps the earlier ones; a first one fails the walk', async t => {
   t.match(await walk(page => (page === 1 ? { tools: [1], nextCursor: 'c' } : refusal(-32603))), {
     items: [1],
     isWhole: false,
-    why: 'page 2 failed: sorry',
+    reason: 'page 2 failed: sorry',
   })
   t.match(await walk(() => refusal(-32603)), {
     items: [],
     isWhole: false,
-    refusal: { code: 'unavailable', message: 'tools/list failed: sorry' },
+    error: { code: 'unavailable', message: 'tools/list failed: sorry' },
   })
   t.match(await walk(() => ({ kind: 'error', error: textOf({ code: 1 }) })), {
-    refusal: { message: /no reason given/ },
+    error: { message: /no reason given/ },
   })
 })
 
@@ -147,7 +147,7 @@ t.test(
     )
     t.equal(padded.items.length, 9)
     t.ok(padded.items.every(item => item.buffer.byteLength < 100))
-    const cut = { isWhole: false, why: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' }
+    const cut = { isWhole: false, reason: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' }
     t.match(await walkOf(n => `{"tools":[1${' '.repeat(400)}],"nextCursor":"${n}"}`), {
       ...cut,
       items: { length: 3 },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Known, KnownServers } from '../../../src/catalog/lists/known.js'
+import type { Known, KnownServers } from '../../../src/catalog/lists/remembered.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'

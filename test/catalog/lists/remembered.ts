@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Known, KnownServers } from '../../../src/catalog/lists/known.js'
+import type { Known, KnownServers } from '../../../src/catalog/lists/remembered.js'
 import { settled } from '../../support/fake-clock.js'
 import { type FakeClient, resource, type Script, tool, World } from '../../support/mux.js'
 

@@ -8,14 +8,78 @@ import {
   mapElements,
   memberOf,
   objectText,
+  rawText,
   some,
   stringOf,
   textOf,
   withMember,
   withoutMember,
+  withoutMembers,
 } from '../../kernel/json/text.js'
-import { shownJson, textBlock } from '../../model/content.js'
+import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
 import { type Kinds, keepKinds, type Note, repairBase64, repairShown } from './parts.js'
+
+/** `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion Results"). */
+const COMPLETION_VALUES = 100
+
+/**
+ * A server's result as clients of every revision can read it. Clients refuse a whole result for one bad part, so
+ * bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown members stay as they
+ * are. `nullIsValue` says whether the server means something by `structuredContent: null`, as 2026-07-28 allows; if that
+ * is not known, the result tells.
+ */
+export const repairResult = (method: string, result: JsonText, nullIsValue?: boolean): JsonText => {
+  switch (method) {
+    case 'tools/call':
+      return repairToolResult(result, nullIsValue)
+    case 'prompts/get':
+      return editMember(withoutNulls(result, ['description', '_meta']), 'messages', repairMessages)
+    case 'resources/read':
+      return editMember(withoutNulls(result, ['_meta']), 'contents', list =>
+        mapElements(list, repairContents),
+      )
+    case 'completion/complete':
+      return editMember(withoutNulls(result, ['_meta']), 'completion', repairCompletion)
+    default:
+      return result
+  }
+}
+
+const withoutNulls = (object: JsonText, keys: readonly string[]): JsonText =>
+  withoutMembers(object, at => at.kind === 'null' && keys.some(key => at.keyIs(key)))
+
+const repairToolResult = (result: JsonText, nullIsValue: boolean | undefined): JsonText => {
+  if (kindOf(result) !== 'object') return result
+  const resultType = memberOf(result, 'resultType')
+  if (resultType !== undefined && stringOf(resultType) !== 'complete') return result
+  const optional = [
+    'isError',
+    '_meta',
+    ...((nullIsValue ?? resultType !== undefined) ? [] : ['structuredContent']),
+  ]
+  const blocks = editMember(withoutNulls(result, optional), 'content', list => mapElements(list, repairBlock))
+  return withReadableContent(blocks)
+}
+
+const repairCompletion = (completion: JsonText): JsonText => {
+  if (kindOf(completion) !== 'object') return completion
+  const values = memberOf(completion, 'values') ?? completion
+  const texts: JsonText[] = []
+  let isWhole = kindOf(values) === 'array'
+  for (const value of elementsOf(values)) {
+    if (kindOf(value) === 'string') texts.push(value)
+    else isWhole = false
+    if (texts.length > COMPLETION_VALUES) break
+  }
+  const listed =
+    isWhole && texts.length <= COMPLETION_VALUES
+      ? completion
+      : withMember(completion, 'values', arrayText(texts.slice(0, COMPLETION_VALUES)))
+  const counted = editMember(withoutNulls(listed, ['hasMore']), 'total', total =>
+    kindOf(total) === 'number' && Number.isSafeInteger(Number(total.toString('latin1'))) ? total : undefined,
+  )
+  return texts.length > COMPLETION_VALUES ? withMember(counted, 'hasMore', rawText('true')) : counted
+}
 
 const BLOCK: Kinds = { annotations: 'object', _meta: 'object' }
 const LINK: Kinds = {
@@ -36,7 +100,7 @@ const silent: Note = () => undefined
  * refuse the whole result for another, so what cannot be repaired becomes a text that shows it. Undefined for
  * `null`, which stands for nothing.
  */
-export const repairBlock = (block: JsonText): JsonText | undefined => {
+const repairBlock = (block: JsonText): JsonText | undefined => {
   if (kindOf(block) === 'null') return undefined
   const repair = BLOCKS.get(stringOf(memberOf(block, 'type')))
   const kept = repair && repairShown(keepKinds(block, BLOCK, silent), silent)
@@ -93,7 +157,7 @@ const readable = (contents: JsonText): JsonText | undefined => {
 }
 
 /** An entry of `contents`; a blob that cannot be read gives way to a text that shows it. */
-export const repairContents = (contents: JsonText): JsonText => {
+const repairContents = (contents: JsonText): JsonText => {
   if (kindOf(contents) !== 'object') return contents
   const read = readable(contents)
   if (read !== undefined) return read
@@ -124,7 +188,7 @@ export const hasMoreParts = (method: string, result: JsonText, most: number): bo
 }
 
 /** The messages of a prompt. One that holds an array of blocks, which no revision allows, becomes several. */
-export const repairMessages = (messages: JsonText): JsonText =>
+const repairMessages = (messages: JsonText): JsonText =>
   some(elementsOf(messages), hasBlocks)
     ? arrayText(
         [...elementsOf(messages)].flatMap(message =>

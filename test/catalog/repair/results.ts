@@ -6,7 +6,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
 import { rewriteItem, rewriteUris } from '../../../src/catalog/names/rewrite.js'
-import { repairItem, repairResult } from '../../../src/catalog/repair/repair.js'
+import { repairItem } from '../../../src/catalog/repair/items.js'
+import { repairResult } from '../../../src/catalog/repair/results.js'
 import { type JsonText, readJson, textOf, valueOf } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
