@@ -9,7 +9,7 @@ import type { ClientHandler } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { Audit } from '../mux/calls/audit.js'
 import type { OnAsked } from '../mux/server-requests/server-requests.js'
-import type { RefusedRequest } from '../transport/http/front.js'
+import type { RefusedRequest } from '../transport/http/gate.js'
 import { LinePace } from './guarded-logger.js'
 import { createStderrSink } from './logger.js'
 import { isPrivate } from './state/private-file.js'
@@ -39,7 +39,7 @@ const stderrSink = (): AuditSink => {
 /** What writes lines about what clients do, if the configuration wants them; the looks-on are undefined where it does not. */
 export interface AuditLog {
   /** The reception to report to in place of this one; this very one if nothing is written. */
-  around(reception: ClientHandler): ClientHandler
+  wrap(reception: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
   /** What came of a reload. */
@@ -51,7 +51,7 @@ export interface AuditLog {
 }
 
 const NO_AUDIT: AuditLog = {
-  around: reception => reception,
+  wrap: reception => reception,
   onAsked: undefined,
   onRefused: undefined,
   reloaded: () => undefined,
@@ -70,7 +70,7 @@ export const openAudit = (
   const audit = new Audit({ write: line => sink.write(line), clock, now: () => new Date(), withArguments })
   const pace = new LinePace(clock)
   return {
-    around: reception => audit.around(reception),
+    wrap: reception => audit.wrap(reception),
     onAsked: audit.asked,
     onRefused({ status, remoteAddress: address, method, path, host, origin }, principal) {
       const unlogged = pace.admit(`${status} ${address}`)

@@ -59,7 +59,7 @@ export const createDialer = (
   configOf: (server: ServerOptions) => ServerConfig | undefined,
   around: DialerContext,
 ): Dialer => {
-  const notes = new WeakMap<ServerOptions, Notes>()
+  const notes = new WeakMap<ServerOptions, ServerMemory>()
   const shared = new Shared(around)
   const identity = textOf(IDENTITY)
   return {
@@ -100,7 +100,7 @@ export const createDialer = (
 }
 
 /** What is remembered of a server from one connection to the next. */
-interface Notes {
+interface ServerMemory {
   readonly memory: EraCache
   readonly nextId: () => number
 }

@@ -22,7 +22,7 @@ export interface LocalClientOptions {
   /** The params of each progress notification; without it no progress is asked for. */
   readonly onProgress?: ((params: JsonText) => void) | undefined
   /** Log messages and changed lists. */
-  readonly onNotice?: ((method: string, params: JsonText | undefined) => void) | undefined
+  readonly onNotification?: ((method: string, params: JsonText | undefined) => void) | undefined
 }
 
 /** A client in this process: it asks, and can be asked nothing. */
@@ -71,7 +71,7 @@ class Local implements Client {
   }
 
   notify(method: string, params: JsonText | undefined): void {
-    this.options.onNotice?.(method, params)
+    this.options.onNotification?.(method, params)
   }
 
   project(): ProjectedRequest {

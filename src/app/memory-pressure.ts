@@ -70,7 +70,7 @@ export const sampleMemory = (maxBytes: number): MemorySample => {
 }
 
 /** What was measured; undefined if that could not be done: Linux opens a file for it, and there may be no more file descriptors. */
-const looked = <T>(measure: () => T): T | undefined => {
+const measured = <T>(measure: () => T): T | undefined => {
   try {
     return measure()
   } catch {
@@ -79,7 +79,7 @@ const looked = <T>(measure: () => T): T | undefined => {
 }
 
 /** The memory that this process has of the machine, in bytes; undefined if that cannot be found out at the moment. */
-export const residentBytes = (): number | undefined => looked(() => process.memoryUsage.rss())
+export const residentBytes = (): number | undefined => measured(() => process.memoryUsage.rss())
 
 /**
  * Looks at memory now and then, and tells the bounds how short it is, so that new work is refused before the operating system
@@ -88,7 +88,7 @@ export const residentBytes = (): number | undefined => looked(() => process.memo
 export const watchMemory = (options: MemoryPressureOptions): MemoryPressure => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
   const look = (): MemorySample | undefined => {
-    const seen = looked(() => sample(bounds.max.memory))
+    const seen = measured(() => sample(bounds.max.memory))
     if (seen !== undefined) bounds.memoryBytes = seen.limitBytes
     return seen
   }

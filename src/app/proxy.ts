@@ -8,16 +8,16 @@ import type { ClientHandler } from '../model/links.js'
 import { Admission } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import { type AuditLog, openAudit } from './audit-log.js'
-import { createDialer } from './dialer.js'
+import { createDialer, type Dialer } from './dialer.js'
 import { guardLogger } from './guarded-logger.js'
 import { KeptSecrets } from './kept-secrets.js'
-import type { HttpFront } from './listeners/http.js'
-import { type SocketFront, type StdioFront, serveStdio } from './listeners/pipes.js'
-import { watchMemory } from './memory-pressure.js'
+import type { FrontContext, HttpFront } from './listeners/http.js'
+import { type SocketFront, type StdioFront, serveSocket, serveStdio } from './listeners/pipes.js'
+import { type MemoryPressure, watchMemory } from './memory-pressure.js'
 import { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
 import { ServerRegistry } from './server-registry.js'
-import { KnownFiles } from './state/server-cache.js'
+import { ServerCacheFiles } from './state/server-cache.js'
 import { createLazySealer, stateDir } from './state/state-key.js'
 import { type ProxyStatus, proxyStatus } from './status.js'
 
@@ -73,142 +73,186 @@ export interface Proxy {
 /** How long lists wait for servers that are still starting. */
 const LIST_WAIT_MS = 2000
 
-/** While memory is short, only this part of what peers may have us keep is kept. */
+/** While memory is short, peers' unread and unfinished data is cut to this fraction of its limit. */
 const SHED_PART = 16
 
+/** What a proxy serves clients on. */
+interface Front {
+  readonly isLeaving?: boolean
+  shed?(): void
+  close(): Promise<void>
+}
+
 /**
- * Makes a proxy of a resolved configuration. Nothing is started but servers that are configured to be eager; faces are
- * added with `listen` and `serveStdio`. Throws a Fault `unavailable` if the audit file cannot be written to.
+ * Makes a proxy of a resolved configuration. Starts only the servers that are configured to be eager; fronts are
+ * added with `listen`, `listenSocket` and `serveStdio`. Throws a Fault `unavailable` if the audit file cannot be
+ * written to.
  */
-export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy => {
-  const { clock = systemClock, isAlone = false, listWaitMs = LIST_WAIT_MS } = options
-  const log = guardLogger(options.log ?? silentLogger, clock)
-  const secrets = new KeptSecrets()
-  secrets.keep(config)
-  const fleet = new ServerRegistry(config.servers)
-  let current = config
-  let isClosing = false
-  const bounds = new LimitCounters({ limits: config.limits, clock, log })
-  const audit = openAudit(config.audit, { clock, log })
-  const children = new Children()
-  const dialer = createDialer(fleet.configOf, {
-    clock,
-    log,
-    children,
-    bounds,
-    makeRoom: () => router.pool.makeRoom(),
-  })
-  const known =
-    options.stateDir === undefined || !config.knownServers
-      ? undefined
-      : new KnownFiles({ stateDir: options.stateDir, configOf: fleet.configOf, clock, log })
-  const router = new Router({
-    known,
-    servers: fleet.servers,
-    showingOf: fleet.showingOf,
-    isAlone,
-    dial: dialer.dial,
-    clock,
-    log,
-    bounds,
-    sealer: createLazySealer({
-      configured: config.stateKeys,
-      dir: options.stateDir ?? stateDir(process.env),
+export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
+  new RunningProxy(config, options)
+
+class RunningProxy implements Proxy {
+  readonly children = new Children()
+  readonly audit: AuditLog
+  readonly reception: ClientHandler
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #isAlone: boolean
+  readonly #startedMs: number
+  readonly #configStatus: ProxyOptions['configStatus']
+  readonly #secrets = new KeptSecrets()
+  readonly #bounds: LimitCounters
+  readonly #servers: ServerRegistry
+  readonly #cache: ServerCacheFiles | undefined
+  readonly #dialer: Dialer
+  readonly #router: Router
+  readonly #admission: Admission
+  readonly #memory: MemoryPressure
+  readonly #fronts: Front[] = []
+  readonly #frontContext: FrontContext
+  #config: ProxyConfig
+  #isClosing = false
+
+  constructor(config: ProxyConfig, options: ProxyOptions) {
+    const { clock = systemClock, isAlone = false } = options
+    const log = guardLogger(options.log ?? silentLogger, clock)
+    this.#config = config
+    this.#clock = clock
+    this.#log = log
+    this.#isAlone = isAlone
+    this.#startedMs = clock.nowMs()
+    this.#configStatus = options.configStatus
+    this.#secrets.keep(config)
+    this.#servers = new ServerRegistry(config.servers)
+    const bounds = new LimitCounters({ limits: config.limits, clock, log })
+    this.#bounds = bounds
+    this.audit = openAudit(config.audit, { clock, log })
+    const { configOf } = this.#servers
+    const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
+    this.#dialer = createDialer(configOf, { clock, log, children: this.children, bounds, makeRoom })
+    if (options.stateDir !== undefined && config.knownServers) {
+      this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
+    }
+    this.#router = this.#createRouter(options)
+    this.#admission = new Admission(this.#router, clock, bounds)
+    this.reception = this.audit.wrap(this.#admission.reception)
+    this.#frontContext = {
+      reception: this.reception,
+      bounds,
+      clock,
       log,
-    }),
-    pageSize: config.pageSize,
-    startupWaitMs: config.startupWaitMs,
-    listWaitMs,
-    onAsked: audit.onAsked,
-  })
-  const faces: { readonly isLeaving?: boolean; shed?(): void; close(): Promise<void> }[] = []
-  const gate = new Admission(router, clock, bounds)
-  const startedMs = clock.nowMs()
-  const { configOf } = fleet
-  const { configStatus } = options
-  const status = (): ProxyStatus =>
-    proxyStatus({ router, gate, children, configOf, bounds, clock, startedMs, configStatus })
-  const reception = audit.around(gate.reception)
-  const around = {
-    reception,
-    bounds,
-    clock,
-    log,
-    isDraining: () => gate.isShut,
-    drainMs: () => current.drainMs,
-    status,
-    onRefused: audit.onRefused,
+      isDraining: () => this.#admission.isShut,
+      drainMs: () => this.#config.drainMs,
+      status: () => this.status(),
+      onRefused: this.audit.onRefused,
+    }
+    this.#memory = watchMemory({ bounds, clock, log, relieve: () => this.#relieve() })
+    this.#router.start()
   }
-  const overload = watchMemory({
-    bounds,
-    clock,
-    log,
-    relieve() {
-      for (const face of faces) face.shed?.()
-      if (bounds.pressure < 3) return
-      for (const account of [bounds.inbound, bounds.unread]) account.shed(account.maxBytes / SHED_PART)
-    },
-  })
-  router.start()
-  return {
-    async listen(where = {}) {
-      const { serveHttp } = await import('./listeners/http.js')
-      const face = await serveHttp({ ...config.listen, ...where }, around)
-      faces.push(face)
-      return face
-    },
-    async listenSocket(path) {
-      const { serveSocket } = await import('./listeners/pipes.js')
-      const face = await serveSocket(path, around)
-      faces.push(face)
-      return face
-    },
-    serveStdio() {
-      const face = serveStdio(around)
-      faces.push(face)
-      return face
-    },
-    reception,
-    children,
-    audit,
-    status,
-    reload(next) {
-      if (isClosing || gate.isShut) throw new Fault('unavailable', 'The proxy is shutting down')
-      if (isAlone && next.servers.length !== 1) {
-        throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
-      }
-      const diff = diffConfigs(current, next)
-      fleet.reload(next.servers, diff)
-      secrets.keep(next)
-      const { listen, audit: auditing, stateKeys } = current
-      // What needs a restart is compared with what holds, as long as it does.
-      current = { ...next, listen, audit: auditing, stateKeys }
+
+  async listen(where: { readonly host?: string; readonly port?: number } = {}): Promise<HttpFront> {
+    const { serveHttp } = await import('./listeners/http.js')
+    return this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#frontContext))
+  }
+
+  async listenSocket(path: string): Promise<SocketFront> {
+    return this.#add(await serveSocket(path, this.#frontContext))
+  }
+
+  serveStdio(): StdioFront {
+    return this.#add(serveStdio(this.#frontContext))
+  }
+
+  status(): ProxyStatus {
+    return proxyStatus({
+      router: this.#router,
+      admission: this.#admission,
+      children: this.children,
+      configOf: this.#servers.configOf,
+      bounds: this.#bounds,
+      clock: this.#clock,
+      startedMs: this.#startedMs,
+      configStatus: this.#configStatus,
+    })
+  }
+
+  reload(next: ProxyConfig): ConfigDiff {
+    if (this.#isClosing || this.#admission.isShut)
+      throw new Fault('unavailable', 'The proxy is shutting down')
+    if (this.#isAlone && next.servers.length !== 1) {
+      throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
+    }
+    const diff = diffConfigs(this.#config, next)
+    this.#servers.reload(next.servers, diff)
+    this.#secrets.keep(next)
+    const { listen, audit, stateKeys } = this.#config
+    // Settings that need a restart are compared with those in force, for as long as these are.
+    this.#config = { ...next, listen, audit, stateKeys }
+    this.#bounds.set(next.limits)
+    if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
-      bounds.set(next.limits)
-      const reshown = fleet.named(diff.reshown)
-      if (!isNothing(diff)) {
-        void router.reload({ servers: fleet.servers, reshown, pageSize, startupWaitMs, drainMs })
-      }
-      const changes = changesOf(diff)
-      if (Object.keys(changes).length > 0) audit.reloaded({ result: 'ok', ...changes })
-      return diff
-    },
-    async drain(wantedMs = current.drainMs) {
-      // A client that closed our stdin and has us told to end as well will not wait.
-      const limitMs = faces.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
-      const calls = await gate.shut(limitMs)
-      if (calls > 0) log.warn({ calls, limitMs }, 'calls were not over in time')
-    },
-    async close() {
-      isClosing = true
-      overload.close()
-      router.closing()
-      await Promise.all(faces.map(face => face.close()))
-      await router.close()
-      await known?.close()
-      await dialer.close()
-      await audit.close()
-      secrets.close()
-    },
+      const reshown = this.#servers.named(diff.reshown)
+      const { servers } = this.#servers
+      void this.#router.reload({ servers, reshown, pageSize, startupWaitMs, drainMs })
+    }
+    const changes = changesOf(diff)
+    if (Object.keys(changes).length > 0) this.audit.reloaded({ result: 'ok', ...changes })
+    return diff
+  }
+
+  async drain(wantedMs = this.#config.drainMs): Promise<void> {
+    // A client that closed our stdin, and signals us as well, is not going to wait.
+    const limitMs = this.#fronts.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
+    const calls = await this.#admission.shut(limitMs)
+    if (calls > 0) this.#log.warn({ calls, limitMs }, 'calls were not over in time')
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.#memory.close()
+    this.#router.closing()
+    await Promise.all(this.#fronts.map(front => front.close()))
+    await this.#router.close()
+    await this.#cache?.close()
+    await this.#dialer.close()
+    await this.audit.close()
+    this.#secrets.close()
+  }
+
+  #createRouter(options: ProxyOptions): Router {
+    const { pageSize, startupWaitMs, stateKeys } = this.#config
+    const log = this.#log
+    return new Router({
+      known: this.#cache,
+      servers: this.#servers.servers,
+      showingOf: this.#servers.showingOf,
+      isAlone: this.#isAlone,
+      dial: this.#dialer.dial,
+      clock: this.#clock,
+      log,
+      bounds: this.#bounds,
+      sealer: createLazySealer({
+        configured: stateKeys,
+        dir: options.stateDir ?? stateDir(process.env),
+        log,
+      }),
+      pageSize,
+      startupWaitMs,
+      listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
+      onAsked: this.audit.onAsked,
+    })
+  }
+
+  #add<T extends Front>(front: T): T {
+    this.#fronts.push(front)
+    return front
+  }
+
+  /** Gives back what is kept for convenience; when memory is very short, also what peers leave unread or unfinished. */
+  #relieve(): void {
+    for (const front of this.#fronts) front.shed?.()
+    if (this.#bounds.pressure < 3) return
+    for (const account of [this.#bounds.inbound, this.#bounds.unread])
+      account.shed(account.maxBytes / SHED_PART)
   }
 }

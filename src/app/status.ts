@@ -49,7 +49,7 @@ export interface ServerStatus {
 /** What a status is read from. */
 export interface StatusContext {
   readonly router: Router
-  readonly gate: Admission
+  readonly admission: Admission
   readonly children: Children
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly bounds: LimitCounters
@@ -68,7 +68,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
   const connections = [...server.connections].sort((one, other) => rankOf(one) - rankOf(other))
   const [best] = connections
   const facts = best?.facts ?? context.router.catalog.saidBy(server)
-  const loss = lastLoss(connections)
+  const loss = lastLossOf(connections)
   return {
     name: server.name,
     alias: server.options.alias,
@@ -103,7 +103,7 @@ const absence = (best: Connection | undefined, nowMs: number) => {
   return { why: state.why.message, retryMs: Math.max(0, Math.round(state.untilMs - nowMs)) }
 }
 
-const lastLoss = (connections: readonly Connection[]) =>
+const lastLossOf = (connections: readonly Connection[]) =>
   connections
     .flatMap(({ lastLoss: loss }) => loss ?? [])
     .sort((one, other) => other.atMs - one.atMs)
@@ -144,7 +144,7 @@ export interface ProxyStatus {
 
 /** How a proxy is at this moment. */
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
-  const { bounds, clock, configOf, gate, router, startedMs } = context
+  const { bounds, clock, configOf, admission, router, startedMs } = context
   const statusOf = (server: Server): ServerStatus[] => {
     const config = configOf(server.options)
     return config === undefined ? [] : [serverStatus(server, config, context)]
@@ -153,10 +153,10 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     name: IDENTITY.name,
     version: IDENTITY.version,
     pid: process.pid,
-    state: gate.isShut ? 'draining' : 'ready',
+    state: admission.isShut ? 'draining' : 'ready',
     upMs: Math.round(clock.nowMs() - startedMs),
     sessions: router.load.clients,
-    calls: gate.inside,
+    calls: admission.inside,
     rssBytes: residentBytes() ?? 0,
     pressure: bounds.pressure,
     limits: bounds.hits,

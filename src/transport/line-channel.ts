@@ -9,6 +9,7 @@ import type { Channel, ChannelListener } from '../wire/channel.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
 import type { OutgoingMessage } from '../wire/message-parts.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
+import { ChannelEvents } from './channel-events.js'
 import { LineWriter } from './line-writer.js'
 
 /** Bounds on one connection. */
@@ -57,12 +58,11 @@ export class LineChannel implements Channel {
   readonly #writer: LineWriter
   readonly #backlog: Backlog
   readonly #gone = new Deferred<void>()
-  #listener: ChannelListener | undefined
+  readonly #events = new ChannelEvents()
   #isPaused = false
   #error: Error | undefined
   #terminator: Timer | undefined
   #closing: Promise<void> | undefined
-  #over: { readonly fault: Fault | undefined } | undefined
 
   /** Takes a stream that nobody has read from. */
   constructor(stream: Duplex, options: LineChannelOptions) {
@@ -72,7 +72,7 @@ export class LineChannel implements Channel {
     this.#lines = new LineSplitter({
       maxBytes: limits.lineBytes,
       account: bounds?.inbound,
-      onOverrun: () => this.#listener?.overrun?.(),
+      onOverrun: () => this.#events.listener?.overrun?.(),
     })
     this.#writer = new LineWriter(stream)
     this.#backlog = new Backlog({
@@ -82,7 +82,7 @@ export class LineChannel implements Channel {
       limits,
       clock,
       queuedBytes: () => stream.writableLength,
-      onDrained: () => this.#listener?.drained(),
+      onDrained: () => this.#events.listener?.drained(),
       onStalled: this.#onBehind,
     })
     stream.on('error', error => {
@@ -97,12 +97,7 @@ export class LineChannel implements Channel {
   }
 
   listen(listener: ChannelListener): void {
-    this.#listener = listener
-    if (this.#over !== undefined) {
-      const { fault } = this.#over
-      setImmediate(() => listener.closed(fault))
-      return
-    }
+    if (!this.#events.attach(listener)) return
     this.#stream.on('data', this.#onData)
     this.#stream.on('end', this.#onEnd)
     if (!this.#isPaused) this.#stream.resume()
@@ -128,7 +123,7 @@ export class LineChannel implements Channel {
 
   resume(): void {
     this.#isPaused = false
-    if (this.#listener !== undefined) this.#stream.resume()
+    if (this.#events.listener !== undefined) this.#stream.resume()
   }
 
   close(): Promise<void> {
@@ -142,7 +137,7 @@ export class LineChannel implements Channel {
   }
 
   get #isEnding(): boolean {
-    return this.#over !== undefined || this.#closing !== undefined
+    return this.#events.isClosed || this.#closing !== undefined
   }
 
   readonly #onData = (chunk: Buffer): void => {
@@ -151,19 +146,19 @@ export class LineChannel implements Channel {
 
   // A listener may close us between two lines of one chunk.
   readonly #onLine = (line: Buffer): void => {
-    if (!this.#isEnding) this.#listener?.message(line)
+    if (!this.#isEnding) this.#events.listener?.message(line)
   }
 
   readonly #onSkipped = (bytes: number, ends: Buffer): void => {
-    if (!this.#isEnding) this.#listener?.skipped(bytes, ends)
+    if (!this.#isEnding) this.#events.listener?.skipped(bytes, ends)
   }
 
   readonly #onEnd = (): void => {
     // The line that the end of the stream cut off, as on stdio.
     if (!this.#isEnding) this.#lines.end(this.#onLine, this.#onSkipped)
     const isClient = this.#options.peer === 'client'
-    if (isClient && !this.#isEnding && this.#listener?.ended !== undefined) {
-      this.#listener.ended()
+    if (isClient && !this.#isEnding && this.#events.listener?.ended !== undefined) {
+      this.#events.listener.ended()
       return
     }
     this.#settle()
@@ -204,10 +199,9 @@ export class LineChannel implements Channel {
   }
 
   #settle(fault = this.#endFault()): void {
-    if (this.#over !== undefined) return
-    this.#over = { fault }
+    if (this.#events.isClosed) return
     this.#lines.drop()
     this.#backlog.end()
-    this.#listener?.closed(fault)
+    this.#events.close(fault)
   }
 }

@@ -16,7 +16,7 @@ const withArguments = false
 
 const callAt = (audit: ReturnType<typeof openAudit>, name: string): void => {
   const call = new FakeCall({ id: 1, principal: 'local' } as FakeClient, 'tools/call', { name }, false)
-  audit.around(new FakeReception()).call(call)
+  audit.wrap(new FakeReception()).call(call)
   call.end(resulted(rawText('{}')))
 }
 
@@ -108,7 +108,7 @@ t.test(
     callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
     t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
     const reception = new FakeReception()
-    t.equal(openAudit(undefined, around).around(reception), reception)
+    t.equal(openAudit(undefined, around).wrap(reception), reception)
   },
 )
 

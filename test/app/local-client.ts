@@ -104,7 +104,7 @@ t.test('progress and notices are heard until the call ends', async t => {
   })
   const client = createLocalClient(fake, {
     onProgress: params => heard.push(String(params)),
-    onNotice: method => heard.push(method),
+    onNotification: method => heard.push(method),
   })
   t.match(await client.request('tools/call', rawText('{}')), { kind: 'result' })
   t.same(heard, ['{"progress":1}', 'notifications/message'])

@@ -1,6 +1,6 @@
 import express from 'express'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
-import type { NodeHandler } from '../../transport/http/front.js'
+import type { NodeHandler } from '../../transport/http/gate.js'
 import type { ProxyStatus } from '../status.js'
 
 /** What the pages tell about. */

@@ -4,7 +4,6 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ClientHandler } from '../../model/links.js'
 import type { Principal } from '../../model/peer.js'
-import { listenSocket } from '../../transport/socket/server.js'
 import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import type { Channel } from '../../wire/channel.js'
 import { IDENTITY } from '../identity.js'
@@ -15,19 +14,19 @@ export interface PipeContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Whether nobody is let in any more. */
+  /** Whether new clients are refused; those that are connected may still finish. */
   readonly isDraining: () => boolean
-  /** How long calls may take whose client has said all, in milliseconds. */
+  /** How long calls may still take once the proxy drains or their client has closed its side; milliseconds. */
   readonly drainMs: () => number
 }
 
-/** The clients of one face that each have a channel of their own: WebSockets, sockets. */
+/** The clients of one front that each have a channel of their own: WebSockets, sockets. */
 export class PipeListeners {
-  readonly #around: PipeContext
+  readonly #context: PipeContext
   readonly #open = new Set<ReturnType<typeof servePipe>>()
 
-  constructor(around: PipeContext) {
-    this.#around = around
+  constructor(context: PipeContext) {
+    this.#context = context
   }
 
   get size(): number {
@@ -36,74 +35,69 @@ export class PipeListeners {
 
   /** Serves a new client until it is gone. */
   serve(channel: Channel, principal: Principal): void {
-    if (this.#around.isDraining()) {
+    if (this.#context.isDraining()) {
       void channel.close()
       return
     }
-    const host = servePipe(channel, principal, { ...this.#around, identity: IDENTITY })
-    this.#open.add(host)
-    void host.gone.then(() => this.#open.delete(host))
+    const listener = servePipe(channel, principal, { ...this.#context, identity: IDENTITY })
+    this.#open.add(listener)
+    void listener.gone.then(() => this.#open.delete(listener))
   }
 
   /** Ends all sessions. Never rejects. */
   async close(): Promise<void> {
-    await Promise.all([...this.#open].map(host => host.close('the proxy is shutting down')))
+    await Promise.all([...this.#open].map(listener => listener.close('the proxy is shutting down')))
   }
 }
 
-/** The face on a unix domain socket or named pipe. */
+/** A unix domain socket or named pipe that is served. */
 export interface SocketFront {
   readonly path: string
   close(): Promise<void>
 }
 
 /**
- * Serves clients on a socket of this machine, framed as on stdio: whoever may open the socket is the local user. Rejects with
- * a Fault `unavailable` if it cannot listen.
+ * Serves clients on a socket of this machine, framed as on stdio; whoever may open the socket is the local user.
+ * Rejects with a Fault `unavailable` if it cannot listen.
  */
-export const serveSocket = async (path: string, around: PipeContext): Promise<SocketFront> => {
-  const hosts = new PipeListeners(around)
+export const serveSocket = async (path: string, context: PipeContext): Promise<SocketFront> => {
+  const { listenSocket } = await import('../../transport/socket/server.js')
+  const listeners = new PipeListeners(context)
   const listener = await listenSocket({
-    ...around,
+    ...context,
     path,
-    onChannel: channel => hosts.serve(channel, 'local'),
+    onChannel: channel => listeners.serve(channel, 'local'),
   })
   return {
     path: listener.path,
     async close() {
-      await hosts.close()
+      await listeners.close()
       await listener.close()
     },
   }
 }
 
-/** The face on our own stdin and stdout. */
+/** The client on our own stdin and stdout. */
 export interface StdioFront {
-  /** Resolves when the client closed our stdin, and has its answers. */
+  /** Resolves when the client has closed our stdin and got its answers. */
   readonly gone: Promise<void>
   /** Whether the client has closed our stdin. */
   readonly isLeaving: boolean
   close(): Promise<void>
 }
 
-/** Serves the one client that started us, on stdin and stdout; nothing else may write to stdout from here on. */
-export const serveStdio = (around: {
-  readonly reception: ClientHandler
-  readonly bounds: LimitCounters
-  readonly clock: Clock
-  readonly log: Logger
-  readonly drainMs: () => number
-}): StdioFront => {
+/** Serves the client that started us, on stdin and stdout; nothing else may write to stdout from here on. */
+export const serveStdio = (context: Omit<PipeContext, 'isDraining'>): StdioFront => {
   protectStdout()
-  const host = servePipe(createStdioSelf(around), 'local', {
-    ...around,
+  const listener = servePipe(createStdioSelf(context), 'local', {
+    ...context,
     identity: IDENTITY,
   })
   return {
-    gone: host.gone,
+    gone: listener.gone,
     get isLeaving() {
-      return host.isLeaving
+      return listener.isLeaving
     },
-    close: () => host.close('the proxy is shutting down'),
+    close: () => listener.close('the proxy is shutting down'),
   }
 }

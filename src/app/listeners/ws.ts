@@ -1,39 +1,39 @@
 import type { Principal } from '../../model/peer.js'
-import type { UpgradeHandler } from '../../transport/http/front.js'
+import type { UpgradeHandler } from '../../transport/http/gate.js'
 import type { WsRequest, WsServer } from '../../transport/ws/server.js'
 import { lateModule } from '../late-module.js'
 import { type PipeContext, PipeListeners } from './pipes.js'
 
-/** The face over WebSocket of an HTTP server. */
+/** The WebSocket endpoint of an HTTP server. */
 export interface WsFront {
-  /** Takes over the connection of a client. Rejects with a Fault `unavailable` while that cannot be done. */
+  /** Takes over a client's connection. Rejects with a Fault `unavailable` while the module cannot be loaded. */
   readonly upgrade: UpgradeHandler
   readonly sessions: number
-  /** Ends all sessions, and lets nobody in any more. Never rejects. */
+  /** Ends all sessions and accepts no more. Never rejects. */
   close(): Promise<void>
 }
 
-/** Where it is, and whose clients they are. */
+/** The path of the endpoint, and who its clients are. */
 export interface WsFrontOptions {
   readonly path: string
   readonly principalOf: (request: WsRequest) => Principal
-  readonly around: PipeContext
+  readonly context: PipeContext
 }
 
 const wsServer = lateModule(() => import('../../transport/ws/server.js'))
 
-/** Serves clients over WebSocket, each on a channel of its own. What that takes is loaded with the first of them. */
-export const createWsFront = ({ path, principalOf, around }: WsFrontOptions): WsFront => {
-  const hosts = new PipeListeners(around)
+/** Serves clients over WebSocket, each on a channel of its own; the server is loaded with the first client. */
+export const createWsFront = ({ path, principalOf, context }: WsFrontOptions): WsFront => {
+  const listeners = new PipeListeners(context)
   let server: WsServer | undefined
   let isClosing = false
   const load = async (): Promise<WsServer> => {
     const { createWsServer } = await wsServer()
-    // The first clients may have come at the same time.
+    // Several first clients may arrive at the same time.
     server ??= createWsServer({
-      ...around,
+      ...context,
       paths: [path],
-      onChannel: (channel, request) => hosts.serve(channel, principalOf(request)),
+      onChannel: (channel, request) => listeners.serve(channel, principalOf(request)),
     })
     if (isClosing) void server.close()
     return server
@@ -44,11 +44,11 @@ export const createWsFront = ({ path, principalOf, around }: WsFrontOptions): Ws
       return await loaded.upgrade(request, socket, head)
     },
     get sessions() {
-      return hosts.size
+      return listeners.size
     },
     async close() {
       isClosing = true
-      await hosts.close()
+      await listeners.close()
       await server?.close()
     },
   }

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
-import { endStrays, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
+import { endRecorded, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import { isUsed, processTree } from '../../transport/process/process-tree.js'
 import {
@@ -83,7 +83,7 @@ const removeWithDrafts = async (folder: string, name: string): Promise<void> => 
 
 const endLeftBy = async (record: InstanceRecord, { table, clock, log }: OrphanOptions): Promise<void> => {
   const brood = { ...record, untilMs: Date.parse(record.writtenAt) }
-  const pids = await endStrays(brood, { table, clock, tree: processTree({ log }) })
+  const pids = await endRecorded(brood, { table, clock, tree: processTree({ log }) })
   if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended what a killed proxy had left')
 }
 

@@ -43,7 +43,7 @@ interface Due {
 }
 
 /** What the servers of this user said when they last ran: one file each, by its fingerprint. */
-export class KnownFiles implements KnownServers {
+export class ServerCacheFiles implements KnownServers {
   readonly #context: KnownServersContext
   readonly #folder: string
   readonly #notes = new WeakMap<ServerOptions, Note>()

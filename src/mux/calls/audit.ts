@@ -52,7 +52,7 @@ export class Audit {
   }
 
   /** The reception to report to in place of this one: sessions as they come and go, and calls once they are over. */
-  around(behind: ClientHandler): ClientHandler {
+  wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
     return {
       welcome: client => {

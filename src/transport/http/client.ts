@@ -34,7 +34,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     headersTimeout: headersTimeoutMs,
     bodyTimeout: 0,
   })
-  const way: Way = { dispatcher, placeOf: createPlaceOf() }
+  const way: ClientContext = { dispatcher, placeOf: createPlaceOf() }
   return {
     send(request, listener) {
       const outbound = new HttpOutbound(way, request, listener)
@@ -46,7 +46,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 }
 
 /** What all requests of a client share. */
-interface Way {
+interface ClientContext {
   readonly dispatcher: Dispatcher
   /** Throws for a URL that leads nowhere. */
   readonly placeOf: (url: string) => Place
@@ -58,7 +58,7 @@ interface Way {
  *   asked ─head▶ replied ─end▶ over;  abort ▶ over from anywhere;  replied ─discard▶ drained ─end, too much, too late▶ over
  */
 class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
-  readonly #way: Way
+  readonly #way: ClientContext
   readonly #request: OutboundRequest
   readonly #redirects: number
   /** Undefined: nobody wants to know any more. */
@@ -72,7 +72,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   /** The same request at another place, to which the server sent us. */
   #next: HttpOutbound | undefined
 
-  constructor(way: Way, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
+  constructor(way: ClientContext, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
     this.#way = way
     this.#request = request
     this.#listener = listener

@@ -6,7 +6,7 @@ import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName, Limits } from '../../kernel/limits.js'
 import { type Answering, refuseOn } from './answer.js'
-import { type FrontOptions, HttpFront } from './front.js'
+import { type GateOptions, HttpGate } from './gate.js'
 
 /** Times of the server; none of them ends an answer that is being written, such as an SSE stream. */
 interface HttpTimes {
@@ -21,7 +21,7 @@ interface HttpTimes {
 }
 
 /** Where to listen, and all that `HttpFront` wants to know. */
-export interface HttpServerOptions extends FrontOptions {
+export interface HttpServerOptions extends GateOptions {
   /** 0: any free one. */
   readonly port: number
   readonly times?: Partial<HttpTimes>
@@ -57,7 +57,7 @@ const REFUSED_BY: Readonly<Record<string, LimitName>> = {
 function refuseGarbage(
   error: Error & { readonly code?: string },
   socket: Duplex,
-  { front, bounds }: { readonly front: HttpFront; readonly bounds: LimitCounters },
+  { front, bounds }: { readonly front: HttpGate; readonly bounds: LimitCounters },
 ): void {
   const { code = '' } = error
   if (front.answering.isInWay(socket)) {
@@ -130,7 +130,7 @@ const wantsWebSocket = ({ connection, upgrade }: IncomingHttpHeaders): boolean =
 
 function createNodeServer(
   options: HttpServerOptions,
-  front: HttpFront,
+  front: HttpGate,
   times: HttpTimes,
   bounds: LimitCounters,
 ): Server {
@@ -161,7 +161,7 @@ function createNodeServer(
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
   const bounds = options.bounds ?? new LimitCounters()
   const times = { ...httpTimes(bounds.max), ...options.times }
-  const front = new HttpFront({ ...options, bounds })
+  const front = new HttpGate({ ...options, bounds })
   const server = createNodeServer(options, front, times, bounds)
   const sockets = new Set<Socket>()
   server.on('connection', socket => {

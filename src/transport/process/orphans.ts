@@ -15,7 +15,7 @@ export interface RecordedChild {
 }
 
 /** What a proxy that is gone has left. */
-export interface Brood {
+export interface OrphanRecord {
   /** The value of the variable in the environment of all its children. */
   readonly mark: string
   /** Until when, at least, all of them had their numbers, by the wall clock. */
@@ -24,7 +24,7 @@ export interface Brood {
 }
 
 /** How what it left is found and ended. */
-export interface StrayOptions {
+export interface OrphanOptions {
   readonly table: ProcessTable
   readonly clock: Clock
   /** That of this system if absent. */
@@ -111,7 +111,7 @@ const signalOne = (pid: number, signal: NodeJS.Signals): void => {
  */
 export const endMarked = async (
   mark: string,
-  { table, clock, termMs = TERM_MS }: StrayOptions,
+  { table, clock, termMs = TERM_MS }: OrphanOptions,
 ): Promise<readonly number[]> => {
   const marked = () => table.carriers(MARK_VARIABLE, mark)
   const found = await marked()
@@ -131,7 +131,7 @@ export const endMarked = async (
  * Ends what a proxy left behind that was killed together with its death guard: of each recorded child the process group (on Windows the tree), if it
  * is proven to be that child's, and what carries its mark. Resolves with the numbers of what was ended; never rejects.
  */
-export const endStrays = async (brood: Brood, options: StrayOptions): Promise<number[]> => {
+export const endRecorded = async (brood: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
   const { table, clock, tree = processTree(), termMs = TERM_MS } = options
   const rows = await table.rows()
   const found = tree.hasGroups ? await groupsOf(brood, rows, table) : treesOf(brood, rows)
@@ -140,7 +140,7 @@ export const endStrays = async (brood: Brood, options: StrayOptions): Promise<nu
 }
 
 const groupsOf = async (
-  { mark, children }: Brood,
+  { mark, children }: OrphanRecord,
   rows: readonly ProcessRow[],
   table: ProcessTable,
 ): Promise<number[]> => {
@@ -151,5 +151,5 @@ const groupsOf = async (
   return found.flat()
 }
 
-const treesOf = ({ children, untilMs }: Brood, rows: readonly ProcessRow[]): number[] =>
+const treesOf = ({ children, untilMs }: OrphanRecord, rows: readonly ProcessRow[]): number[] =>
   ownedBy(new Map(children.map(({ pid, sinceMs }) => [pid, sinceMs])), rows, untilMs)

@@ -6,6 +6,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
 import { Backlog } from '../backlog.js'
+import { ChannelEvents } from '../channel-events.js'
 import { LineWriter } from '../line-writer.js'
 import type { DeathGuard } from '../process/death-guard.js'
 import { endGroup, LADDER_TIMES, type LadderTimes } from '../process/kill-ladder.js'
@@ -70,14 +71,13 @@ class StdioChild implements ChildChannel {
   readonly #writer: LineWriter | undefined
   readonly #backlog: Backlog
   readonly #bounds: LimitCounters
-  #listener: ChannelListener | undefined
+  readonly #events = new ChannelEvents()
   /** What came before anybody listened. */
   #early: Buffer[] = []
   #exit: ChildExit | undefined
   #pipesClosed = false
   #closing: Promise<void> | undefined
   #ladder: Promise<void> | undefined
-  #over: { readonly fault: Fault | undefined } | undefined
 
   constructor(child: ChildProcess, options: ChildOptions, tree: ProcessTree) {
     this.#child = child
@@ -89,7 +89,7 @@ class StdioChild implements ChildChannel {
     this.#output = new ChildOutput(options.log, {
       maxBytes: this.#limits.lineBytes,
       account: bounds.inbound,
-      onOverrun: () => this.#listener?.overrun?.(),
+      onOverrun: () => this.#events.listener?.overrun?.(),
     })
     this.#stderr = new StderrLines(options.log, clock, bounds)
     // Without file descriptors Node makes no pipes, whatever its types say.
@@ -128,12 +128,7 @@ class StdioChild implements ChildChannel {
   }
 
   listen(listener: ChannelListener): void {
-    this.#listener = listener
-    if (this.#over !== undefined) {
-      const { fault } = this.#over
-      setImmediate(() => listener.closed(fault))
-      return
-    }
+    if (!this.#events.attach(listener)) return
     const early = this.#early
     this.#early = []
     for (const chunk of early) this.#onData(chunk)
@@ -142,7 +137,7 @@ class StdioChild implements ChildChannel {
   }
 
   send(message: OutgoingMessage): boolean {
-    if (this.#over !== undefined || this.#closing !== undefined) return false
+    if (this.#events.isClosed || this.#closing !== undefined) return false
     if (!this.#backlog.hasRoom) {
       this.#bounds.hit('serverQueue')
       // Not now: whoever sends does not expect the end of the channel in the middle of it.
@@ -159,7 +154,7 @@ class StdioChild implements ChildChannel {
   }
 
   resume(): void {
-    if (this.#listener !== undefined) this.#child.stdout?.resume()
+    if (this.#events.listener !== undefined) this.#child.stdout?.resume()
   }
 
   close(): Promise<void> {
@@ -191,7 +186,7 @@ class StdioChild implements ChildChannel {
     stdin?.on('error', () => this.#lostPipe('closed its input and kept running'))
     stdin?.on('drain', () => {
       this.#backlog.shrank()
-      if (this.#over === undefined) this.#listener?.drained()
+      if (!this.#events.isClosed) this.#events.listener?.drained()
     })
     stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
     stdout?.on('end', () => this.#lostPipe('closed its output and kept running'))
@@ -208,20 +203,20 @@ class StdioChild implements ChildChannel {
   }
 
   #onData(chunk: Buffer): void {
-    if (this.#over !== undefined) return
-    if (this.#listener === undefined) {
+    if (this.#events.isClosed) return
+    if (this.#events.listener === undefined) {
       if (this.#closing !== undefined) return
       // Node resumes the pipes of a child that has exited.
       this.#child.stdout?.pause()
       this.#early.push(chunk)
       return
     }
-    this.#output.push(chunk, this.#listener)
+    this.#output.push(chunk, this.#events.listener)
   }
 
   /** One of the two signs of the end has come (exit, closed pipes): the other gets a while to follow. */
   #settleWhenDrained(): void {
-    if (this.#listener === undefined || this.#exit === undefined) return
+    if (this.#events.listener === undefined || this.#exit === undefined) return
     if (this.#pipesClosed) this.#onGone(this.#exit)
     else this.#later(() => this.#onGone(this.#exit))
   }
@@ -237,11 +232,11 @@ class StdioChild implements ChildChannel {
   readonly #onDeaf = (): void => this.#onGone(undefined, 'did not read its input')
 
   #later(work: () => void): void {
-    if (this.#over === undefined) this.#options.clock.after(this.#limits.exitWaitMs, work)
+    if (!this.#events.isClosed) this.#options.clock.after(this.#limits.exitWaitMs, work)
   }
 
   #onGone(exit: ChildExit | undefined, words = 'ended'): void {
-    if (this.#over !== undefined || this.#closing !== undefined) return
+    if (this.#events.isClosed || this.#closing !== undefined) return
     this.#settle(
       new Fault('disconnected', exit === undefined ? words : exitWords(exit), {
         data: { reason: 'server_exited' },
@@ -252,15 +247,14 @@ class StdioChild implements ChildChannel {
   }
 
   #settle(fault: Fault | undefined): void {
-    if (this.#over !== undefined) return
+    if (this.#events.isClosed) return
     this.#backlog.end()
-    this.#output.end(this.#listener)
-    this.#over = { fault }
+    this.#output.end(this.#events.listener)
     this.#stderr.end()
     // A grandchild may hold the other ends.
     this.#child.stdout?.destroy()
     this.#child.stderr?.destroy()
-    this.#listener?.closed(fault)
+    this.#events.close(fault)
   }
 
   #endGroup(): Promise<void> {
@@ -273,7 +267,7 @@ class StdioChild implements ChildChannel {
   }
 
   #pipesClosedInTime(): Promise<void> {
-    if (this.#pipesClosed || this.#over !== undefined) return Promise.resolve()
+    if (this.#pipesClosed || this.#events.isClosed) return Promise.resolve()
     return new Promise(resolve => {
       this.#child.once('close', () => resolve())
       this.#options.clock.after(this.#limits.exitWaitMs, resolve)

@@ -7,6 +7,7 @@ import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
+import { ChannelEvents } from '../channel-events.js'
 import { LineWriter } from '../line-writer.js'
 
 /** Whose stdin and stdout; all default to our own process. */
@@ -29,9 +30,8 @@ class StdioSelf implements Channel {
   readonly #log: Logger
   readonly #lines: LineSplitter
   readonly #writer: LineWriter
-  #listener: ChannelListener | undefined
+  readonly #events = new ChannelEvents()
   #closing: Promise<void> | undefined
-  #over = false
 
   constructor({
     input = process.stdin,
@@ -56,7 +56,7 @@ class StdioSelf implements Channel {
   }
 
   listen(listener: ChannelListener): void {
-    this.#listener = listener
+    if (!this.#events.attach(listener)) return
     this.#output.on('error', this.#onOutputError)
     this.#output.on('close', this.#onEnd)
     this.#output.on('drain', this.#onDrain)
@@ -67,7 +67,7 @@ class StdioSelf implements Channel {
   }
 
   send(message: OutgoingMessage): boolean {
-    return !this.#over && this.#closing === undefined && this.#writer.send(message)
+    return !this.#events.isClosed && this.#closing === undefined && this.#writer.send(message)
   }
 
   pause(): void {
@@ -75,7 +75,7 @@ class StdioSelf implements Channel {
   }
 
   resume(): void {
-    if (!this.#over && this.#listener !== undefined) this.#input.resume()
+    if (!this.#events.isClosed && this.#events.listener !== undefined) this.#input.resume()
   }
 
   close(): Promise<void> {
@@ -101,25 +101,25 @@ class StdioSelf implements Channel {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    if (!this.#over) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
+    if (!this.#events.isClosed) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
   }
 
   // Also what is no JSON at all: the client is told so.
-  readonly #onLine = (line: Buffer): void => this.#listener?.message(line)
+  readonly #onLine = (line: Buffer): void => this.#events.listener?.message(line)
 
-  readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#listener?.skipped(bytes, ends)
+  readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#events.listener?.skipped(bytes, ends)
 
   readonly #onDrain = (): void => {
-    if (!this.#over) this.#listener?.drained()
+    if (!this.#events.isClosed) this.#events.listener?.drained()
   }
 
   readonly #onEnd = (): void => this.#settle(undefined)
 
   readonly #onInputEnd = (): void => {
-    if (this.#over) return
+    if (this.#events.isClosed) return
     this.#endLines()
-    if (this.#listener?.ended === undefined) this.#settle(undefined)
-    else this.#listener.ended()
+    if (this.#events.listener?.ended === undefined) this.#settle(undefined)
+    else this.#events.listener.ended()
   }
 
   readonly #onInputClose = (): void => {
@@ -140,13 +140,12 @@ class StdioSelf implements Channel {
   }
 
   #settle(fault: Fault | undefined): void {
-    if (this.#over) return
+    if (this.#events.isClosed) return
     this.#endLines()
-    this.#over = true
     this.#input.off('data', this.#onData)
     // An open stdin that nobody reads would keep the process alive.
     this.#input.pause()
-    this.#listener?.closed(fault)
+    this.#events.close(fault)
   }
 }
 

@@ -10,6 +10,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { type OutgoingMessage, whole } from '../../wire/message-parts.js'
 import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from '../backlog.js'
+import { ChannelEvents } from '../channel-events.js'
 import { FrameMeter } from './frames.js'
 
 /** Bounds on one WebSocket. */
@@ -89,14 +90,13 @@ export class WsChannel implements Channel {
   /** What came of a message that is not complete. */
   readonly #incoming: Holding | undefined
   readonly #frames = new FrameMeter()
-  #listener: ChannelListener | undefined
+  readonly #events = new ChannelEvents()
   #isPaused = false
   #isCorked = false
   #wasHeard = false
   #unansweredPings = 0
   #terminator: Timer | undefined
   #closing: Promise<void> | undefined
-  #over: { readonly fault: Fault | undefined } | undefined
 
   constructor(ws: WebSocket, options: WsChannelOptions) {
     const { bounds, clock, limits, peer, socket } = options
@@ -109,7 +109,7 @@ export class WsChannel implements Channel {
       limits,
       clock,
       queuedBytes: () => ws.bufferedAmount,
-      onDrained: () => this.#listener?.drained(),
+      onDrained: () => this.#events.listener?.drained(),
       onStalled: this.#onBehind,
     })
     // A Buffer, because `binaryType` is left as it is.
@@ -132,11 +132,7 @@ export class WsChannel implements Channel {
   }
 
   listen(listener: ChannelListener): void {
-    this.#listener = listener
-    if (this.#over !== undefined) {
-      const { fault } = this.#over
-      setImmediate(() => listener.closed(fault))
-    } else if (!this.#isPaused) this.#ws.resume()
+    if (this.#events.attach(listener) && !this.#isPaused) this.#ws.resume()
   }
 
   send(message: OutgoingMessage): boolean {
@@ -170,7 +166,7 @@ export class WsChannel implements Channel {
 
   resume(): void {
     this.#isPaused = false
-    if (this.#listener !== undefined) this.#ws.resume()
+    if (this.#events.listener !== undefined) this.#ws.resume()
   }
 
   close(): Promise<void> {
@@ -184,7 +180,7 @@ export class WsChannel implements Channel {
   }
 
   get #isEnding(): boolean {
-    return this.#over !== undefined || this.#closing !== undefined
+    return this.#events.isClosed || this.#closing !== undefined
   }
 
   readonly #onWritten = (): void => {
@@ -207,7 +203,7 @@ export class WsChannel implements Channel {
     if (isBinary) {
       const fault = new Fault('disconnected', 'sent a binary frame')
       this.#cutOff(UNSUPPORTED_DATA, 'send JSON-RPC as text frames', fault)
-    } else if (data.length > 0) this.#listener?.message(data)
+    } else if (data.length > 0) this.#events.listener?.message(data)
   }
 
   /** What the peer sent is no WebSocket protocol, or too large; the close frame is on its way already. */
@@ -263,11 +259,10 @@ export class WsChannel implements Channel {
   }
 
   #settle(fault: Fault | undefined): void {
-    if (this.#over !== undefined) return
-    this.#over = { fault: this.#closing === undefined ? fault : undefined }
+    if (this.#events.isClosed) return
     this.#incoming?.set(0)
     this.#backlog.end()
     this.#heartbeat.cancel()
-    this.#listener?.closed(this.#over.fault)
+    this.#events.close(this.#closing === undefined ? fault : undefined)
   }
 }

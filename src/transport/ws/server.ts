@@ -6,7 +6,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import { refuseOn } from '../http/answer.js'
-import type { UpgradeHandler } from '../http/front.js'
+import type { UpgradeHandler } from '../http/gate.js'
 import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits, wsLimits } from './channel.js'
 
 /** What is known of a client beside its channel. */

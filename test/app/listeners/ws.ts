@@ -25,7 +25,7 @@ const facing = async (t: Test) => {
   const { config } = parseConfig(JSON.stringify({ mcpServers: { a: rawServer() } }), 'test.json', process.env)
   if (config === undefined) throw new Error('bad configuration')
   const proxy = createProxy(config)
-  const around = {
+  const context = {
     reception: proxy.reception,
     bounds: new LimitCounters(),
     clock: systemClock,
@@ -33,7 +33,7 @@ const facing = async (t: Test) => {
     isDraining: () => false,
     drainMs: () => 0,
   }
-  const face = createWsFront({ path: '/ws', principalOf: () => 'local', around })
+  const face = createWsFront({ path: '/ws', principalOf: () => 'local', context })
   const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []
   const http = createServer()
   http.on('upgrade', (...upgrade) => asked.push(upgrade))

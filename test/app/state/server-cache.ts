@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { fingerprint, KnownFiles } from '../../../src/app/state/server-cache.js'
+import { fingerprint, ServerCacheFiles } from '../../../src/app/state/server-cache.js'
 import { knownFolder } from '../../../src/app/state/server-cache-file.js'
 import type { Known } from '../../../src/catalog/lists/remembered.js'
 import { parseConfig } from '../../../src/config/parse.js'
@@ -31,7 +31,7 @@ const create = (t: Test, stateDir = t.testdir({ 'server.mjs': '' })) => {
   const clock = new FakeClock()
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (_facts: object, words: string) => warnings.push(words) }
-  const files = new KnownFiles({
+  const files = new ServerCacheFiles({
     stateDir,
     configOf: one => (one === options ? server : undefined),
     clock,

@@ -21,7 +21,7 @@ const setUp = (withArguments = false) => {
     now: () => new Date(0),
     withArguments,
   })
-  const reception = audit.around(behind)
+  const reception = audit.wrap(behind)
   const call = (method: string, params?: object | string, client: Partial<Client> = CLIENT) => {
     const made = new FakeCall(client as FakeClient, method, params, false)
     reception.call(made)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import {
-  endStrays,
+  endRecorded,
   MARK_VARIABLE,
   ownedBy,
   type RecordedChild,
@@ -39,7 +39,7 @@ const bornAt = async (pid: number): Promise<string | undefined> =>
 const end = async (recorded: readonly Omit<RecordedChild, 'sinceMs'>[]): Promise<number[]> => {
   const hold = setInterval(() => undefined, 2 ** 30)
   const children = recorded.map(child => ({ ...child, sinceMs: Date.now() }))
-  const groups = await endStrays(
+  const groups = await endRecorded(
     { mark: MARK, untilMs: Date.now(), children },
     { table, clock: systemClock, termMs: 100 },
   )
@@ -147,7 +147,7 @@ t.test('what a recorded shim left on Windows is ended with taskkill, not who has
     untilMs: UNTIL_MS,
     children: [{ pid: 40, sinceMs: SINCE_MS, born: undefined }],
   }
-  t.same(await endStrays(brood, { table: seen, clock: systemClock, tree: windows }), [50])
+  t.same(await endRecorded(brood, { table: seen, clock: systemClock, tree: windows }), [50])
   t.same(flags, ['50 /T', '50 /T /F'])
   t.same(running, [40])
 })

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
+import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
 
 /** Who wants the body of a request. */
 export interface BodyReader {
@@ -10,7 +11,8 @@ export interface BodyReader {
   refused(limit: 'body' | 'inbound'): void
 }
 
-const NOTHING = Buffer.alloc(0)
+/** Also what an endpoint sees of a body that it has not taken. */
+export const NO_BODY = Buffer.alloc(0)
 
 /** Node reads the rest of a body that nobody wanted, to use the connection again; worth it up to this size. */
 const SHORT_BODY_BYTES = 64 * 1024
@@ -65,8 +67,52 @@ export function readBody(
   })
   request.on('end', () => {
     if (isRefused) return
-    const whole = body?.take() ?? only ?? NOTHING
+    const whole = body?.take() ?? only ?? NO_BODY
     only = undefined
     reader.whole(whole)
   })
+}
+
+/** Whether a header, named in lower case, stands there more than once; names and values come in turn. */
+export function comesTwice(rawHeaders: readonly string[], name: string): boolean {
+  let isThere = false
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const other = rawHeaders[at] ?? ''
+    if (other.length !== name.length || (other !== name && other.toLowerCase() !== name)) continue
+    if (isThere) return true
+    isThere = true
+  }
+  return false
+}
+
+/** All values of each header. Node keeps only the first of some that come twice; who sends two may mean the second. */
+function headersOf(request: IncomingMessage): HttpHeaders {
+  const { headers, rawHeaders } = request
+  if (Object.keys(headers).length * 2 === rawHeaders.length) return headers as HttpHeaders
+  return Object.fromEntries(
+    Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
+  )
+}
+
+/** A request to an endpoint, whose body is read; what few handlers look at is made when they do. */
+export class EndpointRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: HttpHeaders
+  /** Set before a handler sees it. */
+  body: Buffer = NO_BODY
+  readonly remoteAddress: string
+  readonly #query: string
+
+  constructor(request: IncomingMessage, path: string, query: string) {
+    this.method = request.method ?? 'GET'
+    this.path = path
+    this.headers = headersOf(request)
+    this.#query = query
+    this.remoteAddress = request.socket.remoteAddress ?? ''
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#query)
+  }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { HttpHandler, HttpHeaders, HttpRequest } from '../../wire/http.js'
+import type { HttpHandler } from '../../wire/http.js'
 import {
   Answering,
   answerAndCut,
@@ -14,7 +14,6 @@ import {
   type ResponderContext,
   refuseOn,
 } from './answer.js'
-import { announcesTooMuch, hasLongBody, readBody } from './body.js'
 import {
   answerPreflight,
   hostAllowed,
@@ -24,6 +23,7 @@ import {
   resolveOrigins,
   shareWith,
 } from './guards.js'
+import { announcesTooMuch, comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
 import { Unread } from './unread.js'
 
 /** A handler of Node's own kind, such as an express application. */
@@ -40,7 +40,7 @@ export type UpgradeHandler = (
 ) => number | undefined | Promise<number | undefined>
 
 /** For whom we listen, and what to do with a request. */
-export interface FrontOptions {
+export interface GateOptions {
   readonly host: string
   /** Beside the loopback names and `host`. */
   readonly allowedHosts: readonly string[]
@@ -72,70 +72,25 @@ export interface RefusedRequest {
   readonly origin?: string | undefined
 }
 
-interface Refusal {
+interface Rejection {
   readonly status: number
   readonly message: string
 }
 
-const bodyRefusal = (limit: 'body' | 'inbound', bounds: LimitCounters): Refusal =>
+const bodyRejection = (limit: 'body' | 'inbound', bounds: LimitCounters): Rejection =>
   limit === 'body'
     ? { status: 413, message: `Request body is larger than ${bounds.max.body} bytes` }
     : { status: 503, message: bounds.refusal(limit, 'Too much is being sent at the same time').message }
 
 const nothing = (): void => undefined
-const NO_BODY = Buffer.alloc(0)
-
-/** Whether a header, named in lower case, stands there more than once; names and values come in turn. */
-function comesTwice(rawHeaders: readonly string[], name: string): boolean {
-  let isThere = false
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const other = rawHeaders[at] ?? ''
-    if (other.length !== name.length || (other !== name && other.toLowerCase() !== name)) continue
-    if (isThere) return true
-    isThere = true
-  }
-  return false
-}
-
-/** All values of each header. Node keeps only the first of some that come twice; who sends two may mean the second. */
-function headersOf(request: IncomingMessage): HttpHeaders {
-  const { headers, rawHeaders } = request
-  if (Object.keys(headers).length * 2 === rawHeaders.length) return headers as HttpHeaders
-  return Object.fromEntries(
-    Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
-  )
-}
 
 const addressOf = (socket: Duplex): string => (socket instanceof Socket ? (socket.remoteAddress ?? '') : '')
 
-/** A request to an endpoint, whose body is read; what few handlers look at is made when they do. */
-class EndpointRequest implements HttpRequest {
-  readonly method: string
-  readonly path: string
-  readonly headers: HttpHeaders
-  /** Set before a handler sees it. */
-  body: Buffer = NO_BODY
-  readonly remoteAddress: string
-  readonly #query: string
-
-  constructor(request: IncomingMessage, path: string, query: string) {
-    this.method = request.method ?? 'GET'
-    this.path = path
-    this.headers = headersOf(request)
-    this.#query = query
-    this.remoteAddress = request.socket.remoteAddress ?? ''
-  }
-
-  get query(): URLSearchParams {
-    return new URLSearchParams(this.#query)
-  }
-}
-
 /** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
-export class HttpFront {
+export class HttpGate {
   /** What waits for clients that do not read. */
   readonly unread: Unread
-  readonly #options: FrontOptions
+  readonly #options: GateOptions
   readonly #bounds: LimitCounters
   readonly #origins: ReadonlySet<string>
   #hosts: ReadonlySet<string> = new Set()
@@ -144,7 +99,7 @@ export class HttpFront {
   readonly answering = new Answering()
   readonly #responding: ResponderContext
 
-  constructor(options: FrontOptions) {
+  constructor(options: GateOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.unread = new Unread(this.#bounds, options.clock, options.log)
@@ -225,7 +180,7 @@ export class HttpFront {
     this.#options.onRefused?.({ status, remoteAddress, method, path, host, origin })
   }
 
-  #refusal(request: IncomingMessage, path: string): Refusal | undefined {
+  #refusal(request: IncomingMessage, path: string): Rejection | undefined {
     const { headers, rawHeaders } = request
     // Node reads the first of two `Host` headers, a proxy in front of us perhaps the second.
     const isNamed = !comesTwice(rawHeaders, 'host') && hostAllowed(headers.host, this.#hosts)
@@ -290,13 +245,13 @@ export class HttpFront {
       },
       refused: limit => {
         if (limit === 'body') this.#bounds.hit('body', { client: request.remoteAddress })
-        this.#cut(response, bodyRefusal(limit, this.#bounds))
+        this.#cut(response, bodyRejection(limit, this.#bounds))
       },
     })
   }
 
   /** Refuses a request whose body is not worth reading. */
-  #cut(response: ServerResponse, { status, message }: Refusal): void {
+  #cut(response: ServerResponse, { status, message }: Rejection): void {
     answerAndCut(response, status, message, this.#options.clock)
   }
 
