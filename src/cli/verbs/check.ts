@@ -1,7 +1,6 @@
 import type { Argv } from 'yargs'
 import { formatProblem } from '../../config/file/problem.js'
-import { redactServer } from '../../config/read/redact.js'
-import { secretsOf } from '../../config/read/secrets.js'
+import { redactServer, secretsOf } from '../../config/read/secrets.js'
 import type { DisabledServer, ServerConfig, ServerTransport } from '../../config/types.js'
 import { addSecrets, mask } from '../../kernel/mask.js'
 import { configFile, loadFile } from '../configuration.js'

@@ -1,4 +1,6 @@
 import { MAX_DURATION_MS } from '../defaults.js'
+import type { Report } from '../file/problem.js'
+import type { Item } from '../file/tree.js'
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -11,4 +13,28 @@ export function durationMs(value: number | string): number {
 }
 
 /** Whether a duration can be waited for by a timer, or is off. */
-export const isWaitable = (ms: number): boolean => ms === Number.POSITIVE_INFINITY || ms <= MAX_DURATION_MS
+const isWaitable = (ms: number): boolean => ms === Number.POSITIVE_INFINITY || ms <= MAX_DURATION_MS
+
+/** A duration of a file in milliseconds; undefined after it was reported to be below `leastMs` or too long. */
+export function readDuration(
+  value: number | string,
+  item: Item,
+  leastMs: number,
+  report: Report,
+): number | undefined {
+  const ms = durationMs(value)
+  if (!isWaitable(ms) || ms < leastMs) {
+    report.error(item, {
+      message: ms < leastMs ? 'this duration is too short' : 'this duration is too long',
+      mend: `Write a duration between ${leastMs} ms and ${Math.floor(MAX_DURATION_MS / 3_600_000)} h.`,
+    })
+    return undefined
+  }
+  if (typeof value === 'number' && value > 0 && value < 1000) {
+    report.warning(item, {
+      message: `${value} is read as milliseconds`,
+      mend: `Write "${value}s" for seconds, or "${value}ms" if milliseconds are meant.`,
+    })
+  }
+  return ms
+}

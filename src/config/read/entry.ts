@@ -6,7 +6,7 @@ import { type Misfit, type ServerValues, validateServer } from '../schema/valida
 import type { Environment, Variable } from '../types.js'
 
 /** What one needs beside an entry to make sense of it. */
-export interface Around {
+export interface ReadContext {
   /** The whole file. */
   readonly text: string
   /** The folder of the file, absolute. */
@@ -66,7 +66,12 @@ export const isDisabled = (folded: Folded): boolean =>
   folded.get('disabled')?.node.value === true || folded.get('enabled')?.node.value === false
 
 /** Reads an entry and warns of what means nothing in it; undefined after it was reported what is wrong. */
-export function readEntry(name: string, item: Item, folded: Folded, { report }: Around): Entry | undefined {
+export function readEntry(
+  name: string,
+  item: Item,
+  folded: Folded,
+  { report }: ReadContext,
+): Entry | undefined {
   warnUnknownKeys(item, folded, report)
   const checked = [...folded].filter(
     ([key, member]) => KEYS.server.includes(key) && !isFolded(key, member, folded),

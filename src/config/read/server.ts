@@ -1,4 +1,4 @@
-import { DEFAULTS, MAX_DURATION_MS } from '../defaults.js'
+import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
 import { type Item, itemAt, kindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/validate.generated.js'
@@ -12,8 +12,8 @@ import type {
   ToolRules,
 } from '../types.js'
 import { bareRecord } from './bare-record.js'
-import { durationMs, isWaitable } from './duration.js'
-import { type Around, type Entry, foldEntry, isDisabled, readEntry } from './entry.js'
+import { readDuration } from './duration.js'
+import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
 import { readLimits } from './limits.js'
 import { readReach } from './transport.js'
 
@@ -25,8 +25,8 @@ export type ServerRead =
   | { readonly is: 'invalid' }
 
 /** Reads one server. An entry that is switched off is not looked at any further. */
-export function readServer(name: string, item: Item, around: Around): ServerRead {
-  const { report } = around
+export function readServer(name: string, item: Item, context: ReadContext): ServerRead {
+  const { report } = context
   const errors = report.errors
   if (name === '') report.nameError(item, { message: 'a server has no name', mend: 'Give it a name.' })
   if (item.node.type !== 'object') {
@@ -38,18 +38,26 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
   }
   const folded = foldEntry(item)
   if (isDisabled(folded)) return { is: 'disabled' }
-  const entry = readEntry(name, item, folded, around)
-  if (entry === undefined) return { is: 'invalid' }
-  const reach = readReach(entry, around)
-  const { values } = entry
+  const entry = readEntry(name, item, folded, context)
+  const config = entry === undefined ? undefined : readConfig(entry, context)
+  return config === undefined || report.errors > errors
+    ? { is: 'invalid' }
+    : { is: 'ready', config, members: folded }
+}
+
+/** Undefined, or worthless, after it was reported what is wrong. */
+const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefined => {
+  const { name, values, members: folded } = entry
+  const { report } = context
+  const reach = readReach(entry, context)
   const tools = readTools(entry, report)
   const timeouts = readTimeouts(entry, report)
   const limits = readLimits(folded.get('limits'), values.limits, { names: KEYS.serverLimits, report })
   const restart = readRestart(entry, report)
   const idleStopMs = readWait(entry, 'idleStop', report) ?? DEFAULTS.idleStopMs
   const era = readEra(entry, reach?.transport, report)
-  if (reach === undefined || report.errors > errors) return { is: 'invalid' }
-  const config: ServerConfig = {
+  if (reach === undefined) return undefined
+  return {
     name,
     prefix: values.prefix,
     transport: reach.transport,
@@ -67,7 +75,6 @@ export function readServer(name: string, item: Item, around: Around): ServerRead
     serialize: values.serialize ?? DEFAULTS.serialize,
     written: reach.written,
   }
-  return { is: 'ready', config, members: folded }
 }
 
 const readTools = ({ values, members: folded }: Entry, report: Report): ToolRules => {
@@ -194,27 +201,3 @@ const readEra = (
 
 /** The first revision without `initialize`. */
 const MODERN: ProtocolVersion = '2026-07-28'
-
-/** A duration of a file in milliseconds; undefined after it was reported to be below `leastMs` or too long. */
-export function readDuration(
-  value: number | string,
-  item: Item,
-  leastMs: number,
-  report: Report,
-): number | undefined {
-  const ms = durationMs(value)
-  if (!isWaitable(ms) || ms < leastMs) {
-    report.error(item, {
-      message: ms < leastMs ? 'this duration is too short' : 'this duration is too long',
-      mend: `Write a duration between ${leastMs} ms and ${Math.floor(MAX_DURATION_MS / 3_600_000)} h.`,
-    })
-    return undefined
-  }
-  if (typeof value === 'number' && value > 0 && value < 1000) {
-    report.warning(item, {
-      message: `${value} is read as milliseconds`,
-      mend: `Write "${value}s" for seconds, or "${value}ms" if milliseconds are meant.`,
-    })
-  }
-  return ms
-}

@@ -3,8 +3,8 @@ import { elements, type Item, members } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
 import { readAddress } from './address.js'
 import { bareRecord } from './bare-record.js'
-import type { Around, Entry } from './entry.js'
-import { expanded, expandedPath, expandedWhole } from './expand-variables.js'
+import type { Entry, ReadContext } from './entry.js'
+import { expanded, expandedPath, expandedWhole } from './variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
@@ -25,10 +25,10 @@ const KINDS = {
 } as const satisfies Record<NonNullable<Entry['values']['type']>, Kind>
 
 /** Finds out how a server is reached; undefined after it was reported why that cannot be told. */
-export function readReach(entry: Entry, around: Around): Reach | undefined {
+export function readReach(entry: Entry, context: ReadContext): Reach | undefined {
   const command = entry.members.get('command')
   const url = entry.members.get('url')
-  const { report } = around
+  const { report } = context
   if (command !== undefined && url !== undefined) {
     const words = { message: '"command" and "url" together say two things', mend: 'Keep one of the two.' }
     report.nameError(entry.item, words)
@@ -37,12 +37,12 @@ export function readReach(entry: Entry, around: Around): Reach | undefined {
   const type = entry.members.get('type')
   const kind = entry.values.type === undefined ? undefined : KINDS[entry.values.type]
   if (command !== undefined) {
-    if (kind === undefined || kind === 'stdio') return readStdio(entry, command, around)
+    if (kind === undefined || kind === 'stdio') return readStdio(entry, command, context)
     report.error(type ?? entry.item, { message: 'this type needs "url", not "command"', mend: TYPE_MEND })
     return undefined
   }
   if (url !== undefined) {
-    if (kind !== 'stdio') return readUrl(entry, url, kind, around)
+    if (kind !== 'stdio') return readUrl(entry, url, kind, context)
     report.error(type ?? entry.item, { message: 'this type needs "command", not "url"', mend: TYPE_MEND })
     return undefined
   }
@@ -57,22 +57,22 @@ const TYPE_MEND = 'Remove "type", or write what fits it.'
 
 // ── a program ────────────────────────────────────────────────────────────────────────────────────────────
 
-const readStdio = (entry: Entry, command: Item, around: Around): Reach => {
-  warnIgnored(entry, ['headers'], 'a program has no headers', around)
+const readStdio = (entry: Entry, command: Item, context: ReadContext): Reach => {
+  warnIgnored(entry, ['headers'], 'a program has no headers', context)
   const { values } = entry
   const argsItem = entry.members.get('args')
   const args = argsItem === undefined ? [] : elements(argsItem)
-  if (args.length === 0) warnOfSpaces(command, around)
+  if (args.length === 0) warnOfSpaces(command, context)
   const cwd = entry.members.get('cwd')
-  const { env, unsetEnv } = readEnv(entry.members.get('env'), around)
+  const { env, unsetEnv } = readEnv(entry.members.get('env'), context)
   return {
     transport: {
       kind: 'stdio',
-      command: expandedPath(command, around),
-      args: args.map(arg => expanded(String(arg.node.value), arg, around)),
+      command: expandedPath(command, context),
+      args: args.map(arg => expanded(String(arg.node.value), arg, context)),
       env,
       unsetEnv,
-      cwd: cwd === undefined ? around.folder : resolve(around.folder, expandedPath(cwd, around)),
+      cwd: cwd === undefined ? context.folder : resolve(context.folder, expandedPath(cwd, context)),
     },
     written: {
       command: String(command.node.value),
@@ -82,22 +82,22 @@ const readStdio = (entry: Entry, command: Item, around: Around): Reach => {
   }
 }
 
-const readEnv = (item: Item | undefined, around: Around) => {
+const readEnv = (item: Item | undefined, context: ReadContext) => {
   const entries = item === undefined ? [] : [...members(item)]
   // A number is taken as it is written: 1.0 and 12345678901234567890 would not survive as numbers.
   const written = ({ node }: Item): string =>
-    node.type === 'string' ? String(node.value) : around.text.slice(node.offset, node.offset + node.length)
+    node.type === 'string' ? String(node.value) : context.text.slice(node.offset, node.offset + node.length)
   return {
     env: bareRecord(
       entries
         .filter(([, value]) => value.node.type !== 'null')
-        .map(([name, value]): [string, string] => [name, expanded(written(value), value, around)]),
+        .map(([name, value]): [string, string] => [name, expanded(written(value), value, context)]),
     ),
     unsetEnv: entries.filter(([, value]) => value.node.type === 'null').map(([name]) => name),
   }
 }
 
-const warnOfSpaces = (command: Item, { report }: Around): void => {
+const warnOfSpaces = (command: Item, { report }: ReadContext): void => {
   const [program, ...rest] = String(command.node.value).trim().split(/\s+/)
   // With a slash in its first word it is most likely a path with a space in it.
   if (program === undefined || rest.length === 0 || /[/\\]/.test(program)) return
@@ -115,38 +115,38 @@ const readUrl = (
   entry: Entry,
   item: Item,
   type: UrlTransport['kind'] | undefined,
-  around: Around,
+  context: ReadContext,
 ): Reach | undefined => {
-  const { report } = around
-  warnIgnored(entry, ['args', 'env', 'cwd'], 'only a program has this', around)
+  const { report } = context
+  warnIgnored(entry, ['args', 'env', 'cwd'], 'only a program has this', context)
   for (const other of ['url', 'serverUrl', 'httpUrl']) {
     const same = entry.members.get(other)
     if (same === undefined || same === item) continue
     report.nameWarning(same, { message: 'ignored, because another address is given', mend: 'Keep one.' })
   }
   const errors = report.errors
-  const url = expandedWhole(String(item.node.value), item, around)
+  const url = expandedWhole(String(item.node.value), item, context)
   const address = report.errors === errors ? readAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
-    warnIgnored(entry, ['headers'], 'a socket has no headers', around)
+    warnIgnored(entry, ['headers'], 'a socket has no headers', context)
     return { transport: { kind: 'socket', path: address.path }, written }
   }
   if (address?.is === 'wrong') report.error(item, address.words)
-  const headers = readHeaders(entry, around)
+  const headers = readHeaders(entry, context)
   return address?.is === 'url' ? { transport: { kind: address.kind, url, headers }, written } : undefined
 }
 
-const readHeaders = (entry: Entry, around: Around): UrlTransport['headers'] => {
+const readHeaders = (entry: Entry, context: ReadContext): UrlTransport['headers'] => {
   const headers = entry.members.get('headers')
   const read = headers === undefined ? [] : [...members(headers)]
-  return bareRecord(read.map(([name, value]): [string, string] => [name, readHeader(value, around)]))
+  return bareRecord(read.map(([name, value]): [string, string] => [name, readHeader(value, context)]))
 }
 
-const readHeader = (item: Item, around: Around): string => {
-  const value = expanded(String(item.node.value), item, around)
+const readHeader = (item: Item, context: ReadContext): string => {
+  const value = expanded(String(item.node.value), item, context)
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-    around.report.error(item, {
+    context.report.error(item, {
       message: 'this holds a line break or a character that no header may hold',
       mend: 'Remove it here or from the variable that stands here.',
     })
@@ -156,7 +156,7 @@ const readHeader = (item: Item, around: Around): string => {
 
 // ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { report }: Around): void => {
+const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { report }: ReadContext): void => {
   for (const key of keys) {
     const item = entry.members.get(key)
     if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, mend: 'Remove it.' })

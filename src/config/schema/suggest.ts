@@ -2,7 +2,11 @@ const MAX_LENGTH = 48
 const at = (row: readonly number[], i: number): number => row[i] ?? 0
 const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 
-/** How many letters must be added, removed, replaced or swapped to turn one word into the other. */
+/**
+ * How many letters must be added, removed, replaced or swapped to turn one word into the other.
+ *
+ * @internal
+ */
 export function editDistance(from: string, to: string): number {
   let before: number[] = []
   let above = Array.from({ length: to.length + 1 }, (_, i) => i)

@@ -1,6 +1,7 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
 import type { z } from 'zod'
-import type * as schema from './schema.js'
+import type { settings } from './schema.js'
+import type { server } from './server.js'
 import * as generated from './validate.generated.js'
 
 /** Something in a value that does not fit; holds nothing of the value but the path to it. */
@@ -21,10 +22,10 @@ export type Validated<T> =
   | { readonly is: 'misfit'; readonly misfits: readonly Misfit[] }
 
 /** A server's entry whose types are right. */
-export type ServerValues = z.infer<typeof schema.server>
+export type ServerValues = z.infer<typeof server>
 
 /** The keys beside the servers, with the right types. */
-export type SettingsValues = z.infer<typeof schema.settings>
+export type SettingsValues = z.infer<typeof settings>
 
 /** Checks the types within a server's entry. */
 export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 // In all schemas the error text is the mend: what to write instead, in one sentence. What is wrong is said by
-// `check.ts`, which knows the issue but never the value.
+// `validate.ts`, which knows the issue but never the value.
 
 /** A string that is not empty. */
 export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })

@@ -1,6 +1,7 @@
+import { resolve } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../../src/config/parse.js'
-import { secretsOf } from '../../../src/config/read/secrets.js'
+import { redactServer, secretsOf } from '../../../src/config/read/secrets.js'
 
 /** The secrets of a configuration with these servers. */
 const secretsIn = (mcpServers: object, env: Record<string, string> = {}, more: object = {}) => {
@@ -86,4 +87,83 @@ t.test('what came out of variables is, wherever they stand, but for what everybo
   t.same(secretsIn({ db: server }, env), ['word', '123456', 'fallback'])
   const key = Buffer.alloc(32, 1).toString('base64')
   t.same(secretsIn({ x: { command: 'x' } }, {}, { requestState: { keys: [key] } }), [key])
+})
+
+const SECRET = 'hunter2hunter2'
+
+t.test('arguments are shown without what could be a secret', async t => {
+  const table: [string[], string[]][] = [
+    [
+      ['-y', 'server', '.'],
+      ['-y', 'server', '.'],
+    ],
+    [
+      ['--token', 'v', 'x'],
+      ['--token', '***', 'x'],
+    ],
+    [['--api-key=v=w'], ['--api-key=***']],
+    [['GITHUB_TOKEN=v'], ['GITHUB_TOKEN=***']],
+    [
+      ['--auth', '--verbose'],
+      ['--auth', '--verbose'],
+    ],
+    [
+      ['--header', 'Authorization: Bearer v'],
+      ['--header', 'Authorization: ***'],
+    ],
+    [['https://u:p@h/x?y'], ['https://***@h/x?***']],
+    [['--port=80'], ['--port=80']],
+    [
+      ['run', '-e', 'GH_PAT=v', '-e', 'DATABASE_URL=postgres://u:p@h/x', '-e', 'MODE=fast', '-e', 'ID=v1'],
+      ['run', '-e', 'GH_PAT=***', '-e', 'DATABASE_URL=postgres://***@h/x', '-e', 'MODE=fast', '-e', 'ID=***'],
+    ],
+  ]
+  for (const [args, shown] of table) {
+    const text = JSON.stringify({ mcpServers: { a: { command: 'x', args } } })
+    const [server] = parseConfig(text, 'f', {}).config?.servers ?? []
+    if (server === undefined) return t.fail('unusable')
+    t.match(redactServer(server).transport, { args: shown }, args.join(' '))
+  }
+})
+
+t.test('servers are shown as they are written, without any value of a variable', async t => {
+  const text = `{ "mcpServers": {
+    "a": {
+      "command": "npx --token ${SECRET}", "args": ["\${S}", "--k=\${S:-${SECRET}}"], "cwd": "\${S}",
+      "env": { "E": "${SECRET}", "F": "\${S}", "G": null }
+    },
+    "b": { "command": "x", "args": ["plain"] },
+    "d": { "url": "unix:\${S}/x.sock" },
+    "c": { "url": "http://\${S}:\${S}@h/\${S}/x?\${S}", "headers": { "X": "${SECRET}" } }
+  } }`
+  const { config, problems } = parseConfig(text, '/etc/proxy/mcp.json', { S: `/${SECRET}` })
+  t.strictSame(problems, [])
+  if (config === undefined) return t.fail('unusable')
+  t.match(JSON.stringify(config), SECRET)
+  const shown = config.servers.map(redactServer)
+  t.notMatch(JSON.stringify(shown), SECRET)
+  t.same(
+    shown.map(s => s.transport),
+    [
+      {
+        kind: 'stdio',
+        command: 'npx --token ***',
+        args: ['${S}', '--k=${S}'],
+        env: { E: '***', F: '***' },
+        unsetEnv: ['G'],
+        cwd: '${S}',
+      },
+      { kind: 'stdio', command: 'x', args: ['plain'], env: {}, unsetEnv: [], cwd: resolve('/etc/proxy') },
+      { kind: 'socket', path: 'unix:${S}/x.sock' },
+      { kind: 'auto', url: 'http://***@h/${S}/x?***', headers: { X: '***' } },
+    ],
+  )
+})
+
+t.test('a server that came out of no file is shown by its values', async t => {
+  const [server] =
+    parseConfig('{"a":{"command":"x","args":["--key-file","f"]}}', 'f', {}).config?.servers ?? []
+  if (server === undefined) return t.fail('unusable')
+  const { written: _, ...made } = server
+  t.strictSame(redactServer(made), made)
 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import fc, { type Arbitrary } from 'fast-check'
 import t from 'tap'
 import { createCheckedSchemas, type JsonSchema } from '../../../src/config/schema/json-schema.js'
-import { server, settings } from '../../../src/config/schema/schema.js'
+import { settings } from '../../../src/config/schema/schema.js'
+import { server } from '../../../src/config/schema/server.js'
 import { validateServer, validateSettings } from '../../../src/config/schema/validate.js'
 
 // Not `__proto__`, which Zod passes over as the name of a member.

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { parseConfig } from '../../../src/config/parse.js'
-import { redactConfig } from '../../../src/config/read/redact.js'
 
 const key = (fill: number): string => Buffer.alloc(32, fill).toString('base64')
 const ENV = { OLD: key(1), NEW: key(2), SHORT: Buffer.alloc(31).toString('base64') }
@@ -31,10 +30,4 @@ t.test('what is no key is told without its value, and the others are used', asyn
   t.notMatch(JSON.stringify(read(written).problems), /hunter2/)
   t.same(problems({ key: 'x' }), [['warning', 'requestState.key', 'unknown key, ignored']])
   t.same(problems({ keys: [7] }), [['error', 'requestState.keys.0', 'expected a string, found a number']])
-})
-
-t.test('nobody is shown a key', async t => {
-  const { config } = read({ keys: ['${NEW}'] })
-  if (config === undefined) return t.fail('unusable')
-  t.same(redactConfig(config).stateKeys, ['***'])
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { expand, expandHome, withoutDefaults } from '../../../src/config/read/env.js'
+import { expand, expandHome, withoutDefaults } from '../../../src/config/read/variables.js'
 
 const ENV = { A: 'alpha', E: '', R: '${A}', D: '$&$1', ABSENT: undefined }
 

@@ -1,7 +1,7 @@
-import type { Around } from '../read/entry.js'
+import { type Item, kindOf, members } from '../file/tree.js'
 import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
 import { KEYS } from '../schema/validate.generated.js'
-import { type Item, kindOf, members } from './tree.js'
+import type { ReadContext } from './entry.js'
 
 /** The servers of a file, and what stands beside them. */
 export interface Contents {
@@ -20,15 +20,15 @@ const isServer = (item: Item): boolean => {
 }
 
 /** The servers of a whole file, wherever it keeps them; undefined after it was reported that it has none. */
-export function findServers(root: Item, around: Around): Contents | undefined {
-  const { report } = around
+export function findServers(root: Item, context: ReadContext): Contents | undefined {
+  const { report } = context
   if (root.node.type !== 'object') {
     report.error(root, { message: `expected an object, found ${kindOf(root)}`, mend: EXAMPLE })
     return undefined
   }
   const found = members(root)
   const own = found.get('mcpServers')
-  if (own !== undefined) return contents(found, own, around)
+  if (own !== undefined) return contents(found, own, context)
   for (const key of OTHER_CONTAINERS) {
     const other = found.get(key)
     if (other?.node.type !== 'object') continue
@@ -36,15 +36,15 @@ export function findServers(root: Item, around: Around): Contents | undefined {
       message: 'read as "mcpServers", which is the name of this key here',
       mend: 'Rename it to "mcpServers".',
     })
-    return contents(found, other, around)
+    return contents(found, other, context)
   }
-  return bareServers(root, found, around)
+  return bareServers(root, found, context)
 }
 
 const contents = (
   found: ReadonlyMap<string, Item>,
   container: Item,
-  { report }: Around,
+  { report }: ReadContext,
 ): Contents | undefined => {
   if (container.node.type !== 'object') {
     report.error(container, { message: `expected an object, found ${kindOf(container)}`, mend: EXAMPLE })
@@ -69,7 +69,7 @@ const contents = (
 const bareServers = (
   root: Item,
   found: ReadonlyMap<string, Item>,
-  { report }: Around,
+  { report }: ReadContext,
 ): Contents | undefined => {
   if (isServer(root)) {
     report.error(root, {

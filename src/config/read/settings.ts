@@ -1,0 +1,171 @@
+import { isAbsolute, resolve } from 'node:path'
+import { isNamedPipe, socketPathOf } from '../../kernel/socket-path.js'
+import { DEFAULTS } from '../defaults.js'
+import { type Item, itemAt, members, valueOf } from '../file/tree.js'
+import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
+import { KEYS } from '../schema/validate.generated.js'
+import { type SettingsValues, validateSettings } from '../schema/validate.js'
+import type { AuditConfig, ListenConfig, ProxyConfig } from '../types.js'
+import { readDuration } from './duration.js'
+import { type ReadContext, reportMisfits } from './entry.js'
+import { readLimits } from './limits.js'
+import { expandedPath, expandedWhole } from './variables.js'
+
+/** Reads everything beside the servers; what is wrong with it is reported, and the default holds in its place. */
+export const readSettings = (
+  items: ReadonlyMap<string, Item>,
+  context: ReadContext,
+): Omit<ProxyConfig, 'servers' | 'variables'> => {
+  const { report } = context
+  for (const key of ['listen', 'log', 'limits', 'requestState'] as const) {
+    const item = items.get(key)
+    if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
+  }
+  const listenItem = items.get('listen')
+  const long = [...items].filter(([key, item]) => key !== 'listen' || !isShortForm(item))
+  const values = checkedSettings(new Map(long), context)
+  const wait = (key: 'startupWait' | 'drain'): number | undefined => {
+    const [value, item] = [values[key], items.get(key)]
+    return value === undefined || item === undefined ? undefined : readDuration(value, item, 0, report)
+  }
+  return {
+    listen: readListen(listenItem, values.listen, context),
+    pageSize: values.pageSize ?? DEFAULTS.pageSize,
+    startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
+    drainMs: wait('drain') ?? DEFAULTS.drainMs,
+    limits: {
+      ...DEFAULTS.limits,
+      ...readLimits(items.get('limits'), values.limits, { names: KEYS.limits, report }),
+    },
+    audit: readAudit(items.get('audit'), values, context),
+    logLevel: values.log?.level ?? DEFAULTS.logLevel,
+    knownServers: values.knownServers ?? DEFAULTS.knownServers,
+    stateKeys: readStateKeys(items.get('requestState'), values.requestState, context),
+  }
+}
+
+const readAudit = (
+  item: Item | undefined,
+  { audit = DEFAULTS.audit, auditArguments: withArguments = DEFAULTS.auditArguments }: SettingsValues,
+  context: ReadContext,
+): AuditConfig | undefined => {
+  if (item === undefined || audit === 'off') return undefined
+  if (audit === 'stderr') return { to: 'stderr', withArguments }
+  const { errors } = context.report
+  const path = expandedPath(item, context)
+  return context.report.errors > errors
+    ? undefined
+    : { to: { file: resolve(context.folder, path) }, withArguments }
+}
+
+const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadContext): SettingsValues => {
+  const known = [...items].filter(([key]) => KEYS.root.includes(key))
+  const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, valueOf(item)]))
+  const result = validateSettings(values)
+  if (result.is === 'fine') return result.value
+  reportMisfits(
+    result.misfits.map(misfit => ({ ...misfit, mend: `${misfit.mend} Until then the default holds.` })),
+    items,
+    report,
+  )
+  for (const { path } of result.misfits) drop(values, path)
+  const rest = validateSettings(values)
+  return rest.is === 'fine' ? rest.value : {}
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Takes the member away that a path leads to; of a list that has a bad element, the whole list. */
+const drop = (value: Record<string, unknown>, [step, ...rest]: readonly string[]): void => {
+  if (step === undefined) return
+  const next = value[step]
+  if (rest.length > 0 && isObject(next)) drop(next, rest)
+  else Reflect.deleteProperty(value, step)
+}
+
+/** Whether `listen` has its short form, the address of a socket in place of an object. */
+const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
+
+/**
+ * Where clients find us. What was switched off stays off, also when the socket to listen on in its place is no good:
+ * a port is open to more people than a socket is.
+ */
+function readListen(
+  item: Item | undefined,
+  values: SettingsValues['listen'],
+  context: ReadContext,
+): ListenConfig {
+  if (item !== undefined && isShortForm(item)) {
+    return { ...DEFAULTS.listen, http: false, socket: readSocket(item, context) }
+  }
+  const found = item === undefined ? new Map<string, Item>() : members(item)
+  const socketItem = values?.socket === undefined ? undefined : found.get('socket')
+  const port = readPort(values)
+  if (socketItem !== undefined) return { ...port, socket: readSocket(socketItem, context) }
+  const httpItem = found.get('http')
+  if (!port.http && httpItem !== undefined) {
+    context.report.warning(httpItem, {
+      message: 'this leaves nothing to listen on',
+      mend: 'Name a "socket" to listen on, or remove this.',
+    })
+  }
+  return { ...port, socket: DEFAULTS.listen.socket }
+}
+
+const readPort = (given: SettingsValues['listen'] = {}): Omit<ListenConfig, 'socket'> => ({
+  http: given.http ?? DEFAULTS.listen.http,
+  host: given.host ?? DEFAULTS.listen.host,
+  port: given.port ?? DEFAULTS.listen.port,
+  allowedHosts: given.allowedHosts ?? DEFAULTS.listen.allowedHosts,
+  allowedOrigins: given.allowedOrigins ?? DEFAULTS.listen.allowedOrigins,
+  sse: given.sse ?? DEFAULTS.listen.sse,
+  ws: given.ws ?? DEFAULTS.listen.ws,
+})
+
+const readSocket = (item: Item, context: ReadContext): string | undefined => {
+  const { report } = context
+  const errors = report.errors
+  const text = expandedWhole(String(item.node.value), item, context)
+  if (report.errors > errors) return undefined
+  const path = socketPathOf(text) ?? (isAbsolute(text) || isNamedPipe(text) ? text : undefined)
+  if (path === undefined) {
+    report.error(item, {
+      message: 'this is not the address of a socket',
+      mend: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe; until then there is no socket.',
+    })
+  }
+  return path
+}
+
+const KEY_BYTES = 32
+const KEY_MEND =
+  'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
+
+/** The keys of `requestState` that are keys, each 32 bytes in base64; what is none is reported, without its value. */
+const readStateKeys = (
+  item: Item | undefined,
+  values: SettingsValues['requestState'],
+  context: ReadContext,
+): readonly string[] => {
+  const keys = values?.keys ?? []
+  if (item === undefined) return []
+  const seen = new Set<string>()
+  return keys.flatMap((_, index) => {
+    const place = itemAt(item, ['keys', String(index)])
+    const errors = context.report.errors
+    const text = expandedWhole(String(place.node.value), place, context).trim()
+    if (context.report.errors > errors) return []
+    const bytes = Buffer.from(text, 'base64')
+    const key = bytes.toString('base64')
+    const isKey = bytes.length === KEY_BYTES && (text === key || text === key.replace(/=+$/, ''))
+    if (!isKey) context.report.error(place, { message: 'this is not a key of 32 bytes', mend: KEY_MEND })
+    else if (seen.has(key))
+      context.report.warning(place, { message: 'this key stands here twice', mend: 'Keep one of them.' })
+    else {
+      seen.add(key)
+      return [key]
+    }
+    return []
+  })
+}
