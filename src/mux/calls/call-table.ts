@@ -5,17 +5,17 @@ import type { Connection } from '../../peers/connection.js'
 import type { Evidence } from '../server-requests/origin.js'
 import type { InFlightCall } from './in-flight-call.js'
 
-/** How exactly timeouts are kept: one timer looks after all calls, instead of one for each. */
+/** The precision of timeouts: one timer checks all calls, instead of one for each. */
 const TICK_MS = 250
 const NONE = new LinkedList<InFlightCall>()
 
-/** Ticks so far apart mean that we stood still: servers may have answered meanwhile, and are given a moment to be heard. */
+/** Ticks this far apart mean that the process was stalled: servers may have answered meanwhile, so no call times out yet. */
 const STALL_MS = 4 * TICK_MS
 
-/** All calls under way, by connection. */
+/** All calls in flight, by connection. */
 export class CallTable {
   readonly #clock: Clock
-  /** Lists that have become empty stay for a while: the next call comes soon. */
+  /** Empty lists stay for a while: the next call usually comes soon. */
   readonly #byConnection = new Map<Connection, LinkedList<InFlightCall>>()
   #size = 0
   #tick: Timer | undefined
@@ -51,27 +51,27 @@ export class CallTable {
     connection.callEnded()
   }
 
-  /** The calls under way on a connection, oldest first. */
+  /** Returns the calls in flight on a connection, oldest first. */
   on(connection: Connection): Iterable<InFlightCall> & { readonly size: number } {
     return this.#byConnection.get(connection) ?? NONE
   }
 
-  /** What tells whose something is that a server says; `about` is what the transport knows. */
+  /** Collects the evidence of where a server message belongs; `about` is what the transport knows. */
   evidence(connection: Connection, about: DownstreamCall | undefined): Evidence<Client, InFlightCall> {
     const known = this.#about(connection, about)
-    // Where the transport knows, nobody need be looked for.
+    // Where the transport knows, the other calls do not matter.
     const running = known === undefined ? [...this.on(connection)].filter(call => call.isRunning) : []
     return { about: known, running, onlyClient: connection.onlyClient }
   }
 
-  /** The call that a transport's evidence names; `another` if it names one that is over, or one of our own. */
+  /** The call that the transport names; `another` if that is over, or a request of our own. */
   #about(connection: Connection, down: DownstreamCall | undefined): InFlightCall | 'another' | undefined {
     if (down === undefined) return undefined
     for (const call of this.on(connection)) if (call.isAbout(down)) return call
     return 'another'
   }
 
-  /** The call that a server made this task of. */
+  /** Returns the call that a server made this task of. */
   ofTask(connection: Connection, taskId: string | undefined): InFlightCall | undefined {
     if (taskId === undefined) return undefined
     for (const call of this.on(connection)) if (call.taskId === taskId) return call

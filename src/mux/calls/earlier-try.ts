@@ -30,7 +30,7 @@ export class EarlierTry {
   }
 
   /** Why the request must not be sent over a link; undefined if it may. */
-  refusal({ serverRequests, facts }: Way): Fault | undefined {
+  errorOver({ serverRequests, facts }: Way): Fault | undefined {
     const isOtherKind = serverRequests !== this.#link.serverRequests
     // Some speak both: the same program may have had a bad moment.
     const isReplaced = isOtherKind && isAnother(facts.info, this.#link.facts.info)

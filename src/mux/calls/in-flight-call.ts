@@ -17,22 +17,22 @@ import { ParkedCall } from '../input-required/parked/parked-call.js'
 import { whenCancelled } from './call-events.js'
 import { EarlierTry } from './earlier-try.js'
 
-/** A request at a server, or what makes several of one. */
+/** A request at a server, or a driver that makes several requests of one. */
 export interface CallHandle extends DownstreamCall {
-  /** Whether another request at the server is part of it. */
+  /** Whether this request at the server is part of it. */
   isAbout?(down: DownstreamCall): boolean
-  /** The server's name for the task that it made of it. */
+  /** The id of the task that the server made of it. */
   readonly taskId?: string | undefined
 }
 
-/** What a live call does at its server. */
+/** A client request with the server's own name for what it names. */
 export interface RoutedCall {
   /** The request as its client made it. */
   readonly request: Call
-  /** What it names, as the client calls it, and as the server does. */
+  /** The name in the request as the client writes it, and as the server does. */
   readonly exposed: string
   readonly own: string
-  /** Where in `params` that stands. */
+  /** The path to the name in `params`. */
   readonly path: readonly string[]
   /** For the server, still under the client's name. */
   readonly params: JsonText | undefined
@@ -40,44 +40,44 @@ export interface RoutedCall {
   readonly isRetry: boolean
 }
 
-/** What a live call needs of its surroundings. */
+/** What an in-flight call depends on. */
 export interface InFlightCallContext {
   nowMs(): number
-  /** Before the request is sent, over a link that is there; undefined if there is nothing to wait for. Never rejects. */
+  /** Prepares the server once there is a link; undefined if there is nothing to wait for. Never rejects. */
   prepare(call: InFlightCall): Promise<unknown> | undefined
-  /** Makes the request at its server; may throw what the link throws. */
+  /** Sends the request to the server; may throw what the link throws. */
   run(call: InFlightCall, link: Downlink): CallHandle
-  /** It is the first one over its link. */
+  /** Called after the first call over a link was sent. */
   firstCalled(call: InFlightCall): void
-  /** The call is over and must be forgotten. */
+  /** Called when the call is over. */
   forget(call: InFlightCall): void
-  /** Writes a server's own outcome for clients. */
+  /** Converts a server's outcome for the client. */
   present(call: InFlightCall, outcome: Outcome): Outcome
 }
 
-/** One request of a client on its way through one server: bound to both hops, ended exactly once. */
+/** A client request in flight at one server: bound to both hops, ended exactly once. */
 export class InFlightCall implements CallSink {
   readonly call: Call
   readonly connection: Connection
   readonly routed: RoutedCall
   /**
-   * Whose it is: a session has all of its calls. A client whose requests stand for themselves may be several people who say the same
-   * about themselves, so that each of its calls is somebody's of its own.
+   * Identifies the user it is for: all calls of a session have the same. A sessionless client may be several users who describe
+   * themselves alike, so each of its calls has a party of its own.
    */
   readonly party: number
-  /** Where it stands among the calls of its connection. */
+  /** Its position among the calls of its connection. */
   place: Link<InFlightCall> | undefined
   readonly #context: InFlightCallContext
-  /** Questions of the server that belong to this call and wait for the client. */
-  #asks: Set<ServerRequest> | undefined
+  /** Server requests that belong to this call and wait for the client. */
+  #serverRequests: Set<ServerRequest> | undefined
   #askedAtMs = 0
   #down: CallHandle | undefined
-  /** Over which it was sent. */
+  /** The link it was sent over. */
   #link: Downlink | undefined
   #progress = Number.NEGATIVE_INFINITY
   #isOver = false
   #earlier: EarlierTry | undefined
-  /** The server is silent only about what it was sent. */
+  /** Infinite until the request was sent: before that the server is not silent about it. */
   #idleAtMs = Number.POSITIVE_INFINITY
   #totalAtMs: number
 
@@ -98,7 +98,7 @@ export class InFlightCall implements CallSink {
     return !this.#isOver && this.#down !== undefined
   }
 
-  /** Whether this is the request, or one of the requests, that the transport says something is about. */
+  /** Whether a request at the server is this call's, or one of this call's. */
   isAbout(down: DownstreamCall): boolean {
     return this.#down === down || this.#down?.isAbout?.(down) === true
   }
@@ -108,44 +108,45 @@ export class InFlightCall implements CallSink {
     return this.#down?.taskId
   }
 
-  /** What stands in for a client that is asked by answers to its requests. */
-  get park(): ParkedCall | undefined {
+  /** The call as one that can be parked, if its client gets server requests in results. */
+  get parked(): ParkedCall | undefined {
     return this.call instanceof ParkedCall ? this.call : undefined
   }
 
   /** Whether the server waits for an answer of its client, which has no request open meanwhile and may never come back. */
   get isWaiting(): boolean {
-    return this.park?.at === 'parked' && this.#asks !== undefined && this.#asks.size > 0
+    return this.parked?.at === 'parked' && this.#serverRequests !== undefined && this.#serverRequests.size > 0
   }
 
-  /** Sends the request, at once if the server is there, else when it is. */
+  /** Sends the request, at once if the server is connected, else when it is. */
   start(): void {
     const { link } = this.connection
     if (link !== undefined) this.#prepare(link)
     else this.#open(this.connection.open())
   }
 
-  /** The server asks something in the course of this call: a person may take long, so silence does not count. */
-  serverRequested(ask: ServerRequest): void {
-    this.#asks ??= new Set()
-    if (this.#asks.size === 0) this.#askedAtMs = this.#context.nowMs()
-    this.#asks.add(ask)
+  /** Notes a server request that belongs to this call. A user may take long to answer, so silence does not count meanwhile. */
+  serverRequested(request: ServerRequest): void {
+    this.#serverRequests ??= new Set()
+    if (this.#serverRequests.size === 0) this.#askedAtMs = this.#context.nowMs()
+    this.#serverRequests.add(request)
   }
 
-  answered(ask: ServerRequest): void {
-    if (this.#asks?.delete(ask) !== true) return
-    if (this.#asks.size === 0 && this.#isPatient) this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
+  answered(request: ServerRequest): void {
+    if (this.#serverRequests?.delete(request) !== true) return
+    if (this.#serverRequests.size === 0 && this.#isPatient)
+      this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
     this.stillAlive()
   }
 
-  /** The server has said something about it: silence counts anew. */
+  /** Restarts the idle timeout: the server has sent something about the call. */
   stillAlive(): void {
     this.#idleAtMs = this.#context.nowMs() + this.connection.server.timeouts.callMs
   }
 
-  /** Ends the call if it took too long; told now and then. */
+  /** Ends the call if it has taken too long; called periodically. */
   checkTime(nowMs: number): void {
-    const isWaiting = this.#asks !== undefined && this.#asks.size > 0
+    const isWaiting = this.#serverRequests !== undefined && this.#serverRequests.size > 0
     const isIdle = nowMs >= this.#idleAtMs && !isWaiting
     const isTooLong = nowMs >= this.#totalAtMs && !(isWaiting && this.#isPatient)
     if (this.#isOver || (!isIdle && !isTooLong)) return
@@ -156,7 +157,7 @@ export class InFlightCall implements CallSink {
     )
   }
 
-  // ── what the server says ──
+  // ── server side ──
 
   progress(progress: Progress): void {
     if (this.#isOver) return
@@ -170,7 +171,7 @@ export class InFlightCall implements CallSink {
 
   ended(outcome: Outcome): void {
     if (this.#isOver) return
-    // Once is enough: a server that does it again does something else.
+    // One more attempt is enough.
     const link = this.#earlier === undefined ? this.#link : undefined
     const tried = link && EarlierTry.of(outcome, link, this.routed.isRetry)
     if (tried === undefined) {
@@ -201,14 +202,14 @@ export class InFlightCall implements CallSink {
   #send(link: Downlink): void {
     if (this.#isOver) return
     const { connection } = this
-    // A call that was never sent is not lost with the server.
+    // A call that was never sent can go over the next link.
     if (!connection.isOpen(link)) {
       this.#again()
       return
     }
-    const refusal = this.#earlier?.refusal(link)
-    if (refusal !== undefined) {
-      this.#finish(failed(refusal))
+    const fault = this.#earlier?.errorOver(link)
+    if (fault !== undefined) {
+      this.#finish(failed(fault))
       return
     }
     this.stillAlive()
@@ -222,7 +223,7 @@ export class InFlightCall implements CallSink {
     }
   }
 
-  /** Over a new link: it was never sent, or its server has not run it. */
+  /** Sends the call over a new link: it was never sent, or its server did not run it. */
   #again(): void {
     const { connection, routed } = this
     const { link } = connection
@@ -233,21 +234,21 @@ export class InFlightCall implements CallSink {
     else this.#open(connection.reopen())
   }
 
-  /** Whether questions come back in the server's answers, so that the client is asked by us. */
+  /** Whether the server returns its requests in results, so that the proxy asks the client. */
   get #isDriven(): boolean {
     return this.#link?.serverRequests === 'returned'
   }
 
-  /** The time for questions has a limit of its own, where it is not the server that keeps them open. */
+  /** Whether waiting for answers has a limit of its own, because it is not the server that keeps its requests open. */
   get #isPatient(): boolean {
-    return this.#isDriven || this.park !== undefined
+    return this.#isDriven || this.parked !== undefined
   }
 
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#context.forget(this)
-    // Before its questions end: whoever asked them must not take that for answers, and go on.
+    // Cancelled before its requests are answered: the server must not take those answers for real ones and go on.
     this.#down?.cancel(reason)
     this.#endQuestions()
   }
@@ -261,17 +262,17 @@ export class InFlightCall implements CallSink {
     this.call.end(this.#presented(outcome))
   }
 
-  /** A question outlives neither its call nor its answer: the client is told to stop, the server gets an error. */
+  /** Ends the server requests of a call that is over: the client is told to stop, the server gets an error. */
   #endQuestions(): void {
-    if (this.#asks === undefined) return
-    for (const ask of this.#asks) {
-      ask.onWithdrawn?.('the request that it belongs to is over')
-      ask.answer(failed(new Fault('cancelled', 'The request that this question belongs to is over')))
+    if (this.#serverRequests === undefined) return
+    for (const request of this.#serverRequests) {
+      request.onWithdrawn?.('the request that it belongs to is over')
+      request.answer(failed(new Fault('cancelled', 'The request that this question belongs to is over')))
     }
-    this.#asks.clear()
+    this.#serverRequests.clear()
   }
 
-  /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */
+  /** Converts an outcome; if that fails, the client gets the failure, so that it never waits for ever. */
   #presented(outcome: Outcome): Outcome {
     if (outcome.kind === 'fault') return failed(this.#named(outcome.fault))
     try {
@@ -281,7 +282,7 @@ export class InFlightCall implements CallSink {
     }
   }
 
-  /** Our own words about a server always say which one, and when it can be asked again if it was lost. */
+  /** Adds to a fault which server it is about and, if the server was lost, when to try again. */
   #named(fault: Fault): Fault {
     const { server, retryAfterLossMs } = this.connection
     const retryAfterMs = fault.code === 'disconnected' ? retryAfterLossMs : undefined

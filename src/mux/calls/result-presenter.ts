@@ -30,12 +30,12 @@ import { hasCapability } from '../server-requests/client-capabilities.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'
 
-/** What a completion of nothing comes to. */
+/** The result of a completion without suggestions. */
 export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
-/** How long a client may take to come back from the pages that it was sent to. */
+/** How long a client may take to come back from a URL elicitation. */
 const URL_STATE_MS = 3_600_000
 
-/** What presenting needs of the router. */
+/** What presenting results depends on. */
 export interface PresenterContext {
   readonly catalog: Catalog
   readonly owners: Owners
@@ -44,7 +44,7 @@ export interface PresenterContext {
   readonly urlElicitations: UrlElicitations
 }
 
-/** Outcomes of servers as clients may read them: repaired where they would be refused, URIs under the server's alias. */
+/** Converts server outcomes for clients: repairs what clients would reject, and puts URIs under the server's alias. */
 export class ResultPresenter {
   readonly #context: PresenterContext
 
@@ -52,17 +52,17 @@ export class ResultPresenter {
     this.#context = context
   }
 
-  /** Throws a Fault for what must not reach the client. */
-  present(live: InFlightCall, outcome: Outcome): Outcome {
+  /** Converts one outcome. Throws a Fault for what must not reach the client. */
+  present(inFlight: InFlightCall, outcome: Outcome): Outcome {
     switch (outcome.kind) {
       case 'input':
-        return live.call.client.serverRequests === 'returned'
-          ? this.#context.serverRequests.relay(live, outcome.result)
+        return inFlight.call.client.serverRequests === 'returned'
+          ? this.#context.serverRequests.relay(inFlight, outcome.result)
           : answerOf(outcome)
       case 'error':
-        return this.#error(live, outcome)
+        return this.#error(inFlight, outcome)
       case 'result':
-        return this.#result(live, outcome)
+        return this.#result(inFlight, outcome)
       case 'task':
       case 'fault':
         return answerOf(outcome)
@@ -97,7 +97,7 @@ export class ResultPresenter {
     )
   }
 
-  /** The result is passed on whatever it is; the next list does not promise what the tool does not keep. */
+  /** Notes a tool that does not return the structured output it promises: the next list no longer promises it. */
   #checkOutput(client: Client, name: string, result: JsonText): void {
     if (this.#context.catalog.find(client, 'tools', name)?.promisesOutput !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
@@ -105,14 +105,14 @@ export class ResultPresenter {
     this.#context.catalog.breaksOutput(client, name)
   }
 
-  #error(live: InFlightCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
-    const { call, connection } = live
+  #error(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {
+    const { call, connection } = inFlight
     const { error } = outcome
     if (isUncompleted(call, connection, error)) return resulted(NO_COMPLETIONS)
     const elicitations = urlElicitationsOf(error)
-    if (elicitations.length > 0) return this.#urlRequired(live, outcome, elicitations)
+    if (elicitations.length > 0) return this.#urlRequired(inFlight, outcome, elicitations)
     return call.method === 'resources/read'
-      ? { ...outcome, error: this.#inClientsWords(live, error) }
+      ? { ...outcome, error: this.#inClientsWords(inFlight, error) }
       : outcome
   }
 
@@ -148,7 +148,7 @@ export class ResultPresenter {
     return outcome
   }
 
-  /** The URI in an error, as the client wrote it: it does not know the server's own. */
+  /** Replaces the URI in an error by the one the client wrote, as it does not know the server's own. */
   #inClientsWords({ call, connection, routed }: InFlightCall, error: JsonText): JsonText {
     const named = stringOf(at(error, 'data', 'uri'))
     const written = call.params && stringOf(memberOf(call.params, 'uri'))

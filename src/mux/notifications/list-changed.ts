@@ -2,23 +2,23 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { ListName } from '../../model/listing.js'
 import { LIST_CHANGED } from '../routes.js'
 
-/** Changes that come together are one notification. */
+/** Changes within this time are reported in one notification. */
 const MERGE_MS = 50
-/** And for each client those that come after one that it was told, for so long. */
+/** A client gets the same notification no more often than this. */
 const APART_MS = 1000
 
-/** A change of what some clients see. */
+/** A change of a merged list that some clients see. */
 export interface Change {
   readonly list: ListName
-  /** All that came into it was the first that is known of a list of a server. */
+  /** Whether the change only added the first known list of a server. */
   readonly isFirst: boolean
 }
 
-/** Someone who may be told that merged lists changed: a session, or a request that listens. */
+/** A receiver of list_changed notifications: a session, or a subscription stream. */
 export interface Audience {
-  /** Whether it would see another list than the one it knows. */
+  /** Whether the list differs from the one it knows. */
   isNews(change: Change): boolean
-  /** It was told, or need not be: from now on it knows the list as it stands. */
+  /** Marks the current list as known. */
   knows(list: ListName): void
   notify(method: string, params: undefined): void
 }
@@ -30,23 +30,20 @@ interface Due {
   atMs: number
 }
 
-/**
- * Tells clients that merged lists changed: once for changes that come together, once a second while they go on, and only those to whom
- * it is news.
- */
+/** Notifies clients that merged lists changed: once for simultaneous changes, at most once a second, and only if it is news. */
 export class ListChanged {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
-  /** By notification, when each audience was told it last. */
-  readonly #toldMs = new Map<string, WeakMap<Audience, number>>()
+  /** By notification, when each audience last got it. */
+  readonly #notifiedMs = new Map<string, WeakMap<Audience, number>>()
 
   constructor(clock: Clock, audiences: () => Iterable<Audience>) {
     this.#clock = clock
     this.#audiences = audiences
   }
 
-  /** Some clients see another list now, `isFirst` as in the catalogue. */
+  /** Reports that some clients see another list now; `isFirst` as in `Change`. */
   changed(list: ListName, isFirst: boolean): void {
     this.#await(LIST_CHANGED[list], new Map([[list, isFirst]]), MERGE_MS)
   }
@@ -56,35 +53,35 @@ export class ListChanged {
     this.#due.clear()
   }
 
-  #await(notice: string, lists: ReadonlyMap<ListName, boolean>, ms: number): void {
-    const due = this.#due.get(notice)
+  #await(method: string, lists: ReadonlyMap<ListName, boolean>, ms: number): void {
+    const due = this.#due.get(method)
     const atMs = Math.min(this.#clock.nowMs() + ms, due?.atMs ?? Number.POSITIVE_INFINITY)
     const all = due?.lists ?? new Map<ListName, boolean>()
     for (const [list, isFirst] of lists) all.set(list, isFirst && all.get(list) !== false)
     if (due?.atMs === atMs) return
     due?.timer.cancel()
-    const timer = this.#clock.after(ms, () => this.#flush(notice, all))
-    this.#due.set(notice, { lists: all, timer, atMs })
+    const timer = this.#clock.after(ms, () => this.#flush(method, all))
+    this.#due.set(method, { lists: all, timer, atMs })
   }
 
-  #flush(notice: string, lists: ReadonlyMap<ListName, boolean>): void {
-    this.#due.delete(notice)
+  #flush(method: string, lists: ReadonlyMap<ListName, boolean>): void {
+    this.#due.delete(method)
     const nowMs = this.#clock.nowMs()
-    const toldMs = this.#toldMs.get(notice) ?? new WeakMap<Audience, number>()
-    this.#toldMs.set(notice, toldMs)
+    const notifiedMs = this.#notifiedMs.get(method) ?? new WeakMap<Audience, number>()
+    this.#notifiedMs.set(method, notifiedMs)
     let restMs = Number.POSITIVE_INFINITY
     for (const audience of [...this.#audiences()]) {
       const isNews = [...lists].some(([list, isFirst]) => audience.isNews({ list, isFirst }))
-      const waitMs = (toldMs.get(audience) ?? Number.NEGATIVE_INFINITY) + APART_MS - nowMs
+      const waitMs = (notifiedMs.get(audience) ?? Number.NEGATIVE_INFINITY) + APART_MS - nowMs
       if (isNews && waitMs > 0) {
         restMs = Math.min(restMs, waitMs)
         continue
       }
       for (const list of lists.keys()) audience.knows(list)
       if (!isNews) continue
-      toldMs.set(audience, nowMs)
-      audience.notify(notice, undefined)
+      notifiedMs.set(audience, nowMs)
+      audience.notify(method, undefined)
     }
-    if (restMs < Number.POSITIVE_INFINITY) this.#await(notice, lists, restMs)
+    if (restMs < Number.POSITIVE_INFINITY) this.#await(method, lists, restMs)
   }
 }

@@ -13,13 +13,13 @@ import { type Origin, originOf } from '../server-requests/origin.js'
 
 const EMPTY = rawText('{}')
 
-/** Who is to hear a message, if it is severe enough. */
-interface Hearer {
+/** Who gets a message, if it is severe enough. */
+interface Recipient {
   readonly who: Pick<Call, 'notify'>
   readonly threshold: number
 }
 
-/** Log messages of servers: each client's level, the level that each server is told, and whose a message is. */
+/** Keeps the log level of each client, and routes log messages of servers to clients. */
 export class LogLevels {
   readonly #calls: CallTable
   /** Whether loggers keep their own names because there is only one server. */
@@ -29,14 +29,14 @@ export class LogLevels {
 
   constructor(
     calls: CallTable,
-    around: { readonly clock: Clock; readonly log: Logger; readonly isAlone: boolean },
+    options: { readonly clock: Clock; readonly log: Logger; readonly isAlone: boolean },
   ) {
     this.#calls = calls
-    this.#isAlone = around.isAlone
-    this.#servers = new ServerLevels(calls, client => this.#wanted.get(client), around)
+    this.#isAlone = options.isAlone
+    this.#servers = new ServerLevels(calls, client => this.#wanted.get(client), options)
   }
 
-  /** Serves `logging/setLevel`: kept for the session, and passed on to the servers that the client uses. */
+  /** Serves `logging/setLevel`: keeps the level for the session and passes it on to the servers that the client uses. */
   set(call: Call, connections: Iterable<Connection>): void {
     const level = call.params && stringOf(memberOf(call.params, 'level'))
     if (level === undefined || !isLogLevel(level)) {
@@ -65,12 +65,12 @@ export class LogLevels {
     return call.logLevel === undefined ? undefined : this.#servers.prepare(connection, call)
   }
 
-  /** Passes a log message on to the one client that it is for; without evidence of whose it is, to nobody. */
+  /** Passes a log message on to the one client it is for; drops it if there is no evidence which one that is. */
   relay(connection: Connection, params: JsonText | undefined, about: DownstreamCall | undefined): void {
     if (params === undefined) return
-    const hearer = this.#hearerOf(connection, originOf(this.#calls.evidence(connection, about)))
-    if (hearer !== undefined && severityOf(params) >= hearer.threshold)
-      hearer.who.notify('notifications/message', this.#named(connection, params))
+    const recipient = this.#recipientOf(connection, originOf(this.#calls.evidence(connection, about)))
+    if (recipient !== undefined && severityOf(params) >= recipient.threshold)
+      recipient.who.notify('notifications/message', this.#named(connection, params))
   }
 
   /** The level that a client set for its session; undefined if it never did. */
@@ -96,19 +96,19 @@ export class LogLevels {
    * A session hears at its level, outside calls only of servers that may log there; of other clients each call says what it wants, or
    * that it wants nothing.
    */
-  #hearerOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Hearer | undefined {
+  #recipientOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Recipient | undefined {
     if (origin.is === 'client') {
       return link?.serverRequests === 'returned'
         ? undefined
-        : this.#sessionHearer(origin.client, origin.client)
+        : this.#sessionRecipient(origin.client, origin.client)
     }
     if (origin.is !== 'call') return undefined
     const { call } = origin.call
-    if (call.client.serverRequests === 'pushed') return this.#sessionHearer(call, call.client)
+    if (call.client.serverRequests === 'pushed') return this.#sessionRecipient(call, call.client)
     return call.logLevel === undefined ? undefined : { who: call, threshold: rankOf(call.logLevel) }
   }
 
-  #sessionHearer(who: Hearer['who'], client: Client): Hearer {
+  #sessionRecipient(who: Recipient['who'], client: Client): Recipient {
     return { who, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
   }
 
@@ -125,13 +125,13 @@ const severityOf = (params: JsonText): number => {
   return isLogLevel(level) ? rankOf(level) : DEFAULT_RANK
 }
 
-/** A server that does not take a level is not waited for any longer. */
+/** How long to wait for a server to accept a level. */
 const ANSWER_MS = 10_000
 /** How long a server stays as verbose as a request wanted it, for the next one that does. */
 const LINGER_MS = 60_000
 
-/** What a server was told last. */
-interface Told {
+/** The level last sent to a server. */
+interface SentLevel {
   readonly rank: number
   /** Until the server has answered: whoever needs the level waits, and so does the next level. */
   answered: Promise<void> | undefined
@@ -144,7 +144,7 @@ interface Raised {
 }
 
 /**
- * The level that each server is told: the most verbose that a client of its connection wants, for its session or for a request
+ * The level that each server is sentLevel: the most verbose that a client of its connection wants, for its session or for a request
  * that is under way. Servers that are told with each request need no such thing (2026-07-28, server/utilities/logging).
  */
 export class ServerLevels {
@@ -153,30 +153,30 @@ export class ServerLevels {
   readonly #wantedBy: (client: Client) => number | undefined
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #told = new WeakMap<Connection, Told>()
+  readonly #sent = new WeakMap<Connection, SentLevel>()
   readonly #raised = new Map<Connection, Raised>()
 
   constructor(
     calls: CallTable,
     wantedBy: (client: Client) => number | undefined,
-    around: { readonly clock: Clock; readonly log: Logger },
+    options: { readonly clock: Clock; readonly log: Logger },
   ) {
     this.#calls = calls
     this.#wantedBy = wantedBy
-    this.#clock = around.clock
-    this.#log = around.log
+    this.#clock = options.clock
+    this.#log = options.log
   }
 
   /** A connection is new: what its server was told before is void. */
   restore(connection: Connection): void {
-    this.#told.delete(connection)
+    this.#sent.delete(connection)
     this.sync(connection)
   }
 
   /** Tells a server the level that is wanted of it, if that is another one than before; nothing if nobody ever wanted one. */
   sync(connection: Connection): void {
     const rank = this.#wantedOn(connection)
-    if (rank !== undefined) this.#tell(connection, rank)
+    if (rank !== undefined) this.#request(connection, rank)
   }
 
   /**
@@ -184,12 +184,12 @@ export class ServerLevels {
    * undefined if there is nothing to wait for.
    */
   prepare(connection: Connection, { logLevel }: Call): Promise<void> | undefined {
-    if (logLevel === undefined || !isTold(connection)) return undefined
+    if (logLevel === undefined || !takesLevel(connection)) return undefined
     const rank = rankOf(logLevel)
     const before = this.#raised.get(connection)
     this.#raise(connection, Math.min(before?.rank ?? rank, rank))
     this.sync(connection)
-    return this.#told.get(connection)?.answered
+    return this.#sent.get(connection)?.answered
   }
 
   close(): void {
@@ -210,7 +210,7 @@ export class ServerLevels {
       logLevel === undefined ? [] : [rankOf(logLevel)],
     )
     if (ranks.length > 0) this.#raise(connection, Math.min(...ranks))
-    this.#tell(connection, this.#wantedOn(connection) ?? DEFAULT_RANK)
+    this.#request(connection, this.#wantedOn(connection) ?? DEFAULT_RANK)
   }
 
   #wantedOn(connection: Connection): number | undefined {
@@ -225,14 +225,14 @@ export class ServerLevels {
     return rank
   }
 
-  #tell(connection: Connection, rank: number): void {
-    const before = this.#told.get(connection)
-    if (!isTold(connection) || before?.rank === rank) return
+  #request(connection: Connection, rank: number): void {
+    const before = this.#sent.get(connection)
+    if (!takesLevel(connection) || before?.rank === rank) return
     const sent = before?.answered?.then(() => this.#send(connection, rank)) ?? this.#send(connection, rank)
-    const told: Told = { rank, answered: sent }
-    this.#told.set(connection, told)
+    const sentLevel: SentLevel = { rank, answered: sent }
+    this.#sent.set(connection, sentLevel)
     void sent.then(() => {
-      told.answered = undefined
+      sentLevel.answered = undefined
     })
   }
 
@@ -246,5 +246,5 @@ export class ServerLevels {
   }
 }
 
-const isTold = ({ link }: Connection): boolean =>
+const takesLevel = ({ link }: Connection): boolean =>
   link?.serverRequests === 'pushed' && link.facts.capabilities.logging

@@ -2,16 +2,16 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ClientCapabilities } from '../../model/peer.js'
 
-/** What a client must have declared to be asked something. */
+/** A capability that a client must declare before a server may send it the corresponding request. */
 export type AskedCapability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url'
 
-/** A question of a server, whichever way it came. */
+/** A server request, pushed or returned. */
 interface Question {
   readonly method: string
   readonly params: JsonText | undefined
 }
 
-/** Whether a client declared it. */
+/** Whether a client declared a capability. */
 export const hasCapability = (capabilities: ClientCapabilities, ability: AskedCapability): boolean => {
   switch (ability) {
     case 'roots':
@@ -29,11 +29,11 @@ export const hasCapability = (capabilities: ClientCapabilities, ability: AskedCa
 
 const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create'])
 
-/** Whether a client can be asked this, if it is a question at all. */
+/** Whether this is a server request, and the client declared the capability for it. */
 export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
   QUESTIONS.has(question.method) && hasCapability(capabilities, capabilityFor(question))
 
-/** What it takes to be asked this. */
+/** Returns the capability that a server request needs. */
 export const capabilityFor = ({ method, params }: Question): AskedCapability => {
   if (method === 'roots/list') return 'roots'
   if (method === 'elicitation/create') {
@@ -46,7 +46,7 @@ export const capabilityFor = ({ method, params }: Question): AskedCapability => 
   return wantsTools ? 'sampling.tools' : 'sampling'
 }
 
-/** A question that the client did not offer to answer (client/elicitation, "Error Handling"; client/roots likewise). */
+/** Returns the error for a request whose capability the client did not declare (client/elicitation, "Error Handling"; client/roots likewise). */
 export const incapable = (question: Question): Fault => {
   switch (capabilityFor(question)) {
     case 'roots':

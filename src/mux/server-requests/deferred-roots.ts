@@ -11,28 +11,28 @@ import { inputRequired } from '../input-required/requests.js'
 import type { RequestStates } from '../input-required/retry/request-states.js'
 import { hasCapability } from './client-capabilities.js'
 
-/** How long a server waits for somebody whom it can be answered by; then as long again for the answer. */
+/** How long a request waits for a call whose client can answer it; then as long again for the answer. */
 const HOLD_MS = 30_000
-/** Questions that one connection may have waiting. */
+/** How many requests one connection may have waiting. */
 const HELD_MAX = 8
-/** How long a client may take to come back; later than the server waits, its request is sent on all the same. */
+/** How long a client may take to come back. If the server waits no longer by then, the call is still sent on. */
 const STATE_MS = 600_000
 const KEY = '1-1'
 const ROOTS = 'roots/list'
 
 interface Held {
   readonly id: string
-  readonly asks: Set<ServerRequest>
+  readonly requests: Set<ServerRequest>
   timer: Timer
-  /** A client has been asked on behalf of them. */
+  /** Whether a client has been asked. */
   isAsked: boolean
 }
 
 /**
- * Servers of the legacy era like to ask for the roots as soon as they are initialized. Clients that are asked only in answers
- * to their requests cannot be asked then: the first of their requests that goes to the server is answered with the question,
- * and sent on when it comes back with the roots. Once a request was sent the question may be about that one, and once two clients
- * use the connection it may be either's: then nothing is held.
+ * Defers `roots/list`. Legacy servers like to send it as soon as they are initialized, when a client that is asked only in the
+ * results of its requests cannot be asked: the first of its calls to the server is answered with the request, and sent on when it
+ * comes back with the roots. Nothing is deferred once a call was sent, because the request may belong to that call, nor when several
+ * clients use the connection, because it may be for any of them.
  */
 export class DeferredRoots {
   readonly #clock: Clock
@@ -44,27 +44,27 @@ export class DeferredRoots {
     this.#states = states
   }
 
-  /** How many questions wait. */
+  /** How many requests wait. */
   get size(): number {
-    return [...this.#held.values()].reduce((sum, { asks }) => sum + asks.size, 0)
+    return [...this.#held.values()].reduce((sum, { requests }) => sum + requests.size, 0)
   }
 
-  /** Keeps a question about roots that can be no call's; false unless there is one client whose alone it is, and who can answer it. */
-  hold(connection: Connection, ask: ServerRequest): boolean {
+  /** Defers a request that belongs to no call; returns false unless the connection has exactly one client, and that can answer. */
+  hold(connection: Connection, request: ServerRequest): boolean {
     const { onlyClient, hasCarried } = connection
-    if (ask.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
+    if (request.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
     if (!hasCapability(onlyClient.capabilities, 'roots')) return false
     const held = this.#held.get(connection) ?? this.#begin(connection)
-    if (held.asks.size >= HELD_MAX) return false
-    held.asks.add(ask)
-    ask.onWithdrawn = () => {
-      held.asks.delete(ask)
-      if (held.asks.size === 0) this.#end(connection)
+    if (held.requests.size >= HELD_MAX) return false
+    held.requests.add(request)
+    request.onWithdrawn = () => {
+      held.requests.delete(request)
+      if (held.requests.size === 0) this.#end(connection)
     }
     return true
   }
 
-  /** What a call that goes to a server must be answered with first; undefined if nothing waits for its client. */
+  /** Returns what a call must be answered with before it is sent; undefined if nothing waits for its client. */
   question(connection: Connection, call: Call): Outcome | undefined {
     const held = this.#held.get(connection)
     if (held === undefined || held.isAsked || connection.onlyClient !== call.client) return undefined
@@ -77,8 +77,8 @@ export class DeferredRoots {
   }
 
   /**
-   * A call was sent over a connection that had carried none: what waits there and was put to nobody yet. It is the call's if that is
-   * of the client that was there alone.
+   * Returns the requests that waited when the first call was sent over a connection, and that no client was asked. They belong to
+   * that call if the connection has only its client.
    */
   firstCalled({ connection, call }: InFlightCall): readonly ServerRequest[] {
     const held = this.#held.get(connection)
@@ -88,10 +88,10 @@ export class DeferredRoots {
       return []
     }
     this.#end(connection)
-    return [...held.asks]
+    return [...held.requests]
   }
 
-  /** A client came back with its answers. Throws a Fault if the one that counts is no answer; then nothing has changed. */
+  /** Takes the answers that a client came back with. Throws a Fault if the roots are malformed; then nothing has changed. */
   answered(connection: Connection, id: string, responses: JsonText | undefined): void {
     const held = this.#held.get(connection)
     if (held?.id !== id || responses === undefined) return
@@ -101,17 +101,17 @@ export class DeferredRoots {
     if (!isAnswer(ROOTS, answer))
       throw new Fault('invalid-params', `inputResponses: ${KEY} is no answer to ${ROOTS}`)
     this.#end(connection)
-    for (const ask of held.asks) ask.answer(resulted(bareAnswer(ROOTS, answer)))
+    for (const request of held.requests) request.answer(resulted(bareAnswer(ROOTS, answer)))
   }
 
-  /** Answers all that waits, with an error. */
+  /** Answers all waiting requests with an error. */
   close(): void {
     for (const connection of [...this.#held.keys()]) this.#giveUp(connection)
   }
 
   #begin(connection: Connection): Held {
     const timer = this.#clock.after(HOLD_MS, () => this.#giveUp(connection))
-    const held = { id: unguessableId(), asks: new Set<ServerRequest>(), timer, isAsked: false }
+    const held = { id: unguessableId(), requests: new Set<ServerRequest>(), timer, isAsked: false }
     this.#held.set(connection, held)
     return held
   }
@@ -122,8 +122,9 @@ export class DeferredRoots {
   }
 
   #giveUp(connection: Connection): void {
-    const asks = this.#held.get(connection)?.asks ?? []
+    const requests = this.#held.get(connection)?.requests ?? []
     this.#end(connection)
-    for (const ask of asks) ask.answer(failed(new Fault('internal', 'Client did not provide input')))
+    for (const request of requests)
+      request.answer(failed(new Fault('internal', 'Client did not provide input')))
   }
 }

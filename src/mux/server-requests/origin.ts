@@ -1,24 +1,24 @@
 import type { ServerRequestMode } from '../../model/links.js'
 
-/** A request under way that something a server says could belong to. */
+/** A call in flight that a server message could belong to. */
 interface Candidate {
-  /** Whose it is: no two people have the same. */
+  /** Identifies the user it is for: calls of different users never share one. */
   readonly party: number
-  /** Its server asked something, and waits for the answer. */
+  /** Whether its server waits for an answer of the client. */
   readonly isWaiting: boolean
 }
 
-/** What is known about where something that a server says comes from. */
+/** What is known about the origin of a server message. */
 export interface Evidence<C, L extends Candidate> {
-  /** The request on whose stream it came; `another` if that is none of a client that still waits. */
+  /** The call on whose stream it came; `another` if its client no longer waits, or it is a request of our own. */
   readonly about: L | 'another' | undefined
-  /** The requests under way on its connection, oldest first. */
+  /** The calls in flight on its connection, oldest first. */
   readonly running: readonly L[]
   /** The only client that ever used the connection. */
   readonly onlyClient: C | undefined
 }
 
-/** Whose it is: a call's, a client's outside any call, or not to be known. */
+/** Where a server message belongs: to a call, to a client outside any call, or it cannot be known. */
 export type Origin<C, L> =
   | { readonly is: 'call'; readonly call: L }
   | { readonly is: 'client'; readonly client: C }
@@ -26,10 +26,10 @@ export type Origin<C, L> =
   | { readonly is: 'none' }
 
 /**
- * Whose is a question, or a log message, of a server? Tried in order: the request on whose stream it came (transports: messages on
- * a POST's stream relate to its request); the latest of the requests under way, if all are one party's, where those that wait for
- * answers do not count beside others; the only client that ever used the connection, if it can be told anything outside its
- * requests. What stays open is never guessed and never broadcast. Pure.
+ * Decides where a server request or log message belongs. Tried in order: the call on whose stream it came (transports: messages on
+ * a POST's stream relate to its request); the latest of the calls in flight, if all have the same party, where calls that wait for
+ * answers count only if there are no others; the only client that ever used the connection, if it can receive messages outside its
+ * requests. What remains open is never guessed and never broadcast. Pure.
  */
 export const originOf = <C extends { readonly serverRequests: ServerRequestMode }, L extends Candidate>({
   about,

@@ -7,34 +7,34 @@ import { fileRoots } from '../input-required/answers.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
-/** How a question is passed on. */
+/** How a server request is passed on. */
 export interface Passing {
-  /** What the client is asked, instead of what the server wrote. */
+  /** The params for the client, in place of the server's. */
   readonly params: JsonText | undefined
-  /** Whether the server itself reads the answer, so that it must be one that servers understand. */
+  /** Whether the answer goes straight to the server, so that it must be one that servers understand. */
   readonly isRepaired: boolean
-  /** Told when the question is answered, or withdrawn. */
+  /** Called when the request is answered, or, without an outcome, withdrawn. */
   over(outcome: Answer | undefined): void
 }
 
-/** A question on its way to a client: tells when it is over, and repairs what the client answers. */
+/** A server request on its way to a client: reports when it is over, and repairs the client's answer. */
 export class PassedRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly about = undefined
   readonly wantsProgress: boolean
   onWithdrawn: ((reason: CancelReason) => void) | undefined
-  readonly #ask: ServerRequest
+  readonly #request: ServerRequest
   readonly #passing: Passing
   #isOver = false
 
-  constructor(ask: ServerRequest, passing: Passing) {
-    this.#ask = ask
+  constructor(request: ServerRequest, passing: Passing) {
+    this.#request = request
     this.#passing = passing
-    this.method = ask.method
+    this.method = request.method
     this.params = passing.params
-    this.wantsProgress = ask.wantsProgress
-    ask.onWithdrawn = reason => {
+    this.wantsProgress = request.wantsProgress
+    request.onWithdrawn = reason => {
       if (!this.#close(undefined)) return
       this.onWithdrawn?.(reason)
     }
@@ -42,11 +42,11 @@ export class PassedRequest implements ServerRequest {
 
   answer(outcome: Answer): void {
     if (!this.#close(outcome)) return
-    this.#ask.answer(this.#passing.isRepaired ? answerFor(this.method, outcome) : outcome)
+    this.#request.answer(this.#passing.isRepaired ? answerFor(this.method, outcome) : outcome)
   }
 
   progress(params: JsonText): void {
-    if (!this.#isOver) this.#ask.progress(params)
+    if (!this.#isOver) this.#request.progress(params)
   }
 
   #close(outcome: Answer | undefined): boolean {
@@ -57,10 +57,10 @@ export class PassedRequest implements ServerRequest {
   }
 }
 
-/** Faults that are ours to report: nobody was asked, so nobody cancelled. */
+/** Faults that mean that the user was never asked, and so did not cancel. */
 const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
 
-/** What reaches the server: a person who cannot be asked any more has cancelled, and roots are files. */
+/** The answer for the server: a user who can no longer be asked counts as having cancelled, and only file roots are passed on. */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
     return resulted(CANCELLED)

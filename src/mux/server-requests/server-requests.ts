@@ -23,22 +23,22 @@ import { PassedRequest, withoutContext } from './passed-request.js'
 
 const NOBODY = 'No client request is associated with this request'
 
-/** Looks on when a server asks a client something. */
+/** Observes a request that a server makes of a client; what it returns is called with the answer, or without one if withdrawn. */
 export type OnAsked = (question: {
   readonly server: string
   readonly method: string
   readonly client: Client
 }) => (answer: Answer | undefined) => void
 
-/** How a question goes to whom. */
+/** Where a server request goes. */
 interface Passage {
   readonly client: Client
-  /** The call that it belongs to, if any. */
-  readonly live: InFlightCall | undefined
+  /** The call it belongs to, if any. */
+  readonly inFlight: InFlightCall | undefined
   readonly isRepaired: boolean
 }
 
-/** What asking needs of the router. */
+/** What server requests depend on. */
 export interface ServerRequestsContext {
   readonly calls: CallTable
   readonly states: RequestStates
@@ -46,15 +46,14 @@ export interface ServerRequestsContext {
   readonly deferredRoots: DeferredRoots
   readonly clock: Clock
   readonly log: Logger
-  /** Told that a client is asked something; told by what it returns how that ended, without an answer if the server withdrew it. */
   readonly onAsked?: OnAsked | undefined
-  /** Whether servers stand side by side, so that `includeContext` would hand one server's context to another. */
+  /** Whether there are several servers, so that `includeContext` would hand one server's context to another. */
   readonly isShared: () => boolean
 }
 
 /**
- * What servers ask of people: sampling, elicitation, roots. Each question reaches the one client that it is for, or nobody;
- * a server whose question nobody may see gets an error at once.
+ * Requests of servers to clients: sampling, elicitation, roots. Each reaches the one client it is for; if there is no such client,
+ * the server gets an error at once.
  *
  * |                     | the server pushes its questions    | the server returns them                          |
  * | the client is asked | relayed, on the stream of its call | asked by us, the request made again (RoundDriver) |
@@ -68,78 +67,78 @@ export class ServerRequests {
     this.#context = context
   }
 
-  /** How many questions wait for an answer. */
+  /** How many requests wait for an answer. */
   get size(): number {
     const passed = [...this.#open.values()].reduce((sum, count) => sum + count, 0)
     return passed + this.#context.deferredRoots.size
   }
 
-  // ── questions that servers push ──
+  // ── pushed by servers ──
 
-  handle(connection: Connection, ask: ServerRequest): void {
-    if (!this.#hasRoom(connection, ask)) return
-    const ability = capabilityFor(ask)
+  handle(connection: Connection, request: ServerRequest): void {
+    if (!this.#hasRoom(connection, request)) return
+    const ability = capabilityFor(request)
     if (!hasCapability(connection.share.capabilities, ability)) {
-      ask.answer(failed(incapable(ask)))
+      request.answer(failed(incapable(request)))
       return
     }
-    const evidence = this.#evidence(connection, ask)
+    const evidence = this.#evidence(connection, request)
     const origin = originOf(evidence)
     switch (origin.is) {
       case 'call':
-        this.#askIn(origin.call, ask, ability)
+        this.#askIn(origin.call, request, ability)
         return
       case 'client':
         if (hasCapability(origin.client.capabilities, ability))
-          this.#push(connection, ask, origin.client, undefined)
-        else ask.answer(failed(incapable(ask)))
+          this.#push(connection, request, origin.client, undefined)
+        else request.answer(failed(incapable(request)))
         return
       case 'ambiguous':
-        this.#refuse(connection, ask, 'No single client request is associated with this request')
+        this.#refuse(connection, request, 'No single client request is associated with this request')
         return
       case 'none':
-        if (evidence.about === undefined && this.#context.deferredRoots.hold(connection, ask)) return
-        this.#refuse(connection, ask, NOBODY)
+        if (evidence.about === undefined && this.#context.deferredRoots.hold(connection, request)) return
+        this.#refuse(connection, request, NOBODY)
     }
   }
 
-  /** A question in the course of a call; a client that is asked in answers can be so only in those to a few requests. */
-  #askIn(live: InFlightCall, ask: ServerRequest, ability: AskedCapability): void {
-    const { connection, call } = live
+  /** Handles a request that belongs to a call. A client with returned requests gets them in the results of only a few methods. */
+  #askIn(inFlight: InFlightCall, request: ServerRequest, ability: AskedCapability): void {
+    const { connection, call } = inFlight
     const isReturned = call.client.serverRequests === 'returned'
-    if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, ask, NOBODY)
-    else if (!hasCapability(call.client.capabilities, ability)) ask.answer(failed(incapable(ask)))
-    else if (isReturned) this.#pass(connection, ask, { client: call.client, live, isRepaired: true })
-    else this.#push(connection, ask, call.client, live)
+    if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, request, NOBODY)
+    else if (!hasCapability(call.client.capabilities, ability)) request.answer(failed(incapable(request)))
+    else if (isReturned) this.#pass(connection, request, { client: call.client, inFlight, isRepaired: true })
+    else this.#push(connection, request, call.client, inFlight)
   }
 
-  /** What is known about where a question comes from; the task that it names counts where its stream says nothing. */
-  #evidence(connection: Connection, ask: ServerRequest): Evidence<Client, InFlightCall> {
+  /** Collects what is known about the origin of a request; the task it names counts where its stream says nothing. */
+  #evidence(connection: Connection, request: ServerRequest): Evidence<Client, InFlightCall> {
     const { calls } = this.#context
-    const evidence = calls.evidence(connection, ask.about)
+    const evidence = calls.evidence(connection, request.about)
     const { about } = evidence
     const isTold = about !== undefined && about !== 'another'
     return isTold
       ? evidence
-      : { ...evidence, about: calls.ofTask(connection, relatedTask(ask.params)) ?? about }
+      : { ...evidence, about: calls.ofTask(connection, relatedTask(request.params)) ?? about }
   }
 
-  // ── questions that servers return ──
+  // ── returned by servers ──
 
-  /** Makes the request of a live call at its server, in such a way that its client can answer questions there. */
-  send(live: InFlightCall, link: Downlink, request: Request): CallHandle {
-    const { client } = live.call
-    // Few calls become tasks: what following one takes is made when one does.
-    const taskOptions = (): TaskOptions => this.#taskOptions(live)
+  /** Sends the request of a call to its server, so that the client can be asked for input in its own way. */
+  send(inFlight: InFlightCall, link: Downlink, request: Request): CallHandle {
+    const { client } = inFlight.call
+    // Few calls become tasks: the options are made when one does.
+    const taskOptions = (): TaskOptions => this.#taskOptions(inFlight)
     if (
       client.serverRequests !== 'pushed' ||
       link.serverRequests === 'pushed' ||
       !mayNeedInput(request.method)
     )
-      return callFollowing(link, request, live, taskOptions)
+      return callFollowing(link, request, inFlight, taskOptions)
     const following: CallRunner = { call: (one, sink) => callFollowing(link, one, sink, taskOptions) }
-    const driver = new RoundDriver(following, firstOf(request), live, {
-      ...this.#askingIn(live),
+    const driver = new RoundDriver(following, firstOf(request), inFlight, {
+      ...this.#askingIn(inFlight),
       isSequential: false,
       limits: ROUND_LIMITS,
     })
@@ -147,64 +146,72 @@ export class ServerRequests {
     return driver
   }
 
-  #askingIn(live: InFlightCall) {
+  #askingIn(inFlight: InFlightCall) {
     const { clock, isShared } = this.#context
-    const { client } = live.call
+    const { client } = inFlight.call
     return {
-      server: live.connection.server.name,
+      server: inFlight.connection.server.name,
       clock,
-      account: live.connection.bounds.unread,
-      ask: (ask: ServerRequest) => this.#askFor(live, ask),
+      account: inFlight.connection.bounds.unread,
+      ask: (request: ServerRequest) => this.#askFor(inFlight, request),
       elicitationComplete: (elicitationId: string) =>
-        live.call.notify('notifications/elicitation/complete', textOf({ elicitationId })),
+        inFlight.call.notify('notifications/elicitation/complete', textOf({ elicitationId })),
       project: (method: string, params: JsonText | undefined) => client.project(method, params, isShared()),
     }
   }
 
-  #taskOptions(live: InFlightCall): TaskOptions {
-    const about = this.#askingIn(live)
-    const { capabilities, serverRequests } = live.call.client
+  #taskOptions(inFlight: InFlightCall): TaskOptions {
+    const about = this.#askingIn(inFlight)
+    const { capabilities, serverRequests } = inFlight.call.client
     const isAsked = serverRequests === 'pushed'
     return {
       ...about,
       waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
-      plan: wish => (isAsked ? planRound(wish, about) : planAsIs(wish, about.server, capabilities)),
-      stillAlive: () => live.stillAlive(),
+      plan: result => (isAsked ? planRound(result, about) : planAsIs(result, about.server, capabilities)),
+      stillAlive: () => inFlight.stillAlive(),
     }
   }
 
-  /** What a server returned that wants input, for a client that is asked in that way. Throws a Fault where it must not be. */
-  relay(live: InFlightCall, result: JsonText): Outcome {
+  /** Relays an `InputRequiredResult` to a client that knows it. Throws a Fault for what the client must not be asked. */
+  relay(inFlight: InFlightCall, result: JsonText): Outcome {
     const { states, isShared } = this.#context
     const relaying = { states, isShared: isShared() }
-    return { kind: 'input', result: relayedInput(result, live.call, live.connection.server, relaying) }
+    return {
+      kind: 'input',
+      result: relayedInput(result, inFlight.call, inFlight.connection.server, relaying),
+    }
   }
 
-  // ── on the way ──
+  // ── on to the client ──
 
-  /** A question that a server returned, for a client that gets it in its own way. */
-  #askFor(live: InFlightCall, ask: ServerRequest): void {
-    const { connection, call } = live
-    if (!this.#hasRoom(connection, ask)) return
-    this.#pass(connection, ask, { client: call.client, live, isRepaired: false })
+  /** Passes on one of the requests that a server returned. */
+  #askFor(inFlight: InFlightCall, request: ServerRequest): void {
+    const { connection, call } = inFlight
+    if (!this.#hasRoom(connection, request)) return
+    this.#pass(connection, request, { client: call.client, inFlight, isRepaired: false })
   }
 
-  #push(connection: Connection, ask: ServerRequest, client: Client, live: InFlightCall | undefined): void {
-    const id = ask.params && textMember(ask.params, 'elicitationId')
+  #push(
+    connection: Connection,
+    request: ServerRequest,
+    client: Client,
+    inFlight: InFlightCall | undefined,
+  ): void {
+    const id = request.params && textMember(request.params, 'elicitationId')
     if (id !== undefined) this.#context.urlElicitations.shown(connection, client, id)
-    this.#pass(connection, ask, { client, live, isRepaired: true })
+    this.#pass(connection, request, { client, inFlight, isRepaired: true })
   }
 
-  #pass(connection: Connection, ask: ServerRequest, passage: Passage): void {
-    const { client, live } = passage
-    const passed = this.#passed(connection, ask, passage)
+  #pass(connection: Connection, request: ServerRequest, passage: Passage): void {
+    const { client, inFlight } = passage
+    const passed = this.#passed(connection, request, passage)
     if (client.serverRequests === 'pushed') {
-      live?.serverRequested(passed)
-      client.ask(passed, live?.call)
-    } else if (live?.park?.ask(passed, live) !== true) passed.answer(failed(incapable(passed)))
+      inFlight?.serverRequested(passed)
+      client.ask(passed, inFlight?.call)
+    } else if (inFlight?.parked?.ask(passed, inFlight) !== true) passed.answer(failed(incapable(passed)))
   }
 
-  /** A question that belongs to no call ends with none: it has a time of its own. */
+  /** Limits the time of a request that belongs to no call, since it does not end with one. */
   #limitTime(passed: PassedRequest, { bounds }: Connection): Timer {
     const ms = bounds.max.questionTime
     return this.#context.clock.after(ms, () => {
@@ -215,38 +222,46 @@ export class ServerRequests {
     })
   }
 
-  #passed(connection: Connection, ask: ServerRequest, { client, live, isRepaired }: Passage): PassedRequest {
+  #passed(
+    connection: Connection,
+    request: ServerRequest,
+    { client, inFlight, isRepaired }: Passage,
+  ): PassedRequest {
     this.#open.set(connection, (this.#open.get(connection) ?? 0) + 1)
     let limit: Timer | undefined
-    const tell = this.#context.onAsked?.({ server: connection.server.name, method: ask.method, client })
+    const observer = this.#context.onAsked?.({
+      server: connection.server.name,
+      method: request.method,
+      client,
+    })
     const over = (outcome: Answer | undefined): void => {
       limit?.cancel()
       this.#closeOne(connection)
-      live?.answered(passed)
-      tell?.(outcome)
+      inFlight?.answered(passed)
+      observer?.(outcome)
     }
-    const passed = new PassedRequest(ask, { params: this.#paramsFor(ask), isRepaired, over })
-    if (live === undefined) limit = this.#limitTime(passed, connection)
+    const passed = new PassedRequest(request, { params: this.#paramsFor(request), isRepaired, over })
+    if (inFlight === undefined) limit = this.#limitTime(passed, connection)
     return passed
   }
 
-  #refuse(connection: Connection, ask: ServerRequest, words: string): void {
+  #refuse(connection: Connection, request: ServerRequest, words: string): void {
     this.#context.log.warn(
-      { server: connection.server.name, method: ask.method },
-      `refused a question: ${words}`,
+      { server: connection.server.name, method: request.method },
+      `refused a server request: ${words}`,
     )
-    ask.answer(failed(new Fault('invalid-params', words)))
+    request.answer(failed(new Fault('invalid-params', words)))
   }
 
-  /** Whether one more question of a server may wait; else it is answered. */
-  #hasRoom(connection: Connection, ask: ServerRequest): boolean {
+  /** Whether one more request of a server may wait; if not, it has been answered with an error. */
+  #hasRoom(connection: Connection, request: ServerRequest): boolean {
     const { bounds } = connection
     const max = bounds.max.questionsPerServer
     if ((this.#open.get(connection) ?? 0) < max) return true
     const why = bounds.overloaded('questionsPerServer', `${max} questions are unanswered`, {
       server: connection.server.name,
     })
-    ask.answer(failed(why))
+    request.answer(failed(why))
     return false
   }
 
@@ -256,14 +271,14 @@ export class ServerRequests {
     else this.#open.set(connection, count)
   }
 
-  #paramsFor(ask: ServerRequest): JsonText | undefined {
-    const params = ask.params && withoutTask(ask.params)
-    const isSampling = ask.method === 'sampling/createMessage'
+  #paramsFor(request: ServerRequest): JsonText | undefined {
+    const params = request.params && withoutTask(request.params)
+    const isSampling = request.method === 'sampling/createMessage'
     return this.#context.isShared() && isSampling && params !== undefined ? withoutContext(params) : params
   }
 }
 
-/** A client that is asked has nothing to say in its request about questions that a server returned. */
+/** Removes answers and state from the request of a session, which has no say in requests that a server returned. */
 const firstOf = (request: Request): Request =>
   request.params !== undefined && mayHold(request.params, '"inputResponses"', '"requestState"')
     ? { ...request, params: retryParams(request.params, undefined, undefined) }

@@ -34,7 +34,7 @@ export interface TaskOptions {
   /** What to ask the client for such a wish for input. */
   plan(wish: JsonText): RoundPlan
   /** Puts a question to the client. */
-  ask(ask: ServerRequest): void
+  ask(request: ServerRequest): void
   /** The user has been to the page that the client was asked to send it to: told before the result. */
   elicitationComplete(elicitationId: string): void
   /** The server said how the task stands. */
@@ -63,7 +63,7 @@ export class TaskDriver implements CallHandle, CallSink {
   #rounds = 0
   /** Keys of questions that were answered: they are unique for the life of a task, and its status may be behind. */
   #answered: Set<string> | undefined
-  #visits: string[] | undefined
+  #acceptedUrls: string[] | undefined
   #isOver = false
 
   constructor(
@@ -217,14 +217,14 @@ export class TaskDriver implements CallHandle, CallSink {
       bytes: text.length,
       account,
       isSequential: false,
-      ask: ask => this.#options.ask(ask),
+      ask: request => this.#options.ask(request),
       over: end => {
         this.#round = undefined
         if (end.is === 'abort') {
           this.#abort(end.words)
           return
         }
-        this.#visits = [...(this.#visits ?? []), ...round.visits]
+        this.#acceptedUrls = [...(this.#acceptedUrls ?? []), ...round.acceptedUrls]
         this.#answered = new Set([...(this.#answered ?? []), ...questions.map(({ key }) => key)])
         this.#update(end.responses, pollMs)
       },
@@ -242,7 +242,7 @@ export class TaskDriver implements CallHandle, CallSink {
 
   /** The task cannot go on without what nobody gives it. */
   #abort(words: string): void {
-    this.#visits = undefined
+    this.#acceptedUrls = undefined
     this.#cancelTask()
     this.#finish(noInput(this.#request.method, words, this.#options.server))
   }
@@ -318,7 +318,8 @@ export class TaskDriver implements CallHandle, CallSink {
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
     this.#close('the request that it belongs to is over')
-    if (outcome.kind === 'result') for (const id of this.#visits ?? []) this.#options.elicitationComplete(id)
+    if (outcome.kind === 'result')
+      for (const id of this.#acceptedUrls ?? []) this.#options.elicitationComplete(id)
     this.#sink.ended(outcome)
   }
 

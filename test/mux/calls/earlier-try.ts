@@ -23,7 +23,7 @@ t.test(
     ]
     for (const [before, after, mayBeSent] of rows) {
       const tried = EarlierTry.of(failed(refused), link('returned', before), false)
-      const refusal = tried?.refusal(link('pushed', after))
+      const refusal = tried?.errorOver(link('pushed', after))
       t.equal(refusal, mayBeSent ? undefined : refused, JSON.stringify([before, after]))
     }
   },

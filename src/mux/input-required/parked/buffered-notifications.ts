@@ -4,8 +4,8 @@ import type { Call } from '../../../model/links.js'
 import { bytesOf, failed, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 
-const NOTICES_MAX = 100
-const NOTICES_MAX_BYTES = 1024 * 1024
+const NOTIFICATIONS_MAX = 100
+const NOTIFICATIONS_MAX_BYTES = 1024 * 1024
 
 interface Notification {
   readonly method: string
@@ -18,7 +18,7 @@ interface Notification {
  */
 export class BufferedNotifications {
   #progress: Progress | undefined
-  #notices: Notification[] = []
+  #notifications: Notification[] = []
   #bytes = 0
 
   /** What it keeps. */
@@ -32,11 +32,11 @@ export class BufferedNotifications {
 
   notify(method: string, params: JsonText | undefined): void {
     const bytes = params?.length ?? 0
-    if (bytes > NOTICES_MAX_BYTES) return
-    this.#notices.push({ method, params })
+    if (bytes > NOTIFICATIONS_MAX_BYTES) return
+    this.#notifications.push({ method, params })
     this.#bytes += bytes
-    while (this.#notices.length > NOTICES_MAX || this.#bytes > NOTICES_MAX_BYTES) {
-      this.#bytes -= this.#notices.shift()?.params?.length ?? 0
+    while (this.#notifications.length > NOTIFICATIONS_MAX || this.#bytes > NOTIFICATIONS_MAX_BYTES) {
+      this.#bytes -= this.#notifications.shift()?.params?.length ?? 0
     }
   }
 
@@ -46,11 +46,11 @@ export class BufferedNotifications {
     filter: { wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean },
   ): void {
     const progress = this.#progress
-    const notices = this.#notices
+    const notifications = this.#notifications
     this.#progress = undefined
-    this.#notices = []
+    this.#notifications = []
     this.#bytes = 0
-    for (const { method, params } of notices) {
+    for (const { method, params } of notifications) {
       if (filter.wantsNotification(call, method, params)) call.notify(method, params)
     }
     if (progress !== undefined && call.wantsProgress) call.progress(progress)

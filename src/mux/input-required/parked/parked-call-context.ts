@@ -64,15 +64,15 @@ export interface ParkedCallContext {
   /** Where is counted what is kept for clients that do not come for it. */
   readonly account: ByteAccount
   /** The `requestState` by which the client finds the park again. */
-  mintState(park: Parkable, round: ParkRound): string
+  mintState(parked: Parkable, round: ParkRound): string
   /** What a server hears whose question this client cannot be asked; undefined if it can. */
-  errorFor(client: Client, ask: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
+  errorFor(client: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
   /** Whether this request of the client wants such a log line. */
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean
   /** Takes a place for a call that is about to be parked, where a retry finds it; false if there is none. */
-  admit(park: Parkable): boolean
+  admit(parked: Parkable): boolean
   /** The call runs again, or is over: gives its place back. */
-  release(park: Parkable): void
+  release(parked: Parkable): void
   /** The call is over. */
-  forget(park: Parkable): void
+  forget(parked: Parkable): void
 }

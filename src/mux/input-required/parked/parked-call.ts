@@ -32,7 +32,7 @@ const OVER: State = { at: 'over' }
 const NO_INPUT = 'Client did not provide input'
 
 /**
- * A request of a modern client at a legacy server, which may ask something in its course. The live call takes it for the
+ * A request of a modern client at a legacy server, which may ask something in its course. The in-flight call takes it for the
  * client's request; behind it, one request of the client follows another (2026-07-28, basic/patterns/mrtr).
  *
  * ```
@@ -55,9 +55,9 @@ export class ParkedCall implements Call, Parkable {
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   onCancel: ((reason: CancelReason) => void) | undefined
-  readonly #house: ParkedCallContext
+  readonly #context: ParkedCallContext
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
-  readonly #notes = new BufferedNotifications()
+  readonly #buffered = new BufferedNotifications()
   readonly #history: AnswerHistory
   /** What is kept while no request of the client is open. */
   readonly #holding: Holding
@@ -68,16 +68,16 @@ export class ParkedCall implements Call, Parkable {
   #beat: Timer | undefined
   #lastMs = Number.POSITIVE_INFINITY
 
-  constructor(call: Call, from: ParkOrigin, house: ParkedCallContext, earlier?: EarlierRun) {
+  constructor(call: Call, from: ParkOrigin, context: ParkedCallContext, earlier?: EarlierRun) {
     this.from = from
     this.method = call.method
     this.params = call.params
     this.wantsProgress = call.wantsProgress
-    this.#house = house
+    this.#context = context
     this.#round = earlier?.round ?? 0
     this.#history = new AnswerHistory(earlier?.answers)
     this.#upstream = call
-    this.#holding = house.account.open(() => this.expire())
+    this.#holding = context.account.open(() => this.expire())
     this.#attach(call)
   }
 
@@ -97,20 +97,20 @@ export class ParkedCall implements Call, Parkable {
   // ── what the server says ──
 
   /** Takes a question for the client; false if there is no room, and then the question is left alone. */
-  ask(ask: ServerRequest, waiter: Waiter): boolean {
+  ask(request: ServerRequest, waiter: Waiter): boolean {
     const { at } = this.#state
     if (at === 'finished' || at === 'over') return false
-    const known = this.#history.take(ask)
+    const known = this.#history.take(request)
     if (known !== undefined) {
-      ask.answer(resulted(known))
+      request.answer(resulted(known))
       return true
     }
     if (at === 'running') {
-      if (!this.#house.admit(this)) return false
-      const window = this.#house.clock.after(this.#house.limits.windowMs, () => this.#nextRound())
+      if (!this.#context.admit(this)) return false
+      const window = this.#context.clock.after(this.#context.limits.windowMs, () => this.#nextRound())
       this.#state = { at: 'collecting', window }
     }
-    this.#questions.add(ask, waiter)
+    this.#questions.add(request, waiter)
     return true
   }
 
@@ -118,16 +118,17 @@ export class ParkedCall implements Call, Parkable {
     if (this.#isAttached) {
       if (this.#upstream.wantsProgress) this.#upstream.progress(progress)
     } else if (this.#state.at === 'parked') {
-      this.#notes.progress(progress)
+      this.#buffered.progress(progress)
       this.#weigh()
     }
   }
 
   notify(method: string, params: JsonText | undefined): void {
     if (this.#isAttached) {
-      if (this.#house.wantsNotification(this.#upstream, method, params)) this.#upstream.notify(method, params)
+      if (this.#context.wantsNotification(this.#upstream, method, params))
+        this.#upstream.notify(method, params)
     } else if (this.#state.at === 'parked') {
-      this.#notes.notify(method, params)
+      this.#buffered.notify(method, params)
       this.#weigh()
     }
   }
@@ -140,7 +141,7 @@ export class ParkedCall implements Call, Parkable {
       this.#state = {
         at: 'finished',
         deadline: state.deadline,
-        outcome: kept(outcome, this.#house.limits.resultBytes),
+        outcome: kept(outcome, this.#context.limits.resultBytes),
       }
       this.#weigh()
     } else if (this.#isAttached) {
@@ -165,7 +166,7 @@ export class ParkedCall implements Call, Parkable {
     }
     if (state.at === 'finished') {
       this.#close()
-      this.#notes.replay(call, this.#house)
+      this.#buffered.replay(call, this.#context)
       call.end(state.outcome)
       return undefined
     }
@@ -181,7 +182,7 @@ export class ParkedCall implements Call, Parkable {
     return undefined
   }
 
-  /** Ends what is parked, as at its deadline; what runs is left to its live call. */
+  /** Ends what is parked, as at its deadline; what runs is left to its in-flight call. */
   expire(): void {
     const { at } = this.#state
     if (at !== 'parked' && at !== 'finished') return
@@ -198,27 +199,28 @@ export class ParkedCall implements Call, Parkable {
     this.#state = RUNNING
     this.#weigh()
     this.#attach(call)
-    this.#notes.replay(call, this.#house)
+    this.#buffered.replay(call, this.#context)
     for (const [question, outcome] of answers) {
-      if (outcome.kind === 'result' && this.from.mayReplay()) this.#history.add(question.ask, outcome.result)
+      if (outcome.kind === 'result' && this.from.mayReplay())
+        this.#history.add(question.request, outcome.result)
       this.#questions.settle(question, outcome)
     }
     if (!this.#isAttached) return
     if (this.#questions.size > 0) this.#nextRound()
-    else this.#house.release(this)
+    else this.#context.release(this)
   }
 
   /** What the client of a retry cannot be asked is refused now: its capabilities count, not those of the first request. */
   #refuseOthers(): void {
-    this.#questions.refuse(ask => this.#house.errorFor(this.client, ask))
+    this.#questions.refuse(request => this.#context.errorFor(this.client, request))
     if (this.#isAttached && this.#questions.size === 0) {
       this.#state = RUNNING
-      this.#house.release(this)
+      this.#context.release(this)
     }
   }
 
   #nextRound(): void {
-    const { clock, limits } = this.#house
+    const { clock, limits } = this.#context
     if (this.#state.at === 'collecting') this.#state.window.cancel()
     this.#refuseOthers()
     if (!this.#isAttached || this.#questions.size === 0) return
@@ -252,10 +254,10 @@ export class ParkedCall implements Call, Parkable {
 
   #asked(): JsonText {
     const questions = this.#questions.keyed.filter(
-      ask => this.#house.errorFor(this.client, ask) === undefined,
+      request => this.#context.errorFor(this.client, request) === undefined,
     )
     const isKept = this.from.mayReplay()
-    const state = this.#house.mintState(this, {
+    const state = this.#context.mintState(this, {
       round: this.#round,
       asked: isKept ? askedUnder(questions) : [],
       history: isKept ? this.#history.entries : [],
@@ -293,8 +295,8 @@ export class ParkedCall implements Call, Parkable {
     this.#stopBeat()
     this.#state = OVER
     this.#weigh()
-    this.#house.release(this)
-    this.#house.forget(this)
+    this.#context.release(this)
+    this.#context.forget(this)
     return this.#questions.takeAll()
   }
 
@@ -305,13 +307,13 @@ export class ParkedCall implements Call, Parkable {
     if (this.#state.at !== 'collecting') return
     this.#state.window.cancel()
     this.#state = RUNNING
-    this.#house.release(this)
+    this.#context.release(this)
   }
 
   /** While a request of the client is open, what is kept counts with that. */
   #weigh(): void {
     const state = this.#state
-    const kept = (this.params?.length ?? 0) + this.#notes.bytes
+    const kept = (this.params?.length ?? 0) + this.#buffered.bytes
     if (state.at === 'parked') this.#holding.set(kept + this.#questions.bytes)
     else this.#holding.set(state.at === 'finished' ? kept + bytesOf(state.outcome) : 0)
   }
@@ -337,5 +339,5 @@ export class ParkedCall implements Call, Parkable {
 }
 
 const answerAll = (questions: readonly ServerRequest[]): void => {
-  for (const ask of questions) ask.answer(noAnswer(ask.method, NO_INPUT))
+  for (const request of questions) request.answer(noAnswer(request.method, NO_INPUT))
 }

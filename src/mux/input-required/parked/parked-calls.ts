@@ -58,7 +58,7 @@ export class ParkedCalls implements ParkedCallContext {
   readonly #states: Pick<RequestStates, 'seal' | 'replica'>
   readonly #logLevels: Pick<LogLevels, 'isWanted'>
   /** All calls that were ever parked and are not over: a retry may name those that run, to be refused. */
-  readonly #parks = new Map<string, Parkable>()
+  readonly #byId = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
   readonly #places = new Map<Parkable, Slot>()
   readonly #ofPrincipal = new Map<Principal, number>()
@@ -83,7 +83,7 @@ export class ParkedCalls implements ParkedCallContext {
     return this.#onConnection.get(connection) ?? 0
   }
 
-  /** The request to give to a live call in place of the client's own, so that it can be parked. */
+  /** The request to give to an in-flight call in place of the client's own, so that it can be parked. */
   adopt(call: Call, from: ParkOrigin, earlier?: EarlierRun): ParkedCall {
     return new ParkedCall(call, from, this, earlier)
   }
@@ -97,22 +97,22 @@ export class ParkedCalls implements ParkedCallContext {
     state: { readonly parkId: string; readonly round: number },
     responses: JsonText | undefined,
   ): 'taken' | 'gone' | Fault {
-    const park = this.#parks.get(state.parkId)
-    if (park === undefined) return 'gone'
-    return park.retry(call, state.round, responses) ?? 'taken'
+    const parked = this.#byId.get(state.parkId)
+    if (parked === undefined) return 'gone'
+    return parked.retry(call, state.round, responses) ?? 'taken'
   }
 
   /** Ends all that is parked, as at its deadline; calls that run are left to whoever runs them. */
   close(): void {
-    for (const park of [...this.#parks.values()]) park.expire()
+    for (const parked of [...this.#byId.values()]) parked.expire()
   }
 
   // ── for parked calls ──
 
-  mintState(park: Parkable, round: ParkRound): string {
+  mintState(parked: Parkable, round: ParkRound): string {
     const { replica } = this.#states
-    const facts = { kind: 'park', parkId: this.#idOf(park), replica, ...round } as const
-    return this.#states.seal(park, park.from.alias, facts, this.limits.totalMs)
+    const facts = { kind: 'park', parkId: this.#idOf(parked), replica, ...round } as const
+    return this.#states.seal(parked, parked.from.alias, facts, this.limits.totalMs)
   }
 
   errorFor({ capabilities }: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined {
@@ -123,11 +123,11 @@ export class ParkedCalls implements ParkedCallContext {
     return method !== 'notifications/message' || this.#logLevels.isWanted(call, params)
   }
 
-  admit(park: Parkable): boolean {
-    if (this.#places.has(park)) return true
+  admit(parked: Parkable): boolean {
+    if (this.#places.has(parked)) return true
     const { max } = this.#bounds
-    const { principal } = park.client
-    const { connection, server } = park.from
+    const { principal } = parked.client
+    const { connection, server } = parked.from
     const ofPrincipal = this.#ofPrincipal.get(principal) ?? 0
     const onConnection = this.on(connection)
     const limit = ofPrincipal >= max.parksPerPrincipal ? 'parksPerPrincipal' : 'parks'
@@ -137,25 +137,25 @@ export class ParkedCalls implements ParkedCallContext {
     }
     this.#ofPrincipal.set(principal, ofPrincipal + 1)
     this.#onConnection.set(connection, onConnection + 1)
-    this.#places.set(park, { principal, connection })
-    this.#parks.set(this.#idOf(park), park)
+    this.#places.set(parked, { principal, connection })
+    this.#byId.set(this.#idOf(parked), parked)
     return true
   }
 
-  #idOf(park: Parkable): string {
-    const id = this.#ids.get(park) ?? unguessableId()
-    this.#ids.set(park, id)
+  #idOf(parked: Parkable): string {
+    const id = this.#ids.get(parked) ?? unguessableId()
+    this.#ids.set(parked, id)
     return id
   }
 
-  forget(park: Parkable): void {
-    this.#parks.delete(this.#ids.get(park) ?? '')
+  forget(parked: Parkable): void {
+    this.#byId.delete(this.#ids.get(parked) ?? '')
   }
 
-  release(park: Parkable): void {
-    const place = this.#places.get(park)
+  release(parked: Parkable): void {
+    const place = this.#places.get(parked)
     if (place === undefined) return
-    this.#places.delete(park)
+    this.#places.delete(parked)
     countDown(this.#ofPrincipal, place.principal)
     countDown(this.#onConnection, place.connection)
   }

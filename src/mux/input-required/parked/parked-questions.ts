@@ -7,17 +7,17 @@ import { bareParams, type KeyedQuestion } from '../requests.js'
 import { questionHash } from '../retry/request-states.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
-/** Who keeps time for a call and must know that it waits for a person: its live call. */
+/** Who keeps time for a call and must know that it waits for a person: its in-flight call. */
 export interface Waiter {
-  serverRequested(ask: ServerRequest): void
-  answered(ask: ServerRequest): void
+  serverRequested(request: ServerRequest): void
+  answered(request: ServerRequest): void
 }
 
 /** A question of a server that is not answered yet. */
 export interface OpenQuestion {
-  readonly ask: ServerRequest
+  readonly request: ServerRequest
   readonly waiter: Waiter
-  /** What the live call holds in place of the question: were it the question itself, it would answer it too. */
+  /** What the in-flight call holds in place of the question: were it the question itself, it would answer it too. */
   readonly standIn: ServerRequest
   /** Undefined until a round has told the client of it. */
   key: string | undefined
@@ -41,27 +41,27 @@ export class ParkedQuestions {
   /** What of the server's words is kept for them. */
   get bytes(): number {
     let bytes = 0
-    for (const { ask } of this.#open) bytes += ask.params?.length ?? 0
+    for (const { request } of this.#open) bytes += request.params?.length ?? 0
     return bytes
   }
 
-  add(ask: ServerRequest, waiter: Waiter): void {
+  add(request: ServerRequest, waiter: Waiter): void {
     const standIn: ServerRequest = {
-      method: ask.method,
-      params: ask.params,
+      method: request.method,
+      params: request.params,
       about: undefined,
       wantsProgress: false,
       answer: outcome =>
         this.settle(
           question,
-          outcome.kind === 'fault' ? noAnswer(ask.method, outcome.fault.message) : outcome,
+          outcome.kind === 'fault' ? noAnswer(request.method, outcome.fault.message) : outcome,
         ),
       progress: () => undefined,
       onWithdrawn: undefined,
     }
-    const question: OpenQuestion = { ask, waiter, standIn, key: undefined, beats: 0 }
+    const question: OpenQuestion = { request, waiter, standIn, key: undefined, beats: 0 }
     this.#open.add(question)
-    ask.onWithdrawn = () => {
+    request.onWithdrawn = () => {
       this.#drop(question)
     }
     waiter.serverRequested(standIn)
@@ -78,7 +78,7 @@ export class ParkedQuestions {
 
   /** What the client was told of and has not answered. */
   get keyed(): readonly KeyedQuestion[] {
-    return [...this.#open].flatMap(({ key, ask: { method, params } }) =>
+    return [...this.#open].flatMap(({ key, request: { method, params } }) =>
       key === undefined ? [] : [{ key, method, params }],
     )
   }
@@ -89,28 +89,28 @@ export class ParkedQuestions {
     if (responses === undefined) return answers
     if (kindOf(responses) !== 'object') return new Fault('invalid-params', 'inputResponses must be an object')
     for (const question of this.#open) {
-      const { key, ask } = question
+      const { key, request } = question
       const answer = key === undefined ? undefined : memberOf(responses, key)
       if (answer === undefined) continue
-      if (!isAnswer(ask.method, answer)) {
-        return new Fault('invalid-params', `inputResponses: ${key} is no answer to ${ask.method}`)
+      if (!isAnswer(request.method, answer)) {
+        return new Fault('invalid-params', `inputResponses: ${key} is no answer to ${request.method}`)
       }
-      answers.set(question, resulted(bareAnswer(ask.method, answer)))
+      answers.set(question, resulted(bareAnswer(request.method, answer)))
     }
     return answers
   }
 
-  /** Answers those that `refusal` has an answer to. */
-  refuse(refusal: (ask: ServerRequest) => Answer | undefined): void {
+  /** Answers those that `errorFor` has an answer to. */
+  refuse(errorFor: (request: ServerRequest) => Answer | undefined): void {
     for (const question of [...this.#open]) {
-      const outcome = refusal(question.ask)
+      const outcome = errorFor(question.request)
       if (outcome !== undefined) this.settle(question, outcome)
     }
   }
 
   /** Answers a question, unless it was before. */
   settle(question: OpenQuestion, outcome: Answer): void {
-    if (this.#drop(question)) question.ask.answer(outcome)
+    if (this.#drop(question)) question.request.answer(outcome)
   }
 
   /** All that is open; answering it is up to the caller from now on. */
@@ -118,15 +118,15 @@ export class ParkedQuestions {
     const questions = [...this.#open]
     this.#open.clear()
     for (const question of questions) release(question)
-    return questions.map(({ ask }) => ask)
+    return questions.map(({ request }) => request)
   }
 
   /** Tells servers that want to hear of progress that there is some: it rises by one each time. */
   beat(): void {
     for (const question of [...this.#open]) {
-      if (!question.ask.wantsProgress) continue
+      if (!question.request.wantsProgress) continue
       question.beats += 1
-      question.ask.progress(textOf({ progress: question.beats }))
+      question.request.progress(textOf({ progress: question.beats }))
     }
   }
 

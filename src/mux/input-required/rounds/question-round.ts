@@ -18,7 +18,7 @@ export interface QuestionRoundOptions {
   /** One form after the other, for hosts that show only one at a time; other questions never wait. */
   readonly isSequential: boolean
   /** Puts a question to the client; `ask.onWithdrawn` is set by whoever does. */
-  ask(ask: ServerRequest): void
+  ask(request: ServerRequest): void
   /** Told once, unless the round is withdrawn before. */
   over(end: RoundEnd): void
 }
@@ -28,7 +28,7 @@ export class QuestionRound {
   readonly #questions: readonly RoundQuestion[]
   readonly #options: QuestionRoundOptions
   readonly #answers = new Map<string, Answer>()
-  readonly #asks = new Map<string, RoundAsk>()
+  readonly #requests = new Map<string, RoundRequest>()
   /** Forms that wait for the one before. */
   readonly #waiting: RoundQuestion[]
   #limit: Timer | undefined
@@ -45,7 +45,7 @@ export class QuestionRound {
   }
 
   /** The elicitations of ours with which the user was sent to a page and agreed. */
-  get visits(): readonly string[] {
+  get acceptedUrls(): readonly string[] {
     return this.#questions.flatMap(({ key, elicitationId }) =>
       elicitationId !== undefined && isAccepted(this.#answers.get(key)) ? [elicitationId] : [],
     )
@@ -71,21 +71,21 @@ export class QuestionRound {
     this.#isOver = true
     this.#limit?.cancel()
     this.#holding?.set(0)
-    const asks = [...this.#asks.values()]
-    this.#asks.clear()
-    for (const ask of asks) ask.withdraw(reason)
+    const requests = [...this.#requests.values()]
+    this.#requests.clear()
+    for (const request of requests) request.withdraw(reason)
   }
 
   #ask(question: RoundQuestion): void {
     if (this.#isOver) return
-    const ask = new RoundAsk(question, outcome => this.#answered(question, outcome))
-    this.#asks.set(question.key, ask)
-    this.#options.ask(ask)
+    const request = new RoundRequest(question, outcome => this.#answered(question, outcome))
+    this.#requests.set(question.key, request)
+    this.#options.ask(request)
   }
 
   #answered({ key, method }: RoundQuestion, outcome: Answer): void {
     if (this.#isOver) return
-    this.#asks.delete(key)
+    this.#requests.delete(key)
     // Nobody is there any more: the server must not take that for an answer.
     if (outcome.kind === 'fault' && outcome.fault.code === 'disconnected') {
       this.#end({ is: 'abort', words: outcome.fault.message })
@@ -113,7 +113,7 @@ const isAccepted = (outcome: Answer | undefined): boolean =>
   outcome?.kind === 'result' && textMember(outcome.result, 'action') === 'accept'
 
 /** A question that a server returned, on its way to the client as if the server had asked it. */
-class RoundAsk implements ServerRequest {
+class RoundRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly about = undefined

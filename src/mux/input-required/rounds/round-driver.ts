@@ -35,7 +35,7 @@ export interface RoundOptions extends RoundContext {
   /** One form after the other, for hosts that show only one at a time; other questions never wait. */
   readonly isSequential: boolean
   /** Puts a question to the client, on the stream of its request; `ask.onWithdrawn` is set by whoever does. */
-  ask(ask: ServerRequest): void
+  ask(request: ServerRequest): void
   /** The request went well for which the client sent its user to a page: told before its result. */
   elicitationComplete(elicitationId: string): void
 }
@@ -145,10 +145,10 @@ export class RoundDriver implements CallHandle {
       bytes,
       account,
       isSequential,
-      ask: ask => this.#options.ask(ask),
+      ask: request => this.#options.ask(request),
       over: end => {
         this.#round = undefined
-        this.#elicitations.push(...round.visits)
+        this.#elicitations.push(...round.acceptedUrls)
         if (end.is === 'abort') this.#abort(end.words)
         else this.#retry(end.responses, state)
       },
