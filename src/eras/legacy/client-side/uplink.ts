@@ -160,18 +160,17 @@ export class LegacyUplink implements Client {
   }
 
   /**
-   * Ends the session. Calls are cancelled before the server requests that came with them are answered: a server that
-   * read "cancel" for an open form first would go on with a call that nobody waits for. Whoever still waits for an
-   * answer gets an error, so that no client waits for its own timeout.
+   * The session is over: questions are answered for the client, its calls are cancelled, the mux is told. Whoever still
+   * waits for an answer gets an error, so that no client waits for its own timeout.
    */
   close(reason: string): void {
     if (this.#at === 'closed') return
     const wasKnown = this.isKnown
     this.#at = 'closed'
+    this.#asks.close(gone())
     const why = new Fault('disconnected', `The session is over: ${reason}`)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
-    this.#asks.close(gone())
     for (const { message, replies } of this.#waited()) refuse(message, replies, why)
     if (wasKnown) this.#options.reception.left(this)
   }

@@ -494,44 +494,6 @@ t.test('the end of a session answers questions, cancels calls and is told, each 
   t.same(take(), [])
 })
 
-t.test(
-  'a question withdrawn with its call when the session ends is not answered in the client’s place',
-  async t => {
-    const { say, take, uplink, open, reception } = start()
-    await open()
-    say({ id: 1, method: 'tools/call' })
-    const asked = new FakeAsk()
-    uplink.ask(asked, reception.last)
-    take()
-    const order: string[] = []
-    asked.answer = () => order.push('answered')
-    reception.last.onCancel = () => {
-      order.push('cancelled')
-      asked.onWithdrawn?.('the request is over')
-    }
-    uplink.close('hung up')
-    asked.onWithdrawn?.('again')
-    t.same(order, ['cancelled'], 'a question that went with its call is not answered any more')
-    t.match(take(), [
-      /^ambient .*"method":"notifications\/cancelled"/,
-      /"id":1,"error".*The session is over: hung up/,
-    ])
-  },
-)
-
-t.test('the end of a session cancels calls before it answers the questions that came with them', async t => {
-  const { say, uplink, open, reception } = start()
-  await open()
-  say({ id: 1, method: 'tools/call' })
-  const asked = new FakeAsk()
-  uplink.ask(asked, reception.last)
-  const order: string[] = []
-  asked.answer = () => order.push('answered')
-  reception.last.onCancel = () => order.push('cancelled')
-  uplink.close('hung up')
-  t.same(order, ['cancelled', 'answered'])
-})
-
 t.test('a session that ends before it was greeted answers initialize and what waits behind it', async t => {
   const { say, take, uplink, reception } = start()
   reception.gate = new Deferred()
