@@ -74,7 +74,7 @@ const known = fc
   .tuple(values, values, fc.array(values, { maxLength: 3 }))
   .map(
     ([capabilities, info, items]) =>
-      `{"format":2,"known":[{"profiles":["p"],"said":{"revision":"2025-11-25","announced":${capabilities},"capabilities":${capabilities},"info":${info},"lists":{"tools":[${items.join()}]}}}]}`,
+      `{"format":3,"known":[{"profiles":["p"],"said":{"revision":"2025-11-25","announced":${capabilities},"capabilities":${capabilities},"info":${info},"lists":{"tools":[${items.join()}]}}}]}`,
   )
 
 void holds(
