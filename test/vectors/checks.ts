@@ -156,7 +156,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
     ['catalog/repair/items.ts', 'a time of modification is a moment that exists, or goes'],
   ],
-  'CT-35': [['catalog/repair/repair.ts', 'of many completions the first hundred are passed on']],
+  'CT-35': [['catalog/repair/results.ts', 'of many completions the first hundred are passed on']],
   'CT-36': [['mux/calls/forward.ts', 'a URI that nobody can own is not found']],
   'CT-37': [
     ['eras/legacy/project/messages.ts', 'an empty result holds nothing but _meta'],
@@ -193,7 +193,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'ER-14': [
     ['mux/calls/in-flight-call.ts', 'an error of a server reaches the client as it came'],
-    ['catalog/repair/repair.ts', 'a clean result is the same result, down to the last byte'],
+    ['catalog/repair/results.ts', 'a clean result is the same result, down to the last byte'],
   ],
   'HD-9': [
     [

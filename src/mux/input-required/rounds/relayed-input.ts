@@ -32,9 +32,9 @@ export interface Relaying {
 }
 
 /**
- * A server's wish for input on its way to a client that gets such wishes itself: as it came, but for the state, which is
- * wrapped in ours (2026-07-28, basic/patterns/mrtr, "Security": servers see one principal, us, and could not tell whose a
- * state is). Throws a Fault for what this client must not be asked; nothing of it is kept here.
+ * Relays an `InputRequiredResult` to a client that knows it: as it came, but with the server's state wrapped in ours (2026-07-28,
+ * basic/patterns/mrtr, "Security": servers see one principal, the proxy, and could not tell whose a state is). Throws a Fault for
+ * what this client must not be asked. Keeps nothing.
  */
 export const relayedInput = (
   result: JsonText,
@@ -56,23 +56,27 @@ export const relayedInput = (
   return withMember(asked, 'requestState', textOf(state))
 }
 
-/** What is wrong with a wish for input, if anything is. */
+/** Says what is wrong with an `InputRequiredResult`, if anything is. */
 const faultOf = (result: JsonText, { method, client }: Call): string | undefined => {
   if (!mayNeedInput(method)) return 'where none can be given'
-  const [requests, state] = [memberOf(result, 'inputRequests'), memberOf(result, 'requestState')]
-  const isWellFormed =
-    repeatedKey(result, MEMBERS) === undefined &&
-    (requests === undefined || kindOf(requests) === 'object') &&
-    (state === undefined || kindOf(state) === 'string') &&
-    (requests !== undefined || state !== undefined)
-  if (!isWellFormed) return 'in a way that cannot be understood'
+  if (!isWellFormed(result)) return 'in a way that cannot be understood'
   let count = 0
-  for (const { value } of membersOf(requests ?? NONE)) {
+  for (const { value } of membersOf(memberOf(result, 'inputRequests') ?? NONE)) {
     const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }
     if (!canBeAsked(question, client.capabilities)) return 'that this client cannot provide'
     if (++count > QUESTIONS_MAX) return `with more than ${QUESTIONS_MAX} questions`
   }
   return undefined
+}
+
+const isWellFormed = (result: JsonText): boolean => {
+  const [requests, state] = [memberOf(result, 'inputRequests'), memberOf(result, 'requestState')]
+  return (
+    repeatedKey(result, MEMBERS) === undefined &&
+    (requests === undefined || kindOf(requests) === 'object') &&
+    (state === undefined || kindOf(state) === 'string') &&
+    (requests !== undefined || state !== undefined)
+  )
 }
 
 const bareEntry = (entry: JsonText): JsonText =>
