@@ -7,9 +7,11 @@ import {
   ownText,
   rawText,
   textMember,
+  textOf,
   withMembers,
   withoutMember,
 } from '../kernel/json/text.js'
+import type { Welcome } from '../model/links.js'
 import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
 import type { Revision } from '../model/revision.js'
 
@@ -27,11 +29,24 @@ const ROUTED: ReadonlySet<string> = new Set([
   'tasks',
 ])
 
+/** `ServerCapabilities` for a client of `revision`, without members that its schema lacks. */
+export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): JsonText => {
+  const { tools, prompts, resources, completions, logging } = welcome.capabilities
+  const said = textOf({
+    ...(tools && { tools: { listChanged: true } }),
+    ...(prompts && { prompts: { listChanged: true } }),
+    ...(resources && { resources: { ...(resources.subscribe && { subscribe: true }), listChanged: true } }),
+    ...(completions && revision >= '2025-03-26' && { completions: {} }),
+    ...(logging && { logging: {} }),
+  })
+  return welcome.own === undefined ? said : inOwnWords(said, welcome.own, revision)
+}
+
 /**
  * The capabilities of the server that is served as it is, in its own words: in place of what we say of each, and what we know
  * nothing of. `said` is in the form of the client's revision; members that are of no other go to clients of the same alone.
  */
-export const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
+const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
   const own: [string, JsonText][] = []
   for (const { key, value } of membersOf(announced)) {
     if (kindOf(value) !== 'object') continue

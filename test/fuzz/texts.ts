@@ -7,8 +7,12 @@ import { cursorKey, decodeCursor, encodeCursor } from '../../src/catalog/lists/c
 import { aliasOf, exposedName } from '../../src/catalog/names/names.js'
 import { exposedUri, matchTemplate, schemeAliases, splitUri } from '../../src/catalog/names/uris.js'
 import { oneLine } from '../../src/cli/output/output.js'
-import { decodeHeaderValue, encodeHeaderValue } from '../../src/eras/modern/header-values.js'
-import { checkHeaders, mirrorHeaders } from '../../src/eras/modern/mirror-headers.js'
+import {
+  checkHeaders,
+  decodeHeaderValue,
+  encodeHeaderValue,
+  mirrorHeaders,
+} from '../../src/eras/modern/mirror-headers.js'
 import { at, readJson, stringOf, textOf } from '../../src/kernel/json/text.js'
 import { maskAddress } from '../../src/kernel/key-shapes.js'
 import { mask } from '../../src/kernel/mask.js'

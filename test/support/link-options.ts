@@ -1,5 +1,5 @@
+import { EraCache } from '../../src/eras/detect/era-cache.js'
 import type { ServerLinkOptions } from '../../src/eras/detect/server.js'
-import { EraCache } from '../../src/eras/era-cache.js'
 import { rawText } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'

@@ -1,5 +1,5 @@
-import { openServerPipe } from '../../src/eras/detect/server-on-pipe.js'
-import { openServerHttp } from '../../src/eras/detect/server-over-http.js'
+import { openServerHttp } from '../../src/eras/detect/open-http.js'
+import { openServerPipe } from '../../src/eras/detect/open-pipe.js'
 import { createHttpListener } from '../../src/eras/listen/http-listener.js'
 import { servePipe } from '../../src/eras/listen/pipe-listener.js'
 import { createSseListener } from '../../src/eras/listen/sse-listener.js'

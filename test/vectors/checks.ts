@@ -80,7 +80,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'CT-7': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
     [
@@ -90,37 +90,37 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'CT-10': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
   ],
   'CT-12': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
   ],
   'CT-13': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
   ],
   'CT-16': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'size, audience and priority are as old as the protocol, lastModified is not',
     ],
   ],
   'CT-17': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'size, audience and priority are as old as the protocol, lastModified is not',
     ],
   ],
   'CT-18': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'size, audience and priority are as old as the protocol, lastModified is not',
     ],
   ],
@@ -456,7 +456,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'TK-1': [
     [
-      'eras/legacy/project/items.ts',
+      'eras/legacy/project/messages.ts',
       'a client gets the members that its revision has, and those that nobody knows',
     ],
     [
@@ -667,8 +667,8 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'HD-2': [
     ['eras/modern/mirror-headers.ts', 'headers that say what the body says are believed'],
     ['eras/modern/mirror-headers.ts', 'the first header that differs from the body is named'],
-    ['eras/modern/header-values.ts', 'what is marked as encoded and is not is refused'],
-    ['eras/modern/header-values.ts', 'spaces and tabs around a header are not part of it'],
+    ['eras/modern/mirror-headers.ts', 'what is marked as encoded and is not is refused'],
+    ['eras/modern/mirror-headers.ts', 'spaces and tabs around a header are not part of it'],
   ],
   'HD-3': [
     [
@@ -682,22 +682,17 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'HD-5': [
     [
-      'eras/modern/header-values.ts',
+      'eras/modern/mirror-headers.ts',
       'a value goes into a header as the specification prints it, and comes out again',
     ],
   ],
-  'HD-6': [
-    ['eras/modern/server-side/param-headers.ts', 'arguments at any depth of properties have their headers'],
-  ],
+  'HD-6': [['eras/modern/param-headers.ts', 'arguments at any depth of properties have their headers']],
   'HD-8': [
     [
       'eras/modern/server-side/http-caller.ts',
       'a tool that cannot be called over HTTP is left out of the list, with a word in the log',
     ],
-    [
-      'eras/modern/server-side/param-headers.ts',
-      'every mistake of a tool is told, and what is right still counts',
-    ],
+    ['eras/modern/param-headers.ts', 'every mistake of a tool is told, and what is right still counts'],
   ],
   'ID-7': [
     [
@@ -718,7 +713,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'SB-10': [
     [
-      'eras/modern/client-side/subscription-stream.ts',
+      'eras/modern/server-side/subscription-stream.ts',
       'a stream that ends is opened again, and what may have been missed is reported once',
     ],
   ],

@@ -9,20 +9,22 @@ import { checkVersionHeader } from '../modern/mirror-headers.js'
 import {
   claimsModern,
   isModernRevision,
+  META,
+  MODERN_CODES,
   MODERN_REVISIONS,
   type ModernRevision,
   SUPPORTED_LEGACY,
-} from '../versions.js'
+} from '../protocol.js'
 
 /** `_meta` key of a request that names the version it is written in (2026-07-28, basic, "Request Metadata"). */
-const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
-const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
+const VERSION_KEY = META.protocolVersion
+const CAPABILITIES_KEY = META.clientCapabilities
 /** A proxy and a server behind it could each believe another one if any of these came twice. */
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   VERSION_KEY,
   CAPABILITIES_KEY,
-  'io.modelcontextprotocol/clientInfo',
-  'io.modelcontextprotocol/logLevel',
+  META.clientInfo,
+  META.logLevel,
 ])
 
 type RequestMessage = Extract<Message, { kind: 'request' }>
@@ -149,7 +151,13 @@ const eraOfClaim = (
   if (mismatch) return refused(message, headerMismatch(mismatch))
   // Those of `server/discover`: the others need a handshake, and who shakes hands is told them then.
   const supported = speaks === 'legacy' ? SUPPORTED_LEGACY : MODERN_REVISIONS
-  return refused(message, errorText(-32022, 'Unsupported protocol version', { supported, requested: claim }))
+  return refused(
+    message,
+    errorText(MODERN_CODES.unsupportedVersion, 'Unsupported protocol version', {
+      supported,
+      requested: claim,
+    }),
+  )
 }
 
 const eraOfBatch = (items: readonly Classified[], meansModern: boolean): InboundVerdict => {

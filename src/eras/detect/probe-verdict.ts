@@ -2,7 +2,7 @@ import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf, valueOf } fr
 import type { Answer } from '../../model/outcome.js'
 import type { Classified } from '../../wire/classify.js'
 import { idKey } from '../../wire/jsonrpc.js'
-import { isBeforeModern, isModernRevision, type ModernRevision } from '../versions.js'
+import { isBeforeModern, isModernRevision, MODERN_CODES, type ModernRevision } from '../protocol.js'
 
 /** What came of a `server/discover` that was the first thing a server on a pipe heard from us. */
 export type PipeProbe =
@@ -54,9 +54,6 @@ export type ProbeVerdict =
 const LEGACY: ProbeVerdict = { is: 'legacy', on: 'same' }
 const AUTH: ReadonlySet<number> = new Set([401, 403, 407])
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429])
-const MALFORMED_HEADERS = -32020
-const MISSING_CAPABILITY = -32021
-const UNSUPPORTED_VERSION = -32022
 
 /**
  * The era of a server on a pipe (2026-07-28, basic/transports/stdio, "Backward Compatibility"): only a DiscoverResult
@@ -68,7 +65,9 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
     case 'result':
       return verdictOfResult(probe.result, rules)
     case 'error':
-      return codeOf(probe.error) === UNSUPPORTED_VERSION ? verdictOfVersions(probe.error, rules) : LEGACY
+      return codeOf(probe.error) === MODERN_CODES.unsupportedVersion
+        ? verdictOfVersions(probe.error, rules)
+        : LEGACY
     case 'silence':
       return LEGACY
     case 'exit':
@@ -103,7 +102,7 @@ export const isModernAfterAll = (answer: Answer): boolean => {
   if (answer.kind !== 'error') return false
   const versions = stringsOf(at(answer.error, 'data', 'supported')) ?? []
   return versions.length === 0
-    ? codeOf(answer.error) === UNSUPPORTED_VERSION
+    ? codeOf(answer.error) === MODERN_CODES.unsupportedVersion
     : versions.some(isModernRevision)
 }
 
@@ -112,7 +111,7 @@ export const isModernAfterAll = (answer: Answer): boolean => {
  * alone would not do: before 2026-07-28 servers could use it for anything. Pure.
  */
 export const hasBecomeModern = (error: JsonText): boolean =>
-  codeOf(error) === UNSUPPORTED_VERSION &&
+  codeOf(error) === MODERN_CODES.unsupportedVersion &&
   (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
 
 /**
@@ -173,10 +172,10 @@ const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): P
   const { id, error } = body.message
   if (id === undefined || idKey(id) !== idKey(rules.id)) return LEGACY
   switch (codeOf(error)) {
-    case UNSUPPORTED_VERSION:
+    case MODERN_CODES.unsupportedVersion:
       return verdictOfVersions(error, rules)
-    case MALFORMED_HEADERS:
-    case MISSING_CAPABILITY:
+    case MODERN_CODES.headerMismatch:
+    case MODERN_CODES.missingCapability:
       return { is: 'modern-refused', error }
     default:
       return LEGACY

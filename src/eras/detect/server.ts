@@ -2,9 +2,9 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
 import type { ServerRequestMode } from '../../model/links.js'
 import { statusFault } from '../../rpc/http/reply.js'
-import type { EraCache, ModernServer, Visit } from '../era-cache.js'
 import type { LinkOptions } from '../legacy/server-side/open.js'
-import { MODERN_REVISIONS } from '../versions.js'
+import { MODERN_REVISIONS } from '../protocol.js'
+import type { EraCache, ModernServer, Visit } from './era-cache.js'
 import type { ProbeVerdict } from './probe-verdict.js'
 
 /** What a server may be taken for: whatever it turns out to be, or one era for sure. */

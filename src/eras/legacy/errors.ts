@@ -12,14 +12,10 @@ import {
 import { said } from '../../kernel/mask.js'
 import { faultText, RPC_CODES } from '../../model/fault-table.js'
 import { asInternalError, errorCodeOf, withErrorCode } from '../../rpc/error-text.js'
+import { MODERN_CODES } from '../protocol.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */
 const RESOURCE_NOT_FOUND = -32002
-
-/** Codes of 2026-07-28 (basic, "Error Codes"): no older client knows them. */
-const HEADER_MISMATCH = -32020
-const MISSING_CAPABILITY = -32021
-const UNSUPPORTED_VERSION = -32022
 
 const NONE = rawText('{}')
 
@@ -40,13 +36,14 @@ export const projectError = (
     const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
     return isThat ? withErrorCode(error, RESOURCE_NOT_FOUND) : error
   }
-  if (code === MISSING_CAPABILITY) {
+  if (code === MODERN_CODES.missingCapability) {
     const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
     const what = names === '' ? 'a client capability' : `client capability ${names}`
     const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${said(what)}`
     return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
   }
-  return code === HEADER_MISMATCH || code === UNSUPPORTED_VERSION ? asInternalError(error, code) : error
+  const isModern = code === MODERN_CODES.headerMismatch || code === MODERN_CODES.unsupportedVersion
+  return isModern ? asInternalError(error, code) : error
 }
 
 /** What a server requires, for people: `sampling, elicitation.url`. */

@@ -17,8 +17,7 @@ import {
   type LegacyRevision,
   NEWEST_LEGACY,
 } from '../../model/revision.js'
-import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
-import { encodeServerCapabilities } from './encode.js'
+import { decodeClientCapabilities, encodeServerCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 
 /** What a client said in `initialize`. */
 export interface InitializeParams {

@@ -15,10 +15,9 @@ import {
   withMember,
 } from '../../kernel/json/text.js'
 import { isLogLevel, type LogLevel } from '../../model/log-level.js'
-import type { ClientCapabilities } from '../../model/peer.js'
-import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
-import { encodeClientCapabilities } from './encode.js'
-import { META } from './methods.js'
+import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
+import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
+import { META } from '../protocol.js'
 import { withoutReservedMeta } from './project/meta.js'
 
 /**
@@ -162,3 +161,25 @@ export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts)
       : objectText(members)
   return withMember(bare, '_meta', full)
 }
+
+/** `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and what we do for it. */
+const encodeClientCapabilities = (
+  { roots, sampling, elicitation }: ClientCapabilities,
+  followsTasks = false,
+): JsonText =>
+  textOf({
+    ...(roots && { roots: {} }),
+    ...(sampling && {
+      sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
+    }),
+    ...(elicitation && {
+      elicitation: elicitation.isBare
+        ? {}
+        : { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
+    }),
+    ...(followsTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
+  })
+
+/** Params of `server/discover` in a version of this era; `identity` is our `Implementation` object. */
+export const discoverParams = (version: string, identity: JsonText): JsonText =>
+  withEnvelope(undefined, { version, capabilities: NO_CAPABILITIES, clientInfo: identity })

@@ -1,15 +1,20 @@
 import type { Fault } from '../../kernel/faults.js'
-import { at, type JsonText, objectText, rawText, stringOf, textOf } from '../../kernel/json/text.js'
+import {
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  objectText,
+  rawText,
+  some,
+  stringOf,
+  textOf,
+  withMember,
+} from '../../kernel/json/text.js'
 import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
 import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../rpc/error-text.js'
-import { lacksCapability } from './client-side/required-capabilities.js'
-
-/** Error codes that this revision defines, each with HTTP status 400 (basic, "Error Codes"). */
-export const MODERN_CODES = {
-  headerMismatch: -32020,
-  missingCapability: -32021,
-  unsupportedVersion: -32022,
-} as const
+import { MODERN_CODES } from '../protocol.js'
 
 /** Resource not found, in the revisions before this one. */
 const RESOURCE_NOT_FOUND = -32002
@@ -33,7 +38,7 @@ export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 export const headerMismatch = (message: string): JsonText => errorText(MODERN_CODES.headerMismatch, message)
 
 /** A request that needs what its client did not declare; `required` is a `ClientCapabilities` object. */
-export const missingCapability = (required: JsonText): JsonText =>
+const missingCapability = (required: JsonText): JsonText =>
   objectText([
     ['code', textOf(MODERN_CODES.missingCapability)],
     ['message', textOf('Missing required client capability')],
@@ -102,4 +107,27 @@ export const httpStatusOf = (error: JsonText, stage: Stage): number => {
   const code = errorCodeOf(error) ?? RPC_CODES.internal
   if (stage === 'entry') return ENTRY.get(code) ?? OK
   return code === MODERN_CODES.missingCapability ? BAD_REQUEST : OK
+}
+
+const FORM = rawText('{"form":{}}')
+
+/**
+ * Whether a client lacks something that is required: both are `ClientCapabilities` objects. A member that is
+ * required counts as declared if it is there with all that is required inside it.
+ */
+export const lacksCapability = (declared: JsonText, required: JsonText): boolean =>
+  lacksMember(withForm(declared), withForm(required))
+
+const lacksMember = (declared: JsonText, required: JsonText): boolean =>
+  some(membersOf(required), ({ key, value }) => {
+    const found = memberOf(declared, key)
+    return found === undefined || lacksMember(found, value)
+  })
+
+/** `elicitation: {}` means forms (client/elicitation, "Capabilities"). */
+const withForm = (capabilities: JsonText): JsonText => {
+  const elicitation = memberOf(capabilities, 'elicitation')
+  if (elicitation === undefined || kindOf(elicitation) !== 'object') return capabilities
+  const isNamed = memberOf(elicitation, 'form') !== undefined || memberOf(elicitation, 'url') !== undefined
+  return isNamed ? capabilities : withMember(capabilities, 'elicitation', FORM)
 }

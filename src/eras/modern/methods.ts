@@ -1,6 +1,3 @@
-/** The revision that this era speaks. */
-export const MODERN_REVISION = '2026-07-28'
-
 /** What a request of this revision is, beside its name. */
 interface RequestTraits {
   /** Whether its result carries `ttlMs` and `cacheScope` (server/utilities/caching). */
@@ -32,9 +29,6 @@ export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.is
 /** Whether this method may be answered by `resultType: "input_required"`. */
 export const mayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
 
-/** What a client may say; over HTTP, closing the stream says it instead (basic/patterns/cancellation). */
-export const CLIENT_NOTICES: ReadonlySet<string> = new Set(['notifications/cancelled'])
-
 /** What a server may say on the stream of a request, about that request. */
 export const REQUEST_NOTICES: ReadonlySet<string> = new Set([
   'notifications/progress',
@@ -51,15 +45,6 @@ export const LISTEN_NOTICES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What a server may ask: never as requests, only inside an `InputRequiredResult` (schema, `InputRequest`).
- */
-export const SERVER_ASKS: ReadonlySet<string> = new Set([
-  'roots/list',
-  'sampling/createMessage',
-  'elicitation/create',
-])
-
-/**
  * The member of `params` that `Mcp-Name` repeats (basic/transports/streamable-http, "Standard Request
  * Headers"; for tasks, SEP-2663). Methods that are not here have no such header.
  */
@@ -71,16 +56,3 @@ export const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tasks/update', 'taskId'],
   ['tasks/cancel', 'taskId'],
 ])
-
-/** How all keys begin that the specification reserves for itself in `_meta` (basic, "_meta"). */
-export const RESERVED = 'io.modelcontextprotocol/'
-
-/** Reserved keys of `_meta` in this revision. */
-export const META = {
-  protocolVersion: `${RESERVED}protocolVersion`,
-  clientCapabilities: `${RESERVED}clientCapabilities`,
-  clientInfo: `${RESERVED}clientInfo`,
-  logLevel: `${RESERVED}logLevel`,
-  serverInfo: `${RESERVED}serverInfo`,
-  subscriptionId: `${RESERVED}subscriptionId`,
-} as const

@@ -9,7 +9,7 @@ import {
   withMember,
   withMembers,
 } from '../../kernel/json/text.js'
-import { META } from './methods.js'
+import { META } from '../protocol.js'
 
 /** Kinds of results (basic, "ResultType"); `task` is that of the extension for tasks (SEP-2663). */
 export type ResultType = 'complete' | 'input_required' | 'task'

@@ -3,7 +3,7 @@ import {
   encodeFault,
   headerMismatch,
   httpStatusOf,
-  missingCapability,
+  lacksCapability,
   projectError,
   type Stage,
 } from '../../../src/eras/modern/errors.js'
@@ -161,11 +161,6 @@ t.test('our own errors have the codes, words and data of the specification', asy
     code: -32020,
     message: 'Header mismatch: Mcp-Name missing',
   })
-  t.same(valueOf(missingCapability(json('{"sampling":{}}'))), {
-    code: -32021,
-    message: 'Missing required client capability',
-    data: { requiredCapabilities: { sampling: {} } },
-  })
   const gone = new Fault('unknown-resource', 'Resource not found', { data: { uri: 'x:1' } })
   t.same(valueOf(encodeFault(gone)), { code: -32602, message: 'Resource not found', data: { uri: 'x:1' } })
   t.same(valueOf(encodeFault(new Fault('timeout', 'late', { data: { server: 'a' } }))), {
@@ -194,4 +189,26 @@ t.test('an error has the HTTP status that goes with where it came from', async t
   ]
   for (const [code, stage, status] of CASES)
     t.equal(httpStatusOf(json(`{"code":${code},"message":"m"}`), stage), status, `${code} ${stage}`)
+})
+
+t.test('a client lacks what it did not declare, at any depth', async t => {
+  const CASES: [string, string, boolean][] = [
+    ['{}', '{}', false],
+    ['{}', '{"sampling":{}}', true],
+    ['{"sampling":{}}', '{"sampling":{}}', false],
+    ['{"sampling":{}}', '{"sampling":{"tools":{}}}', true],
+    ['{"sampling":{"tools":{}}}', '{"sampling":{"tools":{}}}', false],
+    ['{"elicitation":{}}', '{"elicitation":{"form":{}}}', false],
+    ['{"elicitation":{}}', '{"elicitation":{}}', false],
+    ['{"elicitation":{}}', '{"elicitation":{"url":{}}}', true],
+    ['{"elicitation":{"url":{}}}', '{"elicitation":{}}', true],
+    ['{"elicitation":{"form":{},"url":{}}}', '{"elicitation":{"url":{}}}', false],
+    ['{"extensions":{"a.b/c":{}}}', '{"extensions":{"a.b/c":{}}}', false],
+    ['{"extensions":{"a.b/c":{}}}', '{"extensions":{"a.b/d":{}}}', true],
+    ['{"roots":{}}', '{"roots":{},"sampling":{}}', true],
+    ['{}', '"sampling"', false],
+  ]
+  for (const [declared, required, lacks] of CASES) {
+    t.equal(lacksCapability(json(declared), json(required)), lacks, `${declared} for ${required}`)
+  }
 })

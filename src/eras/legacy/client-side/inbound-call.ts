@@ -9,7 +9,7 @@ import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
 import { encodeError, encodeNotification, frameResult, type Message } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeFault, projectError } from '../errors.js'
-import { projectOnce } from '../project/once.js'
+import { projectOnce } from '../project/messages.js'
 
 /** What an inbound call needs of its session. */
 interface Session extends Client {

@@ -3,20 +3,72 @@ import { editMember, mayHold } from '../../../kernel/json/edit.js'
 import { OPEN_OBJECT } from '../../../kernel/json/scan.js'
 import {
   type JsonText,
+  keptOnOneLine,
   kindOf,
   mapElements,
   memberOf,
   objectText,
+  withAt,
   withMember,
   withoutMember,
   withoutMembers,
 } from '../../../kernel/json/text.js'
 import { withReadableContent } from '../../../model/content.js'
-import { isListMethod, LIST_METHODS } from '../../../model/listing.js'
+import { isListMethod, LIST_METHODS, type ListName } from '../../../model/listing.js'
 import type { LegacyRevision } from '../../../model/revision.js'
+import { EMPTY_RESULTS } from '../methods.js'
 import { projectBlock, projectContents, projectMessage } from './content.js'
-import { projectItem } from './items.js'
-import { projectMeta, projectRequestMeta } from './meta.js'
+import { projectAnnotations, projectInnerMeta, projectMeta, projectRequestMeta } from './meta.js'
+import { projectOutputSchema, withObjectProperties } from './schemas.js'
+
+type Strips = Readonly<Record<LegacyRevision, readonly string[]>>
+
+/** Members that a revision's `Tool` lacks. `execution` goes everywhere: tasks are not offered to clients. */
+const TOOL_STRIPS: Strips = {
+  '2024-11-05': ['title', 'annotations', 'outputSchema', 'icons', 'execution'],
+  '2025-03-26': ['title', 'outputSchema', 'icons', 'execution'],
+  '2025-06-18': ['icons', 'execution'],
+  '2025-11-25': ['execution'],
+}
+
+/** Members that a revision's `Prompt`, `Resource` and `ResourceTemplate` lack. */
+const STRIPS: Strips = {
+  '2024-11-05': ['title', 'icons'],
+  '2025-03-26': ['title', 'icons'],
+  '2025-06-18': ['icons'],
+  '2025-11-25': [],
+}
+
+/** An item of a list for a client of `revision`; the same reference if it knows all that is in it. */
+export const projectItem = (revision: LegacyRevision, list: ListName, item: JsonText): JsonText => {
+  if (kindOf(item) !== 'object') return item
+  const inner = projectInnerMeta(revision, item)
+  if (list === 'tools') return projectTool(revision, inner)
+  const strips = STRIPS[revision]
+  const known = strips.length === 0 ? inner : withoutMember(inner, ...strips)
+  return list === 'prompts' ? projectPrompt(revision, known) : projectAnnotations(revision, known)
+}
+
+/** `PromptArgument.title` exists since 2025-06-18. */
+const projectPrompt = (revision: LegacyRevision, prompt: JsonText): JsonText =>
+  revision < '2025-06-18'
+    ? editMember(prompt, 'arguments', list => mapElements(list, argument => withoutMember(argument, 'title')))
+    : prompt
+
+const projectTool = (revision: LegacyRevision, tool: JsonText): JsonText => {
+  const titled = revision === '2025-03-26' ? withTitleHint(tool) : tool
+  const known = withoutMember(titled, ...TOOL_STRIPS[revision])
+  const input = editMember(known, 'inputSchema', withObjectProperties)
+  return editMember(input, 'outputSchema', projectOutputSchema)
+}
+
+/** 2025-03-26 has the display name among the annotations only. */
+const withTitleHint = (tool: JsonText): JsonText => {
+  const title = memberOf(tool, 'title')
+  const annotations = memberOf(tool, 'annotations')
+  const isThere = annotations !== undefined && memberOf(annotations, 'title') !== undefined
+  return title === undefined || isThere ? tool : withAt(tool, ['annotations', 'title'], title)
+}
 
 // What clients of an older revision do not know is taken away or said in an older form. They check what they
 // get against closed schemas, and one strange part costs them the whole result or list.
@@ -24,14 +76,6 @@ import { projectMeta, projectRequestMeta } from './meta.js'
 /** Members that 2026-07-28 gave to results; in an empty result they are fatal to SDK clients. */
 const MODERN_MEMBERS = ['resultType', 'ttlMs', 'cacheScope']
 const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
-
-/** Requests whose result is empty: clients allow `_meta` in it and nothing else. */
-const EMPTY_RESULTS: ReadonlySet<string> = new Set([
-  'ping',
-  'logging/setLevel',
-  'resources/subscribe',
-  'resources/unsubscribe',
-])
 
 const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
   const known = mayHold(result, ...MODERN_KEYS) ? withoutMember(result, ...MODERN_MEMBERS) : result
@@ -105,4 +149,23 @@ export const projectRequest = (
     ...(mayHold(known, '"task"') ? ['task'] : []),
   ]
   return strips.length === 0 ? known : withoutMember(known, ...strips)
+}
+
+/** Pages of lists are kept by the catalogue and sent to many clients: each is projected once per revision. */
+const pages = new WeakMap<JsonText, Map<LegacyRevision, JsonText>>()
+
+/** A result as a client of `revision` may read it; the same reference when nothing had to change. */
+export const projectOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
+  if (!isListMethod(method)) return projectResult(revision, method, result)
+  let byRevision = pages.get(result)
+  if (byRevision === undefined) {
+    byRevision = new Map()
+    pages.set(result, byRevision)
+  }
+  let projected = byRevision.get(revision)
+  if (projected === undefined) {
+    projected = keptOnOneLine(projectListResult(revision, method, result))
+    byRevision.set(revision, projected)
+  }
+  return projected
 }

@@ -1,21 +1,10 @@
 import { editMember, withoutInner } from '../../../kernel/json/edit.js'
 import { type JsonText, kindOf, withoutMember } from '../../../kernel/json/text.js'
 import type { LegacyRevision } from '../../../model/revision.js'
-
-const RESERVED = 'io.modelcontextprotocol/'
+import { META, RESERVED, TASK_KEYS } from '../../protocol.js'
 
 /** Keys that 2026-07-28 puts into `_meta`; no older peer may see them. */
-const MODERN_KEYS: readonly string[] = [
-  'protocolVersion',
-  'clientCapabilities',
-  'clientInfo',
-  'logLevel',
-  'serverInfo',
-  'subscriptionId',
-].map(name => RESERVED + name)
-
-/** Keys that exist in 2025-11-25 alone (basic/utilities/tasks). */
-const TASK_KEYS: readonly string[] = ['related-task', 'model-immediate-response'].map(name => RESERVED + name)
+const MODERN_KEYS: readonly string[] = Object.values(META)
 
 /** A result, item or block whose `_meta` holds no key that is newer than the revision of the client. */
 export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonText => {

@@ -15,7 +15,6 @@ import type { ClientCapabilities, ServerFacts } from '../../../model/peer.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
 import { announcedIn } from '../../../rpc/capabilities.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
-import { encodeClientCapabilities } from '../encode.js'
 
 /** What we introduce ourselves with to a server. */
 export interface Introduction {
@@ -112,6 +111,20 @@ const initializeParams = (intro: Introduction, version: LegacyRevision): JsonTex
     ['capabilities', encodeClientCapabilities(intro.capabilities)],
     ['clientInfo', intro.clientInfo],
   ])
+
+/** `ClientCapabilities` for a legacy server: what the clients behind the connection can be asked, and nothing else. */
+const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText => {
+  const { roots, sampling, elicitation } = capabilities
+  return textOf({
+    ...(roots && { roots: roots.listChanged ? { listChanged: true } : {} }),
+    ...(sampling && {
+      sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
+    }),
+    ...(elicitation && {
+      elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
+    }),
+  })
+}
 
 /** The newest revision of ours in the `data.supported` of a refusal (lifecycle, "Error Handling"). */
 const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {

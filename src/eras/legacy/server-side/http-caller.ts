@@ -18,8 +18,7 @@ import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/media-type.js'
 import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
-import { HttpRemote } from './http-remote.js'
-import { movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-resume.js'
+import { HttpRemote, movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-remote.js'
 import { Posts } from './posts.js'
 
 const RESUME_TRIES = 5

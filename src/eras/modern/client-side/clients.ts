@@ -5,8 +5,8 @@ import { newClientId } from '../../../model/client-ids.js'
 import type { Client, ProjectedRequest, ServerRequest } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { ClientCapabilities, Principal } from '../../../model/peer.js'
+import { MODERN_REVISION } from '../../protocol.js'
 import type { Envelope } from '../envelope.js'
-import { MODERN_REVISION } from '../methods.js'
 
 /** What clients that do not say who they are look like to servers that must be told. */
 const UNNAMED = rawText('{"name":"unknown","version":"0"}')

@@ -1,12 +1,15 @@
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, rawText, textMember, withAt } from '../../../kernel/json/text.js'
+import { type JsonText, objectText, rawText, textMember, textOf, withAt } from '../../../kernel/json/text.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
+import type { Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
+import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
+import { META, MODERN_REVISION } from '../../protocol.js'
 import { encodeFault, httpStatusOf, projectError, type Stage } from '../errors.js'
-import { isCacheable, META, mayNeedInput } from '../methods.js'
-import { projectOnce } from '../project/once.js'
+import { isCacheable, mayNeedInput } from '../methods.js'
+import { projectOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
 
 /** What was asked, and by whom. */
@@ -95,3 +98,14 @@ const resultText = (
     status: OK,
   }
 }
+
+/**
+ * The result of `server/discover` (server/discover), without what all results carry. Only this revision is offered: a listed
+ * version must be usable in an envelope, and the older ones have none.
+ */
+export const writeDiscover = (welcome: Welcome): JsonText =>
+  objectText([
+    ['supportedVersions', textOf([MODERN_REVISION])],
+    ['capabilities', encodeServerCapabilities(welcome, MODERN_REVISION)],
+    ...(welcome.instructions === undefined ? [] : [['instructions', textOf(welcome.instructions)] as const]),
+  ])

@@ -4,7 +4,7 @@ import type { Logger } from '../../../kernel/logger.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
-import type { Ending, Replies } from './replies.js'
+import type { Ending, Replies } from './inbound-call.js'
 
 const OK = 200
 

@@ -7,11 +7,11 @@ import { Progress } from '../../../model/progress.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
+import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { LISTEN_NOTICES } from '../methods.js'
 import { projectMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
 import { type Asked, encodeOutcome, LISTEN, type Response, withSubscriptionId } from './encode-outcome.js'
-import type { Replies } from './replies.js'
 
 const EMPTY = rawText('{}')
 
@@ -126,4 +126,22 @@ export class InboundCall implements Call {
     this.client.openCalls -= 1
     this.#request.over()
   }
+}
+
+/** How a request's answer goes out, where the way matters. */
+export interface Ending {
+  /** Over HTTP: the status. */
+  readonly status: number
+  /** Over HTTP: what else stands there. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** On a pipe: what follows the answer. */
+  readonly behind?: Buffer | undefined
+}
+
+/** PORT. Where everything goes that is said about one request, ending with its answer. */
+export interface Replies {
+  /** Sends a notification that belongs to the request; one that `mayDrop` is left out if the client is behind. */
+  send(frame: Buffer, mayDrop?: boolean): void
+  /** Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after. */
+  end(frame: OutgoingMessage | undefined, ending: Ending): void
 }

@@ -13,10 +13,8 @@ import { encodeFault, headerMismatch } from '../errors.js'
 import { REQUESTS } from '../methods.js'
 import { checkHeaders } from '../mirror-headers.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
-import { writeDiscover } from './discover.js'
-import { encodeEntryError, LISTEN } from './encode-outcome.js'
-import { InboundCall } from './inbound-call.js'
-import type { Replies } from './replies.js'
+import { encodeEntryError, LISTEN, writeDiscover } from './encode-outcome.js'
+import { InboundCall, type Replies } from './inbound-call.js'
 
 /** A request, as classified. */
 export type RequestMessage = Extract<Message, { kind: 'request' }>

@@ -9,8 +9,8 @@ import {
 } from '../../../kernel/json/text.js'
 import { shownJson, textBlock, withReadableContent } from '../../../model/content.js'
 import { isListMethod, LIST_METHODS } from '../../../model/listing.js'
+import { paramHeadersOf } from '../param-headers.js'
 import { readResultType } from '../result-type.js'
-import { paramHeadersOf } from '../server-side/param-headers.js'
 import { projectMeta } from './meta.js'
 
 // What clients of this revision do not know is taken away or shown as text: SDK clients refuse a whole result
@@ -84,3 +84,17 @@ export const projectRequest = (params: JsonText | undefined): JsonText | undefin
   params !== undefined && kindOf(params) === 'object' && mayHold(params, '"task"')
     ? withoutMember(params, 'task')
     : params
+
+/** Pages of lists are kept by the catalogue and sent to many clients: each is projected once. */
+const pages = new WeakMap<JsonText, JsonText>()
+
+/** A result as a modern client may read it; the same reference when nothing had to change. */
+export const projectOnce = (method: string, result: JsonText): JsonText => {
+  if (!isListMethod(method)) return projectResult(method, result)
+  let projected = pages.get(result)
+  if (projected === undefined) {
+    projected = projectListResult(method, result)
+    pages.set(result, projected)
+  }
+  return projected
+}

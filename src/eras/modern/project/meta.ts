@@ -1,10 +1,7 @@
 import type { JsonCursor } from '../../../kernel/json/cursor.js'
 import { mayHold, withoutInner } from '../../../kernel/json/edit.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import { RESERVED } from '../methods.js'
-
-/** Keys that exist in 2025-11-25 alone (basic/utilities/tasks). */
-const TASK_KEYS: readonly string[] = ['related-task', 'model-immediate-response'].map(name => RESERVED + name)
+import { RESERVED, TASK_KEYS } from '../../protocol.js'
 
 /** A part of the reserved prefix that JSON writes one way only: `/` may also be `\/`. */
 const RESERVED_WORD = 'modelcontextprotocol'

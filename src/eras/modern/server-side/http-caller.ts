@@ -14,7 +14,7 @@ import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { encodeRequest } from '../../../wire/jsonrpc.js'
-import { MODERN_REVISION } from '../methods.js'
+import { MODERN_REVISION } from '../../protocol.js'
 import { mirrorHeaders } from '../mirror-headers.js'
 
 const BAD_REQUEST = 400

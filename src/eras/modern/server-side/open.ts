@@ -1,9 +1,11 @@
-import type { JsonText } from '../../../kernel/json/text.js'
+import { at, type JsonText } from '../../../kernel/json/text.js'
 import type { Downlink } from '../../../model/links.js'
+import type { ServerFacts } from '../../../model/peer.js'
+import { announcedIn } from '../../../rpc/capabilities.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { HttpClient } from '../../../wire/http.js'
-import { factsOf } from './discovered.js'
+import { META, MODERN_REVISION } from '../../protocol.js'
 import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
 import { HttpCaller, type HttpCallerOptions } from './http-caller.js'
 import { ToolSchemas } from './tool-schemas.js'
@@ -35,3 +37,12 @@ export const openModernHttp = (
   link.attach(new HttpCaller(http, to, link, { ...options, schemaOf: tool => schemas.of(tool) }))
   return link
 }
+
+/**
+ * What a `DiscoverResult` says about a server (server/discover). Who it is stands in `_meta`; early servers of this revision
+ * said so in the body.
+ */
+const factsOf = (discovered: JsonText): ServerFacts => ({
+  revision: MODERN_REVISION,
+  ...announcedIn(discovered, at(discovered, '_meta', META.serverInfo)),
+})

@@ -11,13 +11,12 @@ import {
 } from '../../../kernel/json/text.js'
 import type { Caller, CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
 import { isListMethod } from '../../../model/listing.js'
-import { failed, type Outcome } from '../../../model/outcome.js'
+import { failed, type Outcome, type Settle } from '../../../model/outcome.js'
 import { NO_CAPABILITIES } from '../../../model/peer.js'
 import type { Progress } from '../../../model/progress.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withToken } from '../../../rpc/progress-token.js'
-import { MODERN_CODES } from '../errors.js'
-import { MODERN_REVISION } from '../methods.js'
+import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { projectRequest } from '../project/messages.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
@@ -211,4 +210,36 @@ const misread = (server: string, outcome: Outcome): Fault => {
   const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
   const words = `Server ${server} does not accept the headers of the request`
   return new Fault('internal', said === undefined ? words : `${words}: ${said}`, { data: { server } })
+}
+
+/** A request that this side of the connection serves itself. Like any other it is answered after it was made, not while. */
+export class LocalCall implements DownstreamCall {
+  readonly #sink: CallSink
+  readonly #forget: (settle: Settle) => void
+  #isOver = false
+
+  /** `forget` is told when nobody waits any more for what `serve` was to settle. */
+  constructor(
+    sink: CallSink,
+    serve: (settle: Settle) => void,
+    forget: (settle: Settle) => void = () => undefined,
+  ) {
+    this.#sink = sink
+    this.#forget = forget
+    queueMicrotask(() => {
+      if (!this.#isOver) serve(this.#settle)
+    })
+  }
+
+  cancel(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#forget(this.#settle)
+  }
+
+  readonly #settle = (outcome: Outcome): void => {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#sink.ended(outcome)
+  }
 }

@@ -4,8 +4,7 @@ import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../../ke
 import { failed, type Outcome } from '../../../model/outcome.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
-import { MODERN_CODES } from '../errors.js'
-import { MODERN_REVISION } from '../methods.js'
+import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 
 /** How long a server may take to say what it speaks now. */
 const ANSWER_MS = 10_000

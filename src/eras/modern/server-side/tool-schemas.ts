@@ -2,7 +2,7 @@ import { editMember, mayHold } from '../../../kernel/json/edit.js'
 import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { cutText } from '../../../kernel/plain-text.js'
-import { paramHeadersOf } from './param-headers.js'
+import { paramHeadersOf } from '../param-headers.js'
 
 /** Tools whose arguments are repeated in headers that we remember of one server, and their bytes; beyond, the oldest is forgotten. */
 const TOOLS_MAX = 10_000

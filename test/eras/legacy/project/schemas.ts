@@ -1,7 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { projectItem } from '../../../../src/eras/legacy/project/items.js'
-import { projectResult } from '../../../../src/eras/legacy/project/messages.js'
+import { projectItem, projectResult } from '../../../../src/eras/legacy/project/messages.js'
 import { projectOutputSchema, withObjectProperties } from '../../../../src/eras/legacy/project/schemas.js'
 import { type JsonText, memberOf, readJson, valueOf } from '../../../../src/kernel/json/text.js'
 

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { ModernClients } from '../../../../src/eras/modern/client-side/clients.js'
-import { InboundCall } from '../../../../src/eras/modern/client-side/inbound-call.js'
-import type { Ending } from '../../../../src/eras/modern/client-side/replies.js'
+import { type Ending, InboundCall } from '../../../../src/eras/modern/client-side/inbound-call.js'
 import { readEnvelope } from '../../../../src/eras/modern/envelope.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Ending } from '../../../../src/eras/modern/client-side/replies.js'
+import type { Ending } from '../../../../src/eras/modern/client-side/inbound-call.js'
 import { ModernUplink, type WayIn } from '../../../../src/eras/modern/client-side/uplink.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'

@@ -1,10 +1,11 @@
 import t from 'tap'
 import {
   projectListResult,
+  projectOnce,
   projectRequest,
   projectResult,
 } from '../../../../src/eras/modern/project/messages.js'
-import { type JsonText, readJson } from '../../../../src/kernel/json/text.js'
+import { type JsonText, readJson, textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import { sdkOnPipe } from '../../../support/modern-sdk.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
@@ -194,4 +195,22 @@ t.test('the official client takes what a legacy server answered, once it is proj
   t.match(await client.getPrompt({ name: 'p' }), { messages: [{ content: { type: 'text' } }] })
   t.match(await client.readResource({ uri: 'a:b' }), { contents: [{ text: 't' }] })
   await client.close()
+})
+
+t.test('a page of a list is projected once for all clients', t => {
+  const page = textOf({ tools: [{ name: 'x', inputSchema: { type: 'object' }, execution: {} }] })
+  const projected = projectOnce('tools/list', page)
+  t.same(valueOf(projected), { tools: [{ name: 'x', inputSchema: { type: 'object' } }] })
+  t.equal(projectOnce('tools/list', page), projected)
+  const plain = textOf({ tools: [] })
+  t.equal(projectOnce('tools/list', plain), plain)
+  t.end()
+})
+
+t.test('what is no list is projected each time', t => {
+  const result = textOf({ content: [{ type: 'strange' }] })
+  const projected = projectOnce('tools/call', result)
+  t.match(valueOf(projected), { content: [{ type: 'text' }] })
+  t.not(projectOnce('tools/call', result), projected)
+  t.end()
 })

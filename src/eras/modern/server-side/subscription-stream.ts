@@ -8,10 +8,17 @@ import { failed, type Outcome, resulted, type Settle } from '../../../model/outc
 import type { ServerCapabilities } from '../../../model/peer.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
-import { LISTEN_NOTICES, META } from '../methods.js'
+import { META } from '../../protocol.js'
+import { LISTEN_NOTICES } from '../methods.js'
 import { withoutReservedMeta } from '../project/meta.js'
-import { kindsOf, type ListKind, listenParams, promisedIn } from '../server-side/subscription-filter.js'
-import { notAccepted, SubscriptionSet } from '../server-side/subscription-set.js'
+import {
+  kindsOf,
+  type ListKind,
+  listenParams,
+  notAccepted,
+  promisedIn,
+  SubscriptionSet,
+} from './subscription-set.js'
 
 /** Wishes that come within so long share one opening. */
 const MERGE_MS = 100

@@ -1,4 +1,4 @@
-import { mayHold } from '../../../kernel/json/edit.js'
+import { mayHold } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -7,7 +7,7 @@ import {
   memberOf,
   stringOf,
   withoutMember,
-} from '../../../kernel/json/text.js'
+} from '../../kernel/json/text.js'
 
 // Servers mark arguments of a tool that clients repeat in a header, so that who routes requests need not read
 // their bodies (server/tools, "x-mcp-header"; basic/transports/streamable-http, "Custom Headers from Tool

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { paramHeadersOf } from '../../../../src/eras/modern/server-side/param-headers.js'
-import { type JsonText, readJson } from '../../../../src/kernel/json/text.js'
+import { paramHeadersOf } from '../../../src/eras/modern/param-headers.js'
+import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

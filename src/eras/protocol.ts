@@ -1,5 +1,7 @@
 import { LEGACY_REVISIONS, type Revision } from '../model/revision.js'
-import { MODERN_REVISION } from './modern/methods.js'
+
+/** The first revision without a handshake. */
+export const MODERN_REVISION = '2026-07-28'
 
 /** A revision whose requests stand for themselves: each names its version in `_meta`. */
 export type ModernRevision = Exclude<Revision, (typeof LEGACY_REVISIONS)[number]>
@@ -14,11 +16,9 @@ export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)
 
-const OLDEST_MODERN = MODERN_REVISION
-
 /** Whether a version is older than the first without a handshake; versions are ISO dates, anything else is newer. */
 export const isBeforeModern = (version: string): boolean =>
-  /^\d{4}-\d{2}-\d{2}$/.test(version) && version < OLDEST_MODERN
+  /^\d{4}-\d{2}-\d{2}$/.test(version) && version < MODERN_REVISION
 
 /** Whether a header value names, perhaps among others, a version of the era without sessions, known or not. */
 export const claimsModern = (header: string | undefined): boolean =>
@@ -27,4 +27,29 @@ export const claimsModern = (header: string | undefined): boolean =>
   header
     .split(',')
     .map(one => one.trim())
-    .some(one => /^\d{4}-\d{2}-\d{2}$/.test(one) && one >= OLDEST_MODERN)
+    .some(one => /^\d{4}-\d{2}-\d{2}$/.test(one) && one >= MODERN_REVISION)
+
+/** Error codes that 2026-07-28 defines, each with HTTP status 400 (basic, "Error Codes"). */
+export const MODERN_CODES = {
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
+} as const
+
+/** How all keys begin that the specification reserves for itself in `_meta` (basic, "_meta"). */
+export const RESERVED = 'io.modelcontextprotocol/'
+
+/** Reserved keys of `_meta` in 2026-07-28. */
+export const META = {
+  protocolVersion: `${RESERVED}protocolVersion`,
+  clientCapabilities: `${RESERVED}clientCapabilities`,
+  clientInfo: `${RESERVED}clientInfo`,
+  logLevel: `${RESERVED}logLevel`,
+  serverInfo: `${RESERVED}serverInfo`,
+  subscriptionId: `${RESERVED}subscriptionId`,
+} as const
+
+/** Keys that exist in 2025-11-25 alone (basic/utilities/tasks). */
+export const TASK_KEYS: readonly string[] = ['related-task', 'model-immediate-response'].map(
+  name => RESERVED + name,
+)

@@ -1,9 +1,9 @@
-import type { Clock } from '../kernel/async/clock.js'
-import { Deferred } from '../kernel/async/deferred.js'
-import { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json/text.js'
-import type { Downlink, DownlinkListener } from '../model/links.js'
-import type { LegacyHttp } from './legacy/server-side/open.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { Deferred } from '../../kernel/async/deferred.js'
+import { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import type { Downlink, DownlinkListener } from '../../model/links.js'
+import type { LegacyHttp } from '../legacy/server-side/open.js'
 
 /** A server of the older era alone does not tell by itself that it has learnt more: it is asked again after so long. */
 const LEGACY_MS = 24 * 60 * 60_000

@@ -1,0 +1,282 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { unguessableId } from '../../kernel/ids.js'
+import { type JsonText, rawText, textOf } from '../../kernel/json/text.js'
+import type { Logger } from '../../kernel/logger.js'
+import { said } from '../../kernel/mask.js'
+import { errorText, RPC_CODES } from '../../model/fault-table.js'
+import type { CallSink, Downlink } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+import { type CallerContext, PipeCaller } from '../../rpc/channel/caller.js'
+import type { Conversation, ConversationListener } from '../../rpc/channel/conversation.js'
+import { HeldEnd } from '../../rpc/channel/held-end.js'
+import type { Channel } from '../../wire/channel.js'
+import { openLegacyPipe, tryLegacy } from '../legacy/server-side/open.js'
+import { discoverParams } from '../modern/envelope.js'
+import { openModernPipe } from '../modern/server-side/open.js'
+import { MODERN_REVISIONS, type ModernRevision } from '../protocol.js'
+import type { ModernServer, Visit } from './era-cache.js'
+import {
+  isModernAfterAll,
+  isModernOnly,
+  type PipeProbe,
+  type ProbeRules,
+  type ProbeVerdict,
+  verdictOfPipe,
+} from './probe-verdict.js'
+import {
+  hasOtherWay,
+  inTimeToSay,
+  modernBy,
+  refusesBoth,
+  type ServerLinkOptions,
+  wantsLegacy,
+} from './server.js'
+
+/**
+ * Opens a connection over a pipe, such as that of a child process; `connect` makes a new one each time. A server that ends
+ * because it was asked something else than `initialize` first is connected once more. Rejects with a Fault and leaves
+ * nothing behind.
+ */
+export const openServerPipe = async (
+  connect: () => Promise<Channel>,
+  options: ServerLinkOptions,
+): Promise<Downlink> => {
+  if (options.era === 'legacy') return openLegacyPipe(await connect(), options)
+  return options.memory.open(options, visit => new PipeVisit(connect, visit, options).open())
+}
+
+/** Finds out what is at the other end of a pipe, and connects to it. */
+class PipeVisit {
+  readonly #connect: () => Promise<Channel>
+  readonly #visit: Visit
+  readonly #options: ServerLinkOptions
+  /** Whether the process that runs has been asked something that an old one may have ended at. */
+  #wasAsked = false
+
+  constructor(connect: () => Promise<Channel>, visit: Visit, options: ServerLinkOptions) {
+    this.#connect = connect
+    this.#visit = visit
+    this.#options = options
+  }
+
+  async open(): Promise<Downlink> {
+    const pipe = await this.#pipe()
+    try {
+      const modern = this.#visit.known.modern ?? (await this.#ask(pipe))
+      if (modern === false) return await this.#legacy(pipe)
+      return wantsLegacy(this.#visit, this.#options)
+        ? await this.#legacyOrModern(pipe, modern)
+        : this.#modern(pipe, modern)
+    } catch (thrown) {
+      void pipe.talk.close()
+      throw thrown
+    }
+  }
+
+  async #pipe(): Promise<UnknownPipe> {
+    return new UnknownPipe(await this.#connect(), this.#options)
+  }
+
+  async #ask(pipe: UnknownPipe): Promise<ModernServer | false> {
+    const { era, identity, probeMs, timeoutMs, signal } = this.#options
+    const mayFallBack = era === 'auto'
+    // Where nothing else is spoken this is the handshake, for which packages may have to be installed first.
+    const limitMs = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
+    this.#wasAsked = true
+    const verdict = await pipe.ask({ identity, limitMs, mayFallBack, signal })
+    if (verdict.is === 'legacy' && !mayFallBack && pipe.gone !== undefined) throw pipe.gone
+    const modern = modernBy(verdict, this.#options)
+    this.#visit.found({ modern })
+    return modern
+  }
+
+  #modern(pipe: UnknownPipe, { discovered }: ModernServer): Downlink {
+    const options = { ...this.#options, listener: this.#visit.listener, discovered }
+    return openModernPipe(pipe.handTo, { ...options, hasOtherWay: hasOtherWay(this.#visit, options) })
+  }
+
+  /** The era of its clients at a server that speaks 2026-07-28: the older one, unless it has only that. */
+  async #legacyOrModern(pipe: UnknownPipe, modern: ModernServer): Promise<Downlink> {
+    const ears = new HeldEnd(this.#visit.listener)
+    const options = { ...this.#options, listener: ears, hasOtherWay: true }
+    let same = pipe
+    try {
+      const link = await tryLegacy(pipe.handTo, inTimeToSay(options), isModernOnly)
+      this.#visit.found({ legacy: link === undefined ? false : {} })
+      if (link !== undefined) {
+        ears.release()
+        return link
+      }
+    } catch (thrown) {
+      const why = Fault.from(thrown)
+      if (options.signal.aborted) throw why
+      options.log.debug({ why: why.message }, 'the server speaks no revision with initialize')
+      await pipe.talk.close()
+      same = await this.#pipe()
+    }
+    return this.#modern(same, modern)
+  }
+
+  async #legacy(pipe: UnknownPipe): Promise<Downlink> {
+    const ears = new HeldEnd(this.#visit.listener)
+    const options = { ...this.#options, listener: ears }
+    try {
+      if (pipe.gone !== undefined) throw pipe.gone
+      const link = await tryLegacy(pipe.handTo, options, isModernAfterAll)
+      if (link !== undefined) {
+        ears.release()
+        return link
+      }
+    } catch (thrown) {
+      const why = Fault.from(thrown)
+      // One that could not be started was not asked anything, and one that refuses has another reason.
+      if (!this.#wasAsked || why.code !== 'disconnected') throw why
+      this.#options.log.debug({ why: why.message }, 'the server ended when it was asked what it speaks')
+      return await this.#again(pipe)
+    }
+    this.#options.log.info({}, `the server speaks ${MODERN_REVISIONS[0]} after all`)
+    const modern = await this.#ask(pipe)
+    if (modern === false) throw refusesBoth()
+    return this.#modern(pipe, modern)
+  }
+
+  /** It has ended, most likely because of what it was asked: this time with nothing before `initialize`. */
+  async #again(pipe: UnknownPipe): Promise<Downlink> {
+    // Until it is gone it may hold on to what it needs when it starts.
+    await pipe.talk.close()
+    this.#wasAsked = false
+    const next = await this.#pipe()
+    try {
+      return await this.#legacy(next)
+    } catch (thrown) {
+      void next.talk.close()
+      throw thrown
+    }
+  }
+}
+
+const EMPTY = rawText('{}')
+
+/** What asking takes. */
+export interface AskAround {
+  readonly identity: JsonText
+  /** How long the server may take to answer. */
+  readonly limitMs: number
+  readonly mayFallBack: boolean
+  readonly signal: AbortSignal
+}
+
+/**
+ * A channel to a server of which it is not known what it speaks: first it is asked, then whoever speaks the same takes the
+ * conversation over.
+ */
+export class UnknownPipe implements ConversationListener {
+  readonly talk: Conversation
+  readonly #log: Logger
+  readonly #clock: Clock
+  #listener: ConversationListener | undefined
+  /** Why the channel is closed. */
+  #gone: Fault | undefined
+
+  constructor(channel: Channel, around: CallerContext) {
+    this.#log = around.log
+    this.#clock = around.clock
+    this.talk = new PipeCaller(channel, this, around)
+  }
+
+  /** Why the channel is closed; undefined while it is open. */
+  get gone(): Fault | undefined {
+    return this.#gone
+  }
+
+  /** From here on what the server says is heard by `listener`. */
+  readonly handTo = (listener: ConversationListener): Conversation => {
+    this.#listener = listener
+    const gone = this.#gone
+    if (gone !== undefined) queueMicrotask(() => listener.closed(gone))
+    return this.talk
+  }
+
+  /**
+   * Asks what the server speaks (2026-07-28, basic/transports/stdio, "Backward Compatibility"): nothing may come before this,
+   * for some older servers end at anything but `initialize`. Rejects with the Fault `cancelled`.
+   */
+  async ask(around: AskAround): Promise<ProbeVerdict> {
+    this.#listener = undefined
+    const first = await this.#askOnce(MODERN_REVISIONS[0], false, around)
+    return first.is === 'repeat' ? await this.#askOnce(first.revision, true, around) : first
+  }
+
+  async #askOnce(revision: ModernRevision, isRepeat: boolean, around: AskAround): Promise<ProbeVerdict> {
+    // A text, so that a late answer is never taken for one to a numbered request.
+    const id = `probe-${unguessableId()}`
+    const rules: ProbeRules = { id: textOf(id), isRepeat, mayFallBack: around.mayFallBack }
+    return verdictOfPipe(await this.#probe(id, discoverParams(revision, around.identity), around), rules)
+  }
+
+  #probe(id: string, params: JsonText, { limitMs, signal }: AskAround): Promise<PipeProbe> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        timer.cancel()
+        signal.removeEventListener('abort', onAbort)
+        // No `notifications/cancelled`: before `initialize` it ends sessions of the Python SDK.
+        this.talk.forget(id)
+      }
+      const onAbort = (): void => {
+        settle()
+        reject(new Fault('cancelled', 'The connection attempt was called off'))
+      }
+      const timer = this.#clock.after(limitMs, () => {
+        settle()
+        resolve({ got: 'silence' })
+      })
+      signal.addEventListener('abort', onAbort)
+      const sink: CallSink = {
+        progress: () => undefined,
+        ended: outcome => {
+          settle()
+          resolve(probeOf(outcome))
+        },
+      }
+      if (signal.aborted) onAbort()
+      else this.talk.request(id, 'server/discover', params, sink)
+    })
+  }
+
+  // ── what the conversation tells ──
+
+  asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (this.#listener !== undefined) this.#listener.asked(id, method, params, about)
+    else if (method === 'ping') this.talk.reply(id, EMPTY)
+    else this.talk.refuse(id, errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`))
+  }
+
+  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (this.#listener !== undefined) this.#listener.noticed(method, params, about)
+    else this.#log.debug({ method }, 'the server says something before it was introduced')
+  }
+
+  closed(fault: Fault): void {
+    this.#gone = fault
+    this.#listener?.closed(fault)
+  }
+}
+
+const probeOf = (outcome: Outcome): PipeProbe => {
+  switch (outcome.kind) {
+    case 'result':
+    case 'input':
+    case 'task':
+      return { got: 'result', result: outcome.result }
+    case 'error':
+      return { got: 'error', error: outcome.error }
+    case 'fault': {
+      // An answer that is malformed is one all the same; any other fault is that there is nobody to answer.
+      const { code, message } = outcome.fault
+      return code === 'internal'
+        ? { got: 'error', error: errorText(RPC_CODES.internal, message) }
+        : { got: 'exit' }
+    }
+  }
+}
