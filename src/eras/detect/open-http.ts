@@ -130,7 +130,7 @@ const METHOD = 'server/discover'
 const NOTHING: HttpProbe = { got: 'nothing' }
 
 /** What asking takes. */
-export interface AskAround {
+interface AskAround {
   readonly identity: JsonText
   /** How long the server may take to answer. */
   readonly limitMs: number
@@ -142,7 +142,7 @@ export interface AskAround {
 }
 
 /** What the server behind a URL is, and where it is. */
-export interface HttpFinding {
+interface HttpFinding {
   readonly verdict: Exclude<ProbeVerdict, { is: 'follow' | 'repeat' }>
   readonly url: string
 }
@@ -151,7 +151,7 @@ export interface HttpFinding {
  * Asks a server behind a URL what it speaks (2026-07-28, basic/transports/streamable-http, "Backward Compatibility").
  * Rejects with the Fault that keeps it from being reached: then nothing was found out.
  */
-export const askOverHttp = async (
+const askOverHttp = async (
   http: HttpClient,
   to: RemoteAddress,
   around: AskAround,

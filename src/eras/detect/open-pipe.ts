@@ -159,7 +159,7 @@ class PipeVisit {
 const EMPTY = rawText('{}')
 
 /** What asking takes. */
-export interface AskAround {
+interface AskAround {
   readonly identity: JsonText
   /** How long the server may take to answer. */
   readonly limitMs: number
@@ -171,7 +171,7 @@ export interface AskAround {
  * A channel to a server of which it is not known what it speaks: first it is asked, then whoever speaks the same takes the
  * conversation over.
  */
-export class UnknownPipe implements ConversationListener {
+class UnknownPipe implements ConversationListener {
   readonly talk: Conversation
   readonly #log: Logger
   readonly #clock: Clock
