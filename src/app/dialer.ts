@@ -67,11 +67,11 @@ export const createDialer = (
       const server = configOf(owner)
       if (server === undefined) return Promise.reject(new Fault('unavailable', 'it is not configured'))
       const { name } = server
-      const { memory, nextId } = notes.get(owner) ?? {
-        memory: new EraCache(around.clock),
+      const { eraCache, nextId } = notes.get(owner) ?? {
+        eraCache: new EraCache(around.clock),
         nextId: counter(),
       }
-      notes.set(owner, { memory, nextId })
+      notes.set(owner, { eraCache, nextId })
       const options = {
         owner,
         server: name,
@@ -84,7 +84,7 @@ export const createDialer = (
         serverRequests: greeting.serverRequests,
         offer: offerOf(server),
         probeMs: server.timeouts.probeMs,
-        memory,
+        eraCache,
         nextId,
         timeoutMs: server.timeouts.connectMs,
         initializeMs: server.timeouts.initializeMs,
@@ -101,7 +101,7 @@ export const createDialer = (
 
 /** What is remembered of a server from one connection to the next. */
 interface ServerMemory {
-  readonly memory: EraCache
+  readonly eraCache: EraCache
   readonly nextId: () => number
 }
 

@@ -23,7 +23,7 @@ export const linkOptions = (
     timeoutMs: 60_000,
     pingMs: Number.POSITIVE_INFINITY,
     signal: new AbortController().signal,
-    memory: new EraCache(given.clock),
+    eraCache: new EraCache(given.clock),
     nextId: () => {
       last += 1
       return last

@@ -30,7 +30,7 @@ export interface Verdict {
 }
 
 /** One attempt to open a connection, and the connection that comes of it. */
-export interface Visit {
+export interface ConnectionAttempt {
   /** What is known already, so that it need not be found out. */
   readonly known: Verdict
   /** To be told by the link. */
@@ -58,7 +58,7 @@ export class EraCache {
   /** Opens a connection with what is known; who comes while somebody else finds it out waits for that. Rejects with a Fault. */
   async open(
     { listener, signal }: { readonly listener: DownlinkListener; readonly signal: AbortSignal },
-    how: (visit: Visit) => Promise<Downlink>,
+    how: (visit: ConnectionAttempt) => Promise<Downlink>,
   ): Promise<Downlink> {
     while (this.#known.modern === undefined && this.#search !== undefined)
       await unlessAborted(this.#search.promise, signal)

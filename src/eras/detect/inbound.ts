@@ -28,20 +28,20 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
 ])
 
 type RequestMessage = Extract<Message, { kind: 'request' }>
-type NoticeMessage = Extract<Message, { kind: 'notification' }>
+type NotificationMessage = Extract<Message, { kind: 'notification' }>
 
 /** What a face of the proxy understands: HTTP+SSE has no modern form; the legacy era may be switched off. */
-export type Speaks = 'both' | 'legacy' | 'modern'
+export type ServedEras = 'both' | 'legacy' | 'modern'
 
 /** Who handles a message, or why nobody does. */
 export type InboundVerdict =
   | {
       readonly is: 'modern'
       readonly revision: ModernRevision
-      readonly message: RequestMessage | NoticeMessage
+      readonly message: RequestMessage | NotificationMessage
     }
   /** `initialize`: begins a session of the legacy era. */
-  | { readonly is: 'introduction'; readonly message: RequestMessage }
+  | { readonly is: 'initialize'; readonly message: RequestMessage }
   /** Anything else without a claim: belongs to a session of the legacy era, if there is one. */
   | { readonly is: 'legacy'; readonly message: Message }
   /** Only sessions of 2025-03-26 know arrays; whether this is one, the session tells. */
@@ -66,7 +66,7 @@ interface Refused {
 export const eraOf = (
   classified: Classified,
   headers: HttpHeaders | undefined,
-  speaks: Speaks = 'both',
+  speaks: ServedEras = 'both',
 ): InboundVerdict => {
   const meansModern =
     speaks === 'modern' || (speaks === 'both' && claimsModern(headers?.['mcp-protocol-version']))
@@ -81,27 +81,30 @@ export const eraOf = (
 }
 
 /** What an HTTP method other than POST asks for: an operation on a legacy session, or 405 where there are none. */
-export const eraOfMethod = (method: string, speaks: Speaks = 'both'): 'body' | 'legacy' | 'not-allowed' => {
+export const eraOfMethod = (
+  method: string,
+  speaks: ServedEras = 'both',
+): 'body' | 'legacy' | 'not-allowed' => {
   if (method === 'POST') return 'body'
   return speaks !== 'modern' && (method === 'GET' || method === 'DELETE') ? 'legacy' : 'not-allowed'
 }
 
 /** What is known of a message beside its body. */
-interface Around {
+interface InboundContext {
   readonly headers: HttpHeaders | undefined
-  readonly speaks: Speaks
+  readonly speaks: ServedEras
   readonly meansModern: boolean
 }
 
-const eraOfMessage = (message: Message, around: Around): InboundVerdict => {
+const eraOfMessage = (message: Message, context: InboundContext): InboundVerdict => {
   const isBare = message.kind === 'request' && message.named !== undefined
   const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
   const { isRepeated, claim } = envelope === undefined ? NO_CLAIM : readClaim(envelope)
   if (isRepeated) return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
   if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification')) {
-    return eraOfClaim(message, claim, around)
+    return eraOfClaim(message, claim, context)
   }
-  return around.meansModern ? eraOfUnclaimed(message, envelope, around.speaks) : eraWithoutClaim(message)
+  return context.meansModern ? eraOfUnclaimed(message, envelope, context.speaks) : eraByMethod(message)
 }
 
 /** What `_meta` says of the version of its message. */
@@ -120,13 +123,17 @@ const readClaim = remembered(
   (_claim, meta) => memberOf(meta, 'progressToken') === undefined,
 )
 
-const eraWithoutClaim = (message: Message): InboundVerdict =>
+const eraByMethod = (message: Message): InboundVerdict =>
   message.kind === 'request' && message.method === 'initialize'
-    ? { is: 'introduction', message }
+    ? { is: 'initialize', message }
     : { is: 'legacy', message }
 
 /** No claim in the body, but the header, or the face, leaves no doubt that it is meant to be modern. */
-const eraOfUnclaimed = (message: Message, envelope: JsonText | undefined, speaks: Speaks): InboundVerdict => {
+const eraOfUnclaimed = (
+  message: Message,
+  envelope: JsonText | undefined,
+  speaks: ServedEras,
+): InboundVerdict => {
   switch (message.kind) {
     case 'request':
       return refused(message, errorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
@@ -142,9 +149,9 @@ const eraOfUnclaimed = (message: Message, envelope: JsonText | undefined, speaks
 }
 
 const eraOfClaim = (
-  message: RequestMessage | NoticeMessage,
+  message: RequestMessage | NotificationMessage,
   claim: string,
-  { headers, speaks }: Around,
+  { headers, speaks }: InboundContext,
 ): InboundVerdict => {
   if (speaks !== 'legacy' && isModernRevision(claim)) return { is: 'modern', revision: claim, message }
   const mismatch = message.kind === 'request' && headers && checkVersionHeader(headers, claim)

@@ -15,7 +15,7 @@ import { discoverParams } from '../modern/envelope.js'
 import { mirrorHeaders } from '../modern/mirror-headers.js'
 import { openModernHttp } from '../modern/server-side/open.js'
 import { MODERN_REVISIONS, type ModernRevision } from '../protocol.js'
-import type { LegacyServer, ModernServer, Verdict, Visit } from './era-cache.js'
+import type { ConnectionAttempt, LegacyServer, ModernServer, Verdict } from './era-cache.js'
 import {
   type HttpProbe,
   isModernAfterAll,
@@ -24,12 +24,12 @@ import {
   verdictOfHttp,
 } from './probe-verdict.js'
 import {
-  hasOtherWay,
-  inTimeToSay,
+  hasOtherMode,
   modernBy,
+  prefersLegacy,
   refusesBoth,
   type ServerLinkOptions,
-  wantsLegacy,
+  withProbeTimeout,
 } from './server.js'
 
 /** What it takes to open a connection over HTTP. */
@@ -50,17 +50,17 @@ export const openServerHttp = async (
     if (remote === undefined) throw new Fault('internal', 'The handshake led nowhere')
     return remote.link
   }
-  return options.memory.open(options, visit => new HttpVisit(http, to, visit, options).open())
+  return options.eraCache.open(options, visit => new HttpAttempt(http, to, visit, options).open())
 }
 
 /** Finds out what is behind a URL, and connects to it. */
-class HttpVisit {
+class HttpAttempt {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
-  readonly #visit: Visit
+  readonly #visit: ConnectionAttempt
   readonly #options: ServerHttpOptions
 
-  constructor(http: HttpClient, to: RemoteAddress, visit: Visit, options: ServerHttpOptions) {
+  constructor(http: HttpClient, to: RemoteAddress, visit: ConnectionAttempt, options: ServerHttpOptions) {
     this.#http = http
     this.#to = to
     this.#visit = visit
@@ -71,15 +71,15 @@ class HttpVisit {
     const { known } = this.#visit
     const { modern, legacy } = known.modern === undefined ? await this.#ask() : known
     if (!modern) return await this.#legacy(legacy || {})
-    const older = wantsLegacy(this.#visit, this.#options) ? await this.#legacyToo(modern) : undefined
+    const older = prefersLegacy(this.#visit, this.#options) ? await this.#legacyToo(modern) : undefined
     return older ?? this.#modern(modern)
   }
 
   async #ask(): Promise<Verdict> {
     const { era, identity, probeMs, timeoutMs, signal, clock, bounds } = this.#options
     const limitMs = Math.min(probeMs, timeoutMs)
-    const around = { identity, limitMs, mayFallBack: era === 'auto', signal, clock, bounds }
-    const { verdict, url } = await askOverHttp(this.#http, this.#to, around)
+    const options = { identity, limitMs, mayFallBack: era === 'auto', signal, clock, bounds }
+    const { verdict, url } = await probe(this.#http, this.#to, options)
     const modern = modernBy(verdict, this.#options)
     const found = modern === false ? { modern, legacy: { url } } : { modern: { ...modern, url } }
     this.#visit.found(found)
@@ -87,14 +87,14 @@ class HttpVisit {
   }
 
   #modern({ url, discovered }: ModernServer): Downlink {
-    const more = { discovered, hasOtherWay: hasOtherWay(this.#visit, this.#options) }
+    const more = { discovered, hasOtherMode: hasOtherMode(this.#visit, this.#options) }
     return openModernHttp(this.#http, this.#at(url), { ...this.#options, ...more })
   }
 
   /** A session with a server that speaks 2026-07-28; undefined if it speaks nothing older. */
   async #legacyToo({ url }: ModernServer): Promise<Downlink | undefined> {
     const there = this.#at(url)
-    const options = { ...inTimeToSay(this.#options), hasOtherWay: true }
+    const options = { ...withProbeTimeout(this.#options), hasOtherMode: true }
     const ways = { hasSse: false, elsewhere: isModernOnly }
     const remote = await tryLegacyUrl(this.#http, there, options, ways)
     this.#visit.found({ legacy: remote === undefined ? false : { url: there.url } })
@@ -130,7 +130,7 @@ const METHOD = 'server/discover'
 const NOTHING: HttpProbe = { got: 'nothing' }
 
 /** What asking takes. */
-interface AskAround {
+interface ProbeOptions {
   readonly identity: JsonText
   /** How long the server may take to answer. */
   readonly limitMs: number
@@ -151,16 +151,12 @@ interface HttpFinding {
  * Asks a server behind a URL what it speaks (2026-07-28, basic/transports/streamable-http, "Backward Compatibility").
  * Rejects with the Fault that keeps it from being reached: then nothing was found out.
  */
-const askOverHttp = async (
-  http: HttpClient,
-  to: RemoteAddress,
-  around: AskAround,
-): Promise<HttpFinding> => {
+const probe = async (http: HttpClient, to: RemoteAddress, options: ProbeOptions): Promise<HttpFinding> => {
   let { url } = to
   let revision: ModernRevision = MODERN_REVISIONS[0]
   let isRepeat = false
   for (let followed = 0; ; ) {
-    const verdict = await askOnce(http, { ...to, url }, { ...around, revision, isRepeat })
+    const verdict = await probeOnce(http, { ...to, url }, { ...options, revision, isRepeat })
     if (verdict.is === 'repeat') {
       revision = verdict.revision
       isRepeat = true
@@ -174,15 +170,24 @@ const askOverHttp = async (
   }
 }
 
-interface Asking extends AskAround {
+interface ProbeRequest extends ProbeOptions {
   readonly revision: ModernRevision
   readonly isRepeat: boolean
 }
 
-const askOnce = async (
+const probeOnce = async (
   http: HttpClient,
   { url, headers }: RemoteAddress,
-  { identity, limitMs, mayFallBack, signal, clock, revision, isRepeat, bounds = new LimitCounters() }: Asking,
+  {
+    identity,
+    limitMs,
+    mayFallBack,
+    signal,
+    clock,
+    revision,
+    isRepeat,
+    bounds = new LimitCounters(),
+  }: ProbeRequest,
 ): Promise<ProbeVerdict> => {
   const id = `probe-${unguessableId()}`
   const params = discoverParams(revision, identity)

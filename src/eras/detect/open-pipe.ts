@@ -15,7 +15,7 @@ import { openLegacyPipe, tryLegacy } from '../legacy/server-side/open.js'
 import { discoverParams } from '../modern/envelope.js'
 import { openModernPipe } from '../modern/server-side/open.js'
 import { MODERN_REVISIONS, type ModernRevision } from '../protocol.js'
-import type { ModernServer, Visit } from './era-cache.js'
+import type { ConnectionAttempt, ModernServer } from './era-cache.js'
 import {
   isModernAfterAll,
   isModernOnly,
@@ -25,12 +25,12 @@ import {
   verdictOfPipe,
 } from './probe-verdict.js'
 import {
-  hasOtherWay,
-  inTimeToSay,
+  hasOtherMode,
   modernBy,
+  prefersLegacy,
   refusesBoth,
   type ServerLinkOptions,
-  wantsLegacy,
+  withProbeTimeout,
 } from './server.js'
 
 /**
@@ -43,18 +43,18 @@ export const openServerPipe = async (
   options: ServerLinkOptions,
 ): Promise<Downlink> => {
   if (options.era === 'legacy') return openLegacyPipe(await connect(), options)
-  return options.memory.open(options, visit => new PipeVisit(connect, visit, options).open())
+  return options.eraCache.open(options, visit => new PipeAttempt(connect, visit, options).open())
 }
 
 /** Finds out what is at the other end of a pipe, and connects to it. */
-class PipeVisit {
+class PipeAttempt {
   readonly #connect: () => Promise<Channel>
-  readonly #visit: Visit
+  readonly #visit: ConnectionAttempt
   readonly #options: ServerLinkOptions
   /** Whether the process that runs has been asked something that an old one may have ended at. */
   #wasAsked = false
 
-  constructor(connect: () => Promise<Channel>, visit: Visit, options: ServerLinkOptions) {
+  constructor(connect: () => Promise<Channel>, visit: ConnectionAttempt, options: ServerLinkOptions) {
     this.#connect = connect
     this.#visit = visit
     this.#options = options
@@ -65,20 +65,20 @@ class PipeVisit {
     try {
       const modern = this.#visit.known.modern ?? (await this.#ask(pipe))
       if (modern === false) return await this.#legacy(pipe)
-      return wantsLegacy(this.#visit, this.#options)
+      return prefersLegacy(this.#visit, this.#options)
         ? await this.#legacyOrModern(pipe, modern)
         : this.#modern(pipe, modern)
     } catch (thrown) {
-      void pipe.talk.close()
+      void pipe.conversation.close()
       throw thrown
     }
   }
 
-  async #pipe(): Promise<UnknownPipe> {
-    return new UnknownPipe(await this.#connect(), this.#options)
+  async #pipe(): Promise<UndetectedPipe> {
+    return new UndetectedPipe(await this.#connect(), this.#options)
   }
 
-  async #ask(pipe: UnknownPipe): Promise<ModernServer | false> {
+  async #ask(pipe: UndetectedPipe): Promise<ModernServer | false> {
     const { era, identity, probeMs, timeoutMs, signal } = this.#options
     const mayFallBack = era === 'auto'
     // Where nothing else is spoken this is the handshake, for which packages may have to be installed first.
@@ -91,41 +91,41 @@ class PipeVisit {
     return modern
   }
 
-  #modern(pipe: UnknownPipe, { discovered }: ModernServer): Downlink {
+  #modern(pipe: UndetectedPipe, { discovered }: ModernServer): Downlink {
     const options = { ...this.#options, listener: this.#visit.listener, discovered }
-    return openModernPipe(pipe.handTo, { ...options, hasOtherWay: hasOtherWay(this.#visit, options) })
+    return openModernPipe(pipe.handTo, { ...options, hasOtherMode: hasOtherMode(this.#visit, options) })
   }
 
   /** The era of its clients at a server that speaks 2026-07-28: the older one, unless it has only that. */
-  async #legacyOrModern(pipe: UnknownPipe, modern: ModernServer): Promise<Downlink> {
-    const ears = new HeldEnd(this.#visit.listener)
-    const options = { ...this.#options, listener: ears, hasOtherWay: true }
+  async #legacyOrModern(pipe: UndetectedPipe, modern: ModernServer): Promise<Downlink> {
+    const heldEnd = new HeldEnd(this.#visit.listener)
+    const options = { ...this.#options, listener: heldEnd, hasOtherMode: true }
     let same = pipe
     try {
-      const link = await tryLegacy(pipe.handTo, inTimeToSay(options), isModernOnly)
+      const link = await tryLegacy(pipe.handTo, withProbeTimeout(options), isModernOnly)
       this.#visit.found({ legacy: link === undefined ? false : {} })
       if (link !== undefined) {
-        ears.release()
+        heldEnd.release()
         return link
       }
     } catch (thrown) {
       const why = Fault.from(thrown)
       if (options.signal.aborted) throw why
       options.log.debug({ why: why.message }, 'the server speaks no revision with initialize')
-      await pipe.talk.close()
+      await pipe.conversation.close()
       same = await this.#pipe()
     }
     return this.#modern(same, modern)
   }
 
-  async #legacy(pipe: UnknownPipe): Promise<Downlink> {
-    const ears = new HeldEnd(this.#visit.listener)
-    const options = { ...this.#options, listener: ears }
+  async #legacy(pipe: UndetectedPipe): Promise<Downlink> {
+    const heldEnd = new HeldEnd(this.#visit.listener)
+    const options = { ...this.#options, listener: heldEnd }
     try {
       if (pipe.gone !== undefined) throw pipe.gone
       const link = await tryLegacy(pipe.handTo, options, isModernAfterAll)
       if (link !== undefined) {
-        ears.release()
+        heldEnd.release()
         return link
       }
     } catch (thrown) {
@@ -142,15 +142,15 @@ class PipeVisit {
   }
 
   /** It has ended, most likely because of what it was asked: this time with nothing before `initialize`. */
-  async #again(pipe: UnknownPipe): Promise<Downlink> {
+  async #again(pipe: UndetectedPipe): Promise<Downlink> {
     // Until it is gone it may hold on to what it needs when it starts.
-    await pipe.talk.close()
+    await pipe.conversation.close()
     this.#wasAsked = false
     const next = await this.#pipe()
     try {
       return await this.#legacy(next)
     } catch (thrown) {
-      void next.talk.close()
+      void next.conversation.close()
       throw thrown
     }
   }
@@ -159,7 +159,7 @@ class PipeVisit {
 const EMPTY = rawText('{}')
 
 /** What asking takes. */
-interface AskAround {
+interface ProbeOptions {
   readonly identity: JsonText
   /** How long the server may take to answer. */
   readonly limitMs: number
@@ -171,18 +171,18 @@ interface AskAround {
  * A channel to a server of which it is not known what it speaks: first it is asked, then whoever speaks the same takes the
  * conversation over.
  */
-class UnknownPipe implements ConversationListener {
-  readonly talk: Conversation
+class UndetectedPipe implements ConversationListener {
+  readonly conversation: Conversation
   readonly #log: Logger
   readonly #clock: Clock
   #listener: ConversationListener | undefined
   /** Why the channel is closed. */
   #gone: Fault | undefined
 
-  constructor(channel: Channel, around: CallerContext) {
-    this.#log = around.log
-    this.#clock = around.clock
-    this.talk = new PipeCaller(channel, this, around)
+  constructor(channel: Channel, options: CallerContext) {
+    this.#log = options.log
+    this.#clock = options.clock
+    this.conversation = new PipeCaller(channel, this, options)
   }
 
   /** Why the channel is closed; undefined while it is open. */
@@ -195,33 +195,33 @@ class UnknownPipe implements ConversationListener {
     this.#listener = listener
     const gone = this.#gone
     if (gone !== undefined) queueMicrotask(() => listener.closed(gone))
-    return this.talk
+    return this.conversation
   }
 
   /**
    * Asks what the server speaks (2026-07-28, basic/transports/stdio, "Backward Compatibility"): nothing may come before this,
    * for some older servers end at anything but `initialize`. Rejects with the Fault `cancelled`.
    */
-  async ask(around: AskAround): Promise<ProbeVerdict> {
+  async ask(options: ProbeOptions): Promise<ProbeVerdict> {
     this.#listener = undefined
-    const first = await this.#askOnce(MODERN_REVISIONS[0], false, around)
-    return first.is === 'repeat' ? await this.#askOnce(first.revision, true, around) : first
+    const first = await this.#askOnce(MODERN_REVISIONS[0], false, options)
+    return first.is === 'repeat' ? await this.#askOnce(first.revision, true, options) : first
   }
 
-  async #askOnce(revision: ModernRevision, isRepeat: boolean, around: AskAround): Promise<ProbeVerdict> {
+  async #askOnce(revision: ModernRevision, isRepeat: boolean, options: ProbeOptions): Promise<ProbeVerdict> {
     // A text, so that a late answer is never taken for one to a numbered request.
     const id = `probe-${unguessableId()}`
-    const rules: ProbeRules = { id: textOf(id), isRepeat, mayFallBack: around.mayFallBack }
-    return verdictOfPipe(await this.#probe(id, discoverParams(revision, around.identity), around), rules)
+    const rules: ProbeRules = { id: textOf(id), isRepeat, mayFallBack: options.mayFallBack }
+    return verdictOfPipe(await this.#probe(id, discoverParams(revision, options.identity), options), rules)
   }
 
-  #probe(id: string, params: JsonText, { limitMs, signal }: AskAround): Promise<PipeProbe> {
+  #probe(id: string, params: JsonText, { limitMs, signal }: ProbeOptions): Promise<PipeProbe> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         timer.cancel()
         signal.removeEventListener('abort', onAbort)
         // No `notifications/cancelled`: before `initialize` it ends sessions of the Python SDK.
-        this.talk.forget(id)
+        this.conversation.forget(id)
       }
       const onAbort = (): void => {
         settle()
@@ -240,7 +240,7 @@ class UnknownPipe implements ConversationListener {
         },
       }
       if (signal.aborted) onAbort()
-      else this.talk.request(id, 'server/discover', params, sink)
+      else this.conversation.request(id, 'server/discover', params, sink)
     })
   }
 
@@ -248,8 +248,12 @@ class UnknownPipe implements ConversationListener {
 
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#listener !== undefined) this.#listener.asked(id, method, params, about)
-    else if (method === 'ping') this.talk.reply(id, EMPTY)
-    else this.talk.refuse(id, errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`))
+    else if (method === 'ping') this.conversation.reply(id, EMPTY)
+    else
+      this.conversation.refuse(
+        id,
+        errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`),
+      )
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {

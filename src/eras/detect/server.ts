@@ -4,7 +4,7 @@ import type { ServerRequestMode } from '../../model/links.js'
 import { statusFault } from '../../rpc/http/reply.js'
 import type { LinkOptions } from '../legacy/server-side/open.js'
 import { MODERN_REVISIONS } from '../protocol.js'
-import type { EraCache, ModernServer, Visit } from './era-cache.js'
+import type { ConnectionAttempt, EraCache, ModernServer } from './era-cache.js'
 import type { ProbeVerdict } from './probe-verdict.js'
 
 /** What a server may be taken for: whatever it turns out to be, or one era for sure. */
@@ -20,25 +20,25 @@ export interface ServerLinkOptions extends LinkOptions {
   /** How long a server may take to say what it speaks before it is taken for an old one. */
   readonly probeMs: number
   /** What was found out about this server before. */
-  readonly memory: EraCache
+  readonly eraCache: EraCache
   /** Ids for requests that belong to no session: no two of them may have the same at one server. */
   readonly nextId: () => number
 }
 
 /** Whether a server of 2026-07-28 may speak the older era too: nobody has found out that it does not. */
-const mayBeLegacy = ({ known }: Visit, { era }: ServerLinkOptions): boolean =>
+const mayBeLegacy = ({ known }: ConnectionAttempt, { era }: ServerLinkOptions): boolean =>
   era === 'auto' && known.legacy !== false
 
 /** Whether its clients want it to. */
-export const wantsLegacy = (visit: Visit, options: ServerLinkOptions): boolean =>
+export const prefersLegacy = (visit: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'pushed' && mayBeLegacy(visit, options)
 
 /** Whether that is still open where it is spoken to in the newer one: for clients of the older it was tried. */
-export const hasOtherWay = (visit: Visit, options: ServerLinkOptions): boolean =>
+export const hasOtherMode = (visit: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'returned' && mayBeLegacy(visit, options)
 
 /** A server that is known to be there has as long to agree to the older era as to say what it speaks. */
-export const inTimeToSay = <T extends ServerLinkOptions>(options: T): T => {
+export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => {
   const { probeMs, timeoutMs, initializeMs = timeoutMs } = options
   return { ...options, initializeMs: Math.min(probeMs, initializeMs) }
 }

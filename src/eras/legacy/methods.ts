@@ -7,7 +7,7 @@ export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
 ])
 
 /** What a server may ask a client (schema, `ServerRequest`), without `ping`, which is answered on the spot. */
-export const SERVER_ASKS: ReadonlySet<string> = new Set([
+export const SERVER_REQUESTS: ReadonlySet<string> = new Set([
   'roots/list',
   'sampling/createMessage',
   'elicitation/create',

@@ -61,13 +61,13 @@ export const createHttpListener = (options: HttpHostOptions): HttpListener => {
 }
 
 /** What serves an endpoint. */
-interface Hosts {
+interface Listeners {
   readonly legacy: LegacyHttpListener
   readonly modern: ModernHttpListener
   readonly bounds: LimitCounters
 }
 
-const handle = (hosts: Hosts, exchange: HttpExchange): void => {
+const handle = (hosts: Listeners, exchange: HttpExchange): void => {
   const { legacy } = hosts
   const { request, responder } = exchange
   switch (eraOfMethod(request.method)) {
@@ -93,15 +93,15 @@ const passesGuards = ({ request: { headers }, responder, takes }: HttpExchange):
   return false
 }
 
-const post = ({ legacy, modern, bounds }: Hosts, exchange: HttpExchange): void => {
+const post = ({ legacy, modern, bounds }: Listeners, exchange: HttpExchange): void => {
   const { request, responder } = exchange
   const verdict = eraOf(classifyWithin(request.body, bounds), request.headers)
   switch (verdict.is) {
     case 'modern':
       modern.message(verdict.message, exchange)
       return
-    case 'introduction':
-      legacy.introduce(verdict.message, exchange)
+    case 'initialize':
+      legacy.initialize(verdict.message, exchange)
       return
     case 'legacy':
       legacy.message(verdict.message, exchange)

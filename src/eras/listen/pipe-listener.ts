@@ -13,13 +13,13 @@ import { guarded } from '../../wire/guarded.js'
 import { encodeError, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
 import { isOfSdk } from '../../wire/sdk-client-hint.js'
-import { eraOf, type Speaks } from '../detect/inbound.js'
+import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { LegacyPipeListener } from '../legacy/client-side/pipe-listener.js'
 import { ModernPipeListener } from '../modern/client-side/pipe-listener.js'
 
 /** What a face on a channel needs beside what every face needs. */
 export interface PipeListenerOptions extends HostOptions {
-  readonly speaks?: Speaks
+  readonly speaks?: ServedEras
   /** How long calls may take that are under way when the client has said all, in milliseconds; none if absent. */
   readonly drainMs?: () => number
 }
@@ -37,7 +37,7 @@ export class PipeListener implements ChannelListener {
   readonly #writer: PipeWriter
   readonly #legacy: LegacyPipeListener
   readonly #modern: ModernPipeListener
-  readonly #speaks: Speaks
+  readonly #speaks: ServedEras
   readonly #bounds: LimitCounters
   readonly #log: Logger
   readonly #clock: Clock
@@ -99,7 +99,7 @@ export class PipeListener implements ChannelListener {
       case 'modern':
         this.#modern.message(verdict.message)
         return
-      case 'introduction':
+      case 'initialize':
         this.#legacy.message(verdict.message)
         return
       case 'legacy':
@@ -111,12 +111,12 @@ export class PipeListener implements ChannelListener {
         return
       }
       case 'malformed':
-        if (verdict.answers) this.#dropped(verdict.why)
+        if (verdict.answers) this.#logDropped(verdict.why)
         else this.#refuse(verdict.code, verdict.why, verdict.id)
         return
       case 'refused':
         // A notification is not answered, whatever is wrong with it.
-        if (verdict.id === undefined) this.#dropped('it is refused')
+        if (verdict.id === undefined) this.#logDropped('it is refused')
         else this.#writer.tell(encodeError(verdict.id, verdict.error))
     }
   }
@@ -170,7 +170,7 @@ export class PipeListener implements ChannelListener {
   }
 
   #refuse(code: number, why: string, id: JsonText | undefined): void {
-    this.#dropped(why)
+    this.#logDropped(why)
     if (id !== undefined || this.#readsErrorsWithoutId)
       this.#writer.tell(encodeError(id, errorText(code, why)))
   }
@@ -179,7 +179,7 @@ export class PipeListener implements ChannelListener {
     return this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.isUsed
   }
 
-  #dropped(why: string): void {
+  #logDropped(why: string): void {
     this.#log.warn({ why }, 'dropped a malformed message of the client')
   }
 }

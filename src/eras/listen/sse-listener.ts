@@ -39,7 +39,7 @@ interface Served {
 export const createSseListener = (options: SseListenerOptions): SseListener => {
   const { clock } = options
   const served = new Map<string, Served>()
-  const face = new SseFace(options, served)
+  const face = new SseEndpoints(options, served)
   const timers = [
     clock.every(KEEP_ALIVE_MS, () => {
       for (const { session } of [...served.values()]) session.keepAlive()
@@ -61,18 +61,18 @@ export const createSseListener = (options: SseListenerOptions): SseListener => {
   }
 }
 
-class SseFace {
+class SseEndpoints {
   readonly #options: SseListenerOptions
   readonly #served: Map<string, Served>
   readonly #bounds: LimitCounters
   /** Each session has an open stream, so none can be forgotten to make room. */
-  readonly #room: SessionQuota
+  readonly #quota: SessionQuota
 
   constructor(options: SseListenerOptions, served: Map<string, Served>) {
     this.#options = options
     this.#served = served
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#room = new SessionQuota(this.#bounds)
+    this.#quota = new SessionQuota(this.#bounds)
   }
 
   /** The session begins with its stream and ends with it. */
@@ -83,7 +83,7 @@ class SseFace {
       refuse(responder, 406, 'Accept must list text/event-stream')
     } else {
       const principal = this.#options.principalOf(request)
-      const full = this.#room.refusal(principal)
+      const full = this.#quota.refusal(principal)
       if (full === undefined) this.#open(principal, responder)
       else refuseWith(responder, 503, { id: undefined, error: faultText(full) }, { 'retry-after': '5' })
     }
@@ -94,9 +94,9 @@ class SseFace {
     const session = new SseSession(responder, messagesPath, { principal, clock, log, bounds: this.#bounds })
     const pipe = servePipe(session, principal, { ...this.#options, speaks: 'legacy' })
     this.#served.set(session.id, { session, pipe })
-    this.#room.came(principal)
+    this.#quota.came(principal)
     void pipe.gone.then(() => {
-      if (this.#served.delete(session.id)) this.#room.left(principal)
+      if (this.#served.delete(session.id)) this.#quota.left(principal)
     })
   }
 

@@ -88,7 +88,7 @@ const BAD_REQUEST = 400
 const NOT_FOUND = 404
 
 /** `-32602` here is an envelope that is missing or malformed. */
-const ENTRY: ReadonlyMap<number, number> = new Map([
+const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
   [RPC_CODES['parse-error'], BAD_REQUEST],
   [RPC_CODES['invalid-request'], BAD_REQUEST],
   [RPC_CODES['invalid-params'], BAD_REQUEST],
@@ -105,7 +105,7 @@ const ENTRY: ReadonlyMap<number, number> = new Map([
  */
 export const httpStatusOf = (error: JsonText, stage: Stage): number => {
   const code = errorCodeOf(error) ?? RPC_CODES.internal
-  if (stage === 'entry') return ENTRY.get(code) ?? OK
+  if (stage === 'entry') return ENTRY_STATUSES.get(code) ?? OK
   return code === MODERN_CODES.missingCapability ? BAD_REQUEST : OK
 }
 

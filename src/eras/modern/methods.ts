@@ -30,13 +30,13 @@ export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.is
 export const mayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
 
 /** What a server may say on the stream of a request, about that request. */
-export const REQUEST_NOTICES: ReadonlySet<string> = new Set([
+export const REQUEST_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/message',
 ])
 
 /** What a server may say on the stream of `subscriptions/listen` alone. */
-export const LISTEN_NOTICES: ReadonlySet<string> = new Set([
+export const LISTEN_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/subscriptions/acknowledged',
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',

@@ -62,7 +62,7 @@ const MAPS: ReadonlySet<string> = new Set([
 /** Arguments of one tool that are repeated in headers: no server takes many more, and each is looked for in each call. */
 const HEADERS_MAX = 100
 /** Annotations that do not count of which people are told, and the length of each name on the way there. */
-const TOLD_MAX = 20
+const REPORTED_MAX = 20
 const SHOWN_LENGTH = 64
 
 interface Found {
@@ -87,25 +87,25 @@ export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const found: Found = { headers: new Map(), invalid: [], taken: new Set() }
   // A letter that is escaped may hide the word; any word of letters will do for the quick look.
   const isThere = mayHold(inputSchema, 'header')
-  const schema = isThere ? swept(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
+  const schema = isThere ? withoutInvalid(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
   return { headers: found.headers, invalid: found.invalid, schema }
 }
 
 /** A schema and all that is in it, without the annotations that do not count. */
-const swept = (schema: JsonText, place: Place, found: Found): JsonText => {
+const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText => {
   if (kindOf(schema) !== 'object') return schema
   const annotation = memberOf(schema, ANNOTATION)
-  const kept = annotation === undefined || counts(annotation, schema, place, found) ? schema : bare(schema)
+  const kept = annotation === undefined || isValid(annotation, schema, place, found) ? schema : bare(schema)
   return mapMembers(kept, (key, value) => {
     if (key === 'properties') {
-      return mapMembers(value, (name, property) => swept(property, below(place, name), found))
+      return mapMembers(value, (name, property) => withoutInvalid(property, below(place, name), found))
     }
     const aside: Place = { path: undefined, words: `${place.words}, ${key}` }
-    if (MAPS.has(key)) return mapMembers(value, (_, named) => swept(named, aside, found))
+    if (MAPS.has(key)) return mapMembers(value, (_, named) => withoutInvalid(named, aside, found))
     if (!SCHEMAS.has(key)) return value
     return kindOf(value) === 'array'
-      ? mapElements(value, element => swept(element, aside, found))
-      : swept(value, aside, found)
+      ? mapElements(value, element => withoutInvalid(element, aside, found))
+      : withoutInvalid(value, aside, found)
   })
 }
 
@@ -118,20 +118,20 @@ const below = ({ path, words }: Place, name: string): Place => {
 }
 
 /** Whether an annotation counts; if so it is noted where its argument stands, otherwise why it does not. */
-const counts = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
+const isValid = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
   const name = stringOf(annotation)
-  const fault = faultOf(name, schema, place, found)
+  const fault = problemOf(name, schema, place, found)
   if (name !== undefined && place.path !== undefined && fault === undefined) {
     found.taken.add(name.toLowerCase())
     found.headers.set(name, place.path)
     return true
   }
-  if (found.invalid.length < TOLD_MAX)
+  if (found.invalid.length < REPORTED_MAX)
     found.invalid.push(`${ANNOTATION} at ${place.words} ${fault ?? 'is not allowed'}`)
   return false
 }
 
-const faultOf = (
+const problemOf = (
   name: string | undefined,
   schema: JsonText,
   { path }: Place,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { eraOf, eraOfMethod, type Speaks } from '../../../src/eras/detect/inbound.js'
+import { eraOf, eraOfMethod, type ServedEras } from '../../../src/eras/detect/inbound.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
 import { classify } from '../../../src/wire/classify.js'
 
@@ -11,7 +11,7 @@ const OLD = { 'mcp-protocol-version': '2025-11-25' }
 const SERVED = ['2026-07-28']
 const SHAKEN = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
-const verdictOf = (body: unknown, headers?: Record<string, string>, speaks?: Speaks): unknown => {
+const verdictOf = (body: unknown, headers?: Record<string, string>, speaks?: ServedEras): unknown => {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(withVersion(body)))
   const verdict = eraOf(classify(bytes), headers, speaks)
   if (verdict.is !== 'refused') return verdict.is
@@ -53,7 +53,7 @@ type Row = readonly [
   body: unknown,
   headers: Record<string, string> | undefined,
   verdict: unknown,
-  speaks?: Speaks,
+  speaks?: ServedEras,
 ]
 
 const ROWS: readonly Row[] = [
@@ -136,9 +136,9 @@ const ROWS: readonly Row[] = [
     'initialize',
     { id: 1, method: 'initialize', params: { protocolVersion: '2026-07-28' } },
     undefined,
-    'introduction',
+    'initialize',
   ],
-  ['initialize under a legacy header', { id: 1, method: 'initialize' }, OLD, 'introduction'],
+  ['initialize under a legacy header', { id: 1, method: 'initialize' }, OLD, 'initialize'],
   ['a notification named initialize', { method: 'initialize' }, undefined, 'legacy'],
   ['another request', list(), OLD, 'legacy'],
   ['a notification', notice(), undefined, 'legacy'],

@@ -37,7 +37,7 @@ const methods = (heard: readonly Heard[]): (string | undefined)[] => heard.map((
 /** One server, started anew with each channel; a test plays it. */
 const start = (given: Omit<Partial<ServerLinkOptions>, 'clock'> = {}) => {
   const clock = new FakeClock()
-  const memory = new EraCache(clock)
+  const eraCache = new EraCache(clock)
   const servers: FarEnd[] = []
   /** What each new process does with what it hears. */
   let play: (end: FarEnd, message: Heard, index: number) => void = () => undefined
@@ -55,7 +55,7 @@ const start = (given: Omit<Partial<ServerLinkOptions>, 'clock'> = {}) => {
       connect,
       linkOptions({
         clock,
-        memory,
+        eraCache,
         listener: {
           requested: ask => heard.push(`asked ${ask.method}`),
           notified: method => heard.push(method),
@@ -72,7 +72,7 @@ const start = (given: Omit<Partial<ServerLinkOptions>, 'clock'> = {}) => {
   }
   return {
     clock,
-    memory,
+    eraCache,
     servers,
     heard,
     open,
@@ -586,7 +586,7 @@ const URL_ = 'https://s.example/mcp'
 const startHttp = (given: Omit<Partial<ServerLinkOptions & { hasSse: boolean }>, 'clock'> = {}) => {
   const http = new FakeHttp()
   const clock = new FakeClock()
-  const memory = new EraCache(clock)
+  const eraCache = new EraCache(clock)
   const heard: string[] = []
   const open = (more: { era?: Era; serverRequests?: ServerRequestMode; hasSse?: boolean } = {}) =>
     openServerHttp(
@@ -595,7 +595,7 @@ const startHttp = (given: Omit<Partial<ServerLinkOptions & { hasSse: boolean }>,
       {
         ...linkOptions({
           clock,
-          memory,
+          eraCache,
           listener: {
             requested: () => undefined,
             notified: () => undefined,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Speaks } from '../../../src/eras/detect/inbound.js'
+import type { ServedEras } from '../../../src/eras/detect/inbound.js'
 import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { Deferred } from '../../../src/kernel/async/deferred.js'
 import { rawText } from '../../../src/kernel/json/text.js'
@@ -12,7 +12,7 @@ import { recordedLog } from '../../support/recorded-channel.js'
 
 const EMPTY = resulted(rawText('{}'))
 
-const start = (speaks?: Speaks) => {
+const start = (speaks?: ServedEras) => {
   const client = new FarEnd()
   const reception = new FakeReception()
   const { log, lines } = recordedLog()

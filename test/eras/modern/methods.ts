@@ -6,10 +6,10 @@ import {
 import t from 'tap'
 import {
   isCacheable,
-  LISTEN_NOTICES,
+  LISTEN_NOTIFICATIONS,
   mayNeedInput,
   NAMED_BY,
-  REQUEST_NOTICES,
+  REQUEST_NOTIFICATIONS,
   REQUESTS,
 } from '../../../src/eras/modern/methods.js'
 import { META, MODERN_REVISION } from '../../../src/eras/protocol.js'
@@ -52,7 +52,7 @@ t.test(
 )
 
 t.test('the notifications of servers in this revision are those of the specification', async t => {
-  const known = [...REQUEST_NOTICES, ...LISTEN_NOTICES]
+  const known = [...REQUEST_NOTIFICATIONS, ...LISTEN_NOTIFICATIONS]
   t.same(known.sort(), [
     'notifications/message',
     'notifications/progress',

@@ -14,7 +14,7 @@ import type { LegacyUplink } from './uplink.js'
 const BATCH_REVISION: LegacyRevision = '2025-03-26'
 
 /** Why an array may not be taken from this client; undefined if it may. */
-export const batchRefusal = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
+export const batchError = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
   if (items.some(isInitialize)) return 'initialize must not be part of a batch'
   if (!uplink.isKnown) return 'Not initialized'
   if (uplink.revision !== BATCH_REVISION) return `Batch not supported in ${uplink.revision}`
@@ -29,9 +29,9 @@ export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
 
 /** Where a batch's frames go: what is said on the way, the answers one by one, and that all are there. */
-export interface BatchWay {
+export interface BatchReplies {
   readonly canAsk: boolean
-  related(frame: Buffer, mayDrop?: boolean): void
+  send(frame: Buffer, mayDrop?: boolean): void
   /** `id` is that of the request, as far as it is known. */
   answered(frame: Buffer, id: JsonText | undefined): void
   /** Follows the last answer; not called if no member is to be answered. */
@@ -42,11 +42,11 @@ export interface BatchWay {
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /** Runs the members of a batch, each for itself. */
-export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way: BatchWay): void => {
+export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way: BatchReplies): void => {
   let open = items.filter(isAnswered).length
   const answeredBy = (id: JsonText | undefined): ReplyStream => ({
     canAsk: way.canAsk,
-    send: (frame, mayDrop) => way.related(frame, mayDrop),
+    send: (frame, mayDrop) => way.send(frame, mayDrop),
     end(frame) {
       if (frame !== undefined) way.answered(whole(frame), id)
       open -= 1

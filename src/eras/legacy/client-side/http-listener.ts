@@ -8,7 +8,7 @@ import { tokenOf } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { HttpExchange, Taken } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
-import { BatchAnswers, batchRefusal, isAnswered, runBatch, SILENT } from './batch.js'
+import { BatchAnswers, batchError, isAnswered, runBatch, SILENT } from './batch.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
 import type { LiveStream } from './http-streams.js'
 
@@ -58,7 +58,7 @@ export class LegacyHttpListener {
   // ── POST: messages of the client ──
 
   /** Takes `initialize`: the session begins. */
-  introduce(message: Message, { request, responder, takes }: HttpExchange): void {
+  initialize(message: Message, { request, responder, takes }: HttpExchange): void {
     const { principalOf } = this.#options
     const existing = request.headers['mcp-session-id']
     const known = existing === undefined ? undefined : this.#sessions.find(existing, principalOf(request))
@@ -92,7 +92,7 @@ export class LegacyHttpListener {
       session.uplink.receive(message, SILENT)
       return
     }
-    const full = session.isFull()
+    const full = session.fullFault()
     if (full !== undefined) {
       const { status = 429, headers } = statusOfFull(full) ?? {}
       refuseWith(responder, status, { id: message.id, error: faultText(full) }, headers)
@@ -110,7 +110,7 @@ export class LegacyHttpListener {
     const { responder, takes } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
-    const refusal = batchRefusal(items, session.uplink)
+    const refusal = batchError(items, session.uplink)
     if (refusal !== undefined) {
       refuse(responder, 400, refusal)
       return
@@ -122,7 +122,7 @@ export class LegacyHttpListener {
     const answers = new BatchAnswers(this.#bounds.unread)
     runBatch(items, session.uplink, {
       canAsk: isStreamed,
-      related: (frame, mayDrop) => post?.send(frame, mayDrop),
+      send: (frame, mayDrop) => post?.send(frame, mayDrop),
       // One event per answer: SDK clients drop an array inside an event.
       answered: (frame, id) => (isStreamed ? post?.send(frame) : answers.add(frame, id)),
       done: () => post?.end(answers.take()),

@@ -23,7 +23,7 @@ const QUEUE_MAX = 100
 /** What is left out first where there is too much. */
 const LOG_MESSAGE = 'notifications/message'
 /** How long a question waits for a standalone stream. */
-const ORPHAN_MS = 10_000
+const QUESTION_WAIT_MS = 10_000
 /** Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server"). */
 const PRIMED_SINCE = '2025-11-25'
 
@@ -105,7 +105,7 @@ export class HttpSession implements Outlet {
   }
 
   /** Why no more requests are taken, if there are too many streams. */
-  isFull(): Fault | undefined {
+  fullFault(): Fault | undefined {
     let open = 0
     for (const stream of this.#streams.values()) if (stream.isAttached) open += 1
     if (open < this.#bounds.max.streamsPerSession) return undefined
@@ -169,8 +169,8 @@ export class HttpSession implements Outlet {
   /** Lets go of what is too old: events to be replayed, and questions that found no stream. */
   expire(): void {
     this.context.replay.expire()
-    const sinceMs = this.#clock.nowMs() - ORPHAN_MS
-    const late = this.#waiting.filter(isQuestion).filter(question => question.sinceMs <= sinceMs)
+    const sinceMs = this.#clock.nowMs() - QUESTION_WAIT_MS
+    const late = this.#waiting.filter(isRequest).filter(question => question.sinceMs <= sinceMs)
     if (late.length === 0) return
     this.#wait(this.#waiting.filter(waiting => !late.includes(waiting)))
     for (const question of late) question.undeliverable()
@@ -185,7 +185,7 @@ export class HttpSession implements Outlet {
     }
     const isMerged = method.endsWith('/list_changed')
     const others = isMerged ? this.#waiting.filter(waiting => waiting.method !== method) : this.#waiting
-    const notices = others.filter(waiting => !isQuestion(waiting))
+    const notices = others.filter(waiting => !isRequest(waiting))
     const oldest = notices.length >= QUEUE_MAX ? notices[0] : undefined
     const notice = { frame, method, sinceMs: this.#clock.nowMs(), undeliverable: nothing }
     this.#wait([...others.filter(waiting => waiting !== oldest), notice])
@@ -224,7 +224,7 @@ export class HttpSession implements Outlet {
   }
 }
 
-const isQuestion = ({ method }: Waiting): boolean => method === undefined
+const isRequest = ({ method }: Waiting): boolean => method === undefined
 
 /** A client that has no stream open and asks for nothing for so long is taken to be away. */
 const REST_MS = 5 * 60_000
@@ -241,14 +241,14 @@ export class HttpSessions {
   /** What all of them keep for clients that lost their connection. */
   readonly kept: ReplayTotal
   readonly #byId = new Map<string, HttpSession>()
-  readonly #room: SessionQuota
+  readonly #quota: SessionQuota
   readonly #bounds: LimitCounters
   readonly #clock: Clock
 
   constructor(clock: Clock, bounds: LimitCounters) {
     this.#clock = clock
     this.#bounds = bounds
-    this.#room = new SessionQuota(bounds)
+    this.#quota = new SessionQuota(bounds)
     this.kept = new ReplayTotal(bounds)
   }
 
@@ -267,7 +267,7 @@ export class HttpSessions {
   /** Keeps a session whose client has introduced itself. */
   add(session: HttpSession): void {
     this.#byId.set(session.id, session)
-    this.#room.came(session.uplink.principal)
+    this.#quota.came(session.uplink.principal)
   }
 
   /**
@@ -275,9 +275,9 @@ export class HttpSessions {
    * give way: SDK clients do not introduce themselves again.
    */
   makeRoom(principal: Principal): Fault | undefined {
-    const limit = this.#room.limitFor(principal)
+    const limit = this.#quota.limitFor(principal)
     if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
-    return this.#room.refusal(principal)
+    return this.#quota.refusal(principal)
   }
 
   #forgetOne(principal: Principal | undefined): void {
@@ -302,7 +302,7 @@ export class HttpSessions {
   }
 
   end(session: HttpSession, reason: string): void {
-    if (this.#byId.delete(session.id)) this.#room.left(session.uplink.principal)
+    if (this.#byId.delete(session.id)) this.#quota.left(session.uplink.principal)
     session.close(reason)
   }
 

@@ -10,13 +10,13 @@ import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/js
 import type { InboundCall } from './inbound-call.js'
 
 /** A question, and what of the server's words is kept for it. */
-interface HeldAsk {
-  readonly ask: ServerRequest
+interface DeferredRequest {
+  readonly request: ServerRequest
   readonly during: InboundCall | undefined
   readonly holding: Holding
 }
 
-interface OpenAsk extends HeldAsk {
+interface OpenRequest extends DeferredRequest {
   readonly id: JsonText
 }
 
@@ -27,39 +27,39 @@ interface OpenAsk extends HeldAsk {
 export class PendingServerRequests {
   readonly #outlet: Outlet
   readonly #bounds: LimitCounters
-  readonly #open = new Map<string, OpenAsk>()
-  #held: HeldAsk[] | undefined = []
+  readonly #open = new Map<string, OpenRequest>()
+  #deferred: DeferredRequest[] | undefined = []
 
   constructor(outlet: Outlet, bounds: LimitCounters) {
     this.#outlet = outlet
     this.#bounds = bounds
   }
 
-  put(ask: ServerRequest, during: InboundCall | undefined): void {
-    const unanswered = this.#open.size + (this.#held?.length ?? 0)
+  add(request: ServerRequest, during: InboundCall | undefined): void {
+    const unanswered = this.#open.size + (this.#deferred?.length ?? 0)
     if (unanswered >= this.#bounds.max.questionsPerClient) {
       const words = `The client has ${unanswered} unanswered questions`
-      ask.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
+      request.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
       return
     }
-    const holding = this.#bounds.unread.reserve(ask.params?.length ?? 0)
+    const holding = this.#bounds.unread.reserve(request.params?.length ?? 0)
     if (holding === undefined) {
-      ask.answer(failed(this.#bounds.overloaded('unread', 'Too much waits for clients')))
-    } else if (this.#held !== undefined) {
-      this.#held.push({ ask, during, holding })
-      ask.onWithdrawn = () => {
+      request.answer(failed(this.#bounds.overloaded('unread', 'Too much waits for clients')))
+    } else if (this.#deferred !== undefined) {
+      this.#deferred.push({ request, during, holding })
+      request.onWithdrawn = () => {
         holding.set(0)
-        this.#held = this.#held?.filter(held => held.ask !== ask)
+        this.#deferred = this.#deferred?.filter(held => held.request !== request)
       }
     } else {
-      this.#send({ ask, during, holding })
+      this.#send({ request, during, holding })
     }
   }
 
   /** The client is ready: what was held is asked. */
   release(): void {
-    const held = this.#held ?? []
-    this.#held = undefined
+    const held = this.#deferred ?? []
+    this.#deferred = undefined
     for (const one of held) this.#send(one)
   }
 
@@ -68,7 +68,7 @@ export class PendingServerRequests {
     const open = this.#take(idKey(id))
     if (open === undefined) return
     const isObject = outcome.kind !== 'result' || kindOf(outcome.result) === 'object'
-    open.ask.answer(
+    open.request.answer(
       isObject
         ? outcome
         : failed(new Fault('internal', 'The client answered with something that is no object')),
@@ -78,33 +78,37 @@ export class PendingServerRequests {
   /** The client's progress on a question, handed on under the server's token. */
   progress(params: JsonText): void {
     const token = memberOf(params, 'progressToken')
-    if (token !== undefined && isId(token)) this.#open.get(idKey(token))?.ask.progress(params)
+    if (token !== undefined && isId(token)) this.#open.get(idKey(token))?.request.progress(params)
   }
 
   /** Nobody will answer: every question is answered in the client's place. */
   close(why: Fault): void {
-    const all = [...this.#open.values(), ...(this.#held ?? [])]
+    const all = [...this.#open.values(), ...(this.#deferred ?? [])]
     this.#open.clear()
-    this.#held = []
-    for (const { ask, holding } of all) {
+    this.#deferred = []
+    for (const { request, holding } of all) {
       holding.set(0)
-      ask.answer(failed(why))
+      request.answer(failed(why))
     }
   }
 
-  #send(held: HeldAsk): void {
-    const { ask, during } = held
+  #send(held: DeferredRequest): void {
+    const { request, during } = held
     const minted = this.#outlet.nextAskId()
     const id = textOf(minted)
     const key = idKey(id)
     this.#open.set(key, { ...held, id })
-    ask.onWithdrawn = reason => this.#withdraw(key, reason)
-    const frame = encodeRequest(minted, ask.method, withToken(ask.params, ask.wantsProgress ? id : undefined))
+    request.onWithdrawn = reason => this.#withdraw(key, reason)
+    const frame = encodeRequest(
+      minted,
+      request.method,
+      withToken(request.params, request.wantsProgress ? id : undefined),
+    )
     if (during !== undefined && canAsk(during)) during.replies.send(frame)
     else
       this.#outlet.ask(frame, () => {
         if (this.#take(key) === undefined) return
-        ask.answer(failed(new Fault('unavailable', 'The client has no open stream to be asked on')))
+        request.answer(failed(new Fault('unavailable', 'The client has no open stream to be asked on')))
       })
   }
 
@@ -118,7 +122,7 @@ export class PendingServerRequests {
     else this.#outlet.tell(frame, 'notifications/cancelled')
   }
 
-  #take(key: string): OpenAsk | undefined {
+  #take(key: string): OpenRequest | undefined {
     const open = this.#open.get(key)
     this.#open.delete(key)
     open?.holding.set(0)

@@ -4,7 +4,7 @@ import type { PipeWriter } from '../../../rpc/channel/writer.js'
 import type { UplinkOptions } from '../../../rpc/host.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { Message } from '../../../wire/jsonrpc.js'
-import { BatchAnswers, batchRefusal, runBatch } from './batch.js'
+import { BatchAnswers, batchError, runBatch } from './batch.js'
 import { LegacyUplink } from './uplink.js'
 
 /** From this revision on an error without id is part of the schema; older SDK clients reject the frame. */
@@ -38,12 +38,12 @@ export class LegacyPipeListener {
 
   /** Runs an array of messages; its answers are one array. Returns why it is not run, if so. */
   batch(items: readonly Classified[]): string | undefined {
-    const refusal = batchRefusal(items, this.#uplink)
+    const refusal = batchError(items, this.#uplink)
     if (refusal !== undefined) return refusal
     const answers = new BatchAnswers(this.#bounds.unread)
     runBatch(items, this.#uplink, {
       canAsk: true,
-      related: (frame, mayDrop) => this.#writer.send(frame, mayDrop),
+      send: (frame, mayDrop) => this.#writer.send(frame, mayDrop),
       answered: (frame, id) => answers.add(frame, id),
       done: () => {
         const frame = answers.take()

@@ -33,7 +33,7 @@ export class ReplayTotal {
     return this.#bytes
   }
 
-  grew(replay: Replay, bytes: number): void {
+  added(replay: Replay, bytes: number): void {
     this.#bytes += bytes
     if (replay !== this.#newest) {
       this.#replays.delete(replay)
@@ -48,7 +48,7 @@ export class ReplayTotal {
     }
   }
 
-  shrank(replay: Replay, bytes: number, isEmpty: boolean): void {
+  removed(replay: Replay, bytes: number, isEmpty: boolean): void {
     this.#bytes -= bytes
     if (!isEmpty) return
     this.#replays.delete(replay)
@@ -120,7 +120,7 @@ export class Replay {
     this.#kept.push({ stream, n: state.sent, frame, atMs: nowMs })
     this.#bytes += frame.length
     this.#expire(nowMs)
-    this.#total?.grew(this, frame.length)
+    this.#total?.added(this, frame.length)
     return `${stream}.${state.sent}`
   }
 
@@ -191,7 +191,7 @@ export class Replay {
   #drop({ stream, frame }: Kept): void {
     this.#first += 1
     this.#bytes -= frame.length
-    this.#total?.shrank(this, frame.length, this.#first === this.#kept.length)
+    this.#total?.removed(this, frame.length, this.#first === this.#kept.length)
     const state = this.#streams.get(stream)
     if (state === undefined) return
     state.kept -= 1

@@ -19,7 +19,7 @@ const HELD_MESSAGES = 100
 /** A message of the client that waits, and how it is handed over. */
 interface Held {
   readonly bytes: number
-  readonly hand: () => void
+  readonly deliver: () => void
 }
 
 /** What a session needs beside its stream. */
@@ -51,7 +51,7 @@ export class SseSession implements Channel {
   #isSlow = false
   /** What was on its way when we last looked, and when the client last took anything (monotonic). */
   #seenBytes = 0
-  #tookMs: number
+  #lastReadMs: number
 
   /** Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session. */
   constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
@@ -60,9 +60,9 @@ export class SseSession implements Channel {
     this.#clock = clock
     this.#log = log
     this.#bounds = bounds
-    this.#tookMs = clock.nowMs()
-    this.#holding = bounds.inbound.open(() => this.#leave())
-    this.#out = responder.stream(200, SSE_HEADERS, () => this.#taken())
+    this.#lastReadMs = clock.nowMs()
+    this.#holding = bounds.inbound.open(() => this.#disconnect())
+    this.#out = responder.stream(200, SSE_HEADERS, () => this.#onRead())
     this.#out.write(sseEvent({ event: 'endpoint', data: `${messagesPath}?sessionId=${this.id}` }))
     responder.onGone(() => this.#settle(undefined))
   }
@@ -77,7 +77,7 @@ export class SseSession implements Channel {
 
   send(message: OutgoingMessage): boolean {
     if (this.#isOver) return false
-    this.#look()
+    this.#measure()
     // Everything of a session is on one stream, so a notice may come right after a large answer, before a client that reads
     // could take any of it.
     if (this.#isBehind) {
@@ -117,15 +117,15 @@ export class SseSession implements Channel {
   }
 
   /**
-   * Takes a message of the client of so many bytes, for which there must be room. `hand` gives it to whoever listens, at once
+   * Takes a message of the client of so many bytes, for which there must be room. `deliver` gives it to whoever listens, at once
    * or when that goes on: the face had to read it already.
    */
-  receive(bytes: number, hand: () => void): void {
+  receive(bytes: number, deliver: () => void): void {
     if (!this.#isPaused) {
-      hand()
+      deliver()
       return
     }
-    this.#held.push({ bytes, hand })
+    this.#held.push({ bytes, deliver })
     this.#holding.set(this.#holding.bytes + bytes)
   }
 
@@ -135,13 +135,13 @@ export class SseSession implements Channel {
       const next = this.#held.shift()
       if (next === undefined) return
       this.#holding.set(this.#holding.bytes - next.bytes)
-      next.hand()
+      next.deliver()
     }
   }
 
   keepAlive(): void {
     if (this.#isOver) return
-    this.#look()
+    this.#measure()
     this.#out.write(SSE_COMMENT)
     this.#seenBytes = this.#out.queuedBytes
   }
@@ -149,20 +149,20 @@ export class SseSession implements Channel {
   /** Cuts the client off if it has not read for too long. */
   sweep(): void {
     if (this.#isOver) return
-    this.#look()
+    this.#measure()
     const patienceMs = Math.max(this.#bounds.max.stall, this.#seenBytes / SLOWEST_BYTES_PER_MS)
-    if (this.#clock.nowMs() - this.#tookMs >= patienceMs) this.#cutOff('stall')
+    if (this.#clock.nowMs() - this.#lastReadMs >= patienceMs) this.#cutOff('stall')
   }
 
   /** Takes note of whether the client took anything since the last look. */
-  #look(): void {
+  #measure(): void {
     const { queuedBytes } = this.#out
-    if (queuedBytes === 0 || queuedBytes < this.#seenBytes) this.#tookMs = this.#clock.nowMs()
+    if (queuedBytes === 0 || queuedBytes < this.#seenBytes) this.#lastReadMs = this.#clock.nowMs()
     this.#seenBytes = queuedBytes
   }
 
   /** Tells the listener once the client has read enough. */
-  #taken(): void {
+  #onRead(): void {
     if (!this.#isSlow || this.#isOver || this.#out.queuedBytes > this.#bounds.max.softQueue) return
     this.#isSlow = false
     this.#listener?.drained()
@@ -174,10 +174,10 @@ export class SseSession implements Channel {
 
   #cutOff(limit: LimitName): void {
     this.#bounds.hit(limit, { principal: this.principal })
-    this.#leave()
+    this.#disconnect()
   }
 
-  #leave(): void {
+  #disconnect(): void {
     const { queuedBytes } = this.#out
     const facts = { principal: this.principal, queuedBytes }
     this.#log.warn(facts, 'cut off a client that does not read its event stream')

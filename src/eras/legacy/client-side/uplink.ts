@@ -52,9 +52,9 @@ export class LegacyUplink implements Client {
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
   readonly #calls = new HashTable<string, InboundCall>()
-  readonly #asks: PendingServerRequests
+  readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
-  #at: 'new' | 'greeting' | 'open' | 'closed' = 'new'
+  #state: 'new' | 'greeting' | 'open' | 'closed' = 'new'
   #isMute = false
   /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
   #waiting: Waiting[] = []
@@ -64,7 +64,7 @@ export class LegacyUplink implements Client {
     this.#outlet = outlet
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#asks = new PendingServerRequests(outlet, this.#bounds)
+    this.#serverRequests = new PendingServerRequests(outlet, this.#bounds)
   }
 
   get sessionId(): string | undefined {
@@ -78,22 +78,22 @@ export class LegacyUplink implements Client {
 
   /** Whether the client waits for anything. */
   get isBusy(): boolean {
-    return this.#at === 'greeting' || this.#calls.size > 0
+    return this.#state === 'greeting' || this.#calls.size > 0
   }
 
   /** Whether the client was greeted: ordinary requests are served. */
   get isOpen(): boolean {
-    return this.#at === 'open'
+    return this.#state === 'open'
   }
 
   /** Whether the client has introduced itself properly, though it may not be greeted yet. */
   get isKnown(): boolean {
-    return this.#at === 'greeting' || this.#at === 'open'
+    return this.#state === 'greeting' || this.#state === 'open'
   }
 
   /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
   receive(message: Message, replies: ReplyStream): void {
-    if (this.#at === 'greeting') {
+    if (this.#state === 'greeting') {
       this.#wait(message, replies)
       return
     }
@@ -102,15 +102,16 @@ export class LegacyUplink implements Client {
         this.#request(message, replies)
         return
       case 'notification':
-        this.#notice(message.method, message.params)
+        this.#notified(message.method, message.params)
         replies.end(undefined)
         return
       case 'result':
-        this.#asks.answered(message.id, resulted(message.result))
+        this.#serverRequests.answered(message.id, resulted(message.result))
         replies.end(undefined)
         return
       case 'error':
-        if (message.id !== undefined) this.#asks.answered(message.id, { kind: 'error', error: message.error })
+        if (message.id !== undefined)
+          this.#serverRequests.answered(message.id, { kind: 'error', error: message.error })
         replies.end(undefined)
     }
   }
@@ -129,22 +130,22 @@ export class LegacyUplink implements Client {
   }
 
   /** What waited, to be dealt with. */
-  #waited(): readonly Waiting[] {
+  #takeWaiting(): readonly Waiting[] {
     const all = this.#waiting.splice(0)
     for (const { holding } of all) holding.set(0)
     return all
   }
 
   notify(method: string, params: JsonText | undefined): void {
-    if (this.#at === 'open') this.#outlet.tell(encodeNotification(method, params), method)
+    if (this.#state === 'open') this.#outlet.tell(encodeNotification(method, params), method)
   }
 
   ask(ask: ServerRequest, during: Call | undefined): void {
-    if (this.#at === 'closed' || this.#isMute) {
+    if (this.#state === 'closed' || this.#isMute) {
       ask.answer(failed(gone()))
       return
     }
-    this.#asks.put(ask, during instanceof InboundCall ? during : undefined)
+    this.#serverRequests.add(ask, during instanceof InboundCall ? during : undefined)
   }
 
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
@@ -156,7 +157,7 @@ export class LegacyUplink implements Client {
   /** The client says nothing more, so that no question is answered; its calls go on. */
   mute(): void {
     this.#isMute = true
-    this.#asks.close(gone())
+    this.#serverRequests.close(gone())
   }
 
   /**
@@ -164,20 +165,20 @@ export class LegacyUplink implements Client {
    * waits for an answer gets an error, so that no client waits for its own timeout.
    */
   close(reason: string): void {
-    if (this.#at === 'closed') return
+    if (this.#state === 'closed') return
     const wasKnown = this.isKnown
-    this.#at = 'closed'
-    this.#asks.close(gone())
+    this.#state = 'closed'
+    this.#serverRequests.close(gone())
     const why = new Fault('disconnected', `The session is over: ${reason}`)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
-    for (const { message, replies } of this.#waited()) refuse(message, replies, why)
+    for (const { message, replies } of this.#takeWaiting()) refuse(message, replies, why)
     if (wasKnown) this.#options.reception.left(this)
   }
 
   /** The client has been silent and out of reach for a while. */
   rest(): void {
-    if (this.#at === 'open') this.#options.reception.rests(this)
+    if (this.#state === 'open') this.#options.reception.rests(this)
   }
 
   /** Called by an ended call: its id may be used again. */
@@ -193,7 +194,7 @@ export class LegacyUplink implements Client {
       replies.end(encodeResult(id, EMPTY))
     } else if (method === 'initialize') {
       this.#initialize(message, replies)
-    } else if (this.#at !== 'open') {
+    } else if (this.#state !== 'open') {
       refuse(message, replies, new Fault('invalid-request', 'Not initialized'))
     } else {
       this.#call(message, replies)
@@ -220,7 +221,7 @@ export class LegacyUplink implements Client {
 
   #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
     const { id, params } = message
-    if (this.#at !== 'new') {
+    if (this.#state !== 'new') {
       replies.end(encodeError(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
       return
     }
@@ -234,32 +235,32 @@ export class LegacyUplink implements Client {
       return
     }
     if (!this.#wait(message, replies)) return
-    this.#at = 'greeting'
+    this.#state = 'greeting'
     void this.#options.reception.welcome(this).then(welcome => this.#greet(id, welcome, replies))
   }
 
   #greet(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
-    if (this.#at !== 'greeting') return
-    this.#at = 'open'
+    if (this.#state !== 'greeting') return
+    this.#state = 'open'
     replies.end(encodeResult(id, writeInitialize(this.revision, welcome, this.#options.identity)))
-    for (const { message, replies: stream } of this.#waited().slice(1)) this.receive(message, stream)
+    for (const { message, replies: stream } of this.#takeWaiting().slice(1)) this.receive(message, stream)
   }
 
   // ── notifications ──
 
-  #notice(method: string, params: JsonText | undefined): void {
+  #notified(method: string, params: JsonText | undefined): void {
     switch (method) {
       case 'notifications/initialized':
-        if (this.#at === 'open') this.#asks.release()
+        if (this.#state === 'open') this.#serverRequests.release()
         return
       case 'notifications/cancelled':
         this.#cancelled(params)
         return
       case 'notifications/progress':
-        if (params !== undefined) this.#asks.progress(params)
+        if (params !== undefined) this.#serverRequests.progress(params)
         return
       default:
-        if (this.#at === 'open') this.#options.reception.notified(this, method, params)
+        if (this.#state === 'open') this.#options.reception.notified(this, method, params)
     }
   }
 

@@ -32,7 +32,7 @@ import { repairError } from '../../../rpc/repair-error.js'
 import { idKey, isId } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../detect/probe-verdict.js'
 import { encodeFault } from '../errors.js'
-import { EMPTY_RESULTS, SERVER_ASKS } from '../methods.js'
+import { EMPTY_RESULTS, SERVER_REQUESTS } from '../methods.js'
 import { projectRequest } from '../project/messages.js'
 import type { Heartbeat } from './heartbeat.js'
 
@@ -45,7 +45,7 @@ export interface LegacyLinkOptions {
   readonly listener: DownlinkListener
   readonly log: Logger
   /** As for every link; false if absent. */
-  readonly hasOtherWay?: boolean
+  readonly hasOtherMode?: boolean
 }
 
 /**
@@ -58,23 +58,23 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   readonly #server: string
   readonly #log: Logger
   readonly #listener: DownlinkListener
-  readonly #asks = new Map<string, LegacyAsk>()
-  #talk: Conversation | undefined
+  readonly #serverRequests = new Map<string, PushedServerRequest>()
+  #attached: Conversation | undefined
   #facts: ServerFacts | undefined
   #heartbeat: Heartbeat | undefined
   #revision: LegacyRevision = NEWEST_LEGACY
   #lost: Fault | undefined
 
-  constructor({ server, listener, log, hasOtherWay = false }: LegacyLinkOptions) {
+  constructor({ server, listener, log, hasOtherMode = false }: LegacyLinkOptions) {
     this.#server = server
     this.#listener = listener
     this.#log = log
-    this.hasOtherMode = hasOtherWay
+    this.hasOtherMode = hasOtherMode
   }
 
   /** Binds the conversation that reports to this downlink; before anything can be sent. */
-  attach(talk: Conversation): void {
-    this.#talk = talk
+  attach(conversation: Conversation): void {
+    this.#attached = conversation
   }
 
   /** Ends the handshake: from here on the connection can be used. Throws the Fault that it was lost with meanwhile. */
@@ -104,10 +104,10 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {
-    const talk = this.#conversation
-    const id = talk.nextId()
-    const call = new LegacyCall(id, request.method, sink, this)
-    talk.request(id, request.method, this.#paramsOf(request, id), call)
+    const conversation = this.#conversation
+    const id = conversation.nextId()
+    const call = new OutboundCall(id, request.method, sink, this)
+    conversation.request(id, request.method, this.#paramsOf(request, id), call)
     return call
   }
 
@@ -186,7 +186,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       this.#conversation.reply(id, EMPTY)
       return
     }
-    if (!SERVER_ASKS.has(method)) {
+    if (!SERVER_REQUESTS.has(method)) {
       this.#conversation.refuse(
         id,
         errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`),
@@ -194,19 +194,19 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       return
     }
     const key = idKey(id)
-    if (this.#asks.has(key)) {
+    if (this.#serverRequests.has(key)) {
       const error = errorText(RPC_CODES['invalid-request'], 'Request id already in use')
       this.#conversation.refuse(id, error)
       return
     }
-    const ask = new LegacyAsk(method, params, about instanceof LegacyCall ? about : undefined, {
+    const ask = new PushedServerRequest(method, params, about instanceof OutboundCall ? about : undefined, {
       answer: outcome => {
-        this.#asks.delete(key)
+        this.#serverRequests.delete(key)
         this.#answer(id, outcome)
       },
       tell: (notice, noticeParams) => this.notify(notice, noticeParams),
     })
-    this.#asks.set(key, ask)
+    this.#serverRequests.set(key, ask)
     this.#listener.requested(ask)
   }
 
@@ -215,20 +215,20 @@ export class LegacyDownlink implements Downlink, ConversationListener {
       this.#withdraw(params)
       return
     }
-    this.#listener.notified(method, params, about instanceof LegacyCall ? about : undefined)
+    this.#listener.notified(method, params, about instanceof OutboundCall ? about : undefined)
   }
 
   closed(fault: Fault): void {
     this.#lost = fault
     this.#heartbeat?.stop()
-    for (const ask of [...this.#asks.values()]) ask.withdraw('the server is gone')
-    this.#asks.clear()
+    for (const ask of [...this.#serverRequests.values()]) ask.withdraw('the server is gone')
+    this.#serverRequests.clear()
     this.#listener.closed(fault)
   }
 
   get #conversation(): Conversation {
-    if (this.#talk === undefined) throw new Fault('internal', 'The server is not connected')
-    return this.#talk
+    if (this.#attached === undefined) throw new Fault('internal', 'The server is not connected')
+    return this.#attached
   }
 
   #answer(id: JsonText, outcome: Answer): void {
@@ -239,12 +239,12 @@ export class LegacyDownlink implements Downlink, ConversationListener {
   #withdraw(params: JsonText | undefined): void {
     const id = params === undefined ? undefined : memberOf(params, 'requestId')
     const key = id !== undefined && isId(id) ? idKey(id) : undefined
-    const ask = key === undefined ? undefined : this.#asks.get(key)
+    const ask = key === undefined ? undefined : this.#serverRequests.get(key)
     if (key === undefined || ask === undefined) {
       this.#log.debug({}, 'the server cancelled no open question of its own')
       return
     }
-    this.#asks.delete(key)
+    this.#serverRequests.delete(key)
     ask.withdraw(params && textMember(params, 'reason'))
   }
 }
@@ -260,7 +260,7 @@ const isTask = (result: JsonText): boolean =>
   memberOf(result, 'task') !== undefined
 
 /** One request under way: what the conversation reports to, and what the caller cancels. */
-class LegacyCall implements CallSink, DownstreamCall {
+class OutboundCall implements CallSink, DownstreamCall {
   readonly #id: number
   readonly #method: string
   readonly #sink: CallSink
@@ -308,7 +308,7 @@ class LegacyCall implements CallSink, DownstreamCall {
 const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')
 
 /** One question of the server; answers once, however often it is told to. */
-class LegacyAsk implements ServerRequest {
+class PushedServerRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly about: DownstreamCall | undefined

@@ -17,7 +17,7 @@ import { announcedIn } from '../../../rpc/capabilities.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 
 /** What we introduce ourselves with to a server. */
-export interface Introduction {
+export interface ClientIntroduction {
   readonly capabilities: ClientCapabilities
   /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
   readonly clientInfo: JsonText
@@ -32,7 +32,7 @@ export interface Agreement {
 }
 
 /** Which answers to `initialize` say that the server wants to be spoken to in another way. */
-export type Elsewhere = (answer: Answer) => boolean
+export type IsOtherEra = (answer: Answer) => boolean
 
 /** What the handshake may cost; `timeoutMs` is for each of its steps. */
 interface Limits {
@@ -47,35 +47,35 @@ interface Limits {
  * once more with the newest of them that we know. Resolves to undefined if what it says leads `elsewhere`. Rejects with a
  * Fault.
  */
-export const shakeHands = async (
-  talk: Conversation,
-  intro: Introduction,
+export const initialize = async (
+  conversation: Conversation,
+  intro: ClientIntroduction,
   limits: Limits,
-  elsewhere: Elsewhere,
+  elsewhere: IsOtherEra,
 ): Promise<Agreement | undefined> => {
-  let answer = await ask(talk, intro, intro.offer, limits)
+  let answer = await sendInitialize(conversation, intro, intro.offer, limits)
   const other = elsewhere(answer) ? undefined : otherRevision(answer, intro.offer)
-  if (other !== undefined) answer = await ask(talk, intro, other, limits)
+  if (other !== undefined) answer = await sendInitialize(conversation, intro, other, limits)
   if (elsewhere(answer)) return undefined
   const agreement = readAgreement(answer)
-  talk.agreed(agreement.revision)
-  await bounded(limits, () => talk.notice('notifications/initialized', undefined))
+  conversation.agreed(agreement.revision)
+  await bounded(limits, () => conversation.notice('notifications/initialized', undefined))
   return agreement
 }
 
-const ask = async (
-  talk: Conversation,
-  intro: Introduction,
+const sendInitialize = async (
+  conversation: Conversation,
+  intro: ClientIntroduction,
   version: LegacyRevision,
   limits: Limits,
 ): Promise<Answer> => {
-  const id = talk.nextId()
+  const id = conversation.nextId()
   try {
     return await bounded(
       limits,
       () =>
         new Promise<Answer>(resolve =>
-          talk.request(id, 'initialize', initializeParams(intro, version), {
+          conversation.request(id, 'initialize', initializeParams(intro, version), {
             progress: () => undefined,
             ended: outcome => resolve(answerOf(outcome)),
           }),
@@ -83,7 +83,7 @@ const ask = async (
     )
   } finally {
     // No `notifications/cancelled`: a client must not cancel `initialize` (utilities/cancellation).
-    talk.forget(id)
+    conversation.forget(id)
   }
 }
 
@@ -105,7 +105,7 @@ const bounded = async <T>({ clock, timeoutMs, signal }: Limits, step: () => Prom
   }
 }
 
-const initializeParams = (intro: Introduction, version: LegacyRevision): JsonText =>
+const initializeParams = (intro: ClientIntroduction, version: LegacyRevision): JsonText =>
   objectText([
     ['protocolVersion', textOf(version)],
     ['capabilities', encodeClientCapabilities(intro.capabilities)],

@@ -15,40 +15,40 @@ const MISSES_MAX = 2
  * for dead.
  */
 export class Heartbeat {
-  readonly #talk: Conversation
+  readonly #conversation: Conversation
   readonly #clock: Clock
   readonly #log: Logger
   readonly #silenceMs: number
   readonly #tick: Timer
-  #patience: Timer | undefined
+  #timeout: Timer | undefined
   #misses = 0
 
   constructor(
-    talk: Conversation,
-    around: { readonly clock: Clock; readonly log: Logger; readonly pingMs: number },
+    conversation: Conversation,
+    options: { readonly clock: Clock; readonly log: Logger; readonly pingMs: number },
   ) {
-    this.#talk = talk
-    this.#clock = around.clock
-    this.#log = around.log
-    this.#silenceMs = around.pingMs
-    this.#tick = around.clock.every(around.pingMs, () => this.#check())
+    this.#conversation = conversation
+    this.#clock = options.clock
+    this.#log = options.log
+    this.#silenceMs = options.pingMs
+    this.#tick = options.clock.every(options.pingMs, () => this.#check())
   }
 
   stop(): void {
     this.#tick.cancel()
-    this.#patience?.cancel()
+    this.#timeout?.cancel()
   }
 
   #check(): void {
-    const isSilent = this.#clock.nowMs() - this.#talk.lastHeardMs >= this.#silenceMs
+    const isSilent = this.#clock.nowMs() - this.#conversation.lastHeardMs >= this.#silenceMs
     if (!isSilent) this.#misses = 0
-    if (!isSilent || this.#talk.isBusy) return
-    const id = this.#talk.nextId()
-    this.#patience = this.#clock.after(ANSWER_MS, () => this.#missed(id))
-    this.#talk.request(id, 'ping', undefined, {
+    if (!isSilent || this.#conversation.isBusy) return
+    const id = this.#conversation.nextId()
+    this.#timeout = this.#clock.after(ANSWER_MS, () => this.#missed(id))
+    this.#conversation.request(id, 'ping', undefined, {
       progress: () => undefined,
       ended: outcome => {
-        this.#patience?.cancel()
+        this.#timeout?.cancel()
         this.#misses = 0
         if (isUnknown(outcome)) this.stop()
       },
@@ -56,12 +56,12 @@ export class Heartbeat {
   }
 
   #missed(id: number): void {
-    this.#talk.forget(id)
+    this.#conversation.forget(id)
     this.#misses += 1
     this.#log.warn({ misses: this.#misses }, 'the server did not answer a ping')
     if (this.#misses < MISSES_MAX) return
     this.stop()
-    void this.#talk.close()
+    void this.#conversation.close()
   }
 }
 

@@ -18,7 +18,7 @@ import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/media-type.js'
 import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
-import { HttpRemote, movePlace, newPlace, reopenMs, type StreamPlace, sleep } from './http-remote.js'
+import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
 import { Posts } from './posts.js'
 
 const RESUME_TRIES = 5
@@ -44,17 +44,18 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   #isOver = false
   hearsAmbient = false
 
-  constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, around: CallerContext) {
-    this.#remote = new HttpRemote(http, to, around.clock)
-    this.bounds = around.bounds ?? new LimitCounters()
-    this.log = around.log
-    this.clock = around.clock
+  constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: CallerContext) {
+    this.#remote = new HttpRemote(http, to, options.clock)
+    this.bounds = options.bounds ?? new LimitCounters()
+    this.log = options.log
+    this.clock = options.clock
     this.inbox = new Dispatcher(listener, this.log, this.bounds)
     this.#posts = new Posts({
       post: frame => this.#post(frame),
-      onDeaf: () => this.#over(new Fault('disconnected', 'The server leaves our messages unanswered')),
+      onUnresponsive: () =>
+        this.#over(new Fault('disconnected', 'The server leaves our messages unanswered')),
       bounds: this.bounds,
-      clock: around.clock,
+      clock: options.clock,
       signal: this.#all.signal,
     })
   }
@@ -150,25 +151,25 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     if (fault === undefined && !isLost) return true
     exchange.discard()
     if (fault !== undefined) exchange.fail(fault)
-    else this.#lost(exchange.id)
+    else this.#sessionLost(exchange.id)
     return false
   }
 
   refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
     const isLost = status === 404 && this.#remote.hasSession && !isAnswer(body, exchange.id)
     if (!isLost) return undefined
-    this.#lost(exchange.id)
+    this.#sessionLost(exchange.id)
     return sessionLost()
   }
 
   streamEnded(exchange: HttpExchange, reader: SseReader): void {
-    const place = newPlace()
-    movePlace(place, reader)
+    const place = newPosition()
+    advance(place, reader)
     void this.#follow(exchange, place)
   }
 
   /** Takes a request's SSE stream up again until its answer is there, over as many connections as that takes. Never rejects. */
-  async #follow(exchange: HttpExchange, place: StreamPlace): Promise<void> {
+  async #follow(exchange: HttpExchange, place: StreamPosition): Promise<void> {
     const { signal } = exchange
     for (let tries = 0; place.lastEventId !== undefined && tries < RESUME_TRIES; ) {
       await sleep(this.clock, reopenMs(place, tries, RESUME), signal)
@@ -189,7 +190,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 
   /** Keeps the standalone stream open for as long as the session lives, if the server has one. */
   async #listen(): Promise<void> {
-    const place = newPlace()
+    const place = newPosition()
     for (let tries = 0; !this.#isOver; ) {
       const opened = await this.#openStream(place, this.#all.signal)
       let heard = false
@@ -212,7 +213,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
    * nobody is there any more.
    */
   async #openStream(
-    { lastEventId }: StreamPlace,
+    { lastEventId }: StreamPosition,
     signal: AbortSignal,
   ): Promise<RemoteReply | Fault | number> {
     try {
@@ -220,7 +221,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
       const type = mediaTypeOf(reply.headers['content-type'])
       if (reply.status === 200 && type === 'text/event-stream') return reply
       reply.discard()
-      if (reply.status === 404 && this.#remote.hasSession) this.#lost()
+      if (reply.status === 404 && this.#remote.hasSession) this.#sessionLost()
       return reply.status
     } catch (thrown) {
       this.log.debug({ err: thrown }, 'could not open a stream')
@@ -232,11 +233,11 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   /** Reads a stream to its end, and moves its place on; resolves to whether any event came. */
   async #read(
     reply: RemoteReply,
-    place: StreamPlace,
+    place: StreamPosition,
     on: Omit<StreamHandlers, 'streamEnded'>,
   ): Promise<boolean> {
     const { reader, heard } = await readStream(reply, on, this.bounds)
-    movePlace(place, reader)
+    advance(place, reader)
     return heard
   }
 
@@ -255,7 +256,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
       const reply = await this.#remote.post(frame, this.#all.signal)
       reply.discard()
       const { status } = reply
-      if (status === 404 && this.#remote.hasSession) this.#lost()
+      if (status === 404 && this.#remote.hasSession) this.#sessionLost()
       else if (status >= 400) this.log.warn({ status }, 'the server did not take a message')
     } catch (thrown) {
       this.log.debug({ err: thrown }, 'could not send a message to the server')
@@ -265,7 +266,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   // ── ends ──
 
   /** The server no longer knows the session (transports, "Session Management", item 4); `id` was not processed. */
-  #lost(id?: OwnId): void {
+  #sessionLost(id?: OwnId): void {
     if (this.#isOver) return
     const untouched = id === undefined ? undefined : this.inbox.pending.drop(id)
     this.#over(new Fault('disconnected', 'The server no longer knows the session'))

@@ -11,7 +11,7 @@ import type { Channel } from '../../../wire/channel.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
 import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
-import { type Elsewhere, type Introduction, shakeHands } from './handshake.js'
+import { type ClientIntroduction, type IsOtherEra, initialize } from './handshake.js'
 import { Heartbeat } from './heartbeat.js'
 import { HttpCaller } from './http-caller.js'
 import { openSseChannel } from './sse-channel.js'
@@ -20,7 +20,7 @@ import { openSseChannel } from './sse-channel.js'
 const ENDPOINT_MS = 10_000
 
 /** What it takes to open a connection to a server, whatever carries it. */
-export interface LinkOptions extends Introduction, LegacyLinkOptions {
+export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
   readonly timeoutMs: number
   /** For each step of the handshake; as long as `timeoutMs` if absent. */
   readonly initializeMs?: number | undefined
@@ -39,21 +39,21 @@ export interface LinkOptions extends Introduction, LegacyLinkOptions {
 export const tryLegacy = async (
   start: (listener: ConversationListener) => Conversation,
   options: LinkOptions,
-  elsewhere: Elsewhere,
+  elsewhere: IsOtherEra,
 ): Promise<Downlink | undefined> => {
   const link = new LegacyDownlink(options)
-  const talk = start(link)
-  link.attach(talk)
+  const conversation = start(link)
+  link.attach(conversation)
   let heartbeat: Heartbeat | undefined
   try {
-    const shaken = await shakeHands(talk, options, limitsOf(options), elsewhere)
+    const shaken = await initialize(conversation, options, limitsOf(options), elsewhere)
     if (shaken === undefined) return undefined
-    if (options.pingMs !== Number.POSITIVE_INFINITY) heartbeat = new Heartbeat(talk, options)
+    if (options.pingMs !== Number.POSITIVE_INFINITY) heartbeat = new Heartbeat(conversation, options)
     link.established(shaken.revision, shaken.facts, heartbeat)
     return link
   } catch (thrown) {
     heartbeat?.stop()
-    void talk.close()
+    void conversation.close()
     throw thrown
   }
 }
@@ -65,7 +65,7 @@ const limitsOf = ({ clock, signal, timeoutMs, initializeMs = timeoutMs }: LinkOp
 })
 
 /** Every refusal is one: nothing else is spoken. */
-const nowhere: Elsewhere = () => false
+const nowhere: IsOtherEra = () => false
 
 /** Opens a connection over a channel, such as a child's pipes. Rejects with a Fault and leaves the channel closed. */
 export const openLegacyPipe = async (channel: Channel, options: LinkOptions): Promise<Downlink> => {
@@ -101,7 +101,7 @@ export interface LegacyRemote {
 export interface OtherWays {
   /** Whether it may speak HTTP+SSE. */
   readonly hasSse: boolean
-  readonly elsewhere: Elsewhere
+  readonly elsewhere: IsOtherEra
 }
 
 /**
@@ -116,19 +116,19 @@ export const tryLegacyUrl = async (
   options: LinkOptions,
   { hasSse, elsewhere }: OtherWays,
 ): Promise<LegacyRemote | undefined> => {
-  const ears = new HeldEnd(options.listener)
-  let talk: Conversation | undefined
+  const heldEnd = new HeldEnd(options.listener)
+  let conversation: Conversation | undefined
   const start = (listener: ConversationListener): Conversation => {
-    talk = new HttpCaller(http, to, listener, options)
-    return talk
+    conversation = new HttpCaller(http, to, listener, options)
+    return conversation
   }
   try {
-    const link = await tryLegacy(start, { ...options, listener: ears }, elsewhere)
+    const link = await tryLegacy(start, { ...options, listener: heldEnd }, elsewhere)
     if (link === undefined) {
-      await talk?.close()
+      await conversation?.close()
       return undefined
     }
-    ears.release()
+    heldEnd.release()
     return { link, via: 'http' }
   } catch (thrown) {
     const first = Fault.from(thrown)

@@ -12,7 +12,7 @@ const UNANSWERED_MAX = 2048
 const HARD = 16
 
 /** Lets messages be posted a few at a time; for what would otherwise open a connection for each message of a peer. */
-export const createPostTurns = (clock: Clock, signal: AbortSignal): Semaphore => {
+export const createPostSemaphore = (clock: Clock, signal: AbortSignal): Semaphore => {
   // Each one that waits listens.
   setMaxListeners(0, signal)
   return new Semaphore({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
@@ -23,7 +23,7 @@ export interface PostsOptions {
   /** Posts a message; resolves when it was answered. Never rejects. */
   readonly post: (frame: Buffer) => Promise<void>
   /** The server takes no messages. */
-  readonly onDeaf: () => void
+  readonly onUnresponsive: () => void
   readonly bounds: LimitCounters
   readonly clock: Clock
   /** Ends what is under way, and what waits. */
@@ -33,7 +33,7 @@ export interface PostsOptions {
 /** Messages that are posted one by one, and of which only their being taken is awaited: notifications and answers. */
 export class Posts {
   readonly #options: PostsOptions
-  readonly #turns: Semaphore
+  readonly #semaphore: Semaphore
   /** By what they are about: the message that is sent when the one under way was taken. */
   readonly #next = new Map<string, Buffer | undefined>()
   #unanswered = 0
@@ -41,21 +41,21 @@ export class Posts {
 
   constructor(options: PostsOptions) {
     this.#options = options
-    this.#turns = createPostTurns(options.clock, options.signal)
+    this.#semaphore = createPostSemaphore(options.clock, options.signal)
   }
 
   /** Posts a message; resolves when it was taken, or never will be. */
   async send(frame: Buffer): Promise<void> {
-    const { bounds, onDeaf, post, signal } = this.#options
+    const { bounds, onUnresponsive, post, signal } = this.#options
     if (this.#unanswered >= UNANSWERED_MAX || this.#bytes > HARD * bounds.max.serverQueue) {
       bounds.hit('serverQueue')
-      onDeaf()
+      onUnresponsive()
       return
     }
     this.#unanswered += 1
     this.#bytes += frame.length
     // It was called off.
-    await this.#turns.pass(signal, () => post(frame)).catch(() => undefined)
+    await this.#semaphore.pass(signal, () => post(frame)).catch(() => undefined)
     this.#unanswered -= 1
     this.#bytes -= frame.length
   }

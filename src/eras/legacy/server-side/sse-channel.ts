@@ -12,7 +12,7 @@ import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framin
 import { mediaTypeOf } from '../../../wire/http/media-type.js'
 import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
-import { createPostTurns } from './posts.js'
+import { createPostSemaphore } from './posts.js'
 
 /** How long the next message of the handshake waits for the answer to the POST before it. */
 const TURN_MS = 10_000
@@ -101,7 +101,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   readonly #link: SseLink
   readonly #reader: SseReader
   /** The server has said where to POST. */
-  readonly #named = new Deferred<void>()
+  readonly #endpointKnown = new Deferred<void>()
   #listener: ChannelListener | undefined
   #endpoint: string | undefined
   /** Messages that came before anybody listened. */
@@ -114,14 +114,14 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #isOver = false
   #posts = 0
   #queuedBytes = 0
-  #isBehind = false
+  #isSlow = false
   /** What a message has to wait for: while the session is being initialized, the POST before it. */
-  #turn: Promise<void> = Promise.resolve()
+  #previousPost: Promise<void> = Promise.resolve()
   #isInitialized = false
-  readonly #turns: Semaphore
+  readonly #semaphore: Semaphore
 
   constructor(link: SseLink) {
-    this.#turns = createPostTurns(link.clock, link.stop.signal)
+    this.#semaphore = createPostSemaphore(link.clock, link.stop.signal)
     const { bounds = new LimitCounters() } = link
     this.#reader = new SseReader({
       maxBytes: bounds.max.message,
@@ -134,7 +134,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   /** Reads until the server has said where to POST. Rejects with a Fault. */
   async connect(): Promise<void> {
     this.#link.stream.read(this)
-    await this.#named.promise
+    await this.#endpointKnown.promise
     this.#endpoint = endpointUrl(this.#endpoint ?? '', this.#link.to.url)
   }
 
@@ -161,13 +161,15 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     }
     this.#queue(message, 1)
     const { signal } = this.#link.stop
-    const turn = this.#turn.then(() => this.#turns.pass(signal, () => this.#post(message))).catch(nothing)
+    const turn = this.#previousPost
+      .then(() => this.#semaphore.pass(signal, () => this.#post(message)))
+      .catch(nothing)
     if (!this.#isInitialized) {
-      this.#turn = this.#atMost(turn)
+      this.#previousPost = this.#atMost(turn)
       this.#isInitialized = isInitialized(message)
     }
-    this.#isBehind = this.#queuedBytes > SLOW_BYTES
-    return !this.#isBehind
+    this.#isSlow = this.#queuedBytes > SLOW_BYTES
+    return !this.#isSlow
   }
 
   pause(): void {
@@ -193,7 +195,9 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 
   ended(fault: Fault | undefined): void {
     if (this.#endpoint === undefined) {
-      this.#named.reject(fault ?? new Fault('unavailable', 'The server ended the event stream at once'))
+      this.#endpointKnown.reject(
+        fault ?? new Fault('unavailable', 'The server ended the event stream at once'),
+      )
     } else {
       const words =
         fault === undefined ? 'The server ended the event stream' : 'The event stream of the server broke'
@@ -207,7 +211,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 
   onEvent({ event, data }: SseEvent): void {
-    if (event === 'endpoint') this.#name(data)
+    if (event === 'endpoint') this.#setEndpoint(data)
     // Before the endpoint nothing was asked, and nothing can be answered. Empty data only teaches an id.
     else if (event === 'message' && this.#endpoint !== undefined && data.length > 0) this.#deliver(data)
   }
@@ -217,11 +221,11 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 
   /** The server said where to POST; the first time counts. */
-  #name(data: Buffer): void {
+  #setEndpoint(data: Buffer): void {
     if (this.#endpoint !== undefined) return
     this.#endpoint = data.toString()
     this.#link.stream.pause()
-    this.#named.resolve()
+    this.#endpointKnown.resolve()
   }
 
   #run(): void {
@@ -269,8 +273,8 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #queue(message: Buffer, by: 1 | -1): void {
     this.#posts += by
     this.#queuedBytes += by * Math.max(message.length, POST_BYTES)
-    if (!this.#isBehind || this.#queuedBytes > SLOW_BYTES || this.#isOver) return
-    this.#isBehind = false
+    if (!this.#isSlow || this.#queuedBytes > SLOW_BYTES || this.#isOver) return
+    this.#isSlow = false
     this.#listener?.drained()
   }
 

@@ -13,7 +13,7 @@ import { projectOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
 
 /** What was asked, and by whom. */
-export interface Asked {
+export interface RequestFacts {
   readonly id: JsonText
   readonly method: string
   readonly params: JsonText | undefined
@@ -37,7 +37,7 @@ const NOTHING = rawText('{}')
  * An outcome as a client of this revision reads it: of a stated kind, signed by us (`identity` is our `Implementation` object),
  * with hints where the method has them, and with no word of an older revision.
  */
-export const encodeOutcome = (outcome: Outcome, asked: Asked, identity: JsonText): Response => {
+export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: JsonText): Response => {
   const { id, method } = asked
   switch (outcome.kind) {
     case 'result':
@@ -50,11 +50,11 @@ export const encodeOutcome = (outcome: Outcome, asked: Asked, identity: JsonText
       return encodeOutcome(answerOf(outcome), asked, identity)
     case 'error': {
       const uri = method === 'resources/read' ? textMember(asked.params ?? NOTHING, 'uri') : undefined
-      return refusal(id, projectError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
+      return errorResponse(id, projectError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
     }
     case 'fault':
       // That nobody offers a method is found out here, though not before the request was dispatched.
-      return refusal(
+      return errorResponse(
         id,
         encodeFault(outcome.fault),
         outcome.fault.code === 'unknown-method' ? 'entry' : 'dispatched',
@@ -63,13 +63,13 @@ export const encodeOutcome = (outcome: Outcome, asked: Asked, identity: JsonText
 }
 
 /** A request that was refused before anybody was asked. */
-export const encodeEntryError = (id: JsonText, error: JsonText): Response => refusal(id, error, 'entry')
+export const encodeEntryError = (id: JsonText, error: JsonText): Response => errorResponse(id, error, 'entry')
 
 /** Params of a notification on the stream of a request that listens; `id` is the request's (patterns/subscriptions). */
 export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
   withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
 
-const refusal = (id: JsonText, error: JsonText, stage: Stage): Response => ({
+const errorResponse = (id: JsonText, error: JsonText, stage: Stage): Response => ({
   frame: encodeError(id, error),
   status: httpStatusOf(error, stage),
 })
@@ -80,7 +80,7 @@ const encodeInput = (result: JsonText, identity: JsonText): JsonText =>
 const resultText = (
   result: JsonText,
   hints: CacheHints | undefined,
-  asked: Asked,
+  asked: RequestFacts,
   identity: JsonText,
 ): Response => {
   const { id, method } = asked

@@ -33,7 +33,7 @@ export class HttpAnswer implements Replies {
   readonly #responder: HttpResponder
   readonly #form: AnswerForm
   readonly #context: AnswerContext
-  readonly #place: Link<HttpAnswer>
+  readonly #link: Link<HttpAnswer>
   #out: HttpStream | undefined
   /** Whether the client has waited since the last keep-alive. */
   #hasWaited = false
@@ -43,7 +43,7 @@ export class HttpAnswer implements Replies {
     this.#responder = responder
     this.#form = form
     this.#context = context
-    this.#place = context.open.add(this)
+    this.#link = context.open.add(this)
     responder.onGone(() => this.#close())
   }
 
@@ -93,6 +93,6 @@ export class HttpAnswer implements Replies {
 
   #close(): void {
     this.#isOver = true
-    this.#context.open.remove(this.#place)
+    this.#context.open.remove(this.#link)
   }
 }

@@ -22,7 +22,7 @@ export class ModernHttpListener {
   constructor(options: HttpHostOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#uplink = new ModernUplink(options, 'face')
+    this.#uplink = new ModernUplink(options, 'endpoint')
   }
 
   /** Takes a request or a notification. */

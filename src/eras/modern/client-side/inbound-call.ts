@@ -8,15 +8,21 @@ import { statusOfFull } from '../../../rpc/http/errors.js'
 import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
-import { LISTEN_NOTICES } from '../methods.js'
+import { LISTEN_NOTIFICATIONS } from '../methods.js'
 import { projectMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
-import { type Asked, encodeOutcome, LISTEN, type Response, withSubscriptionId } from './encode-outcome.js'
+import {
+  encodeOutcome,
+  LISTEN,
+  type RequestFacts,
+  type Response,
+  withSubscriptionId,
+} from './encode-outcome.js'
 
 const EMPTY = rawText('{}')
 
 /** What an inbound call is made of. */
-export interface InboundRequest extends Asked {
+export interface InboundRequest extends RequestFacts {
   readonly client: ModernClient
   readonly logLevel: LogLevel | undefined
   readonly replies: Replies
@@ -59,7 +65,7 @@ export class InboundCall implements Call {
 
   notify(method: string, params: JsonText | undefined): void {
     if (this.method === LISTEN) {
-      if (LISTEN_NOTICES.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
+      if (LISTEN_NOTIFICATIONS.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
       // Who named no level gets no messages (server/utilities/logging, "Per-Request Log Level").
       this.#send(method, projectMeta(params), true)

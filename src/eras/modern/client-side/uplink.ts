@@ -20,7 +20,7 @@ import { InboundCall, type Replies } from './inbound-call.js'
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
 /** How a request came in. */
-export interface Arrival {
+export interface RequestContext {
   readonly principal: Principal
   readonly replies: Replies
   /** Tells requests under way apart: on a pipe the id, over HTTP there are as many spaces of ids as requests. */
@@ -30,10 +30,10 @@ export interface Arrival {
 }
 
 /** A way in that clients share, or one on which there is hardly ever more than one, so that its requests are that one's. */
-export type WayIn = 'face' | 'channel'
+export type Entry = 'endpoint' | 'channel'
 
 /** What clients may say about themselves altogether. */
-const TOLD_BYTES = 32 * 1024 * 1024
+const INFO_TOTAL_BYTES = 32 * 1024 * 1024
 /** Clients on one channel. */
 const CHANNEL_CLIENTS = 32
 /** Characters of an unknown method that are repeated to whoever sent it. */
@@ -45,21 +45,21 @@ const SHOWN_LENGTH = 128
  */
 export class ModernUplink {
   readonly #options: HostOptions
-  readonly #way: WayIn
+  readonly #entry: Entry
   readonly #bounds: LimitCounters
   readonly #identity: JsonText
   readonly #clients: ModernClients
   readonly #calls = new HashTable<string, InboundCall>()
 
-  constructor(options: HostOptions, way: WayIn) {
+  constructor(options: HostOptions, way: Entry) {
     const bounds = options.bounds ?? new LimitCounters()
     this.#options = options
-    this.#way = way
+    this.#entry = way
     this.#bounds = bounds
     this.#identity = textOf(options.identity)
     const limits = (): ClientLimits => ({
       clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
-      bytes: TOLD_BYTES,
+      bytes: INFO_TOTAL_BYTES,
     })
     this.#clients = new ModernClients(options.clock, limits, client => options.reception.left(client))
   }
@@ -81,8 +81,8 @@ export class ModernUplink {
   }
 
   /** Takes a request: whatever is wrong with it is its answer. */
-  receive(message: RequestMessage, arrival: Arrival): void {
-    const call = this.#admitted(message, arrival)
+  receive(message: RequestMessage, arrival: RequestContext): void {
+    const call = this.#admit(message, arrival)
     if (call === undefined) return
     if (call.method === 'server/discover') void this.#discover(call)
     else this.#options.reception.call(call)
@@ -101,9 +101,9 @@ export class ModernUplink {
   }
 
   /** The call that a request is; undefined if it was refused. */
-  #admitted(message: RequestMessage, arrival: Arrival): InboundCall | undefined {
+  #admit(message: RequestMessage, arrival: RequestContext): InboundCall | undefined {
     try {
-      const envelope = this.#checked(message, arrival)
+      const envelope = this.#check(message, arrival)
       if (envelope !== undefined) return this.#callOf(message, arrival, envelope)
     } catch (thrown) {
       const why = Fault.from(thrown)
@@ -113,7 +113,7 @@ export class ModernUplink {
   }
 
   /** Checks in the order of what a client has to mend first: the envelope, the headers, the method. Throws a Fault. */
-  #checked(message: RequestMessage, arrival: Arrival): Envelope | undefined {
+  #check(message: RequestMessage, arrival: RequestContext): Envelope | undefined {
     const { method, params } = message
     const check = readEnvelope(params)
     if (check.is === 'malformed') throw check.fault
@@ -130,7 +130,11 @@ export class ModernUplink {
     return check.envelope
   }
 
-  #callOf(message: RequestMessage, { principal, replies, key }: Arrival, envelope: Envelope): InboundCall {
+  #callOf(
+    message: RequestMessage,
+    { principal, replies, key }: RequestContext,
+    envelope: Envelope,
+  ): InboundCall {
     const { id, method, params } = message
     const client = this.#clientOf(principal, envelope)
     const call = new InboundCall({
@@ -157,7 +161,7 @@ export class ModernUplink {
   /** Throws a Fault `overloaded` if there are too many clients, or requests under way. */
   #clientOf(principal: Principal, envelope: Envelope): ModernClient {
     const { max } = this.#bounds
-    if (this.#way === 'channel' && this.#calls.size >= max.callsPerClient)
+    if (this.#entry === 'channel' && this.#calls.size >= max.callsPerClient)
       throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests under way`)
     const client = this.#clients.of(principal, envelope)
     if (client === undefined) throw this.#bounds.overloaded('clients', 'Too many clients are at work')
@@ -177,7 +181,7 @@ export class ModernUplink {
     return this.#options.reception.toolSchema(this.#clientOf(principal, envelope), name)
   }
 
-  #refuse({ id }: RequestMessage, { replies }: Arrival, error: JsonText, why?: Fault): void {
+  #refuse({ id }: RequestMessage, { replies }: RequestContext, error: JsonText, why?: Fault): void {
     const { frame, status } = encodeEntryError(id, error)
     replies.end(frame, statusOfFull(why) ?? { status })
   }

@@ -18,7 +18,7 @@ import type { Conversation, ConversationListener } from '../../../rpc/channel/co
 import { repairError } from '../../../rpc/repair-error.js'
 import { MODERN_REVISION } from '../../protocol.js'
 import { discoverParams, withEnvelope } from '../envelope.js'
-import { mayNeedInput, REQUEST_NOTICES } from '../methods.js'
+import { mayNeedInput, REQUEST_NOTIFICATIONS } from '../methods.js'
 import { readResultType } from '../result-type.js'
 import { LocalCall, OutboundCall, type OutboundContext } from './outbound-call.js'
 import { RevisionCheck } from './revision-check.js'
@@ -37,7 +37,7 @@ export interface ModernLinkOptions {
   /** Our own `Implementation` object: the connection is nobody's alone. */
   readonly identity: JsonText
   /** As for every link; false if absent. */
-  readonly hasOtherWay?: boolean
+  readonly hasOtherMode?: boolean
   readonly clock: Clock
   readonly log: Logger
   /** Those of the server; the defaults if absent. */
@@ -45,10 +45,10 @@ export interface ModernLinkOptions {
 }
 
 /** What works with the conversation. */
-interface Working {
-  readonly talk: Conversation
-  readonly calls: OutboundContext
-  readonly listen: SubscriptionStream
+interface Attached {
+  readonly conversation: Conversation
+  readonly context: OutboundContext
+  readonly subscriptions: SubscriptionStream
 }
 
 /**
@@ -61,36 +61,48 @@ export class ModernDownlink implements Downlink, ConversationListener {
   readonly facts: ServerFacts
   readonly #schemas: ToolSchemas | undefined
   readonly #options: ModernLinkOptions
-  #working: Working | undefined
+  #attached: Attached | undefined
 
   /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
     this.facts = facts
-    this.hasOtherMode = options.hasOtherWay ?? false
+    this.hasOtherMode = options.hasOtherMode ?? false
     this.#schemas = schemas
     this.#options = options
   }
 
   /** Binds the conversation that reports to this downlink: from here on it can be used. */
-  attach(talk: Conversation): void {
+  attach(conversation: Conversation): void {
     const { server, listener, clock, log } = this.#options
-    const question = discoverParams(MODERN_REVISION, this.#options.identity)
-    const doubts = new RevisionCheck({ talk, clock, question, end: () => this.#end() })
-    const calls: OutboundContext = {
+    const revisionCheck = new RevisionCheck({
+      conversation,
+      clock,
+      discoverParams: discoverParams(MODERN_REVISION, this.#options.identity),
+      end: () => this.#end(),
+    })
+    const context: OutboundContext = {
       server,
-      talk,
+      conversation,
       schemas: this.#schemas,
-      wrap: (params, caller, followsTasks) => this.#wrapped(params, caller, followsTasks),
+      wrap: (params, caller, followsTasks) => this.#withEnvelope(params, caller, followsTasks),
       decoded: (request, outcome) => this.#decoded(request, outcome),
-      doubts: (outcome, then) => doubts.raise(outcome, then),
+      recheck: (outcome, then) => revisionCheck.check(outcome, then),
       toolsChanged: () => listener.notified('notifications/tools/list_changed', undefined, undefined),
     }
     const { capabilities } = this.facts
-    const wrap = (params: JsonText): JsonText => this.#wrapped(params, NOBODY)
-    const ended = (outcome: Outcome): void => void doubts.raise(outcome, () => undefined)
-    const listen = new SubscriptionStream({ talk, capabilities, listener, clock, log, wrap, ended })
-    this.#working = { talk, calls, listen }
-    listen.start()
+    const wrap = (params: JsonText): JsonText => this.#withEnvelope(params, NOBODY)
+    const ended = (outcome: Outcome): void => void revisionCheck.check(outcome, () => undefined)
+    const subscriptions = new SubscriptionStream({
+      conversation,
+      capabilities,
+      listener,
+      clock,
+      log,
+      wrap,
+      ended,
+    })
+    this.#attached = { conversation, context, subscriptions }
+    subscriptions.start()
   }
 
   /** Tasks are an extension, which a server has to declare. */
@@ -99,15 +111,15 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   get lastHeardMs(): number {
-    return this.#work.talk.lastHeardMs
+    return this.#connection.conversation.lastHeardMs
   }
 
   get hearsAmbient(): boolean {
-    return this.#work.listen.isHeard
+    return this.#connection.subscriptions.isHeard
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {
-    const { calls, listen } = this.#work
+    const { context, subscriptions } = this.#connection
     switch (request.method) {
       case 'logging/setLevel':
         // Each request says it (server/utilities/logging).
@@ -116,17 +128,17 @@ export class ModernDownlink implements Downlink, ConversationListener {
         const uri = uriOf(request)
         return new LocalCall(
           sink,
-          settle => listen.subscribe(uri, settle),
-          settle => listen.forget(uri, settle),
+          settle => subscriptions.subscribe(uri, settle),
+          settle => subscriptions.forget(uri, settle),
         )
       }
       case 'resources/unsubscribe':
         return new LocalCall(sink, settle => {
-          listen.unsubscribe(uriOf(request))
+          subscriptions.unsubscribe(uriOf(request))
           settle(resulted(EMPTY))
         })
       default: {
-        const call = new OutboundCall(request, sink, calls)
+        const call = new OutboundCall(request, sink, context)
         call.start()
         return call
       }
@@ -139,17 +151,17 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   pause(): void {
-    this.#work.talk.pause()
+    this.#connection.conversation.pause()
   }
 
   resume(): void {
-    this.#work.talk.resume()
+    this.#connection.conversation.resume()
   }
 
   close(): Promise<void> {
-    const { talk, listen } = this.#work
-    listen.close()
-    return talk.close()
+    const { conversation, subscriptions } = this.#connection
+    subscriptions.close()
+    return conversation.close()
   }
 
   // ── what the conversation tells ──
@@ -160,26 +172,30 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
-    if (this.#working?.listen.noticed(method, params, about) === true) return
+    if (this.#attached?.subscriptions.noticed(method, params, about) === true) return
     const { listener, log } = this.#options
-    if (REQUEST_NOTICES.has(method)) {
+    if (REQUEST_NOTIFICATIONS.has(method)) {
       listener.notified(method, params, about instanceof OutboundCall ? about : undefined)
     } else log.debug({ method }, 'dropped a notification that belongs to no stream of ours')
   }
 
   closed(fault: Fault): void {
-    this.#working?.listen.close()
+    this.#attached?.subscriptions.close()
     this.#options.listener.closed(fault)
   }
 
   // ── requests and outcomes ──
 
-  get #work(): Working {
-    if (this.#working === undefined) throw new Fault('internal', 'The server is not connected')
-    return this.#working
+  get #connection(): Attached {
+    if (this.#attached === undefined) throw new Fault('internal', 'The server is not connected')
+    return this.#attached
   }
 
-  #wrapped(params: JsonText | undefined, { capabilities, logLevel }: Caller, followsTasks = false): JsonText {
+  #withEnvelope(
+    params: JsonText | undefined,
+    { capabilities, logLevel }: Caller,
+    followsTasks = false,
+  ): JsonText {
     const clientInfo = this.#options.identity
     const facts = { version: MODERN_REVISION, capabilities, clientInfo, logLevel, followsTasks }
     return withEnvelope(params, facts)
@@ -216,7 +232,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   #listed(method: string, result: JsonText): JsonText {
     if (!isListMethod(method)) return result
-    this.#work.listen.wasRead(method)
+    this.#connection.subscriptions.wasRead(method)
     return method === 'tools/list' && this.#schemas !== undefined ? this.#schemas.learn(result) : result
   }
 }

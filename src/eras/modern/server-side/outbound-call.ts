@@ -38,7 +38,7 @@ const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
 /** What a request needs of its connection. */
 export interface OutboundContext {
   readonly server: string
-  readonly talk: Conversation
+  readonly conversation: Conversation
   /** What is known of tools where requests repeat arguments in headers; undefined where they do not. */
   readonly schemas: ToolSchemas | undefined
   /** Request params with our envelope. */
@@ -49,7 +49,7 @@ export interface OutboundContext {
    * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether it does not, with the
    * connection closed.
    */
-  doubts(outcome: Outcome, then: (isEnd: boolean) => void): boolean
+  recheck(outcome: Outcome, then: (isEnd: boolean) => void): boolean
   /** What a tool takes is not what it took. */
   toolsChanged(): void
 }
@@ -74,21 +74,21 @@ export class OutboundCall implements CallSink, DownstreamCall {
   }
 
   start(): void {
-    const { talk } = this.#context
+    const { conversation } = this.#context
     const { method, params, wantsProgress, caller, followsTasks } = this.#request
-    this.#id = talk.nextId()
+    this.#id = conversation.nextId()
     const token = wantsProgress ? textOf(this.#id) : undefined
     const enveloped = this.#context.wrap(projectRequest(params), caller ?? NOBODY, followsTasks)
-    talk.request(this.#id, method, withToken(enveloped, token), this)
+    conversation.request(this.#id, method, withToken(enveloped, token), this)
   }
 
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
-    const { talk } = this.#context
-    talk.forget(this.#id)
+    const { conversation } = this.#context
+    conversation.forget(this.#id)
     const said = reason === undefined ? { requestId: this.#id } : { requestId: this.#id, reason }
-    void talk.notice('notifications/cancelled', textOf(said))
+    void conversation.notice('notifications/cancelled', textOf(said))
   }
 
   progress(progress: Progress): void {
@@ -98,11 +98,11 @@ export class OutboundCall implements CallSink, DownstreamCall {
   ended(outcome: Outcome): void {
     if (this.#isOver) return
     const decoded = (): Outcome => this.#context.decoded(this.#request, outcome)
-    if (this.#doubts(outcome, decoded)) return
+    if (this.#recheck(outcome, decoded)) return
     if (this.#mayRepeat(outcome)) {
       this.#wasRepeated = true
       this.start()
-    } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#correct(outcome)
+    } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#retryWithNewSchema(outcome)
     else this.#finish(decoded())
   }
 
@@ -113,8 +113,8 @@ export class OutboundCall implements CallSink, DownstreamCall {
   }
 
   /** Whether an outcome has to wait for the server to be asked again; if that is still what it was, `otherwise` tells the outcome. */
-  #doubts(outcome: Outcome, otherwise: () => Outcome): boolean {
-    return this.#context.doubts(outcome, isEnd =>
+  #recheck(outcome: Outcome, otherwise: () => Outcome): boolean {
+    return this.#context.recheck(outcome, isEnd =>
       this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
     )
   }
@@ -142,12 +142,12 @@ export class OutboundCall implements CallSink, DownstreamCall {
   // ── headers that the server does not accept ──
 
   /** The server has not run it: what it wants in headers is read anew, and it is tried once more. */
-  #correct(outcome: Outcome): void {
+  #retryWithNewSchema(outcome: Outcome): void {
     const { schemas } = this.#context
     const { method, params } = this.#request
     const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
     if (this.#wasCorrected || schemas === undefined || tool === undefined) {
-      this.#finish(failed(misread(this.#context.server, outcome)))
+      this.#finish(failed(headersRefused(this.#context.server, outcome)))
       return
     }
     this.#wasCorrected = true
@@ -161,24 +161,24 @@ export class OutboundCall implements CallSink, DownstreamCall {
   }
 
   /** Reads pages of tools up to the one with this tool. */
-  #refresh(schemas: ToolSchemas, tool: string, place: Place | undefined, then: () => void): void {
-    const { talk } = this.#context
-    this.#id = talk.nextId()
+  #refresh(schemas: ToolSchemas, tool: string, place: PagePosition | undefined, then: () => void): void {
+    const { conversation } = this.#context
+    this.#id = conversation.nextId()
     const ended = (outcome: Outcome): void => {
       if (this.#isOver) return
-      const unread = (): Outcome => failed(misread(this.#context.server, outcome))
-      if (this.#doubts(outcome, unread)) return
+      const unread = (): Outcome => failed(headersRefused(this.#context.server, outcome))
+      if (this.#recheck(outcome, unread)) return
       if (outcome.kind !== 'result') {
         this.#finish(unread())
         return
       }
       schemas.learn(outcome.result)
-      const next = nextPlace(outcome.result, place)
+      const next = nextPosition(outcome.result, place)
       if (next === undefined || hasTool(outcome.result, tool)) then()
       else this.#refresh(schemas, tool, next, then)
     }
     const params = place && objectText([['cursor', place.cursor]])
-    talk.request(this.#id, 'tools/list', this.#context.wrap(params, NOBODY), {
+    conversation.request(this.#id, 'tools/list', this.#context.wrap(params, NOBODY), {
       progress: () => undefined,
       ended,
     })
@@ -186,12 +186,12 @@ export class OutboundCall implements CallSink, DownstreamCall {
 }
 
 /** How far tools were read. */
-interface Place {
+interface PagePosition {
   readonly cursor: JsonText
   readonly pages: number
 }
 
-const nextPlace = (page: JsonText, place: Place | undefined): Place | undefined => {
+const nextPosition = (page: JsonText, place: PagePosition | undefined): PagePosition | undefined => {
   const cursor = memberOf(page, 'nextCursor')
   const pages = (place?.pages ?? 0) + 1
   const isOne = cursor !== undefined && kindOf(cursor) === 'string'
@@ -205,7 +205,7 @@ const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? Number(memberOf(outcome.error, 'code')?.toString('latin1')) : undefined
 
 /** Nobody but us can have made a mistake in the headers; whoever called must not learn of it as of their own. */
-const misread = (server: string, outcome: Outcome): Fault => {
+const headersRefused = (server: string, outcome: Outcome): Fault => {
   if (outcome.kind === 'fault') return outcome.fault
   const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
   const words = `Server ${server} does not accept the headers of the request`

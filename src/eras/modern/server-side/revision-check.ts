@@ -11,10 +11,10 @@ const ANSWER_MS = 10_000
 
 /** What asking a server again takes. */
 export interface RevisionCheckContext {
-  readonly talk: Conversation
+  readonly conversation: Conversation
   readonly clock: Clock
   /** Params of `server/discover`. */
-  readonly question: JsonText
+  readonly discoverParams: JsonText
   /** The server speaks something else now: ends the connection, so that the next one finds out what. */
   end(): Promise<void>
 }
@@ -27,7 +27,7 @@ export interface RevisionCheckContext {
 export class RevisionCheck {
   readonly #context: RevisionCheckContext
   /** Resolves to whether it was the end. */
-  #asking: Promise<boolean> | undefined
+  #pending: Promise<boolean> | undefined
 
   constructor(context: RevisionCheckContext) {
     this.#context = context
@@ -37,12 +37,12 @@ export class RevisionCheck {
    * Whether an outcome is doubtful. Then `then` is told what the server said: `true` if it speaks this revision no longer, with
    * the connection closed.
    */
-  raise(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
+  check(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
     if (!isDoubtful(outcome)) return false
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = undefined
+    this.#pending ??= this.#ask().finally(() => {
+      this.#pending = undefined
     })
-    void this.#asking.then(then)
+    void this.#pending.then(then)
     return true
   }
 
@@ -53,18 +53,18 @@ export class RevisionCheck {
   }
 
   #answer(): Promise<Outcome> {
-    const { talk, clock, question } = this.#context
-    const id = talk.nextId()
+    const { conversation, clock, discoverParams } = this.#context
+    const id = conversation.nextId()
     return new Promise(resolve => {
       const timer = clock.after(ANSWER_MS, () => {
-        talk.forget(id)
+        conversation.forget(id)
         resolve(failed(new Fault('timeout', 'The server does not say what it speaks')))
       })
       const ended = (outcome: Outcome): void => {
         timer.cancel()
         resolve(outcome)
       }
-      talk.request(id, 'server/discover', question, { progress: () => undefined, ended })
+      conversation.request(id, 'server/discover', discoverParams, { progress: () => undefined, ended })
     })
   }
 }

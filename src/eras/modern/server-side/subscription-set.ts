@@ -16,7 +16,7 @@ import type { ServerCapabilities } from '../../../model/peer.js'
 export interface ListKind {
   readonly capability: 'tools' | 'prompts' | 'resources'
   readonly flag: string
-  readonly notice: string
+  readonly notification: string
   /** How lists of this kind are read. */
   readonly methods: readonly string[]
 }
@@ -25,19 +25,19 @@ const LIST_KINDS: readonly ListKind[] = [
   {
     capability: 'tools',
     flag: 'toolsListChanged',
-    notice: 'notifications/tools/list_changed',
+    notification: 'notifications/tools/list_changed',
     methods: ['tools/list'],
   },
   {
     capability: 'prompts',
     flag: 'promptsListChanged',
-    notice: 'notifications/prompts/list_changed',
+    notification: 'notifications/prompts/list_changed',
     methods: ['prompts/list'],
   },
   {
     capability: 'resources',
     flag: 'resourcesListChanged',
-    notice: 'notifications/resources/list_changed',
+    notification: 'notifications/resources/list_changed',
     methods: ['resources/list', 'resources/templates/list'],
   },
 ]
@@ -57,13 +57,13 @@ export const listenParams = (kinds: readonly ListKind[], uris: ReadonlySet<strin
 }
 
 /** What a server promised to tell. */
-export interface Promised {
+export interface Accepted {
   readonly kinds: readonly ListKind[]
   readonly uris: ReadonlySet<string | undefined>
 }
 
 /** What an acknowledgement promises of `kinds`, and of URIs. */
-export const promisedIn = (acknowledgement: JsonText | undefined, kinds: readonly ListKind[]): Promised => {
+export const acceptedIn = (acknowledgement: JsonText | undefined, kinds: readonly ListKind[]): Accepted => {
   const filter = (acknowledgement && memberOf(acknowledgement, 'notifications')) ?? EMPTY
   return {
     kinds: kinds.filter(({ flag }) => isTrue(memberOf(filter, flag))),
@@ -82,11 +82,11 @@ const isTrue = (flag: JsonText | undefined): boolean =>
 const URIS_MAX = 10_000
 
 /** A URI that somebody wants to hear of. */
-interface Wish {
+interface Subscription {
   /** Those who wait to hear whether the server will tell. */
   readonly waiting: Set<Settle>
   /** Whether the server has promised to, on the stream that was acknowledged last. */
-  isPromised: boolean
+  isAccepted: boolean
 }
 
 /** Why a server does not tell of a resource. */
@@ -94,83 +94,90 @@ export const notAccepted = (): Fault => new Fault('invalid-params', 'Subscriptio
 
 /** The resources of one server that clients want to hear of, and who still waits to be told whether they will. */
 export class SubscriptionSet {
-  readonly #wishes = new Map<string, Wish>()
+  readonly #subscriptions = new Map<string, Subscription>()
 
   get uris(): ReadonlySet<string> {
-    return new Set(this.#wishes.keys())
+    return new Set(this.#subscriptions.keys())
   }
 
   /** Those that the server has promised to tell of. */
-  get promised(): readonly string[] {
-    return [...this.#wishes].flatMap(([uri, { isPromised }]) => (isPromised ? [uri] : []))
+  get accepted(): readonly string[] {
+    return [...this.#subscriptions].flatMap(([uri, { isAccepted }]) => (isAccepted ? [uri] : []))
   }
 
   /** Adds one; false if there are too many, which `settle` was told. */
   add(uri: string, settle: Settle): boolean {
-    const wish = this.#wishes.get(uri) ?? { waiting: new Set(), isPromised: false }
-    if (!this.#wishes.has(uri) && this.#wishes.size >= URIS_MAX) {
+    const subscription = this.#subscriptions.get(uri) ?? { waiting: new Set(), isAccepted: false }
+    if (!this.#subscriptions.has(uri) && this.#subscriptions.size >= URIS_MAX) {
       const words = `More than ${URIS_MAX} resources are subscribed at the server`
       settle(failed(new Fault('overloaded', words)))
       return false
     }
-    wish.waiting.add(settle)
-    this.#wishes.set(uri, wish)
+    subscription.waiting.add(settle)
+    this.#subscriptions.set(uri, subscription)
     return true
   }
 
   isPromised(uri: string): boolean {
-    return this.#wishes.get(uri)?.isPromised === true
+    return this.#subscriptions.get(uri)?.isAccepted === true
   }
 
   /** Whoever waited does not any more; a wish that nobody waits for, and that was not promised, goes. */
   forget(uri: string, settle: Settle): void {
-    const wish = this.#wishes.get(uri)
-    if (wish?.waiting.delete(settle) === true && wish.waiting.size === 0 && !wish.isPromised) {
-      this.#wishes.delete(uri)
+    const subscription = this.#subscriptions.get(uri)
+    if (
+      subscription?.waiting.delete(settle) === true &&
+      subscription.waiting.size === 0 &&
+      !subscription.isAccepted
+    ) {
+      this.#subscriptions.delete(uri)
     }
   }
 
   /** Takes one back; false if it was not there. */
   remove(uri: string): boolean {
-    const wish = this.#wishes.get(uri)
-    this.#wishes.delete(uri)
-    for (const settle of wish?.waiting ?? []) settle(failed(notAccepted()))
-    return wish !== undefined
+    const subscription = this.#subscriptions.get(uri)
+    this.#subscriptions.delete(uri)
+    for (const settle of subscription?.waiting ?? []) settle(failed(notAccepted()))
+    return subscription !== undefined
   }
 
   /** The server has answered about `asked`. What it does not promise is given up, unless it had promised it before. */
-  promise(asked: ReadonlySet<string>, promised: ReadonlySet<string | undefined>): void {
-    this.#settle(asked, (wish, uri) => {
-      const had = wish.isPromised
-      wish.isPromised = promised.has(uri)
-      const outcome = wish.isPromised ? resulted(EMPTY) : failed(notAccepted())
-      return { outcome, isGivenUp: !had && !wish.isPromised }
+  acknowledge(asked: ReadonlySet<string>, promised: ReadonlySet<string | undefined>): void {
+    this.#settle(asked, (subscription, uri) => {
+      const had = subscription.isAccepted
+      subscription.isAccepted = promised.has(uri)
+      const outcome = subscription.isAccepted ? resulted(EMPTY) : failed(notAccepted())
+      return { outcome, isGivenUp: !had && !subscription.isAccepted }
     })
   }
 
   /** Nothing came of asking about `asked`; what was promised before stays wanted. */
   refuse(asked: ReadonlySet<string>, why: Fault): void {
-    this.#settle(asked, wish => ({ outcome: failed(why), isGivenUp: !wish.isPromised }))
+    this.#settle(asked, subscription => ({ outcome: failed(why), isGivenUp: !subscription.isAccepted }))
   }
 
   /** Tells all who wait, and forgets everything. */
   close(why: Fault): void {
-    const wishes = [...this.#wishes.values()]
-    this.#wishes.clear()
-    for (const { waiting } of wishes) for (const settle of waiting) settle(failed(why))
+    const subscriptions = [...this.#subscriptions.values()]
+    this.#subscriptions.clear()
+    for (const { waiting } of subscriptions) for (const settle of waiting) settle(failed(why))
   }
 
   #settle(
     asked: ReadonlySet<string>,
-    answer: (wish: Wish, uri: string) => { outcome: Parameters<Settle>[0]; isGivenUp: boolean },
+    answer: (
+      subscription: Subscription,
+      uri: string,
+    ) => { outcome: Parameters<Settle>[0]; isGivenUp: boolean },
   ): void {
     for (const uri of asked) {
-      const wish = this.#wishes.get(uri)
-      if (wish === undefined) continue
-      const waiting = [...wish.waiting]
-      wish.waiting.clear()
-      const { outcome, isGivenUp } = answer(wish, uri)
-      if (isGivenUp) this.#wishes.delete(uri)
+      const subscription = this.#subscriptions.get(uri)
+      if (subscription === undefined) continue
+      const waiting = [...subscription.waiting]
+      subscription.waiting.clear()
+      const { outcome, isGivenUp } = answer(subscription, uri)
+      if (isGivenUp) this.#subscriptions.delete(uri)
       for (const settle of waiting) settle(outcome)
     }
   }

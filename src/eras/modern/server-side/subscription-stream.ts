@@ -9,14 +9,14 @@ import type { ServerCapabilities } from '../../../model/peer.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { META } from '../../protocol.js'
-import { LISTEN_NOTICES } from '../methods.js'
+import { LISTEN_NOTIFICATIONS } from '../methods.js'
 import { withoutReservedMeta } from '../project/meta.js'
 import {
+  acceptedIn,
   kindsOf,
   type ListKind,
   listenParams,
   notAccepted,
-  promisedIn,
   SubscriptionSet,
 } from './subscription-set.js'
 
@@ -36,7 +36,7 @@ const EMPTY = rawText('{}')
 
 /** What listening needs of the connection. */
 export interface SubscriptionStreamContext {
-  readonly talk: Conversation
+  readonly conversation: Conversation
   readonly capabilities: ServerCapabilities
   readonly listener: DownlinkListener
   readonly clock: Clock
@@ -52,7 +52,7 @@ interface Stream {
   readonly id: number
   readonly sink: CallSink
   readonly uris: ReadonlySet<string>
-  readonly patience: Timer
+  readonly timeout: Timer
   sinceMs: number
 }
 
@@ -65,7 +65,7 @@ interface Stream {
 export class SubscriptionStream {
   readonly #context: SubscriptionStreamContext
   readonly #kinds: readonly ListKind[]
-  readonly #wishes = new SubscriptionSet()
+  readonly #subscriptions = new SubscriptionSet()
   /** Acknowledged. */
   #current: Stream | undefined
   /** Opened, not acknowledged yet. */
@@ -76,9 +76,9 @@ export class SubscriptionStream {
   #openedMs = Number.NEGATIVE_INFINITY
   #failures = 0
   /** A stream was lost, and no other one was acknowledged since. */
-  #isBehind = false
+  #mayHaveMissed = false
   /** Kinds of lists that were read while nothing was heard. */
-  readonly #unheard = new Set<ListKind>()
+  readonly #readUnheard = new Set<ListKind>()
   /** Whether all lists of which the server tells are told of on the current stream. */
   #isWhole = false
   #isOver = false
@@ -101,25 +101,26 @@ export class SubscriptionStream {
   /** Wants to hear of a resource; settles with `{}` once the server has said that it will tell. */
   subscribe(uri: string, settle: Settle): void {
     if (this.#isOver) settle(failed(closed()))
-    else if (this.#wishes.isPromised(uri) && this.#current?.uris.has(uri) === true) settle(resulted(EMPTY))
-    else if (this.#wishes.add(uri, settle)) this.#change()
+    else if (this.#subscriptions.isPromised(uri) && this.#current?.uris.has(uri) === true)
+      settle(resulted(EMPTY))
+    else if (this.#subscriptions.add(uri, settle)) this.#change()
   }
 
   /** Whoever waited to be told does not any more. */
   forget(uri: string, settle: Settle): void {
-    this.#wishes.forget(uri, settle)
+    this.#subscriptions.forget(uri, settle)
   }
 
   /** Takes a wish back. */
   unsubscribe(uri: string): void {
-    if (this.#wishes.remove(uri)) this.#change()
+    if (this.#subscriptions.remove(uri)) this.#change()
   }
 
   /** A list was read: if nothing was heard meanwhile, it may have changed unnoticed since. */
   wasRead(method: string): void {
     if (this.isHeard) return
     const kind = this.#kinds.find(({ methods }) => methods.includes(method))
-    if (kind !== undefined) this.#unheard.add(kind)
+    if (kind !== undefined) this.#readUnheard.add(kind)
   }
 
   /** Takes what the server said, if it belongs to a stream of ours. `about` is the request on whose response it came. */
@@ -129,7 +130,7 @@ export class SubscriptionStream {
       if (ended !== undefined) this.#cancelled(ended)
       return ended !== undefined
     }
-    if (!LISTEN_NOTICES.has(method)) return false
+    if (!LISTEN_NOTIFICATIONS.has(method)) return false
     const stream =
       this.#streams.find(({ sink }) => sink === about) ??
       this.#streamOf(params && at(params, '_meta', META.subscriptionId))
@@ -145,10 +146,10 @@ export class SubscriptionStream {
   close(): void {
     this.#isOver = true
     this.#timer?.cancel()
-    for (const { patience } of this.#streams) patience.cancel()
+    for (const { timeout } of this.#streams) timeout.cancel()
     this.#current = undefined
     this.#next = undefined
-    this.#wishes.close(closed())
+    this.#subscriptions.close(closed())
   }
 
   // ── opening ──
@@ -174,38 +175,38 @@ export class SubscriptionStream {
     if (this.#next !== undefined || this.#isOver) return
     this.#timer?.cancel()
     this.#isDue = false
-    const { talk, clock } = this.#context
-    const { uris } = this.#wishes
+    const { conversation, clock } = this.#context
+    const { uris } = this.#subscriptions
     if (this.#kinds.length === 0 && uris.size === 0) {
       if (this.#current !== undefined) this.#drop(this.#current)
       this.#current = undefined
       return
     }
     const stream: Stream = {
-      id: talk.nextId(),
+      id: conversation.nextId(),
       sink: { progress: () => undefined, ended: outcome => this.#ended(stream, outcome) },
       uris,
-      patience: clock.after(ACK_MS, () => this.#impatient(stream)),
+      timeout: clock.after(ACK_MS, () => this.#timedOut(stream)),
       sinceMs: clock.nowMs(),
     }
     this.#openedMs = stream.sinceMs
     this.#next = stream
-    talk.request(stream.id, LISTEN, this.#context.wrap(listenParams(this.#kinds, uris)), stream.sink)
+    conversation.request(stream.id, LISTEN, this.#context.wrap(listenParams(this.#kinds, uris)), stream.sink)
   }
 
   // ── what becomes of a stream ──
 
   #acknowledged(stream: Stream, params: JsonText | undefined): void {
     if (stream !== this.#next) return
-    stream.patience.cancel()
+    stream.timeout.cancel()
     stream.sinceMs = this.#context.clock.nowMs()
     const old = this.#current
     this.#current = stream
     this.#next = undefined
     if (old !== undefined) this.#drop(old)
-    const { kinds, uris } = promisedIn(params, this.#kinds)
+    const { kinds, uris } = acceptedIn(params, this.#kinds)
     this.#isWhole = kinds.length === this.#kinds.length
-    this.#wishes.promise(stream.uris, uris)
+    this.#subscriptions.acknowledge(stream.uris, uris)
     this.#report(kinds)
     if (this.#isDue) this.#change()
   }
@@ -213,25 +214,25 @@ export class SubscriptionStream {
   /** What may have changed unheard is reported as changed. */
   #report(kinds: readonly ListKind[]): void {
     const { listener } = this.#context
-    const [isBehind, unheard] = [this.#isBehind, new Set(this.#unheard)]
-    this.#isBehind = false
-    this.#unheard.clear()
+    const [isBehind, unheard] = [this.#mayHaveMissed, new Set(this.#readUnheard)]
+    this.#mayHaveMissed = false
+    this.#readUnheard.clear()
     for (const kind of kinds) {
-      if (isBehind || unheard.has(kind)) listener.notified(kind.notice, undefined, undefined)
+      if (isBehind || unheard.has(kind)) listener.notified(kind.notification, undefined, undefined)
     }
-    for (const uri of isBehind ? this.#wishes.promised : []) {
+    for (const uri of isBehind ? this.#subscriptions.accepted : []) {
       listener.notified(UPDATED, textOf({ uri }), undefined)
     }
   }
 
   /** The server ended it with a result or an error, or the way to it broke. */
   #ended(stream: Stream, outcome: Outcome): void {
-    stream.patience.cancel()
+    stream.timeout.cancel()
     if (this.#isOver) return
     this.#context.ended(outcome)
     if (stream === this.#current) {
       this.#current = undefined
-      this.#isBehind = true
+      this.#mayHaveMissed = true
       if (this.#context.clock.nowMs() - stream.sinceMs >= STEADY_MS) this.#failures = 0
       if (this.#next === undefined) this.#reopen()
     } else if (stream === this.#next) {
@@ -242,7 +243,7 @@ export class SubscriptionStream {
 
   /** Nothing came of an opening: who waited for it is told, and what was promised before is tried again. */
   #refused(stream: Stream, outcome: Outcome): void {
-    this.#wishes.refuse(stream.uris, outcome.kind === 'fault' ? outcome.fault : notAccepted())
+    this.#subscriptions.refuse(stream.uris, outcome.kind === 'fault' ? outcome.fault : notAccepted())
     const code = outcome.kind === 'error' ? memberOf(outcome.error, 'code')?.toString('latin1') : undefined
     this.#context.log.debug(
       { kind: outcome.kind, code },
@@ -253,7 +254,7 @@ export class SubscriptionStream {
     else if (this.#current === undefined && code !== UNKNOWN_METHOD) this.#reopen()
   }
 
-  #impatient(stream: Stream): void {
+  #timedOut(stream: Stream): void {
     this.#drop(stream)
     this.#ended(
       stream,
@@ -263,7 +264,7 @@ export class SubscriptionStream {
 
   /** The server ended it with a notification, as it may on a pipe (basic/patterns/cancellation). */
   #cancelled(stream: Stream): void {
-    this.#context.talk.forget(stream.id)
+    this.#context.conversation.forget(stream.id)
     this.#ended(stream, resulted(EMPTY))
   }
 
@@ -273,10 +274,10 @@ export class SubscriptionStream {
   }
 
   /** Tells the server that a stream is not wanted any more. */
-  #drop({ id, patience }: Stream): void {
-    patience.cancel()
-    this.#context.talk.forget(id)
-    void this.#context.talk.notice('notifications/cancelled', textOf({ requestId: id }))
+  #drop({ id, timeout }: Stream): void {
+    timeout.cancel()
+    this.#context.conversation.forget(id)
+    void this.#context.conversation.notice('notifications/cancelled', textOf({ requestId: id }))
   }
 
   // ── which stream ──

@@ -1,8 +1,8 @@
 import t from 'tap'
 import {
-  type Asked,
   encodeEntryError,
   encodeOutcome,
+  type RequestFacts,
   withSubscriptionId,
   writeDiscover,
 } from '../../../../src/eras/modern/client-side/encode-outcome.js'
@@ -15,14 +15,17 @@ import { whole } from '../../../../src/wire/message-parts.js'
 const IDENTITY = rawText('{"name":"proxy","version":"1"}')
 const STAMP = '"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"proxy","version":"1"}}'
 
-const asked = (method: string, more: { id?: string; params?: object; declared?: object } = {}): Asked => ({
+const asked = (
+  method: string,
+  more: { id?: string; params?: object; declared?: object } = {},
+): RequestFacts => ({
   id: rawText(more.id ?? '1'),
   method,
   params: textOf(more.params ?? {}),
   declared: textOf(more.declared ?? {}),
 })
 
-const encoded = (outcome: Outcome, request: Asked): string => {
+const encoded = (outcome: Outcome, request: RequestFacts): string => {
   const { frame, status } = encodeOutcome(outcome, request, IDENTITY)
   return `${status} ${whole(frame).toString().replace('{"jsonrpc":"2.0",', '{')}`
 }
@@ -151,7 +154,7 @@ t.test('errors of servers and faults of ours have the codes and the status of th
   const error = (text: string): Outcome => ({ kind: 'error', error: rawText(text) })
   const fault = (code: ConstructorParameters<typeof Fault>[0]): Outcome => failed(new Fault(code, 'm'))
   const read = asked('resources/read', { params: { uri: 'x:1' } })
-  const CASES: [string, Outcome, Asked, string][] = [
+  const CASES: [string, Outcome, RequestFacts, string][] = [
     [
       'not found in the older way',
       error('{"code":-32002,"message":"m"}'),

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Ending } from '../../../../src/eras/modern/client-side/inbound-call.js'
-import { ModernUplink, type WayIn } from '../../../../src/eras/modern/client-side/uplink.js'
+import { type Entry, ModernUplink } from '../../../../src/eras/modern/client-side/uplink.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
@@ -17,7 +17,7 @@ import { ENVELOPE, mirrored, modern } from '../../../support/modern-message.js'
 
 const EMPTY = resulted(rawText('{}'))
 
-const start = (limits: Partial<Limits> = {}, way: WayIn = 'face') => {
+const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
   const reception = new FakeReception()
   const clock = new FakeClock()
   const uplink = new ModernUplink(
