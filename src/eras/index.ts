@@ -1,4 +1,4 @@
-/** The only door to the eras: who wires the proxy asks here, and nobody else knows how an era works inside. */
+/** The only entrance to the eras: nothing outside imports any other file of this folder. */
 
 export { EraCache } from './detect/era-cache.js'
 export { openServerHttp } from './detect/open-http.js'

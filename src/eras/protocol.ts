@@ -16,11 +16,16 @@ export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)
 
-/** Whether a version is older than the first without a handshake; versions are ISO dates, anything else is newer. */
+/**
+ * Whether a version is older than the first without a handshake; versions are ISO dates, anything else is
+ * newer.
+ */
 export const isBeforeModern = (version: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(version) && version < MODERN_REVISION
 
-/** Whether a header value names, perhaps among others, a version of the era without sessions, known or not. */
+/**
+ * Whether a header value names, perhaps among others, a version of the era without sessions, known or not.
+ */
 export const claimsModern = (header: string | undefined): boolean =>
   header !== undefined &&
   !SUPPORTED_LEGACY.includes(header) &&
@@ -36,7 +41,7 @@ export const MODERN_CODES = {
   unsupportedVersion: -32022,
 } as const
 
-/** How all keys begin that the specification reserves for itself in `_meta` (basic, "_meta"). */
+/** The prefix of the keys that the specification reserves in `_meta` (basic, "_meta"). */
 export const RESERVED = 'io.modelcontextprotocol/'
 
 /** Reserved keys of `_meta` in 2026-07-28. */

@@ -5,10 +5,13 @@ import type { JsonText } from '../../kernel/json/text.js'
 import type { Downlink, DownlinkListener } from '../../model/links.js'
 import type { LegacyHttp } from '../legacy/server-side/open.js'
 
-/** A server of the older era alone does not tell by itself that it has learnt more: it is asked again after so long. */
+/**
+ * A server of the older era alone does not tell by itself that it has learnt more: it is asked again after so
+ * long.
+ */
 const LEGACY_MS = 24 * 60 * 60_000
 
-/** Who a server of 2026-07-28 is. */
+/** What is known of a server of 2026-07-28. */
 export interface ModernServer {
   /** Its `DiscoverResult`. */
   readonly discovered: JsonText
@@ -23,25 +26,29 @@ export interface LegacyServer {
   readonly via?: LegacyHttp
 }
 
-/** What was found out about a server, for each era: `false` if it does not speak it, undefined until somebody wants to know. */
+/**
+ * What was found out about a server, for each era: `false` if it does not speak it, undefined until somebody
+ * wants to know.
+ */
 export interface Verdict {
   readonly modern?: ModernServer | false
   readonly legacy?: LegacyServer | false
 }
 
-/** One attempt to open a connection, and the connection that comes of it. */
+/** One attempt to open a connection, with what is known of the server. */
 export interface ConnectionAttempt {
   /** What is known already, so that it need not be found out. */
   readonly known: Verdict
-  /** To be told by the link. */
+  /** Hears what the connection reports. */
   readonly listener: DownlinkListener
   /** More was found out; others who come for the same server need not find it out again. */
   found(what: Verdict): void
 }
 
 /**
- * What one server speaks (2026-07-28, basic/versioning: a property of the server, not of a request). Kept as long as any
- * connection is open that relies on it; forgotten when one of them is lost, because what comes back may be another version.
+ * What one server speaks (2026-07-28, basic/versioning: a property of the server, not of a request). Kept as
+ * long as any connection is open that relies on it; forgotten when one of them is lost, because what comes
+ * back may be another version.
  */
 export class EraCache {
   readonly #clock: Clock
@@ -55,7 +62,10 @@ export class EraCache {
     this.#clock = clock
   }
 
-  /** Opens a connection with what is known; who comes while somebody else finds it out waits for that. Rejects with a Fault. */
+  /**
+   * Opens a connection with what is known; who comes while somebody else finds it out waits for that. Rejects
+   * with a Fault.
+   */
   async open(
     { listener, signal }: { readonly listener: DownlinkListener; readonly signal: AbortSignal },
     how: (visit: ConnectionAttempt) => Promise<Downlink>,

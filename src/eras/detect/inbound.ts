@@ -16,10 +16,12 @@ import {
   SUPPORTED_LEGACY,
 } from '../protocol.js'
 
-/** `_meta` key of a request that names the version it is written in (2026-07-28, basic, "Request Metadata"). */
+/**
+ * `_meta` key of a request that names the version it is written in (2026-07-28, basic, "Request Metadata").
+ */
 const VERSION_KEY = META.protocolVersion
 const CAPABILITIES_KEY = META.clientCapabilities
-/** A proxy and a server behind it could each believe another one if any of these came twice. */
+/** Keys that must not be repeated: a proxy and the server behind it might each believe a different one. */
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   VERSION_KEY,
   CAPABILITIES_KEY,
@@ -30,10 +32,10 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
 type RequestMessage = Extract<Message, { kind: 'request' }>
 type NotificationMessage = Extract<Message, { kind: 'notification' }>
 
-/** What a face of the proxy understands: HTTP+SSE has no modern form; the legacy era may be switched off. */
+/** The eras that are served: HTTP+SSE has no modern form; the legacy era may be switched off. */
 export type ServedEras = 'both' | 'legacy' | 'modern'
 
-/** Who handles a message, or why nobody does. */
+/** Who handles a message, or why it is refused. */
 export type InboundVerdict =
   | {
       readonly is: 'modern'
@@ -52,16 +54,20 @@ export type InboundVerdict =
 /** A message that must not be handled. */
 interface Refused {
   readonly is: 'refused'
-  /** Undefined for a notification, an answer or an array: on a pipe nothing is said, over HTTP an error without id. */
+  /**
+   * Undefined for a notification, an answer or an array: on a pipe nothing is said, over HTTP an error
+   * without id.
+   */
   readonly id: JsonText | undefined
   readonly status: 400
   readonly error: JsonText
 }
 
 /**
- * The era of one message, from its body: a version in `_meta` makes it modern, and only the absence of one makes it
- * legacy (2026-07-28, basic/versioning). Headers are undefined on pipes; over HTTP they keep a modern request whose
- * body forgot the claim from being taken for a legacy one. They never overrule a claim. Pure.
+ * Detects the era of one message from its body: a version in `_meta` makes it modern, and only the absence of
+ * one makes it legacy (2026-07-28, basic/versioning). Headers are undefined on pipes; over HTTP they keep a
+ * modern request whose body forgot the claim from being taken for a legacy one. They never overrule a claim.
+ * Pure.
  */
 export const eraOf = (
   classified: Classified,
@@ -80,7 +86,10 @@ export const eraOf = (
   }
 }
 
-/** What an HTTP method other than POST asks for: an operation on a legacy session, or 405 where there are none. */
+/**
+ * Says who handles an HTTP method: POST has a body to look into; GET and DELETE are operations on a legacy
+ * session.
+ */
 export const eraOfMethod = (
   method: string,
   speaks: ServedEras = 'both',
@@ -89,7 +98,7 @@ export const eraOfMethod = (
   return speaks !== 'modern' && (method === 'GET' || method === 'DELETE') ? 'legacy' : 'not-allowed'
 }
 
-/** What is known of a message beside its body. */
+/** What is known about a message apart from its body. */
 interface InboundContext {
   readonly headers: HttpHeaders | undefined
   readonly speaks: ServedEras
@@ -107,7 +116,7 @@ const eraOfMessage = (message: Message, context: InboundContext): InboundVerdict
   return context.meansModern ? eraOfUnclaimed(message, envelope, context.speaks) : eraByMethod(message)
 }
 
-/** What `_meta` says of the version of its message. */
+/** What `_meta` says about the version of its message. */
 interface Claim {
   readonly isRepeated: boolean
   readonly claim: string | undefined
@@ -128,7 +137,7 @@ const eraByMethod = (message: Message): InboundVerdict =>
     ? { is: 'initialize', message }
     : { is: 'legacy', message }
 
-/** No claim in the body, but the header, or the face, leaves no doubt that it is meant to be modern. */
+/** Handles a message without a claim that its header, or what is served, shows to be meant as modern. */
 const eraOfUnclaimed = (
   message: Message,
   envelope: JsonText | undefined,
@@ -138,7 +147,8 @@ const eraOfUnclaimed = (
     case 'request':
       return refused(message, errorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
     case 'notification':
-      // A modern notification needs no claim: only requests carry the envelope (2026-07-28, schema, `RequestMetaObject`).
+      // A modern notification needs no claim: only requests carry the envelope (2026-07-28, schema,
+      // `RequestMetaObject`).
       return { is: 'modern', revision: MODERN_REVISIONS[0], message }
     case 'result':
     case 'error':

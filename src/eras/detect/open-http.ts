@@ -53,7 +53,7 @@ export const openServerHttp = async (
   return options.eraCache.open(options, visit => new HttpAttempt(http, to, visit, options).open())
 }
 
-/** Finds out what is behind a URL, and connects to it. */
+/** One attempt to detect what a server behind a URL speaks and to connect to it. */
 class HttpAttempt {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
@@ -129,7 +129,7 @@ const FOLLOWED_MAX = 3
 const METHOD = 'server/discover'
 const NOTHING: HttpProbe = { got: 'nothing' }
 
-/** What asking takes. */
+/** What a probe needs. */
 interface ProbeOptions {
   readonly identity: JsonText
   /** How long the server may take to answer. */
@@ -141,15 +141,15 @@ interface ProbeOptions {
   readonly bounds?: LimitCounters | undefined
 }
 
-/** What the server behind a URL is, and where it is. */
+/** What a server behind a URL speaks, and where it was found after redirects. */
 interface HttpFinding {
   readonly verdict: Exclude<ProbeVerdict, { is: 'follow' | 'repeat' }>
   readonly url: string
 }
 
 /**
- * Asks a server behind a URL what it speaks (2026-07-28, basic/transports/streamable-http, "Backward Compatibility").
- * Rejects with the Fault that keeps it from being reached: then nothing was found out.
+ * Probes a server behind a URL for what it speaks (2026-07-28, basic/transports/streamable-http, "Backward
+ * Compatibility"). Rejects with a Fault if the server cannot be reached; then nothing was learnt.
  */
 const probe = async (http: HttpClient, to: RemoteAddress, options: ProbeOptions): Promise<HttpFinding> => {
   let { url } = to

@@ -34,9 +34,9 @@ import {
 } from './server.js'
 
 /**
- * Opens a connection over a pipe, such as that of a child process; `connect` makes a new one each time. A server that ends
- * because it was asked something else than `initialize` first is connected once more. Rejects with a Fault and leaves
- * nothing behind.
+ * Opens a connection over a pipe, such as that of a child process; `connect` makes a new one each time. A
+ * server that ends because it was asked something else than `initialize` first is connected once more.
+ * Rejects with a Fault and leaves nothing behind.
  */
 export const openServerPipe = async (
   connect: () => Promise<Channel>,
@@ -46,7 +46,7 @@ export const openServerPipe = async (
   return options.eraCache.open(options, visit => new PipeAttempt(connect, visit, options).open())
 }
 
-/** Finds out what is at the other end of a pipe, and connects to it. */
+/** One attempt to detect what a server on a pipe speaks and to connect to it. */
 class PipeAttempt {
   readonly #connect: () => Promise<Channel>
   readonly #visit: ConnectionAttempt
@@ -141,7 +141,10 @@ class PipeAttempt {
     return this.#modern(pipe, modern)
   }
 
-  /** It has ended, most likely because of what it was asked: this time with nothing before `initialize`. */
+  /**
+   * Connects once more to a server that most likely ended because of the probe, with nothing before
+   * `initialize`.
+   */
   async #again(pipe: UndetectedPipe): Promise<Downlink> {
     // Until it is gone it may hold on to what it needs when it starts.
     await pipe.conversation.close()
@@ -158,7 +161,7 @@ class PipeAttempt {
 
 const EMPTY = rawText('{}')
 
-/** What asking takes. */
+/** What a probe needs. */
 interface ProbeOptions {
   readonly identity: JsonText
   /** How long the server may take to answer. */
@@ -168,8 +171,8 @@ interface ProbeOptions {
 }
 
 /**
- * A channel to a server of which it is not known what it speaks: first it is asked, then whoever speaks the same takes the
- * conversation over.
+ * A channel to a server whose era is not known yet: it is probed first, then the conversation is handed to a
+ * downlink of its era.
  */
 class UndetectedPipe implements ConversationListener {
   readonly conversation: Conversation
@@ -190,7 +193,7 @@ class UndetectedPipe implements ConversationListener {
     return this.#gone
   }
 
-  /** From here on what the server says is heard by `listener`. */
+  /** Hands the conversation to `listener`, which hears what the server says from now on. */
   readonly handTo = (listener: ConversationListener): Conversation => {
     this.#listener = listener
     const gone = this.#gone
@@ -199,8 +202,9 @@ class UndetectedPipe implements ConversationListener {
   }
 
   /**
-   * Asks what the server speaks (2026-07-28, basic/transports/stdio, "Backward Compatibility"): nothing may come before this,
-   * for some older servers end at anything but `initialize`. Rejects with the Fault `cancelled`.
+   * Asks what the server speaks (2026-07-28, basic/transports/stdio, "Backward Compatibility"): nothing may
+   * come before this, for some older servers end at anything but `initialize`. Rejects with the Fault
+   * `cancelled`.
    */
   async ask(options: ProbeOptions): Promise<ProbeVerdict> {
     this.#listener = undefined
@@ -209,7 +213,7 @@ class UndetectedPipe implements ConversationListener {
   }
 
   async #askOnce(revision: ModernRevision, isRepeat: boolean, options: ProbeOptions): Promise<ProbeVerdict> {
-    // A text, so that a late answer is never taken for one to a numbered request.
+    // A string, so that a late answer is never taken for one to a numbered request.
     const id = `probe-${unguessableId()}`
     const rules: ProbeRules = { id: textOf(id), isRepeat, mayFallBack: options.mayFallBack }
     return verdictOfPipe(await this.#probe(id, discoverParams(revision, options.identity), options), rules)
@@ -244,7 +248,7 @@ class UndetectedPipe implements ConversationListener {
     })
   }
 
-  // ── what the conversation tells ──
+  // ── called by the conversation ──
 
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#listener !== undefined) this.#listener.asked(id, method, params, about)
@@ -258,7 +262,7 @@ class UndetectedPipe implements ConversationListener {
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#listener !== undefined) this.#listener.noticed(method, params, about)
-    else this.#log.debug({ method }, 'the server says something before it was introduced')
+    else this.#log.debug({ method }, 'ignoring a notification of a server whose era is not known yet')
   }
 
   closed(fault: Fault): void {

@@ -4,7 +4,7 @@ import type { Classified } from '../../wire/classify.js'
 import { idKey } from '../../wire/jsonrpc.js'
 import { isBeforeModern, isModernRevision, MODERN_CODES, type ModernRevision } from '../protocol.js'
 
-/** What came of a `server/discover` that was the first thing a server on a pipe heard from us. */
+/** The outcome of `server/discover` as the first message to a server on a pipe. */
 export type PipeProbe =
   | { readonly got: 'result'; readonly result: JsonText }
   | { readonly got: 'error'; readonly error: JsonText }
@@ -12,7 +12,7 @@ export type PipeProbe =
   /** The process ended or closed its output, or the WebSocket was closed. */
   | { readonly got: 'exit' }
 
-/** What came of a `server/discover` by HTTP POST. */
+/** The outcome of `server/discover` by HTTP POST. */
 export type HttpProbe =
   | { readonly got: 'nothing' }
   | {
@@ -20,11 +20,13 @@ export type HttpProbe =
       readonly status: number
       /** The first message of the body, if it holds any; undefined for an empty one, HTML and the like. */
       readonly body: Classified | undefined
-      /** `Location`, resolved against the URL of the probe; undefined if there is none or it cannot be read. */
+      /**
+       * `Location`, resolved against the URL of the probe; undefined if there is none or it cannot be read.
+       */
       readonly location?: URL | undefined
     }
 
-/** What the verdict depends on beside the outcome. */
+/** What the verdict depends on besides the outcome. */
 export interface ProbeRules {
   /** The id of the probe, as JSON text. */
   readonly id: JsonText
@@ -36,10 +38,12 @@ export interface ProbeRules {
   readonly mayFallBack: boolean
 }
 
-/** What is done with the server next; every verdict is final but `repeat`, `follow`, `auth` and `unreachable`. */
+/**
+ * What is done with the server next; every verdict is final but `repeat`, `follow`, `auth` and `unreachable`.
+ */
 export type ProbeVerdict =
   | { readonly is: 'modern'; readonly revision: ModernRevision; readonly discovered: JsonText }
-  /** Modern, but it did not like the request: its error says what must be corrected. */
+  /** Modern, but it refused the request: its error says what must be corrected. */
   | { readonly is: 'modern-refused'; readonly error: JsonText }
   | { readonly is: 'repeat'; readonly revision: ModernRevision }
   /** Begin with `initialize`, on the same connection or on a `fresh` one. */
@@ -56,9 +60,9 @@ const AUTH: ReadonlySet<number> = new Set([401, 403, 407])
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429])
 
 /**
- * The era of a server on a pipe (2026-07-28, basic/transports/stdio, "Backward Compatibility"): only a DiscoverResult
- * or an UnsupportedProtocolVersion error is modern. Silence is not cancelled, and its server is asked to `initialize`:
- * SDK servers of the legacy era ignore what they do not know, or exit. Pure.
+ * Decides the era of a server on a pipe (2026-07-28, basic/transports/stdio, "Backward Compatibility"): only
+ * a DiscoverResult or an UnsupportedProtocolVersion error is modern. Silence is not cancelled, and its server
+ * is asked to `initialize`: SDK servers of the legacy era ignore what they do not know, or exit. Pure.
  */
 export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict => {
   switch (probe.got) {
@@ -76,8 +80,9 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
 }
 
 /**
- * The era of a server behind an HTTP endpoint (2026-07-28, basic/transports/streamable-http, "Backward Compatibility").
- * Neither a login nor an outage decides, or one bad minute would make a modern server legacy for a day. Pure.
+ * Decides the era of a server behind an HTTP endpoint (2026-07-28, basic/transports/streamable-http,
+ * "Backward Compatibility"). A login or an outage decides nothing: otherwise one bad minute would make a
+ * modern server legacy for a day. Pure.
  */
 export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict => {
   if (probe.got === 'nothing') return { is: 'unreachable', why: 'no answer' }
@@ -95,8 +100,8 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
 }
 
 /**
- * Whether a server that answers `initialize` like this is modern after all: when it started so slowly that it did not answer
- * the probe in time, or was replaced since. Pure.
+ * Whether a server that answers `initialize` like this is modern after all: when it started so slowly that it
+ * did not answer the probe in time, or was replaced since. Pure.
  */
 export const isModernAfterAll = (answer: Answer): boolean => {
   if (answer.kind !== 'error') return false
@@ -107,15 +112,16 @@ export const isModernAfterAll = (answer: Answer): boolean => {
 }
 
 /**
- * Whether a server that was spoken to in an older revision refuses a request because it speaks only newer ones now. The code
- * alone would not do: before 2026-07-28 servers could use it for anything. Pure.
+ * Whether a server that was spoken to in an older revision refuses a request because it speaks only newer
+ * ones now. The code alone would not do: before 2026-07-28 servers could use it for anything. Pure.
  */
 export const hasBecomeModern = (error: JsonText): boolean =>
   codeOf(error) === MODERN_CODES.unsupportedVersion &&
   (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
 
 /**
- * Whether a server that speaks 2026-07-28 says by its answer to `initialize` that it speaks nothing older. Pure.
+ * Whether a server that speaks 2026-07-28 says by its answer to `initialize` that it speaks nothing older.
+ * Pure.
  */
 export const isModernOnly = (answer: Answer): boolean => {
   switch (answer.kind) {
@@ -135,9 +141,9 @@ export const isModernOnly = (answer: Answer): boolean => {
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
 
 /**
- * Whether a server that refuses a message with this status may be one that speaks something older: any 4xx (2025-03-26,
- * basic/transports, "Backwards Compatibility"; later revisions list three), but none that speaks of a login or of a bad
- * moment.
+ * Whether a server that refuses a message with this status may be one that speaks something older: any 4xx
+ * (2025-03-26, basic/transports, "Backwards Compatibility"; later revisions list three), but none that speaks
+ * of a login or of a bad moment.
  */
 export const mayBeOlder = (status: number): boolean =>
   isClass(status, 4) && !AUTH.has(status) && !TRANSIENT.has(status)
@@ -157,7 +163,10 @@ const verdictOfResult = (result: JsonText, rules: ProbeRules): ProbeVerdict => {
   return rules.mayFallBack || versions.some(isBeforeModern) ? LEGACY : { is: 'incompatible', versions }
 }
 
-/** The server named the versions that it speaks: a common one is tried once, an older one means the legacy era. */
+/**
+ * The server named the versions that it speaks: a common one is tried once, an older one means the legacy
+ * era.
+ */
 const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerdict => {
   const versions = stringsOf(at(error, 'data', 'supported'))
   if (versions === undefined || versions.length === 0) return LEGACY
@@ -166,7 +175,9 @@ const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerd
   return versions.some(isBeforeModern) ? LEGACY : { is: 'incompatible', versions }
 }
 
-/** The three modern codes count only under the probe's own id: what refused before it read the body is older. */
+/**
+ * The three modern codes count only under the probe's own id: what refused before it read the body is older.
+ */
 const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): ProbeVerdict => {
   if (body?.is !== 'message' || body.message.kind !== 'error') return LEGACY
   const { id, error } = body.message
@@ -182,7 +193,9 @@ const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): P
   }
 }
 
-/** Only to where we are: another origin could be anybody's, and would be handed the credentials of this one. */
+/**
+ * Only to where we are: another origin could be anybody's, and would be handed the credentials of this one.
+ */
 const verdictOfRedirect = (status: number, location: URL | undefined, { url }: ProbeRules): ProbeVerdict =>
   location !== undefined && location.origin === url?.origin
     ? { is: 'follow', url: location }

@@ -7,10 +7,10 @@ import { MODERN_REVISIONS } from '../protocol.js'
 import type { ConnectionAttempt, EraCache, ModernServer } from './era-cache.js'
 import type { ProbeVerdict } from './probe-verdict.js'
 
-/** What a server may be taken for: whatever it turns out to be, or one era for sure. */
+/** The configured era of a server: detected, or fixed. */
 export type Era = 'auto' | 'modern' | 'legacy'
 
-/** What it takes to open a connection to a server of which it need not be known what it speaks. */
+/** What opening a connection to a server needs when its era may have to be detected. */
 export interface ServerLinkOptions extends LinkOptions {
   readonly era: Era
   /** How the connection's clients are asked: a server that speaks both eras is spoken to in theirs. */
@@ -29,25 +29,28 @@ export interface ServerLinkOptions extends LinkOptions {
 const mayBeLegacy = ({ known }: ConnectionAttempt, { era }: ServerLinkOptions): boolean =>
   era === 'auto' && known.legacy !== false
 
-/** Whether its clients want it to. */
+/** Whether it is to be spoken to in the older era, for the sake of its clients. */
 export const prefersLegacy = (visit: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'pushed' && mayBeLegacy(visit, options)
 
-/** Whether that is still open where it is spoken to in the newer one: for clients of the older it was tried. */
+/** Whether a connection in the newer era leaves the older one to be tried. */
 export const hasOtherMode = (visit: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'returned' && mayBeLegacy(visit, options)
 
-/** A server that is known to be there has as long to agree to the older era as to say what it speaks. */
+/** Limits the handshake with a server that is known to be there to the time of a probe. */
 export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => {
   const { probeMs, timeoutMs, initializeMs = timeoutMs } = options
   return { ...options, initializeMs: Math.min(probeMs, initializeMs) }
 }
 
-/** What is wrong with a server that sends each era to the other. */
+/** The Fault of a server that refuses each era in favour of the other. */
 export const refusesBoth = (): Fault =>
   new Fault('unavailable', 'The server refuses both to initialize and to be asked')
 
-/** What a verdict says about a server. Throws the Fault of one that says nothing, or that it cannot be talked to. */
+/**
+ * Turns a verdict into what is known of a server. Throws a Fault if it says that the server cannot be spoken
+ * to.
+ */
 export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): ModernServer | false => {
   switch (verdict.is) {
     case 'modern':

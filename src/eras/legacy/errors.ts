@@ -19,13 +19,13 @@ const RESOURCE_NOT_FOUND = -32002
 
 const NONE = rawText('{}')
 
-/** A fault of ours as a legacy client reads it. */
+/** Encodes one of our faults as a legacy client reads it. */
 export const encodeFault = (fault: Fault): JsonText =>
   faultText(fault, fault.code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[fault.code])
 
 /**
- * A modern server's error in the codes that a legacy client knows. `uri` is that of `resources/read`: the error for one that is
- * not there has a code of its own in the older revisions.
+ * A modern server's error in the codes that a legacy client knows. `uri` is that of `resources/read`: the
+ * error for one that is not there has a code of its own in the older revisions.
  */
 export const projectError = (
   error: JsonText,
@@ -46,7 +46,7 @@ export const projectError = (
   return isModern ? asInternalError(error, code) : error
 }
 
-/** What a server requires, for people: `sampling, elicitation.url`. */
+/** The required capabilities in readable form: `sampling, elicitation.url`. */
 const capabilityNames = (required: JsonText): string => {
   const names: string[] = []
   for (const { key, value } of membersOf(required)) {

@@ -19,7 +19,7 @@ import {
 } from '../../model/revision.js'
 import { decodeClientCapabilities, encodeServerCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 
-/** What a client said in `initialize`. */
+/** What a client sent in `initialize`. */
 export interface InitializeParams {
   readonly revision: LegacyRevision
   readonly capabilities: ClientCapabilities
@@ -27,8 +27,9 @@ export interface InitializeParams {
 }
 
 /**
- * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to, any other
- * text gets our newest as counter-offer. Throws a Fault `invalid-params` for what is missing or of the wrong type.
+ * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to,
+ * any other text gets our newest as counter-offer. Throws a Fault `invalid-params` for what is missing or of
+ * the wrong type.
  */
 export const readInitialize = (params: JsonText | undefined): InitializeParams => {
   const version = params && textMember(params, 'protocolVersion')
@@ -60,7 +61,10 @@ export const readInitialize = (params: JsonText | undefined): InitializeParams =
   }
 }
 
-/** Capabilities count only from the revision on that defines them; before 2025-11-25 elicitation has forms only. */
+/**
+ * Capabilities count only from the revision on that defines them; before 2025-11-25 elicitation has forms
+ * only.
+ */
 const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision): ClientCapabilities => {
   if (revision >= '2025-11-25') return capabilities
   const { sampling, elicitation } = capabilities
@@ -72,7 +76,10 @@ const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision)
   }
 }
 
-/** The result of `initialize` for a client of `revision`; who we are is said in the members that its schema knows. */
+/**
+ * The result of `initialize` for a client of `revision`; who we are is said in the members that its schema
+ * knows.
+ */
 export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, identity: Identity): JsonText => {
   return objectText([
     ['protocolVersion', textOf(revision)],

@@ -6,7 +6,10 @@ export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ])
 
-/** What a server may ask a client (schema, `ServerRequest`), without `ping`, which is answered on the spot. */
+/**
+ * Requests that a server may send to a client (schema, `ServerRequest`), without `ping`, which is answered on
+ * the spot.
+ */
 export const SERVER_REQUESTS: ReadonlySet<string> = new Set([
   'roots/list',
   'sampling/createMessage',

@@ -11,19 +11,19 @@ import { ModernHttpListener } from '../modern/client-side/http-listener.js'
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
-/** A face that must be closed when the proxy ends. */
+/** An MCP endpoint over HTTP; to be closed when the proxy ends. */
 export interface HttpListener {
   readonly handle: HttpHandler
   /** Sessions of clients that introduced themselves; requests that stand for themselves have none. */
   readonly sessions: number
-  /** While memory is short: lets go of what nobody seems to use. */
+  /** Frees memory by ending what seems abandoned. */
   shed(): void
   close(): void
 }
 
 /**
- * The MCP endpoint over HTTP, for clients of all revisions at once: each message is read once, and says itself of which era it
- * is (2026-07-28, basic/versioning).
+ * The MCP endpoint over HTTP, for clients of all revisions at once: each message is read once, and says
+ * itself of which era it is (2026-07-28, basic/versioning).
  */
 export const createHttpListener = (options: HttpHostOptions): HttpListener => {
   const legacy = new LegacyHttpListener(options)
@@ -60,7 +60,7 @@ export const createHttpListener = (options: HttpHostOptions): HttpListener => {
   }
 }
 
-/** What serves an endpoint. */
+/** The listeners that serve an endpoint. */
 interface Listeners {
   readonly legacy: LegacyHttpListener
   readonly modern: ModernHttpListener

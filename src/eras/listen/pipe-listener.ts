@@ -17,20 +17,23 @@ import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { LegacyPipeListener } from '../legacy/client-side/pipe-listener.js'
 import { ModernPipeListener } from '../modern/client-side/pipe-listener.js'
 
-/** What a face on a channel needs beside what every face needs. */
+/** What serving a channel needs besides what every listener needs. */
 export interface PipeListenerOptions extends HostOptions {
   readonly speaks?: ServedEras
-  /** How long calls may take that are under way when the client has said all, in milliseconds; none if absent. */
+  /**
+   * How long calls may take that are under way when the client has said all, in milliseconds; none if absent.
+   */
   readonly drainMs?: () => number
 }
 
 const NOTHING = Buffer.alloc(0)
-/** How soon after the last answer a client is left that has said all. */
+/** How often to look whether a client that has closed its input still waits for anything. */
 const LOOK_MS = 20
 
 /**
- * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for each message, so
- * that a client that looks around with `server/discover` may still `initialize`, and one that did may ask in both ways.
+ * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for
+ * each message, so that a client that probes with `server/discover` may still `initialize`, and one that did
+ * may ask in both ways.
  */
 export class PipeListener implements ChannelListener {
   readonly #channel: Channel
@@ -42,7 +45,7 @@ export class PipeListener implements ChannelListener {
   readonly #log: Logger
   readonly #clock: Clock
   readonly #drainMs: () => number
-  /** Runs while a client that has said all waits for answers. */
+  /** Runs while a client that has closed its input waits for answers. */
   #leaving: Timer | undefined
   readonly #gone = new Deferred<void>()
 
@@ -73,7 +76,7 @@ export class PipeListener implements ChannelListener {
     return this.#gone.promise
   }
 
-  /** Whether the client has said all, and waits for answers at most. */
+  /** Whether the client has closed its input, and waits for answers at most. */
   get isLeaving(): boolean {
     return this.#leaving !== undefined
   }
@@ -85,13 +88,13 @@ export class PipeListener implements ChannelListener {
     await this.#channel.close()
   }
 
-  // ── what the channel tells ──
+  // ── called by the channel ──
 
   message(bytes: Buffer): void {
     this.take(bytes, classifyWithin(bytes, this.#bounds))
   }
 
-  /** The same for bytes that somebody else had to read. */
+  /** Takes a message that was classified elsewhere. */
   take(bytes: Buffer, classified: Classified): void {
     this.#writer.readsLate ||= isOfSdk(bytes)
     const verdict = eraOf(classified, undefined, this.#speaks)

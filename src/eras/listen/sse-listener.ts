@@ -13,13 +13,13 @@ import { type PipeListener, servePipe } from './pipe-listener.js'
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
-/** What the face needs beside what the one over Streamable HTTP needs. */
+/** What HTTP+SSE needs besides what Streamable HTTP needs. */
 export interface SseListenerOptions extends HttpHostOptions {
   /** Where `messages` is served; clients are told this path. */
   readonly messagesPath?: string
 }
 
-/** The two endpoints of a face that must be closed when the proxy ends. */
+/** The two endpoints of HTTP+SSE; to be closed when the proxy ends. */
 export interface SseListener {
   /** GET opens a session and its stream; usually at `/sse`. */
   readonly stream: HttpHandler
@@ -29,13 +29,16 @@ export interface SseListener {
   close(): void
 }
 
-/** A session, and what serves it. */
+/** A session and the listener that serves it. */
 interface Served {
   readonly session: SseSession
   readonly pipe: PipeListener
 }
 
-/** The HTTP+SSE face of the revision 2024-11-05 (basic/transports, "HTTP with SSE"): one endpoint to listen, one to send. */
+/**
+ * Serves the HTTP+SSE transport of 2024-11-05 (basic/transports, "HTTP with SSE"): one endpoint to listen,
+ * one to send.
+ */
 export const createSseListener = (options: SseListenerOptions): SseListener => {
   const { clock } = options
   const served = new Map<string, Served>()
@@ -117,7 +120,8 @@ class SseEndpoints {
     }
     const { session, pipe } = served
     const classified = classifyWithin(body, this.#bounds)
-    // Only what is no JSON at all: whether it is a message is for the session to judge, and to answer on its stream.
+    // Only what is no JSON at all: whether it is a message is for the session to judge, and to answer on its
+    // stream.
     if (classified.is === 'malformed' && classified.code === -32700) {
       refuse(responder, 400, classified.why, { code: -32700 })
     } else if (!session.hasRoomFor(body.length)) {

@@ -21,7 +21,7 @@ import { META } from '../protocol.js'
 import { withoutReservedMeta } from './project/meta.js'
 
 /**
- * What a request says about who sends it (basic, "Per-request protocol fields"): there is no handshake to
+ * What a request says about its sender (basic, "Per-request protocol fields"): there is no handshake to
  * remember it from.
  */
 export interface Envelope {
@@ -34,7 +34,7 @@ export interface Envelope {
   readonly logLevel: LogLevel | undefined
 }
 
-/** What became of reading an envelope: itself, or why it is none. */
+/** The result of reading an envelope: itself, or why it is malformed. */
 export type EnvelopeCheck =
   | { readonly is: 'fine'; readonly envelope: Envelope }
   | { readonly is: 'malformed'; readonly fault: Fault }
@@ -51,8 +51,8 @@ export const claimedVersion = (params: JsonText | undefined): string | undefined
   params && stringOf(at(params, '_meta', META.protocolVersion))
 
 /**
- * Reads the envelope of a request that claims to be in this version. The fault is `invalid-params` and names the
- * keys at fault.
+ * Reads the envelope of a request that claims to be in this version. The fault is `invalid-params` and names
+ * the keys at fault.
  */
 export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck =>
   readMeta((params && memberOf(params, '_meta')) ?? EMPTY_OBJECT)
@@ -79,7 +79,10 @@ const readMeta = remembered(
   (check, meta) => check.is === 'fine' && memberOf(meta, 'progressToken') === undefined,
 )
 
-/** Nobody tells of changed roots in this revision (client/roots); servers of it read `elicitation: {}` as the client means it. */
+/**
+ * There is no notification of changed roots in this revision (client/roots); servers of it read `elicitation:
+ * {}` as the client means it.
+ */
 const capabilitiesOf = (declared: JsonText): ClientCapabilities => {
   const { roots, sampling, elicitation } = decodeClientCapabilities(declared)
   const asked = memberOf(declared, 'elicitation')
@@ -137,7 +140,9 @@ export interface EnvelopeFacts {
   /** An `Implementation` object: that of the client or ours. */
   readonly clientInfo?: JsonText | undefined
   readonly logLevel?: LogLevel | undefined
-  /** Whether a task may come in place of the result (SEP-2663): servers make none for whoever does not say so. */
+  /**
+   * Whether a task may come in place of the result (SEP-2663): servers make none for whoever does not say so.
+   */
   readonly followsTasks?: boolean
 }
 
@@ -162,7 +167,10 @@ export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts)
   return withMember(bare, '_meta', full)
 }
 
-/** `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and what we do for it. */
+/**
+ * `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and what we do for
+ * it.
+ */
 const encodeClientCapabilities = (
   { roots, sampling, elicitation }: ClientCapabilities,
   followsTasks = false,

@@ -31,7 +31,7 @@ const isReserved = (code: number): boolean => code <= -32020 && code >= -32099
 
 // ── errors of our own ────────────────────────────────────────────────────────────────────────────────────
 
-/** A fault of ours as a modern client reads it. */
+/** Encodes one of our faults as a modern client reads it. */
 export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 
 /** Headers that do not say what the body says; `message` is what `checkHeaders` found. */

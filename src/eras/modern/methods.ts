@@ -1,4 +1,4 @@
-/** What a request of this revision is, beside its name. */
+/** Traits of a request of this revision. */
 interface RequestTraits {
   /** Whether its result carries `ttlMs` and `cacheScope` (server/utilities/caching). */
   readonly isCacheable: boolean
@@ -29,13 +29,13 @@ export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.is
 /** Whether this method may be answered by `resultType: "input_required"`. */
 export const mayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true
 
-/** What a server may say on the stream of a request, about that request. */
+/** Notifications that a server may send on the stream of the request they are about. */
 export const REQUEST_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/message',
 ])
 
-/** What a server may say on the stream of `subscriptions/listen` alone. */
+/** Notifications that a server may send on the stream of `subscriptions/listen` only. */
 export const LISTEN_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/subscriptions/acknowledged',
   'notifications/tools/list_changed',

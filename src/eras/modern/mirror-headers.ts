@@ -99,8 +99,8 @@ export const checkHeaders = (
   (exposedSchema && problemOfArguments(headers, params, exposedSchema))
 
 /**
- * Why the header of a request in a version that we do not speak differs from its body: that comes first, for which of the
- * two is meant nobody knows. A header that is missing says nothing.
+ * Why the header of a request in a version that we do not speak differs from its body: that comes first, for
+ * which of the two is meant nobody knows. A header that is missing says nothing.
  */
 export const checkVersionHeader = (headers: HttpHeaders, claim: string): string | undefined =>
   headerOf(headers, VERSION) === undefined ? undefined : problemOfPlain(headers, VERSION, claim)

@@ -15,7 +15,7 @@ import {
 
 const ANNOTATION = 'x-mcp-header'
 
-/** What a tool's `inputSchema` says about headers. */
+/** The header annotations of a tool's `inputSchema`. */
 export interface ParamHeaders {
   /** Where the argument stands for each header, named as it is written behind `Mcp-Param-`. */
   readonly headers: ReadonlyMap<string, readonly string[]>
@@ -59,7 +59,10 @@ const MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
-/** Arguments of one tool that are repeated in headers: no server takes many more, and each is looked for in each call. */
+/**
+ * Arguments of one tool that are repeated in headers: no server takes many more, and each is looked for in
+ * each call.
+ */
 const HEADERS_MAX = 100
 /** Annotations that do not count of which people are told, and the length of each name on the way there. */
 const REPORTED_MAX = 20
@@ -73,7 +76,7 @@ interface Found {
   readonly taken: Set<string>
 }
 
-/** Where a schema stands: the way there, if it leads through `properties` alone, and how to tell people. */
+/** The position of a schema: its path, if that leads through `properties` alone, and in words. */
 interface Place {
   readonly path: readonly string[] | undefined
   readonly words: string
@@ -91,7 +94,7 @@ export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   return { headers: found.headers, invalid: found.invalid, schema }
 }
 
-/** A schema and all that is in it, without the annotations that do not count. */
+/** Removes the invalid annotations from a schema and from all schemas inside. */
 const withoutInvalid = (schema: JsonText, place: Place, found: Found): JsonText => {
   if (kindOf(schema) !== 'object') return schema
   const annotation = memberOf(schema, ANNOTATION)

@@ -46,8 +46,8 @@ export interface Stamp {
 }
 
 /**
- * A result that says its kind, as this revision requires of every result, and who answered (schema, `ResultMetaObject`); all
- * other bytes stay.
+ * A result that says its kind, as this revision requires of every result, and who answered (schema,
+ * `ResultMetaObject`); all other bytes stay.
  */
 export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText => {
   const meta = mayHold(result, '"_meta"') ? memberOf(result, '_meta') : undefined

@@ -13,7 +13,7 @@ import type { LegacyUplink } from './uplink.js'
 /** The only revision with JSON-RPC batches (2025-03-26, basic, "Batching"). */
 const BATCH_REVISION: LegacyRevision = '2025-03-26'
 
-/** Why an array may not be taken from this client; undefined if it may. */
+/** Says why a batch is not accepted from this client; undefined if it is. */
 export const batchError = (items: readonly Classified[], uplink: LegacyUplink): string | undefined => {
   if (items.some(isInitialize)) return 'initialize must not be part of a batch'
   if (!uplink.isKnown) return 'Not initialized'
@@ -24,11 +24,11 @@ export const batchError = (items: readonly Classified[], uplink: LegacyUplink): 
 const isInitialize = (item: Classified): boolean =>
   item.is === 'message' && item.message.kind === 'request' && item.message.method === 'initialize'
 
-/** Whether a member of a batch gets an answer: requests, and what is too broken to tell. */
+/** Whether a member of a batch gets an answer: requests do, and what is too malformed to tell. */
 export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
 
-/** Where a batch's frames go: what is said on the way, the answers one by one, and that all are there. */
+/** Where a batch's frames go: related messages, the answers one by one, and the end. */
 export interface BatchReplies {
   readonly canAsk: boolean
   send(frame: Buffer, mayDrop?: boolean): void
@@ -38,7 +38,7 @@ export interface BatchReplies {
   done(): void
 }
 
-/** For messages that are not answered. */
+/** A reply stream for messages that are not answered. */
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /** Runs the members of a batch, each for itself. */
@@ -71,7 +71,10 @@ export class BatchAnswers {
   #frames: Buffer[] = []
   #holdings: Holding[] = []
 
-  /** They are counted with what waits for other clients; one for which there is no room is an error in its place. */
+  /**
+   * They are counted with what waits for other clients; one for which there is no room is an error in its
+   * place.
+   */
   constructor(account: ByteAccount) {
     this.#account = account
   }

@@ -18,7 +18,10 @@ const HANDLE_CHARS = 256
 /** Requests during which servers are likely to say something before they answer. */
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** What an endpoint does for the revisions with sessions (2025-03-26 to 2025-11-25, basic/transports, "Streamable HTTP"). */
+/**
+ * Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, basic/transports, "Streamable
+ * HTTP").
+ */
 export class LegacyHttpListener {
   readonly #options: HttpHostOptions
   readonly #sessions: HttpSessions
@@ -35,17 +38,17 @@ export class LegacyHttpListener {
     return this.#sessions.size
   }
 
-  /** Says something on every open stream that means nothing. */
+  /** Writes a keep-alive comment to every open stream. */
   keepAlive(): void {
     for (const stream of this.#live) stream.keepAlive()
   }
 
-  /** Ends what nobody used for too long; told now and then. */
+  /** Ends sessions that have been idle for too long; called periodically. */
   sweep(): void {
     this.#sessions.sweep()
   }
 
-  /** While memory is short: lets go of sessions that nobody seems to use, then of what is kept for lost connections. */
+  /** Frees memory: ends sessions that seem abandoned, then drops what is kept for lost connections. */
   shed(): void {
     this.#sessions.shed()
     if (this.#bounds.pressure >= 3) this.#sessions.kept.clear()
@@ -76,7 +79,8 @@ export class LegacyHttpListener {
     const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
     const post = session.post(responder, takes.json ? 'json' : 'streams')
     session.uplink.receive(message, post)
-    // Refused introductions leave no session behind; accepted ones count from now on, before their answer is ready.
+    // Refused introductions leave no session behind; accepted ones count from now on, before their answer is
+    // ready.
     if (!session.uplink.isKnown) return
     this.#sessions.add(session)
     if (!takes.json) post.startStream()
@@ -153,7 +157,10 @@ export class LegacyHttpListener {
     exchange.responder.send(200, {})
   }
 
-  /** The session that a request names; answers 400 or 404 itself if there is none (transports, "Session Management"). */
+  /**
+   * The session that a request names; answers 400 or 404 itself if there is none (transports, "Session
+   * Management").
+   */
   #session({ request, responder }: HttpExchange): HttpSession | undefined {
     const id = request.headers['mcp-session-id']
     if (id === undefined) {
@@ -175,7 +182,9 @@ export class LegacyHttpListener {
   }
 }
 
-/** Whether to answer as a stream from the start: when progress was asked for, or when a question is likely. */
+/**
+ * Whether to answer as a stream from the start: when progress was asked for, or when a question is likely.
+ */
 const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession, takes: Taken): boolean => {
   if (!TALKATIVE.has(message.method) || !takes.events) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities

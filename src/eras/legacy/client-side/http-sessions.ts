@@ -20,11 +20,13 @@ import { LegacyUplink } from './uplink.js'
 
 /** Notifications that wait for a standalone stream; at the limit the oldest goes. */
 const QUEUE_MAX = 100
-/** What is left out first where there is too much. */
+/** The notification that is dropped first when a client is behind. */
 const LOG_MESSAGE = 'notifications/message'
-/** How long a question waits for a standalone stream. */
+/** How long a server request waits for a standalone stream. */
 const QUESTION_WAIT_MS = 10_000
-/** Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server"). */
+/**
+ * Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server").
+ */
 const PRIMED_SINCE = '2025-11-25'
 
 interface Waiting {
@@ -32,7 +34,7 @@ interface Waiting {
   readonly sinceMs: number
   /** What kind of notification it is; undefined for a question. */
   readonly method: string | undefined
-  /** Called if a question waited in vain. */
+  /** Called if a server request waited in vain. */
   undeliverable(): void
 }
 
@@ -40,7 +42,9 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 
 const nothing = (): void => undefined
 
-/** One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management"). */
+/**
+ * One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management").
+ */
 export class HttpSession implements Outlet {
   readonly id = unguessableId()
   readonly uplink: LegacyUplink
@@ -94,12 +98,18 @@ export class HttpSession implements Outlet {
     }
   }
 
-  /** Whether nobody is connected and nothing is under way: such a session may be forgotten when room is needed. */
+  /**
+   * Whether nobody is connected and nothing is under way: such a session may be forgotten when room is
+   * needed.
+   */
   get isIdle(): boolean {
     return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
   }
 
-  /** Whether its client seems to be gone for good: it was away for long, or has asked for nothing since it came. */
+  /**
+   * Whether its client seems to be gone for good: it was away for long, or has asked for nothing since it
+   * came.
+   */
   isAbandoned(nowMs: number): boolean {
     return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? REST_MS : UNUSED_MS)
   }
@@ -125,7 +135,10 @@ export class HttpSession implements Outlet {
     this.uplink.rest()
   }
 
-  /** The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone stream. */
+  /**
+   * The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone
+   * stream.
+   */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
     this.#postCount += 1
     return new PostStream(responder, this.context, takes === 'json' ? this.#jsonPosts : this.#posts)
@@ -140,14 +153,19 @@ export class HttpSession implements Outlet {
     this.#flush(stream)
   }
 
-  /** Takes up a broken stream after the event that the client saw last. False if that cannot be done without a gap. */
+  /**
+   * Takes up a broken stream after the event that the client saw last. False if that cannot be done without a
+   * gap.
+   */
   resume(lastEventId: string, responder: HttpResponder): boolean {
     const place = this.context.replay.after(lastEventId)
     const stream = place && this.#streams.get(place.stream)
     if (place === undefined || stream === undefined) return false
     if (stream.isEnded && place.events.length === 0) {
-      // Nothing will ever come: this status, and no empty stream, keeps clients from opening one again and again (HTML,
-      // "Server-sent events"). SDK clients would take it for a standalone one, and compete with themselves for what is told there.
+      // Nothing will ever come: this status, and no empty stream, keeps clients from opening one again and
+      // again (HTML,
+      // "Server-sent events"). SDK clients would take it for a standalone one, and compete with themselves
+      // for what is told there.
       responder.send(204, { 'mcp-session-id': this.id })
       return true
     }
@@ -236,7 +254,7 @@ const UNUSED_MS = 10_000
 const SHED_PART = 8
 const SHED_LEAST = 100
 
-/** The sessions of one HTTP face, by their unguessable ids, each bound to its principal. */
+/** The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal. */
 export class HttpSessions {
   /** What all of them keep for clients that lost their connection. */
   readonly kept: ReplayTotal
@@ -271,8 +289,8 @@ export class HttpSessions {
   }
 
   /**
-   * Makes room for one more session of a principal; why there is none, if so. Only sessions of clients that seem to be gone
-   * give way: SDK clients do not introduce themselves again.
+   * Makes room for one more session of a principal; why there is none, if so. Only sessions of clients that
+   * seem to be gone give way: SDK clients do not introduce themselves again.
    */
   makeRoom(principal: Principal): Fault | undefined {
     const limit = this.#quota.limitFor(principal)
@@ -291,7 +309,7 @@ export class HttpSessions {
     if (oldest !== undefined) this.end(oldest, 'it made room for another')
   }
 
-  /** While memory is short: those that are idle for longest go, a part of them each time. */
+  /** Frees memory by ending the sessions that have been idle longest, a part of them each time. */
   shed(): void {
     const nowMs = this.#clock.nowMs()
     const abandoned = [...this.#byId.values()]
@@ -306,7 +324,7 @@ export class HttpSessions {
     session.close(reason)
   }
 
-  /** Ends what nobody used for too long. */
+  /** Ends sessions that have been idle for too long. */
   sweep(): void {
     const nowMs = this.#clock.nowMs()
     for (const session of this.#byId.values()) {

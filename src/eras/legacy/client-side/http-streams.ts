@@ -20,7 +20,10 @@ export interface StreamContext {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  /** Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty data). */
+  /**
+   * Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty
+   * data).
+   */
   isPrimed(): boolean
   /** Streams that are open now, for keep-alive comments. */
   readonly live: LinkedList<LiveStream>
@@ -109,7 +112,7 @@ export class EventStream implements LiveStream {
   }
 }
 
-/** What a POST's answer tells its session. */
+/** What the answer to a POST reports to its session. */
 export interface PostStreamEvents {
   /** The headers of the answer, asked for when it begins. */
   headers(): Readonly<Record<string, string>>
@@ -122,8 +125,8 @@ export interface PostStreamEvents {
 }
 
 /**
- * The answer to one POST: JSON as long as nothing else was said about the request, an SSE stream from then on, or at
- * once where something is likely to be said.
+ * The answer to one POST: JSON as long as nothing else was said about the request, an SSE stream from then
+ * on, or at once where something is likely to be said.
  */
 export class PostStream implements ReplyStream, LiveStream {
   readonly #responder: HttpResponder

@@ -11,7 +11,7 @@ import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { encodeFault, projectError } from '../errors.js'
 import { projectOnce } from '../project/messages.js'
 
-/** What an inbound call needs of its session. */
+/** What an inbound call needs from its session. */
 interface Session extends Client {
   readonly revision: LegacyRevision
   forget(key: string): void
@@ -35,7 +35,7 @@ export class InboundCall implements Call {
   readonly #session: Session
   #over = false
 
-  /** Under `key` its session knows it. */
+  /** `key` is what its session knows it by. */
   constructor(request: Message & { kind: 'request' }, key: string, replies: ReplyStream, session: Session) {
     const { id, method, params, named } = request
     this.client = session

@@ -9,7 +9,7 @@ import { withToken } from '../../../rpc/progress-token.js'
 import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
 import type { InboundCall } from './inbound-call.js'
 
-/** A question, and what of the server's words is kept for it. */
+/** A server request, and the bytes that are held for it. */
 interface DeferredRequest {
   readonly request: ServerRequest
   readonly during: InboundCall | undefined
@@ -21,8 +21,9 @@ interface OpenRequest extends DeferredRequest {
 }
 
 /**
- * The questions that a client was asked and has not answered, under ids of our own; until the client has said that it
- * is ready (`notifications/initialized`) they wait here (basic/lifecycle: no server request but ping before that).
+ * Server requests that a client has not answered yet, under ids of our own; until the client has said that it
+ * is ready (`notifications/initialized`) they wait here (basic/lifecycle: no server request but ping before
+ * that).
  */
 export class PendingServerRequests {
   readonly #outlet: Outlet
@@ -56,14 +57,14 @@ export class PendingServerRequests {
     }
   }
 
-  /** The client is ready: what was held is asked. */
+  /** Sends the deferred requests: the client is ready. */
   release(): void {
     const held = this.#deferred ?? []
     this.#deferred = undefined
     for (const one of held) this.#send(one)
   }
 
-  /** An answer of the client; one that names no open question is dropped (a forged or late one). */
+  /** Takes an answer of the client; one to no open request (forged or late) is dropped. */
   answered(id: JsonText, outcome: Answer): void {
     const open = this.#take(idKey(id))
     if (open === undefined) return
@@ -75,13 +76,13 @@ export class PendingServerRequests {
     )
   }
 
-  /** The client's progress on a question, handed on under the server's token. */
+  /** Relays the client's progress on a server request under the server's token. */
   progress(params: JsonText): void {
     const token = memberOf(params, 'progressToken')
     if (token !== undefined && isId(token)) this.#open.get(idKey(token))?.request.progress(params)
   }
 
-  /** Nobody will answer: every question is answered in the client's place. */
+  /** Answers every server request in the client's place, with `why`. */
   close(why: Fault): void {
     const all = [...this.#open.values(), ...(this.#deferred ?? [])]
     this.#open.clear()

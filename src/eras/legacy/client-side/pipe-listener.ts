@@ -10,7 +10,7 @@ import { LegacyUplink } from './uplink.js'
 /** From this revision on an error without id is part of the schema; older SDK clients reject the frame. */
 const IDLESS_ERRORS_SINCE = '2025-11-25'
 
-/** What a channel carries of the revisions with a handshake: one session, for as long as the channel lives. */
+/** Serves a channel for the revisions with a handshake: one session, for as long as the channel lives. */
 export class LegacyPipeListener {
   readonly #uplink: LegacyUplink
   readonly #writer: PipeWriter
@@ -22,7 +22,7 @@ export class LegacyPipeListener {
     this.#uplink = new LegacyUplink(principal, writer, options)
   }
 
-  /** Whether the client has introduced itself. */
+  /** Whether the client has sent a valid `initialize`. */
   get isKnown(): boolean {
     return this.#uplink.isKnown
   }

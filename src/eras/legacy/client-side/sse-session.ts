@@ -11,7 +11,10 @@ import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
-/** What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its length. */
+/**
+ * What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its
+ * length.
+ */
 const SLOWEST_BYTES_PER_MS = 256
 /** Messages of a client that wait while it is behind; above either limit they are refused. */
 const HELD_MESSAGES = 100
@@ -22,7 +25,7 @@ interface Held {
   readonly deliver: () => void
 }
 
-/** What a session needs beside its stream. */
+/** What a session needs besides its stream. */
 export interface SseSessionContext {
   readonly principal: Principal
   readonly clock: Clock
@@ -31,8 +34,8 @@ export interface SseSessionContext {
 }
 
 /**
- * One session over HTTP+SSE (2024-11-05, basic/transports): what we send are events on its one stream, what the client
- * sends are POSTs. It lives as long as the stream.
+ * One session over HTTP+SSE (2024-11-05, basic/transports): what we send are events on its one stream, what
+ * the client sends are POSTs. It lives as long as the stream.
  */
 export class SseSession implements Channel {
   readonly id = unguessableId()
@@ -53,7 +56,9 @@ export class SseSession implements Channel {
   #seenBytes = 0
   #lastReadMs: number
 
-  /** Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session. */
+  /**
+   * Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session.
+   */
   constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
     const { principal, clock, log, bounds } = context
     this.principal = principal
@@ -78,7 +83,8 @@ export class SseSession implements Channel {
   send(message: OutgoingMessage): boolean {
     if (this.#isOver) return false
     this.#measure()
-    // Everything of a session is on one stream, so a notice may come right after a large answer, before a client that reads
+    // Everything of a session is on one stream, so a notice may come right after a large answer, before a
+    // client that reads
     // could take any of it.
     if (this.#isBehind) {
       this.#cutOff('clientQueue')
@@ -108,7 +114,7 @@ export class SseSession implements Channel {
     return Promise.resolve()
   }
 
-  // ── what the face tells ──
+  // ── called by the listener ──
 
   /** Whether another message of the client can be taken now; if not, it may try again later. */
   hasRoomFor(bytes: number): boolean {
@@ -117,8 +123,8 @@ export class SseSession implements Channel {
   }
 
   /**
-   * Takes a message of the client of so many bytes, for which there must be room. `deliver` gives it to whoever listens, at once
-   * or when that goes on: the face had to read it already.
+   * Takes a message of the client of so many bytes, for which there must be room. `deliver` gives it to
+   * whoever listens, at once or when that goes on: the endpoint has read it already.
    */
   receive(bytes: number, deliver: () => void): void {
     if (!this.#isPaused) {
@@ -154,14 +160,14 @@ export class SseSession implements Channel {
     if (this.#clock.nowMs() - this.#lastReadMs >= patienceMs) this.#cutOff('stall')
   }
 
-  /** Takes note of whether the client took anything since the last look. */
+  /** Notes whether the client has read anything since the last measurement. */
   #measure(): void {
     const { queuedBytes } = this.#out
     if (queuedBytes === 0 || queuedBytes < this.#seenBytes) this.#lastReadMs = this.#clock.nowMs()
     this.#seenBytes = queuedBytes
   }
 
-  /** Tells the listener once the client has read enough. */
+  /** Reports to the listener once the client has read enough. */
   #onRead(): void {
     if (!this.#isSlow || this.#isOver || this.#out.queuedBytes > this.#bounds.max.softQueue) return
     this.#isSlow = false

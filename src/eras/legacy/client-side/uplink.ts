@@ -26,7 +26,7 @@ import { InboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
 const EMPTY = rawText('{}')
-/** What came while greeting. */
+/** A message that came before `initialize` was answered. */
 interface Waiting {
   readonly message: Message
   readonly replies: ReplyStream
@@ -37,7 +37,7 @@ interface Waiting {
 const QUEUE_MAX = 1000
 
 /**
- * One client of the legacy era: its handshake, its requests under way, the questions that wait for its answer. Knows
+ * One client of the legacy era: its handshake, its requests under way, the server requests that wait for its answer. Knows
  * nothing of what carries it: an answer goes to the stream that came with the request, the rest to the outlet.
  *
  *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed;  what comes while greeting waits in order.
@@ -154,15 +154,18 @@ export class LegacyUplink implements Client {
     return projectServerRequest(method, params, target)
   }
 
-  /** The client says nothing more, so that no question is answered; its calls go on. */
+  /**
+   * Takes note that the client sends nothing more: server requests are answered in its place, its calls go
+   * on.
+   */
   mute(): void {
     this.#isMute = true
     this.#serverRequests.close(gone())
   }
 
   /**
-   * The session is over: questions are answered for the client, its calls are cancelled, the mux is told. Whoever still
-   * waits for an answer gets an error, so that no client waits for its own timeout.
+   * The session is over: questions are answered for the client, its calls are cancelled, the mux is told.
+   * Whoever still waits for an answer gets an error, so that no client waits for its own timeout.
    */
   close(reason: string): void {
     if (this.#state === 'closed') return
@@ -176,12 +179,12 @@ export class LegacyUplink implements Client {
     if (wasKnown) this.#options.reception.left(this)
   }
 
-  /** The client has been silent and out of reach for a while. */
+  /** Reports that the client has been silent and out of reach for a while. */
   rest(): void {
     if (this.#state === 'open') this.#options.reception.rests(this)
   }
 
-  /** Called by an ended call: its id may be used again. */
+  /** Frees the id of a call that has ended. */
   forget(key: string): void {
     this.#calls.take(key)
   }
@@ -268,7 +271,10 @@ export class LegacyUplink implements Client {
     const id = params && memberOf(params, 'requestId')
     const call = id && isId(id) ? this.#calls.get(idKey(id)) : undefined
     if (params === undefined || call === undefined) {
-      this.#options.log.debug({ client: this.id }, 'a cancellation names no request that is under way')
+      this.#options.log.debug(
+        { client: this.id },
+        'ignoring a cancellation of a request that is not under way',
+      )
       return
     }
     const reason = textMember(params, 'reason')

@@ -114,8 +114,8 @@ const projectEach = (result: JsonText, key: string, project: (element: JsonText)
   editMember(result, key, list => mapElements(list, project))
 
 /**
- * Structured output exists since 2025-06-18, as an object: anything else is put into one, as `projectOutputSchema` says.
- * Before, it is only the text that mirrors it.
+ * Structured output exists since 2025-06-18, as an object: anything else is put into one, as
+ * `projectOutputSchema` says. Before, it is only the text that mirrors it.
  */
 const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')

@@ -55,7 +55,9 @@ const editSchemas = (schema: JsonText, edit: SchemaEdit, level = 0): JsonText =>
 const ANYTHING = rawText('{}')
 const NOTHING = rawText('{"not":{}}')
 
-/** A property's schema as an object; `null` and the like mean nothing, and clients refuse the list for them. */
+/**
+ * A property's schema as an object; `null` and the like mean nothing, and clients refuse the list for them.
+ */
 const asObject = (schema: JsonText): JsonText => {
   if (kindOf(schema) === 'object') return schema
   return schema.toString('latin1') === 'false' ? NOTHING : ANYTHING
@@ -81,7 +83,10 @@ const moved = (reference: JsonText): JsonText => {
   return to === '#' || to?.startsWith('#/') === true ? textOf(WRAPPED_ROOT + to.slice(1)) : reference
 }
 
-/** A schema with an `$id` of its own is a document of its own (JSON Schema core, 8.2.1): `#` stays what it was. */
+/**
+ * A schema with an `$id` of its own is a document of its own (JSON Schema core, 8.2.1): `#` stays what it
+ * was.
+ */
 const isDocument = (schema: JsonText): boolean => {
   const id = stringOf(memberOf(schema, '$id'))
   return id !== undefined && id !== '' && !id.startsWith('#')
@@ -102,9 +107,9 @@ const wrapSchema = (schema: JsonText): JsonText => {
 }
 
 /**
- * An `outputSchema` as clients before 2026-07-28 take it, with an object at its root. One of anything else is wrapped, as
- * `projectResult` wraps what is no object; one that does not say at its root what it describes is left out, for the
- * output may be in either form.
+ * An `outputSchema` as clients before 2026-07-28 take it, with an object at its root. One of anything else is
+ * wrapped, as `projectResult` wraps what is no object; one that does not say at its root what it describes is
+ * left out, for the output may be in either form.
  */
 export const projectOutputSchema = (schema: JsonText): JsonText | undefined => {
   const type = kindOf(schema) === 'object' ? stringOf(memberOf(schema, 'type')) : undefined

@@ -49,8 +49,8 @@ export interface LegacyLinkOptions {
 }
 
 /**
- * A connection to a server of the legacy era, after its handshake. Ids and progress tokens of this hop are minted and
- * kept here; what goes up carries none of them.
+ * A connection to a server of the legacy era, after its handshake. Ids and progress tokens of this hop are
+ * minted and kept here; what goes up carries none of them.
  */
 export class LegacyDownlink implements Downlink, ConversationListener {
   readonly serverRequests = 'pushed'
@@ -77,7 +77,10 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     this.#attached = conversation
   }
 
-  /** Ends the handshake: from here on the connection can be used. Throws the Fault that it was lost with meanwhile. */
+  /**
+   * Ends the handshake: from here on the connection can be used. Throws the Fault that it was lost with
+   * meanwhile.
+   */
   established(revision: LegacyRevision, facts: ServerFacts, heartbeat: Heartbeat | undefined): void {
     this.#heartbeat = heartbeat
     if (this.#lost !== undefined) throw this.#lost
@@ -135,7 +138,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     return this.#conversation.close()
   }
 
-  /** A call was called off (utilities/cancellation): our id, to this one server. */
+  /** Cancels a call at the server (utilities/cancellation). */
   callOff(id: number, reason: CancelReason): void {
     this.#conversation.forget(id)
     this.notify(
@@ -144,7 +147,10 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     )
   }
 
-  /** The server was replaced by one of another era: the connection ends, so that the next one finds out what it speaks. */
+  /**
+   * The server was replaced by one of another era: the connection ends, so that the next one finds out what
+   * it speaks.
+   */
   replaced(then: () => void): void {
     this.#log.info({}, 'the server no longer speaks this revision: connecting anew')
     void this.close().then(then)
@@ -159,7 +165,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     this.#conversation.forget(id)
   }
 
-  /** A server's outcome as any client may read it. */
+  /** Repairs a server's outcome so that any client may read it. */
   repaired(method: string, outcome: Outcome): Outcome {
     if (outcome.kind === 'error') {
       const server = this.#server
@@ -179,7 +185,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     )
   }
 
-  // ── what the conversation tells ──
+  // ── called by the conversation ──
 
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (method === 'ping') {
@@ -241,7 +247,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     const key = id !== undefined && isId(id) ? idKey(id) : undefined
     const ask = key === undefined ? undefined : this.#serverRequests.get(key)
     if (key === undefined || ask === undefined) {
-      this.#log.debug({}, 'the server cancelled no open question of its own')
+      this.#log.debug({}, 'ignoring a cancellation of a request that the server has not open')
       return
     }
     this.#serverRequests.delete(key)
@@ -266,7 +272,9 @@ class OutboundCall implements CallSink, DownstreamCall {
   readonly #sink: CallSink
   readonly #link: LegacyDownlink
   #over = false
-  /** A progress token lives as long as the task that came of its request (2025-11-25, basic/utilities/tasks). */
+  /**
+   * A progress token lives as long as the task that came of its request (2025-11-25, basic/utilities/tasks).
+   */
   #isTask = false
 
   constructor(id: number, method: string, sink: CallSink, link: LegacyDownlink) {
@@ -304,10 +312,13 @@ class OutboundCall implements CallSink, DownstreamCall {
   }
 }
 
-/** Like a session that the server no longer knows: a request that was refused for its version has done nothing. */
+/**
+ * Like a session that the server no longer knows: a request that was refused for its version has done
+ * nothing.
+ */
 const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')
 
-/** One question of the server; answers once, however often it is told to. */
+/** One request of the server; answered once, however often `answer` is called. */
 class PushedServerRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined

@@ -16,7 +16,7 @@ import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.j
 import { announcedIn } from '../../../rpc/capabilities.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 
-/** What we introduce ourselves with to a server. */
+/** What we send to a server in `initialize`. */
 export interface ClientIntroduction {
   readonly capabilities: ClientCapabilities
   /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
@@ -25,7 +25,7 @@ export interface ClientIntroduction {
   readonly offer: LegacyRevision
 }
 
-/** What was agreed on. */
+/** What the handshake agreed on. */
 export interface Agreement {
   readonly revision: LegacyRevision
   readonly facts: ServerFacts
@@ -34,7 +34,7 @@ export interface Agreement {
 /** Which answers to `initialize` say that the server wants to be spoken to in another way. */
 export type IsOtherEra = (answer: Answer) => boolean
 
-/** What the handshake may cost; `timeoutMs` is for each of its steps. */
+/** The limits of the handshake; `timeoutMs` is for each of its steps. */
 interface Limits {
   readonly clock: Clock
   readonly timeoutMs: number
@@ -42,10 +42,10 @@ interface Limits {
 }
 
 /**
- * Introduces us to a legacy server (basic/lifecycle, "Initialization"): accepts any published revision with a handshake,
- * and sends `notifications/initialized` before anything else. A server that refuses with a list of revisions is asked
- * once more with the newest of them that we know. Resolves to undefined if what it says leads `elsewhere`. Rejects with a
- * Fault.
+ * Initializes a session with a legacy server (basic/lifecycle, "Initialization"): accepts any published
+ * revision with a handshake, and sends `notifications/initialized` before anything else. A server that
+ * refuses with a list of revisions is asked once more with the newest of them that we know. Resolves to
+ * undefined if what it says leads `elsewhere`. Rejects with a Fault.
  */
 export const initialize = async (
   conversation: Conversation,
@@ -112,7 +112,10 @@ const initializeParams = (intro: ClientIntroduction, version: LegacyRevision): J
     ['clientInfo', intro.clientInfo],
   ])
 
-/** `ClientCapabilities` for a legacy server: what the clients behind the connection can be asked, and nothing else. */
+/**
+ * `ClientCapabilities` for a legacy server: what the clients behind the connection can be asked, and nothing
+ * else.
+ */
 const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText => {
   const { roots, sampling, elicitation } = capabilities
   return textOf({

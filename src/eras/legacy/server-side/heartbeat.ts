@@ -10,9 +10,9 @@ const ANSWER_MS = 10_000
 const MISSES_MAX = 2
 
 /**
- * Pings a server that is silent (utilities/ping). Any answer will do, also an error, but one that does not know pings is not
- * asked again. While requests are under way their own time limits watch over the server, so that one that is busy is not taken
- * for dead.
+ * Pings a server that is silent (utilities/ping). Any answer will do, also an error, but one that does not
+ * know pings is not asked again. While requests are under way their own time limits watch over the server, so
+ * that one that is busy is not taken for dead.
  */
 export class Heartbeat {
   readonly #conversation: Conversation

@@ -33,8 +33,9 @@ export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
 }
 
 /**
- * Shakes hands in a conversation that `start` begins, or has begun before. Resolves to undefined, with the conversation
- * still open, if what the server answers leads `elsewhere`. Rejects with a Fault, and the conversation is closed.
+ * Shakes hands in a conversation that `start` begins, or has begun before. Resolves to undefined, with the
+ * conversation still open, if what the server answers leads `elsewhere`. Rejects with a Fault, and the
+ * conversation is closed.
  */
 export const tryLegacy = async (
   start: (listener: ConversationListener) => Conversation,
@@ -67,14 +68,19 @@ const limitsOf = ({ clock, signal, timeoutMs, initializeMs = timeoutMs }: LinkOp
 /** Every refusal is one: nothing else is spoken. */
 const nowhere: IsOtherEra = () => false
 
-/** Opens a connection over a channel, such as a child's pipes. Rejects with a Fault and leaves the channel closed. */
+/**
+ * Opens a connection over a channel, such as a child's pipes. Rejects with a Fault and leaves the channel
+ * closed.
+ */
 export const openLegacyPipe = async (channel: Channel, options: LinkOptions): Promise<Downlink> => {
   const link = await tryLegacy(listener => new PipeCaller(channel, listener, options), options, nowhere)
   if (link === undefined) throw new Fault('internal', 'The handshake led nowhere')
   return link
 }
 
-/** Opens a session over HTTP+SSE, the transport of 2024-11-05. Rejects with a Fault and leaves nothing behind. */
+/**
+ * Opens a session over HTTP+SSE, the transport of 2024-11-05. Rejects with a Fault and leaves nothing behind.
+ */
 export const openLegacySse = async (
   http: HttpClient,
   to: RemoteAddress,
@@ -105,10 +111,10 @@ export interface OtherWays {
 }
 
 /**
- * Opens a session with a server of which the URL is known: over Streamable HTTP, or over HTTP+SSE if that is refused and may
- * be spoken there (2025-03-26, basic/transports, "Backwards Compatibility"). Resolves to undefined if what the server
- * answers leads `elsewhere`. Rejects with the Fault of the first try, whose cause is then that of the second. Leaves
- * nothing behind but the session.
+ * Opens a session with a server of which the URL is known: over Streamable HTTP, or over HTTP+SSE if that is
+ * refused and may be spoken there (2025-03-26, basic/transports, "Backwards Compatibility"). Resolves to
+ * undefined if what the server answers leads `elsewhere`. Rejects with the Fault of the first try, whose
+ * cause is then that of the second. Leaves nothing behind but the session.
  */
 export const tryLegacyUrl = async (
   http: HttpClient,

@@ -7,22 +7,27 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 const AT_ONCE = 64
 /** Some servers answer only when the message has been dealt with: after this time the next one is sent. */
 const HOLD_MS = 10_000
-/** A server that leaves so many messages unanswered, or so many times more bytes than may wait for it, takes none. */
+/**
+ * A server that leaves so many messages unanswered, or so many times more bytes than may wait for it, takes
+ * none.
+ */
 const UNANSWERED_MAX = 2048
 const HARD = 16
 
-/** Lets messages be posted a few at a time; for what would otherwise open a connection for each message of a peer. */
+/**
+ * Makes a semaphore that limits POSTs under way: without it each message of a peer might open a connection.
+ */
 export const createPostSemaphore = (clock: Clock, signal: AbortSignal): Semaphore => {
-  // Each one that waits listens.
+  // Each POST that waits adds a listener.
   setMaxListeners(0, signal)
   return new Semaphore({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
 }
 
-/** What posts are made with. */
+/** What sending POSTs needs. */
 export interface PostsOptions {
   /** Posts a message; resolves when it was answered. Never rejects. */
   readonly post: (frame: Buffer) => Promise<void>
-  /** The server takes no messages. */
+  /** Called if the server takes no messages any more. */
   readonly onUnresponsive: () => void
   readonly bounds: LimitCounters
   readonly clock: Clock
@@ -30,11 +35,14 @@ export interface PostsOptions {
   readonly signal: AbortSignal
 }
 
-/** Messages that are posted one by one, and of which only their being taken is awaited: notifications and answers. */
+/**
+ * Messages that are posted one by one, and of which only their being taken is awaited: notifications and
+ * answers.
+ */
 export class Posts {
   readonly #options: PostsOptions
   readonly #semaphore: Semaphore
-  /** By what they are about: the message that is sent when the one under way was taken. */
+  /** The next message by subject: sent when the one under way has been taken. */
   readonly #next = new Map<string, Buffer | undefined>()
   #unanswered = 0
   #bytes = 0
@@ -60,7 +68,10 @@ export class Posts {
     this.#bytes -= frame.length
   }
 
-  /** The same for a message that makes an earlier one about the same pointless: of those that wait, the last one is sent. */
+  /**
+   * The same for a message that makes an earlier one about the same pointless: of those that wait, the last
+   * one is sent.
+   */
   async sendLatest(about: string, frame: Buffer): Promise<void> {
     const isUnderWay = this.#next.has(about)
     this.#next.set(about, isUnderWay ? frame : undefined)

@@ -23,7 +23,7 @@ const SLOW_BYTES = 1024 * 1024
 /** A server that leaves this many POSTs unanswered is given up. */
 const POSTS_MAX = 2048
 
-/** What it takes to open an HTTP+SSE session, beside where. */
+/** What opening an HTTP+SSE session needs besides its address. */
 export interface SseChannelOptions {
   /** Those of the server; the defaults if absent. */
   readonly bounds?: LimitCounters | undefined
@@ -31,14 +31,14 @@ export interface SseChannelOptions {
   readonly log: Logger
   /** From the request to the event that says where to POST. */
   readonly connectTimeoutMs: number
-  /** Calls the opening off; means nothing once the channel is open. */
+  /** Aborts the opening; has no effect once the channel is open. */
   readonly signal: AbortSignal
 }
 
 /**
- * Opens a session over HTTP+SSE (2024-11-05, basic/transports, "HTTP with SSE") at the URL of its event stream. Rejects
- * with a Fault: `unauthorized`, `timeout`, `cancelled`, or `unavailable` when there is no such stream or when it wants
- * messages to go to another origin.
+ * Opens a session over HTTP+SSE (2024-11-05, basic/transports, "HTTP with SSE") at the URL of its event
+ * stream. Rejects with a Fault: `unauthorized`, `timeout`, `cancelled`, or `unavailable` when there is no
+ * such stream or when it wants messages to go to another origin.
  */
 export const openSseChannel = async (
   http: HttpClient,
@@ -106,9 +106,9 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #endpoint: string | undefined
   /** Messages that came before anybody listened. */
   #held: Buffer[] = []
-  /** How the stream ended. */
+  /** Why the stream ended, if it has. */
   #end: Fault | undefined
-  /** Somebody listens. */
+  /** Whether a listener is attached and hears messages. */
   #isRunning = false
   #isPaused = false
   #isOver = false
@@ -263,7 +263,10 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     }
   }
 
-  /** The status does not come as an answer to the request, which would wait for ever; so nothing more is waited for. */
+  /**
+   * The status does not come as an answer to the request, which would wait for ever; so nothing more is
+   * waited for.
+   */
   #refused(status: number): void {
     if (this.#isOver) return
     this.#link.log.warn({ status }, 'the server did not take a message; the session is given up')
@@ -278,7 +281,10 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     this.#listener?.drained()
   }
 
-  /** The end of a POST, or of the patience for it: some servers answer only when the message has been dealt with. */
+  /**
+   * The end of a POST, or of the patience for it: some servers answer only when the message has been dealt
+   * with.
+   */
   #atMost(turn: Promise<void>): Promise<void> {
     return new Promise(resolve => {
       const limit = this.#link.clock.after(TURN_MS, resolve)
@@ -298,7 +304,9 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 }
 
-/** Where to POST, by what the server said. Throws a Fault for another origin, which would get our credentials. */
+/**
+ * Where to POST, by what the server said. Throws a Fault for another origin, which would get our credentials.
+ */
 const endpointUrl = (said: string, base: string): string => {
   if (!URL.canParse(said, base)) {
     throw new Fault('unavailable', 'The server named an endpoint for messages that is no URL')

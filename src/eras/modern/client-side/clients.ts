@@ -8,13 +8,14 @@ import type { ClientCapabilities, Principal } from '../../../model/peer.js'
 import { MODERN_REVISION } from '../../protocol.js'
 import type { Envelope } from '../envelope.js'
 
-/** What clients that do not say who they are look like to servers that must be told. */
+/** Who a client is to servers that must be told, if it does not say. */
 const UNNAMED = rawText('{"name":"unknown","version":"0"}')
 
 /**
- * Whoever says the same about itself on the same way in: there is no session that would tell clients apart, and none is needed,
- * because each request says all about who sends it (basic, "Statelessness"). Several people may: what is known of a client is good for
- * what they share, such as connections and limits, and never for telling whose something is.
+ * Everyone who says the same about itself at the same endpoint or channel: there is no session that would
+ * tell clients apart, and none is needed, because each request says all about who sends it (basic,
+ * "Statelessness"). Several people may: what is known of a client is good for what they share, such as
+ * connections and limits, and never for telling whose something is.
  */
 export class ModernClient implements Client {
   readonly id = newClientId()
@@ -48,10 +49,10 @@ export class ModernClient implements Client {
   }
 }
 
-/** Bounds of the clients that are known on one way in. */
+/** Limits on the clients that are known at one endpoint or channel. */
 export interface ClientLimits {
   readonly clients: number
-  /** Of what they say about themselves, altogether. */
+  /** Total bytes of what they say about themselves. */
   readonly bytes: number
 }
 
@@ -63,7 +64,7 @@ interface Known {
   readonly bytes: number
 }
 
-/** The clients that are known on one way in: a face over HTTP, or a channel. */
+/** The clients that are known at one endpoint or on one channel. */
 export class ModernClients {
   readonly #clock: Clock
   readonly #limits: () => ClientLimits
@@ -98,7 +99,7 @@ export class ModernClients {
     return client
   }
 
-  /** Forgets who has had nothing under way for long; told now and then. */
+  /** Forgets who has had nothing under way for long; called periodically. */
   sweep(): void {
     const nowMs = this.#clock.nowMs()
     for (const [key, { client }] of this.#known) {

@@ -12,7 +12,7 @@ import { isCacheable, mayNeedInput } from '../methods.js'
 import { projectOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
 
-/** What was asked, and by whom. */
+/** The request that is answered. */
 export interface RequestFacts {
   readonly id: JsonText
   readonly method: string
@@ -21,7 +21,7 @@ export interface RequestFacts {
   readonly declared: JsonText
 }
 
-/** A response as it goes out, and its status over HTTP. */
+/** An encoded response, and its status over HTTP. */
 export interface Response {
   readonly frame: OutgoingMessage
   readonly status: number
@@ -34,8 +34,8 @@ const OK = 200
 const NOTHING = rawText('{}')
 
 /**
- * An outcome as a client of this revision reads it: of a stated kind, signed by us (`identity` is our `Implementation` object),
- * with hints where the method has them, and with no word of an older revision.
+ * Encodes an outcome as a client of this revision reads it: of a stated kind, signed by us (`identity` is our
+ * `Implementation` object), with hints where the method has them, and with no word of an older revision.
  */
 export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: JsonText): Response => {
   const { id, method } = asked
@@ -62,10 +62,13 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
   }
 }
 
-/** A request that was refused before anybody was asked. */
+/** Encodes the refusal of a request that was not dispatched. */
 export const encodeEntryError = (id: JsonText, error: JsonText): Response => errorResponse(id, error, 'entry')
 
-/** Params of a notification on the stream of a request that listens; `id` is the request's (patterns/subscriptions). */
+/**
+ * Params of a notification on the stream of a request that listens; `id` is the request's
+ * (patterns/subscriptions).
+ */
 export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
   withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
 
@@ -100,8 +103,8 @@ const resultText = (
 }
 
 /**
- * The result of `server/discover` (server/discover), without what all results carry. Only this revision is offered: a listed
- * version must be usable in an envelope, and the older ones have none.
+ * The result of `server/discover` (server/discover), without what all results carry. Only this revision is
+ * offered: a listed version must be usable in an envelope, and the older ones have none.
  */
 export const writeDiscover = (welcome: Welcome): JsonText =>
   objectText([

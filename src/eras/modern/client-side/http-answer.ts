@@ -8,7 +8,7 @@ import type { Ending, Replies } from './inbound-call.js'
 
 const OK = 200
 
-/** In which forms a client takes an answer, and which is meant for it. */
+/** The form of an answer: what the client accepts, and what suits the request. */
 export type AnswerForm =
   /** One JSON text; nothing else can be said about the request. */
   | 'json'
@@ -17,7 +17,7 @@ export type AnswerForm =
   /** A stream, for something is to be said before the answer. */
   | 'stream'
 
-/** What the answers of one face share. */
+/** What the answers of one endpoint share. */
 export interface AnswerContext {
   readonly log: Logger
   readonly bounds: LimitCounters
@@ -26,8 +26,9 @@ export interface AnswerContext {
 }
 
 /**
- * The answer to one POST: one JSON text, or a stream that begins with the first thing said, so that a request that is refused
- * can still be told so by its status. A stream that breaks is lost, and its request with it (basic/transports/streamable-http).
+ * The answer to one POST: one JSON text, or a stream that begins with the first thing said, so that a request
+ * that is refused can still be told so by its status. A stream that breaks is lost, and its request with it
+ * (basic/transports/streamable-http).
  */
 export class HttpAnswer implements Replies {
   readonly #responder: HttpResponder
@@ -64,7 +65,7 @@ export class HttpAnswer implements Replies {
     this.#close()
   }
 
-  /** Says something that means nothing, if the client has waited for long; told every few seconds. */
+  /** Writes a keep-alive comment if the client has waited for long; called every few seconds. */
   keepAlive(): void {
     if (this.#isOver || this.#form === 'json') return
     if (this.#out !== undefined || this.#hasWaited) this.#stream().write(SSE_COMMENT)

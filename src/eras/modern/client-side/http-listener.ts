@@ -11,7 +11,7 @@ import { LISTEN } from './encode-outcome.js'
 import { type AnswerForm, HttpAnswer } from './http-answer.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
 
-/** What an endpoint does for this revision (basic/transports/streamable-http): every POST stands for itself. */
+/** Serves an endpoint for this revision (basic/transports/streamable-http): every POST stands for itself. */
 export class ModernHttpListener {
   readonly #options: HttpHostOptions
   readonly #uplink: ModernUplink
@@ -28,16 +28,17 @@ export class ModernHttpListener {
   /** Takes a request or a notification. */
   message(message: Message & { kind: 'request' | 'notification' }, exchange: HttpExchange): void {
     if (message.kind === 'request') this.#request(message, exchange)
-    // There is nothing that a client could say: it cancels a request by closing the stream (basic/patterns/cancellation).
+    // There is nothing that a client could say: it cancels a request by closing the stream
+    // (basic/patterns/cancellation).
     else exchange.responder.send(202, {})
   }
 
-  /** Says something on every answer that waits, that means nothing. */
+  /** Writes a keep-alive comment to every answer that is due. */
   keepAlive(): void {
     for (const answer of this.#open) answer.keepAlive()
   }
 
-  /** Forgets clients that have been idle for long; told now and then. */
+  /** Forgets clients that have been idle for long; called periodically. */
   sweep(): void {
     this.#uplink.sweep()
   }

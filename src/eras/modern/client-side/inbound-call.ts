@@ -21,7 +21,7 @@ import {
 
 const EMPTY = rawText('{}')
 
-/** What an inbound call is made of. */
+/** What an inbound call is made from. */
 export interface InboundRequest extends RequestFacts {
   readonly client: ModernClient
   readonly logLevel: LogLevel | undefined
@@ -89,8 +89,8 @@ export class InboundCall implements Call {
   }
 
   /**
-   * We go though the client may still wait: the mux is told, and the client gets an error, or the orderly end of what it
-   * listened to.
+   * Ends the call from our side: the mux is told, and the client gets an error, or the orderly end of its
+   * subscription.
    */
   abandon(reason: string, why: Fault): void {
     if (this.#isOver) return
@@ -122,7 +122,10 @@ export class InboundCall implements Call {
     if (!this.#isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
   }
 
-  /** On a pipe this follows the result of a request that listened, when it is us who end it (patterns/cancellation). */
+  /**
+   * On a pipe this follows the result of a request that listened, when it is us who end it
+   * (patterns/cancellation).
+   */
   #cancelled(): Buffer {
     return encodeNotification('notifications/cancelled', objectText([['requestId', this.#request.id]]))
   }
@@ -146,8 +149,12 @@ export interface Ending {
 
 /** PORT. Where everything goes that is said about one request, ending with its answer. */
 export interface Replies {
-  /** Sends a notification that belongs to the request; one that `mayDrop` is left out if the client is behind. */
+  /**
+   * Sends a notification that belongs to the request; one that `mayDrop` is left out if the client is behind.
+   */
   send(frame: Buffer, mayDrop?: boolean): void
-  /** Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after. */
+  /**
+   * Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after.
+   */
   end(frame: OutgoingMessage | undefined, ending: Ending): void
 }

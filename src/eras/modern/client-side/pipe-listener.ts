@@ -5,7 +5,7 @@ import type { HostOptions } from '../../../rpc/host.js'
 import { idKey, isId, type Message } from '../../../wire/jsonrpc.js'
 import { ModernUplink } from './uplink.js'
 
-/** What a channel carries of this revision: requests that stand for themselves, until the channel is gone. */
+/** Serves a channel for this revision: requests that stand for themselves, until the channel is gone. */
 export class ModernPipeListener {
   readonly #principal: Principal
   readonly #writer: PipeWriter

@@ -19,17 +19,21 @@ import { InboundCall, type Replies } from './inbound-call.js'
 /** A request, as classified. */
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
-/** How a request came in. */
+/** How a request arrived. */
 export interface RequestContext {
   readonly principal: Principal
   readonly replies: Replies
-  /** Tells requests under way apart: on a pipe the id, over HTTP there are as many spaces of ids as requests. */
+  /**
+   * Tells requests under way apart: on a pipe the id, over HTTP there are as many spaces of ids as requests.
+   */
   readonly key: string
-  /** Over HTTP: what the request says beside its body. */
+  /** Over HTTP: the headers of the request. */
   readonly headers: HttpHeaders | undefined
 }
 
-/** A way in that clients share, or one on which there is hardly ever more than one, so that its requests are that one's. */
+/**
+ * Where requests come in: an endpoint that clients share, or a channel, which hardly ever has more than one.
+ */
 export type Entry = 'endpoint' | 'channel'
 
 /** What clients may say about themselves altogether. */
@@ -40,8 +44,8 @@ const CHANNEL_CLIENTS = 32
 const SHOWN_LENGTH = 128
 
 /**
- * All clients of one way in, a face over HTTP or a channel. Each request is checked by itself, and either refused at once or
- * handed to the mux (basic, "Per-request protocol fields").
+ * All clients of one HTTP endpoint or one channel. Each request is checked by itself, and either refused at
+ * once or handed to the mux (basic, "Per-request protocol fields").
  */
 export class ModernUplink {
   readonly #options: HostOptions
@@ -88,7 +92,7 @@ export class ModernUplink {
     else this.#options.reception.call(call)
   }
 
-  /** Forgets clients that have been idle for long; told now and then. */
+  /** Forgets clients that have been idle for long; called periodically. */
   sweep(): void {
     this.#clients.sweep()
   }
@@ -112,7 +116,10 @@ export class ModernUplink {
     return undefined
   }
 
-  /** Checks in the order of what a client has to mend first: the envelope, the headers, the method. Throws a Fault. */
+  /**
+   * Checks in the order of what a client has to mend first: the envelope, the headers, the method. Throws a
+   * Fault.
+   */
   #check(message: RequestMessage, arrival: RequestContext): Envelope | undefined {
     const { method, params } = message
     const check = readEnvelope(params)

@@ -38,8 +38,9 @@ export const projectListResult = (method: string, result: JsonText): JsonText =>
 }
 
 /**
- * Tasks are an extension now, and servers decide alone what becomes one. Over HTTP, clients refuse a tool with an annotation
- * for headers that they cannot follow, although without it they could call it (server/tools, "x-mcp-header").
+ * Tasks are an extension now, and servers decide alone what becomes one. Over HTTP, clients refuse a tool
+ * with an annotation for headers that they cannot follow, although without it they could call it
+ * (server/tools, "x-mcp-header").
  */
 const projectTool = (tool: JsonText): JsonText =>
   editMember(

@@ -26,7 +26,7 @@ import { SubscriptionStream } from './subscription-stream.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
 const EMPTY = rawText('{}')
-/** On whose behalf we listen: nobody who could be asked. */
+/** The caller of our own subscriptions: nobody who could be asked. */
 const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
 
 /** What a connection to a modern server needs. */
@@ -44,7 +44,7 @@ export interface ModernLinkOptions {
   readonly bounds?: LimitCounters | undefined
 }
 
-/** What works with the conversation. */
+/** What exists once a conversation is attached. */
 interface Attached {
   readonly conversation: Conversation
   readonly context: OutboundContext
@@ -52,8 +52,9 @@ interface Attached {
 }
 
 /**
- * A connection to a server of 2026-07-28, which keeps nothing about us: each request says all that it needs, and all clients
- * share the connection. Ids and progress tokens of this hop are minted and kept here; what goes up carries none of them.
+ * A connection to a server of 2026-07-28, which keeps nothing about us: each request says all that it needs,
+ * and all clients share the connection. Ids and progress tokens of this hop are minted and kept here; what
+ * goes up carries none of them.
  */
 export class ModernDownlink implements Downlink, ConversationListener {
   readonly serverRequests = 'returned'
@@ -147,7 +148,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   notify(method: string): void {
     // This revision has no notification that a client could send on its own account.
-    this.#options.log.debug({ method }, 'dropped a notification that the server does not know')
+    this.#options.log.debug({ method }, 'not sending a notification that this revision does not have')
   }
 
   pause(): void {
@@ -164,11 +165,11 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return conversation.close()
   }
 
-  // ── what the conversation tells ──
+  // ── called by the conversation ──
 
   /** A server must not ask, and is not answered (2026-07-28, basic/transports). */
   asked(_id: JsonText, method: string): void {
-    this.#options.log.warn({ method }, 'dropped a request of the server')
+    this.#options.log.warn({ method }, 'ignoring a request of the server: this revision has none')
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
@@ -176,7 +177,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     const { listener, log } = this.#options
     if (REQUEST_NOTIFICATIONS.has(method)) {
       listener.notified(method, params, about instanceof OutboundCall ? about : undefined)
-    } else log.debug({ method }, 'dropped a notification that belongs to no stream of ours')
+    } else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
   }
 
   closed(fault: Fault): void {

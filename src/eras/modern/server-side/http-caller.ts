@@ -23,15 +23,19 @@ const NO_SESSION = -32000
 
 /** What a conversation over HTTP needs beside the server's address. */
 export interface HttpCallerOptions extends CallerContext {
-  /** The id of the next request: the server may answer it beside those of other connections, and knows no sessions. */
+  /**
+   * The id of the next request: the server may answer it beside those of other connections, and knows no
+   * sessions.
+   */
   readonly nextId: () => number
   /** The `inputSchema` of a tool of the server, as far as its arguments are repeated in headers. */
   readonly schemaOf: (tool: string) => JsonText | undefined
 }
 
 /**
- * A conversation with a server over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST that stands
- * for itself, and whose response is its stream; there is no session, and nothing comes outside of a response.
+ * A conversation with a server over HTTP (2026-07-28, basic/transports/streamable-http): each request is a
+ * POST that stands for itself, and whose response is its stream; there is no session, and nothing comes
+ * outside of a response.
  */
 export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #http: HttpClient
@@ -100,7 +104,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   notice(): Promise<void> {
-    // The one notification of clients in this revision says what closing a response says, and has no effect over HTTP.
+    // The one notification of clients in this revision says what closing a response says, and has no effect
+    // over HTTP.
     return Promise.resolve()
   }
 
@@ -117,7 +122,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   pause(): void {
-    // Not reading one response is felt by the server through that response alone; there is nothing common to hold back.
+    // Not reading one response is felt by the server through that response alone; there is nothing common to
+    // hold back.
   }
 
   resume(): void {
@@ -158,7 +164,10 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 
-  /** What is repeated of the body as it goes out, whatever the client's own headers were (ibid., "Request Metadata"). */
+  /**
+   * What is repeated of the body as it goes out, whatever the client's own headers were (ibid., "Request
+   * Metadata").
+   */
   #mirrored(method: string, params: JsonText | undefined): Readonly<Record<string, string>> {
     const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
     const schema = tool === undefined ? undefined : this.#options.schemaOf(tool)
@@ -167,8 +176,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 }
 
 /**
- * The code of a refusal as servers of the older revisions write it, which read no further than to the missing session: most not even
- * the id.
+ * The code of a refusal as servers of the older revisions write it, which read no further than to the missing
+ * session: most not even the id.
  */
 const unreadCode = (body: Buffer): number | undefined => {
   const classified = classify(body)

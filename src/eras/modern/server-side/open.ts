@@ -39,8 +39,8 @@ export const openModernHttp = (
 }
 
 /**
- * What a `DiscoverResult` says about a server (server/discover). Who it is stands in `_meta`; early servers of this revision
- * said so in the body.
+ * What a `DiscoverResult` says about a server (server/discover). Who it is stands in `_meta`; early servers
+ * of this revision said so in the body.
  */
 const factsOf = (discovered: JsonText): ServerFacts => ({
   revision: MODERN_REVISION,

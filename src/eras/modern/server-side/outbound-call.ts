@@ -32,10 +32,10 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'server/discover',
 ])
 
-/** On whose behalf requests of our own are made. */
+/** The caller of requests of our own: nobody who could be asked. */
 const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
 
-/** What a request needs of its connection. */
+/** What a request needs from its connection. */
 export interface OutboundContext {
   readonly server: string
   readonly conversation: Conversation
@@ -43,20 +43,21 @@ export interface OutboundContext {
   readonly schemas: ToolSchemas | undefined
   /** Request params with our envelope. */
   wrap(params: JsonText | undefined, caller: Caller, followsTasks?: boolean): JsonText
-  /** What is made of the server's outcome. */
+  /** Decodes the server's outcome. */
   decoded(request: Request, outcome: Outcome): Outcome
   /**
-   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether it does not, with the
-   * connection closed.
+   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether
+   * it does not, with the connection closed.
    */
   recheck(outcome: Outcome, then: (isEnd: boolean) => void): boolean
-  /** What a tool takes is not what it took. */
+  /** Called if the input schema of a tool has changed. */
   toolsChanged(): void
 }
 
 /**
- * One request under way. It stands for itself, so it may be made again under another id: when the response was lost and nothing
- * can have been changed by it, or when the server refused its headers before it read the body.
+ * One request under way. It stands for itself, so it may be made again under another id: when the response
+ * was lost and nothing can have been changed by it, or when the server refused its headers before it read the
+ * body.
  */
 export class OutboundCall implements CallSink, DownstreamCall {
   readonly #request: Request
@@ -112,7 +113,10 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#sink.ended(outcome)
   }
 
-  /** Whether an outcome has to wait for the server to be asked again; if that is still what it was, `otherwise` tells the outcome. */
+  /**
+   * Whether an outcome has to wait for the server to be asked again; if that is still what it was,
+   * `otherwise` tells the outcome.
+   */
   #recheck(outcome: Outcome, otherwise: () => Outcome): boolean {
     return this.#context.recheck(outcome, isEnd =>
       this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
@@ -127,13 +131,17 @@ export class OutboundCall implements CallSink, DownstreamCall {
       return new Fault('session-lost', words, { data: { server } })
     const { data = {} } = outcome.fault
     const status = Number(data['httpStatus'])
-    // Older servers have no such address, or want a session before they read on; any other refusal may come from whoever ran it.
+    // Older servers have no such address, or want a session before they read on; any other refusal may come
+    // from whoever ran it.
     const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
     const unknown = `${words}: it refused the request with HTTP status ${status}, and whether it ran it is not known`
     return new Fault(mayBeUnread ? 'maybe-replaced' : 'disconnected', unknown, { data: { ...data, server } })
   }
 
-  /** Over HTTP a break ends this request alone, and nothing can be taken up again (basic/transports/streamable-http). */
+  /**
+   * Over HTTP a break ends this request alone, and nothing can be taken up again
+   * (basic/transports/streamable-http).
+   */
   #mayRepeat(outcome: Outcome): boolean {
     if (outcome.kind !== 'fault' || this.#wasRepeated || this.#context.schemas === undefined) return false
     return outcome.fault.code === 'disconnected' && isRepeatable(this.#request.method)
@@ -185,7 +193,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
   }
 }
 
-/** How far tools were read. */
+/** Where the reading of tool pages stands. */
 interface PagePosition {
   readonly cursor: JsonText
   readonly pages: number
@@ -204,7 +212,7 @@ const hasTool = (page: JsonText, tool: string): boolean =>
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? Number(memberOf(outcome.error, 'code')?.toString('latin1')) : undefined
 
-/** Nobody but us can have made a mistake in the headers; whoever called must not learn of it as of their own. */
+/** The Fault of refused headers: they are our mistake, so the caller must not see the error as its own. */
 const headersRefused = (server: string, outcome: Outcome): Fault => {
   if (outcome.kind === 'fault') return outcome.fault
   const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
@@ -212,7 +220,10 @@ const headersRefused = (server: string, outcome: Outcome): Fault => {
   return new Fault('internal', said === undefined ? words : `${words}: ${said}`, { data: { server } })
 }
 
-/** A request that this side of the connection serves itself. Like any other it is answered after it was made, not while. */
+/**
+ * A request that this side of the connection serves itself. Like any other it is answered after it was made,
+ * not while.
+ */
 export class LocalCall implements DownstreamCall {
   readonly #sink: CallSink
   readonly #forget: (settle: Settle) => void

@@ -9,7 +9,7 @@ import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 /** How long a server may take to say what it speaks now. */
 const ANSWER_MS = 10_000
 
-/** What asking a server again takes. */
+/** What checking a server's revision needs. */
 export interface RevisionCheckContext {
   readonly conversation: Conversation
   readonly clock: Clock
@@ -20,9 +20,9 @@ export interface RevisionCheckContext {
 }
 
 /**
- * Whether a server still speaks what it spoke when it was connected. It may have been replaced behind its address, and nothing
- * but the way in which it refuses requests tells. Such a refusal may have another reason as well, and the connection is
- * everybody's: so it is asked before anything is cut off.
+ * Checks whether a server still speaks the revision it was connected with. It may have been replaced behind
+ * its address, and nothing but the way in which it refuses requests tells. Such a refusal may have another
+ * reason as well, and the connection is everybody's: so it is asked before anything is cut off.
  */
 export class RevisionCheck {
   readonly #context: RevisionCheckContext
@@ -34,8 +34,8 @@ export class RevisionCheck {
   }
 
   /**
-   * Whether an outcome is doubtful. Then `then` is told what the server said: `true` if it speaks this revision no longer, with
-   * the connection closed.
+   * Whether an outcome is doubtful. Then `then` is told what the server said: `true` if it speaks this
+   * revision no longer, with the connection closed.
    */
   check(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
     if (!isDoubtful(outcome)) return false

@@ -56,13 +56,13 @@ export const listenParams = (kinds: readonly ListKind[], uris: ReadonlySet<strin
   return objectText([['notifications', objectText(members)]])
 }
 
-/** What a server promised to tell. */
+/** What a server has accepted to report. */
 export interface Accepted {
   readonly kinds: readonly ListKind[]
   readonly uris: ReadonlySet<string | undefined>
 }
 
-/** What an acknowledgement promises of `kinds`, and of URIs. */
+/** Reads from an acknowledgement which of `kinds` and which URIs were accepted. */
 export const acceptedIn = (acknowledgement: JsonText | undefined, kinds: readonly ListKind[]): Accepted => {
   const filter = (acknowledgement && memberOf(acknowledgement, 'notifications')) ?? EMPTY
   return {
@@ -81,18 +81,20 @@ const isTrue = (flag: JsonText | undefined): boolean =>
 /** URIs of one server that are listened to. */
 const URIS_MAX = 10_000
 
-/** A URI that somebody wants to hear of. */
+/** A resource that a client has subscribed to. */
 interface Subscription {
-  /** Those who wait to hear whether the server will tell. */
+  /** Callers that wait for the server's acknowledgement. */
   readonly waiting: Set<Settle>
-  /** Whether the server has promised to, on the stream that was acknowledged last. */
+  /** Whether the server has accepted it, on the stream that was acknowledged last. */
   isAccepted: boolean
 }
 
-/** Why a server does not tell of a resource. */
+/** The Fault of a subscription that the server did not accept. */
 export const notAccepted = (): Fault => new Fault('invalid-params', 'Subscription not accepted')
 
-/** The resources of one server that clients want to hear of, and who still waits to be told whether they will. */
+/**
+ * The resources of one server that clients subscribe to, and the callers that wait for the acknowledgement.
+ */
 export class SubscriptionSet {
   readonly #subscriptions = new Map<string, Subscription>()
 
@@ -100,7 +102,7 @@ export class SubscriptionSet {
     return new Set(this.#subscriptions.keys())
   }
 
-  /** Those that the server has promised to tell of. */
+  /** URIs that the server has accepted. */
   get accepted(): readonly string[] {
     return [...this.#subscriptions].flatMap(([uri, { isAccepted }]) => (isAccepted ? [uri] : []))
   }
@@ -122,7 +124,10 @@ export class SubscriptionSet {
     return this.#subscriptions.get(uri)?.isAccepted === true
   }
 
-  /** Whoever waited does not any more; a wish that nobody waits for, and that was not promised, goes. */
+  /**
+   * Forgets a caller that no longer waits; a subscription that nobody waits for and that was not accepted
+   * goes.
+   */
   forget(uri: string, settle: Settle): void {
     const subscription = this.#subscriptions.get(uri)
     if (
@@ -142,7 +147,10 @@ export class SubscriptionSet {
     return subscription !== undefined
   }
 
-  /** The server has answered about `asked`. What it does not promise is given up, unless it had promised it before. */
+  /**
+   * The server has answered about `asked`. What it does not promise is given up, unless it had promised it
+   * before.
+   */
   acknowledge(asked: ReadonlySet<string>, promised: ReadonlySet<string | undefined>): void {
     this.#settle(asked, (subscription, uri) => {
       const had = subscription.isAccepted

@@ -20,12 +20,12 @@ import {
   SubscriptionSet,
 } from './subscription-set.js'
 
-/** Wishes that come within so long share one opening. */
+/** Subscriptions that change within so long share one request. */
 const MERGE_MS = 100
-/** How long a server may take to say what it will tell. */
+/** How long a server may take to acknowledge. */
 const ACK_MS = 10_000
 const REOPEN = { firstMs: 1000, maxMs: 60_000 }
-/** A stream that lived so long was fine: what ended it is no pattern. */
+/** A stream that lived this long resets the backoff. */
 const STEADY_MS = 60_000
 
 const LISTEN = 'subscriptions/listen'
@@ -34,7 +34,7 @@ const UPDATED = 'notifications/resources/updated'
 const UNKNOWN_METHOD = '-32601'
 const EMPTY = rawText('{}')
 
-/** What listening needs of the connection. */
+/** What the subscription stream needs from the connection. */
 export interface SubscriptionStreamContext {
   readonly conversation: Conversation
   readonly capabilities: ServerCapabilities
@@ -43,7 +43,9 @@ export interface SubscriptionStreamContext {
   readonly log: Logger
   /** Request params with our envelope. */
   wrap(params: JsonText): JsonText
-  /** A stream ended like this: if that makes it doubtful what the server speaks, it is asked. */
+  /**
+   * Called with the outcome of a stream: if it raises doubt about what the server speaks, that is checked.
+   */
   ended(outcome: Outcome): void
 }
 
@@ -57,10 +59,11 @@ interface Stream {
 }
 
 /**
- * What a server tells on its own account (2026-07-28, basic/patterns/subscriptions): one `subscriptions/listen` for the
- * whole connection, whose filter is the union of what is wanted. A filter cannot be changed, so another one is a new
- * stream, and the old one goes when the new one is acknowledged. A stream that ends is opened again, and what may
- * have been missed meanwhile is reported as changed, for nothing is told twice.
+ * Notifications that belong to no request (2026-07-28, basic/patterns/subscriptions): one
+ * `subscriptions/listen` for the whole connection, whose filter is the union of what is wanted. A filter
+ * cannot be changed, so another one is a new stream, and the old one goes when the new one is acknowledged. A
+ * stream that ends is opened again, and what may have been missed meanwhile is reported as changed, for
+ * nothing is told twice.
  */
 export class SubscriptionStream {
   readonly #context: SubscriptionStreamContext
@@ -71,11 +74,11 @@ export class SubscriptionStream {
   /** Opened, not acknowledged yet. */
   #next: Stream | undefined
   #timer: Timer | undefined
-  /** What is wanted is no longer what was asked for last. */
+  /** The filter has changed since the last request. */
   #isDue = false
   #openedMs = Number.NEGATIVE_INFINITY
   #failures = 0
-  /** A stream was lost, and no other one was acknowledged since. */
+  /** A stream was lost, and no other one has been acknowledged since. */
   #mayHaveMissed = false
   /** Kinds of lists that were read while nothing was heard. */
   readonly #readUnheard = new Set<ListKind>()
@@ -106,12 +109,12 @@ export class SubscriptionStream {
     else if (this.#subscriptions.add(uri, settle)) this.#change()
   }
 
-  /** Whoever waited to be told does not any more. */
+  /** Forgets a caller that no longer waits for the acknowledgement. */
   forget(uri: string, settle: Settle): void {
     this.#subscriptions.forget(uri, settle)
   }
 
-  /** Takes a wish back. */
+  /** Unsubscribes from a resource. */
   unsubscribe(uri: string): void {
     if (this.#subscriptions.remove(uri)) this.#change()
   }
@@ -123,7 +126,10 @@ export class SubscriptionStream {
     if (kind !== undefined) this.#readUnheard.add(kind)
   }
 
-  /** Takes what the server said, if it belongs to a stream of ours. `about` is the request on whose response it came. */
+  /**
+   * Takes what the server said, if it belongs to a stream of ours. `about` is the request on whose response
+   * it came.
+   */
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): boolean {
     if (method === 'notifications/cancelled') {
       const ended = this.#streamOf(params && memberOf(params, 'requestId'))
@@ -154,7 +160,10 @@ export class SubscriptionStream {
 
   // ── opening ──
 
-  /** Something else is wanted: asked for at once, but with all that is wanted in the same moment, and not too often. */
+  /**
+   * Something else is wanted: asked for at once, but with all that is wanted in the same moment, and not too
+   * often.
+   */
   #change(): void {
     this.#isDue = true
     if (this.#next !== undefined || this.#isOver) return
@@ -211,7 +220,7 @@ export class SubscriptionStream {
     if (this.#isDue) this.#change()
   }
 
-  /** What may have changed unheard is reported as changed. */
+  /** Reports as changed what may have changed unnoticed. */
   #report(kinds: readonly ListKind[]): void {
     const { listener } = this.#context
     const [isBehind, unheard] = [this.#mayHaveMissed, new Set(this.#readUnheard)]

@@ -4,7 +4,10 @@ import type { Logger } from '../../../kernel/logger.js'
 import { cutText } from '../../../kernel/plain-text.js'
 import { paramHeadersOf } from '../param-headers.js'
 
-/** Tools whose arguments are repeated in headers that we remember of one server, and their bytes; beyond, the oldest is forgotten. */
+/**
+ * Tools whose arguments are repeated in headers that we remember of one server, and their bytes; beyond, the
+ * oldest is forgotten.
+ */
 const TOOLS_MAX = 10_000
 const BYTES_MAX = 16 * 1024 * 1024
 /** Tools that were left out are named in the log once each, up to so many. */
@@ -13,8 +16,8 @@ const NAMED_MAX = 1000
 const SHOWN_LENGTH = 128
 
 /**
- * What a server behind HTTP last said about the arguments of its tools that requests repeat in headers (server/tools,
- * "x-mcp-header"). Nothing is kept of tools without such arguments.
+ * What a server behind HTTP last said about the arguments of its tools that requests repeat in headers
+ * (server/tools, "x-mcp-header"). Nothing is kept of tools without such arguments.
  */
 export class ToolSchemas {
   readonly #log: Logger
@@ -32,8 +35,8 @@ export class ToolSchemas {
   }
 
   /**
-   * Learns from a page of `tools/list`. What is returned lacks the tools that no client may use over HTTP, because their
-   * annotations are not valid; the same reference if there are none.
+   * Learns from a page of `tools/list`. What is returned lacks the tools that no client may use over HTTP,
+   * because their annotations are not valid; the same reference if there are none.
    */
   learn(page: JsonText): JsonText {
     // A page that holds no part of the word says nothing, unless it takes back what an earlier one said.
