@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict'
+
 import { resolve } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from '../../kernel/logger.js'
 import type { RecordedChild } from '../../transport/process/orphans.js'
-import { type ProcessTable } from '../../transport/process/process-table.js'
+import type { ProcessTable } from '../../transport/process/process-table.js'
 import type { Children } from '../processes/children.js'
 import { isPrivate, removePrivate, writePrivate } from './private-file.js'
 

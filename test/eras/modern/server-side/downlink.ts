@@ -224,7 +224,11 @@ t.test('a server that asks although it must not is not answered, but named in th
   server.say({ id: 'p', method: 'ping' })
   t.same(server.take(), [])
   t.same(heard, [])
-  t.equal(lines.filter(([, , words]) => words === 'ignoring a request of the server: this revision has none').length, 21)
+  t.equal(
+    lines.filter(([, , words]) => words === 'ignoring a request of the server: this revision has none')
+      .length,
+    21,
+  )
 })
 
 t.test('log messages are reported with the request on whose stream they came', async t => {
