@@ -1,4 +1,3 @@
-
 import { resolve } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'

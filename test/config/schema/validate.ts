@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc, { type Arbitrary } from 'fast-check'
 import t from 'tap'
-import { createCheckedSchemas, } from '../../../src/config/schema/json-schema.js'
+import { createCheckedSchemas } from '../../../src/config/schema/json-schema.js'
 import { settings } from '../../../src/config/schema/schema.js'
 import { server } from '../../../src/config/schema/server.js'
 import { validateServer, validateSettings } from '../../../src/config/schema/validate.js'
