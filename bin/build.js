@@ -91,6 +91,9 @@ const { metafile } = await build({
   chunkNames: 'part-[hash]',
   // V8 keeps the text of what it has loaded, in two bytes a character if any needs them: comments cost 1 MiB.
   minifyWhitespace: true,
+  // For coverage and stack traces of whoever builds it; not in the package.
+  sourcemap: 'linked',
+  sourcesContent: false,
   metafile: true,
 })
 await removeOthers(metafile.outputs)

@@ -26,7 +26,7 @@ const report = new CoverageReport({
   reports: ['console-summary', 'v8'],
   entryFilter: ({ url }) => [built, dist].some(folder => url.startsWith(folder)),
   sourcePath: path => path.replace(/^.*\/src\//, 'src/'),
-  sourceFilter: path => path.startsWith('src/'),
+  sourceFilter: path => path.startsWith('src/') && !path.includes('.generated.'),
 })
 report.cleanCache()
 await report.addFromDir(raw)
