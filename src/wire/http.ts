@@ -52,7 +52,7 @@ export interface HttpExchange {
   readonly takes: Taken
 }
 
-/** PORT, server side. What `transport/http-server` calls for every request to an endpoint. */
+/** PORT, server side. What `transport/http/server` calls for every request to an endpoint. */
 export type HttpHandler = (request: HttpRequest, responder: HttpResponder) => void
 
 /** PORT, client side. A request to a remote server. */

@@ -19,7 +19,7 @@ export interface Said {
 export type Known = ReadonlyMap<string, Said>
 
 /**
- * PORT. What outlives this process: with it a server is known before it runs. Implemented by `app/known-servers`. Nothing here
+ * PORT. What outlives this process: with it a server is known before it runs. Implemented by `app/state/server-cache`. Nothing here
  * rejects or throws, and nothing waits for a disk but `recall`.
  */
 export interface KnownServers {

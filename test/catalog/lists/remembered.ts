@@ -41,7 +41,7 @@ const again = async (script: Script = SCRIPT, before: Script = SCRIPT) => {
   return { known, world: new World({ a: script }, { known }) }
 }
 
-/** Everything that can be asked without serverRequests a server. */
+/** Everything that can be asked without asking a server. */
 const look = async (client: FakeClient) => ({
   tools: await client.list('tools/list'),
   prompts: await client.list('prompts/list'),

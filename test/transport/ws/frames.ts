@@ -19,7 +19,7 @@ const frame = (opcode: number, payloadBytes: number, { fin = true, mask = true }
 /** What is kept after these bytes came in one chunk. */
 const kept = (...frames: readonly Buffer[]): number => new FrameMeter().push(Buffer.concat(frames))
 
-t.test('nothing is kept of whole messages, however their frames are cut', async t => {
+t.test('nothing is kept of whole messages, however their frames are cut', async () => {
   const anyFrame = fc.record({
     sizes: fc.array(fc.constantFrom(0, 1, 125, 126, 65_535, 65_536), { minLength: 1, maxLength: 4 }),
     mask: fc.boolean(),
