@@ -7,7 +7,7 @@ import {
   type ServerLinkOptions,
 } from '../eras/index.js'
 import type { Clock } from '../kernel/async/clock.js'
-import { withLimit } from '../kernel/async/deadline.js'
+import { within } from '../kernel/async/deadline.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json/text.js'
@@ -217,7 +217,7 @@ class Shared {
 
   /** Whoever closes us has a limit of its own: what does not go is left to the death guard. */
   async close(): Promise<void> {
-    await withLimit(this.children.gone(), GONE_MS, this.#clock)
+    await within(this.children.gone(), { clock: this.#clock, ms: GONE_MS })
     await this.children.close()
     await this.#http?.close()
   }

@@ -1,8 +1,7 @@
 import type { LogLevel } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
-import { isSecretName, MASK } from '../kernel/key-shapes.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
-import { said, saidText } from '../kernel/mask.js'
+import { isSecretName, MASK, said, saidText } from '../kernel/mask.js'
 
 /** A logger whose level can be changed, for itself and all its children. */
 export interface AdjustableLogger extends Logger {

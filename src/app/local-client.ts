@@ -1,6 +1,5 @@
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
-import { newClientId } from '../model/client-ids.js'
 import type {
   Call,
   CancelReason,
@@ -10,9 +9,9 @@ import type {
   ServerRequest,
   Welcome,
 } from '../model/links.js'
-import { LIST_METHODS } from '../model/listing.js'
+import { LISTS, type ListName } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
-import { NO_CAPABILITIES, type Principal } from '../model/peer.js'
+import { NO_CAPABILITIES, newClientId, type Principal } from '../model/peer.js'
 import type { Progress } from '../model/progress.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
 import { IDENTITY } from './identity.js'
@@ -32,7 +31,7 @@ export interface LocalClient {
   /** Sends a request once we are welcome. Never rejects. */
   request(method: string, params?: JsonText): Promise<Answer>
   /** All items of a list, through all its pages; none if no server has such a list. Rejects with a Fault. */
-  list(method: keyof typeof LIST_METHODS): Promise<JsonText[]>
+  list(list: ListName): Promise<JsonText[]>
   /** Cancels what is under way and leaves. */
   close(): void
 }
@@ -46,7 +45,7 @@ export const createLocalClient = (
   return {
     welcome: client.welcome,
     request: (method, params) => client.request(method, params),
-    list: method => client.list(method),
+    list: list => client.list(list),
     close: () => client.close(),
   }
 }
@@ -95,10 +94,9 @@ class Local implements Client {
     })
   }
 
-  async list(method: keyof typeof LIST_METHODS): Promise<JsonText[]> {
-    const { list, member } = LIST_METHODS[method]
+  async list(list: ListName): Promise<JsonText[]> {
+    const { method, member, capability } = LISTS[list]
     const { capabilities } = await this.welcome
-    const capability = list === 'templates' ? 'resources' : list
     if (capabilities[capability] === false || capabilities[capability] === undefined) return []
     const items: JsonText[] = []
     let cursor: string | undefined

@@ -1,17 +1,16 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
-import { withLimit } from '../kernel/async/deadline.js'
+import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../model/cache-hints.js'
 import type { Client } from '../model/links.js'
-import type { ListName } from '../model/listing.js'
+import { LIST_NAMES, type ListName } from '../model/listing.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/options.js'
 import type { Server } from '../peers/server.js'
 import { joinInstructions } from './capabilities.js'
 import { contributionOf } from './lists/freshness.js'
-import { LIST_NAMES } from './lists/list-reader.js'
 import { digestOf, type Item, type Listed } from './lists/listed.js'
 import type { Merged } from './lists/merge.js'
 import { cutPage } from './lists/page.js'
@@ -336,7 +335,7 @@ export class Catalog {
       }),
     }))
     const waits = reads.filter(({ isWorthWaiting }) => isWorthWaiting).map(({ read }) => read)
-    if (waits.length > 0) await withLimit(Promise.all(waits), Math.max(listWaitMs, waitMs), clock)
+    if (waits.length > 0) await within(Promise.all(waits), { clock, ms: Math.max(listWaitMs, waitMs) })
     return faults
   }
 

@@ -3,7 +3,10 @@ const SMALL_BYTES = 16 * 1024
 /** What one peer has us keep at the moment, as the account knows it. */
 export class Holding {
   readonly #account: ByteAccount
-  /** Lets go of it, because it is the largest; the account counts it no more by then. Undefined: it cannot be given up. */
+  /**
+   * Lets go of it, because it is the largest; the account counts it no more by then. Undefined: it cannot be
+   * given up.
+   */
   readonly cut: (() => void) | undefined
   readonly #measure: (() => number) | undefined
   #bytes = 0
@@ -18,7 +21,9 @@ export class Holding {
     return this.#bytes
   }
 
-  /** It is so many bytes now; 0 when nothing is kept any more. It, or others, may be cut before this returns. */
+  /**
+   * It is so many bytes now; 0 when nothing is kept any more. It, or others, may be cut before this returns.
+   */
   set(bytes: number): void {
     const more = bytes - this.#bytes
     if (more === 0) return
@@ -33,8 +38,8 @@ export class Holding {
 }
 
 /**
- * Bytes that all peers together have us keep, for one reason. When they are more than they may be, those who have us keep most lose
- * it first, so that whoever wants little is never refused for what others want.
+ * Bytes that all peers together have us keep, for one reason. When they are more than they may be, those who
+ * have us keep most lose it first, so that whoever wants little is never refused for what others want.
  */
 export class ByteAccount {
   readonly #max: () => number
@@ -63,16 +68,16 @@ export class ByteAccount {
   }
 
   /**
-   * For somebody who may come to keep something, which `cut` gives up. With `measure` it may have become less than what was last
-   * set: it is asked before anybody is cut.
+   * For somebody who may come to keep something, which `cut` gives up. With `measure` it may have become less
+   * than what was last set: it is asked before anybody is cut.
    */
   open(cut: () => void, measure?: () => number): Holding {
     return new Holding(this, cut, measure)
   }
 
   /**
-   * For what is kept whole until it is over, and then set to 0; undefined if there is no room. Half of the account is left to
-   * what can be cut. What is small is bounded by how many there may be of it.
+   * For what is kept whole until it is over, and then set to 0; undefined if there is no room. Half of the
+   * account is left to what can be cut. What is small is bounded by how many there may be of it.
    */
   reserve(bytes: number): Holding | undefined {
     if (bytes < SMALL_BYTES) return this.#small
@@ -97,7 +102,10 @@ export class ByteAccount {
     }
   }
 
-  /** Those to be cut until there is room for so much, largest first: mostly one is enough, and thousands need not be sorted. */
+  /**
+   * Those to be cut until there is room for so much, largest first: mostly one is enough, and thousands need
+   * not be sorted.
+   */
   #largest(missing: number): Holding[] {
     let most = this.#small
     for (const holding of this.#open) if (holding.bytes > most.bytes) most = holding

@@ -17,7 +17,10 @@ export type FaultCode =
   | 'too-large'
   /** The server did not run the request: it may be sent again. */
   | 'session-lost'
-  /** The same, if the server turns out to have been replaced by one of another kind; else nobody knows whether it ran. */
+  /**
+   * The same, if the server turns out to have been replaced by one of another kind; else nobody knows whether
+   * it ran.
+   */
   | 'maybe-replaced'
 
 /** What a peer may learn beside the message; never secrets, paths or stack traces. */
@@ -33,8 +36,9 @@ export interface FaultMore {
 }
 
 /**
- * The one error class of the proxy. `message` is written for the peer that will read it: words of another peer may stand in it, as it
- * is made one line of plain text, without secrets, of 1 KiB at most. `cause` is for our log only and never leaves the process.
+ * The one error class of the proxy. `message` is written for the peer that will read it: words of another
+ * peer may stand in it, as it is made one line of plain text, without secrets, of 1 KiB at most. `cause` is
+ * for our log only and never leaves the process.
  */
 export class Fault extends Error {
   /** As the log tells it, where the build gives the class itself another name (bin/bundle.js). */
@@ -42,8 +46,8 @@ export class Fault extends Error {
   readonly code: FaultCode
   readonly data: FaultData | undefined
   /**
-   * What a program last wrote to stderr before it ended, oldest line first; plain text without secrets of ours. Goes to a peer only
-   * where somebody decided that it holds nothing of others.
+   * What a program last wrote to stderr before it ended, oldest line first; plain text without secrets of
+   * ours. Goes to a peer only where somebody decided that it holds nothing of others.
    */
   readonly lastWords: readonly string[] | undefined
 

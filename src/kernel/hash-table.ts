@@ -17,10 +17,11 @@ type Slots<K, V> = (Entry<K, V> | undefined)[]
 const blank = <K, V>(slots: number): Slots<K, V> => new Array<undefined>(slots).fill(undefined)
 
 /**
- * What stands under a number or a text, for entries that come and go with each message. A `Map` makes itself anew every few
- * deletions and never clears what it was before: once the collector has moved that to the old generation, all that was in it stays
- * until the next full collection, which with calls under way is nearly every call (V8, src/objects/ordered-hash-table.cc, `Rehash`).
- * This one stays where it is. Open addressing, linear probing.
+ * What stands under a number or a text, for entries that come and go with each message. A `Map` makes itself
+ * anew every few deletions and never clears what it was before: once the collector has moved that to the old
+ * generation, all that was in it stays until the next full collection, which with calls under way is nearly
+ * every call (V8, src/objects/ordered-hash-table.cc, `Rehash`). This one stays where it is. Open addressing,
+ * linear probing.
  */
 export class HashTable<K extends number | string, V> {
   #slots = blank<K, V>(FEWEST)

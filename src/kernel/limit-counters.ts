@@ -45,8 +45,8 @@ const MEMORY_RETRY_MS = 5000
 const ACCOUNT_PART = 1 / 4
 
 /**
- * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set anew holds from then
- * on. Each bound that is reached is counted, and logged at most every 10 s.
+ * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set
+ * anew holds from then on. Each bound that is reached is counted, and logged at most every 10 s.
  */
 export class LimitCounters {
   readonly #shared: Shared
@@ -165,7 +165,10 @@ export class LimitCounters {
     return true
   }
 
-  /** Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too much of. */
+  /**
+   * Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too
+   * much of.
+   */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
     return this.refusal(name, words, facts)

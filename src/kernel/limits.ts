@@ -33,8 +33,9 @@ const time = (fallback: number, least = 100): Limit => ({
 })
 
 /**
- * Every bound that can be set, under the name that its key in the configuration, its counter in the status and its line in the
- * log have; docs/limits.md says of each what happens at it. The only place with such numbers.
+ * Every bound that can be set, under the name that its key in the configuration, its counter in the status
+ * and its line in the log have; docs/limits.md says of each what happens at it. The only place with such
+ * numbers.
  */
 export const LIMIT_TABLE = {
   memory: bytes(2 ** 40, 64 * MIB),

@@ -7,8 +7,8 @@ export interface Link<T> {
 }
 
 /**
- * Things in the order in which they came, each of which keeps its link to be taken out by: for what comes and goes with each
- * message, where a `Set` costs what a `Map` does (see `HashTable`).
+ * Things in the order in which they came, each of which keeps its link to be taken out by: for what comes and
+ * goes with each message, where a `Set` costs what a `Map` does (see `HashTable`).
  */
 export class LinkedList<T> implements Iterable<T> {
   #first: Link<T> | undefined

@@ -1,15 +1,20 @@
 const ESC = '\u001b'
 const BEL = '\u0007'
 
-// ECMA-48: control sequences (§5.4), control strings that a BEL or ST ends (§5.6), other escapes (ECMA-35 §13).
+// ECMA-48: control sequences (§5.4), control strings that a BEL or ST ends (§5.6), other escapes (ECMA-35
+// §13).
 const ESCAPES = `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?|${ESC}[ -/]*[0-~]`
 
-// All control characters but line breaks and tabs, and the format characters that reorder what a reader sees (Unicode UAX #9, table 4).
+// All control characters but line breaks and tabs, and the format characters that reorder what a reader sees
+// (Unicode UAX #9, table 4).
 const INVISIBLE = '(?![\\n\\t])[\\p{Cc}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]'
 
 const UNSEEN = new RegExp(`${ESCAPES}|${INVISIBLE}`, 'gu')
 
-/** Somebody else's text as a terminal may show it: lines and tabs stay, nothing can move the cursor or hide words. */
+/**
+ * Somebody else's text as a terminal may show it: lines and tabs stay, nothing can move the cursor or hide
+ * words.
+ */
 export const plainText = (text: string): string => text.replace(UNSEEN, '')
 
 /** The same as one line. */
@@ -23,7 +28,9 @@ export const drawnLine = (line: string): string => {
 
 const CUT = ' [cut]'
 
-/** A text of at most so many bytes of UTF-8; one that is longer, or not whole already, says that it was cut. */
+/**
+ * A text of at most so many bytes of UTF-8; one that is longer, or not whole already, says that it was cut.
+ */
 export const cutText = (text: string, maxBytes: number, isWhole = true): string => {
   if (isWhole && (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes)) return text
   const kept = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes - CUT.length)

@@ -14,15 +14,19 @@ import {
 const SHOWN_BYTES = 64 * 1024
 const ELLIPSIS = '…'
 
-/** Such texts as most programs write them. A result is JSON already, so nothing but an escape can begin with a backslash. */
+/**
+ * Such texts as most programs write them. A result is JSON already, so nothing but an escape can begin with a
+ * backslash.
+ */
 const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
 const USUAL = new RegExp(String.raw`^\{"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?\}$`)
 /** Longer ones are walked over. */
 const USUAL_BYTES = 1024
 
 /**
- * Whether the result of a tool is nothing but texts, as most are: no revision reads another thing in it, no URI stands in it,
- * and there is nothing to repair, to rename or to adapt. One short walk in place of several that look for all that could be.
+ * Whether the result of a tool is nothing but texts, as most are: no revision reads another thing in it, no
+ * URI stands in it, and there is nothing to repair, to rename or to adapt. One short walk in place of several
+ * that look for all that could be.
  */
 export const isPlain = (result: JsonText): boolean =>
   (result.length <= USUAL_BYTES && USUAL.test(result.toString('latin1'))) || holdsOnlyTexts(result)
@@ -77,8 +81,9 @@ export const shownJson = (value: JsonText): string => {
 }
 
 /**
- * A tool result whose `structuredContent` is also readable as text: `content` becomes a list if it is none, and
- * if that is empty it gets the structure's own JSON (tools, "Structured Content": a SHOULD since 2025-06-18).
+ * A tool result whose `structuredContent` is also readable as text: `content` becomes a list if it is none,
+ * and if that is empty it gets the structure's own JSON (tools, "Structured Content": a SHOULD since
+ * 2025-06-18).
  */
 export const withReadableContent = (result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')

@@ -1,15 +1,56 @@
+/**
+ * The lists of a server: the method that reads each, the member of the result that holds its items, the
+ * capability that announces it, the notification that it changed, and the flag that asks for that
+ * notification (2026-07-28, `SubscriptionFilter`).
+ */
+export const LISTS = {
+  tools: {
+    method: 'tools/list',
+    member: 'tools',
+    capability: 'tools',
+    changed: 'notifications/tools/list_changed',
+    flag: 'toolsListChanged',
+  },
+  prompts: {
+    method: 'prompts/list',
+    member: 'prompts',
+    capability: 'prompts',
+    changed: 'notifications/prompts/list_changed',
+    flag: 'promptsListChanged',
+  },
+  resources: {
+    method: 'resources/list',
+    member: 'resources',
+    capability: 'resources',
+    changed: 'notifications/resources/list_changed',
+    flag: 'resourcesListChanged',
+  },
+  templates: {
+    method: 'resources/templates/list',
+    member: 'resourceTemplates',
+    capability: 'resources',
+    changed: 'notifications/resources/list_changed',
+    flag: 'resourcesListChanged',
+  },
+} as const
+
 /** What a server can list; also what a cursor and an item belong to. */
-export type ListName = 'tools' | 'prompts' | 'resources' | 'templates'
+export type ListName = keyof typeof LISTS
 
-/** Where the items of a list stand: the member of its result. */
-export const LIST_METHODS = {
-  'tools/list': { list: 'tools', member: 'tools' },
-  'prompts/list': { list: 'prompts', member: 'prompts' },
-  'resources/list': { list: 'resources', member: 'resources' },
-  'resources/templates/list': { list: 'templates', member: 'resourceTemplates' },
-} as const satisfies Record<string, { list: ListName; member: string }>
+export const LIST_NAMES = Object.keys(LISTS) as readonly ListName[]
 
-type ListMethod = keyof typeof LIST_METHODS
+const BY_METHOD: ReadonlyMap<string, ListName> = new Map(LIST_NAMES.map(list => [LISTS[list].method, list]))
 
-/** Whether a method is one of the four lists. */
-export const isListMethod = (method: string): method is ListMethod => Object.hasOwn(LIST_METHODS, method)
+/** The list that a method reads; undefined for any other method. */
+export const listOfMethod = (method: string): ListName | undefined => BY_METHOD.get(method)
+
+const BY_NOTIFICATION: ReadonlyMap<string, readonly ListName[]> = new Map(
+  LIST_NAMES.map(list => {
+    const { changed } = LISTS[list]
+    return [changed, LIST_NAMES.filter(other => LISTS[other].changed === changed)]
+  }),
+)
+
+/** The lists that a notification says have changed; undefined for any other notification. */
+export const listsChangedBy = (notification: string): readonly ListName[] | undefined =>
+  BY_NOTIFICATION.get(notification)

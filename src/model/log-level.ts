@@ -19,5 +19,7 @@ export const isLogLevel = (text: string): text is LogLevel => (LOG_LEVELS as rea
 /** How severe a level is, to compare. */
 export const rankOf = (level: LogLevel): number => LOG_LEVELS.indexOf(level)
 
-/** What a session that never set a level is sent, and what counts for a message that does not say its level. */
+/**
+ * What a session that never set a level is sent, and what counts for a message that does not say its level.
+ */
 export const DEFAULT_RANK = rankOf('info')

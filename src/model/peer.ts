@@ -9,7 +9,9 @@ export interface ClientCapabilities {
     | {
         readonly form: boolean
         readonly url: boolean
-        /** It named no mode, which means forms; who is told of capabilities in the same words is told no more. */
+        /**
+         * It named no mode, which means forms; who is told of capabilities in the same words is told no more.
+         */
         readonly isBare?: boolean
       }
     | undefined
@@ -54,3 +56,11 @@ export interface Identity {
 
 /** Whose data this is: sessions, subscriptions and shared connections never cross principals. */
 export type Principal = string
+
+let last = 0
+
+/** A number for a new client, unique in this process; for logs and tables, never on a wire. */
+export const newClientId = (): number => {
+  last += 1
+  return last
+}

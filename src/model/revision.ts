@@ -7,10 +7,14 @@ export type LegacyRevision = (typeof LEGACY_REVISIONS)[number]
 /** A published revision of the Model Context Protocol. Compare with `<` and `>=`: they are ISO dates. */
 export type Revision = LegacyRevision | '2026-07-28'
 
-/** The newest revision that `initialize` can agree on; offered to servers, and the counter-offer to clients. */
+/**
+ * The newest revision that `initialize` can agree on; offered to servers, and the counter-offer to clients.
+ */
 export const NEWEST_LEGACY: LegacyRevision = '2025-11-25'
 
-/** Whether a version string names a revision that `initialize` may agree on; exact match, no date arithmetic. */
+/**
+ * Whether a version string names a revision that `initialize` may agree on; exact match, no date arithmetic.
+ */
 export const isLegacyRevision = (version: string): version is LegacyRevision =>
   (LEGACY_REVISIONS as readonly string[]).includes(version)
 

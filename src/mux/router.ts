@@ -2,12 +2,12 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Call, Client, ClientHandler, DownstreamCall, ServerRequest, Welcome } from '../model/links.js'
-import type { ListName } from '../model/listing.js'
+import { type ListName, listsChangedBy } from '../model/listing.js'
 import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
-import { CHANGES, ROUTES } from './routes.js'
+import { ROUTES } from './routes.js'
 
 /** How much is held for clients. */
 export interface Load {
@@ -211,7 +211,7 @@ export class Router implements ClientHandler, ConnectionListener {
     about: DownstreamCall | undefined,
   ): void {
     const { logLevels, subscriptions, urlElicitations } = this.#parts
-    const lists = CHANGES.get(method)
+    const lists = listsChangedBy(method)
     if (lists !== undefined) for (const list of lists) this.catalog.changed(connection, list)
     else if (method === 'notifications/message') logLevels.relay(connection, params, about)
     else if (method === 'notifications/resources/updated') subscriptions.updated(connection, params)

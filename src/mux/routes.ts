@@ -68,18 +68,3 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['logging/setLevel', { way: 'log-level', serverRequests: 'pushed', needs: 'logging' }],
   ['subscriptions/listen', { way: 'listen', serverRequests: 'returned' }],
 ])
-
-/** The lists that a change notification is about; that of resources covers their templates too. */
-export const CHANGES: ReadonlyMap<string, readonly ListName[]> = new Map<string, readonly ListName[]>([
-  ['notifications/tools/list_changed', ['tools']],
-  ['notifications/prompts/list_changed', ['prompts']],
-  ['notifications/resources/list_changed', ['resources', 'templates']],
-])
-
-/** The notification that tells clients that a merged list changed. */
-export const LIST_CHANGED: Readonly<Record<ListName, string>> = {
-  tools: 'notifications/tools/list_changed',
-  prompts: 'notifications/prompts/list_changed',
-  resources: 'notifications/resources/list_changed',
-  templates: 'notifications/resources/list_changed',
-}

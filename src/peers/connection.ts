@@ -1,5 +1,5 @@
 import type { Clock } from '../kernel/async/clock.js'
-import { withLimit } from '../kernel/async/deadline.js'
+import { within } from '../kernel/async/deadline.js'
 import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
@@ -245,7 +245,7 @@ export class Connection {
     this.#supervisor.step({ is: 'retire' })
     if (this.#underWay > 0) {
       this.#quiet = new Deferred()
-      await withLimit(this.#quiet.promise, limitMs, this.#context.clock)
+      await within(this.#quiet.promise, { clock: this.#context.clock, ms: limitMs })
     }
     await this.close()
   }

@@ -19,7 +19,10 @@ import type { Revision } from '../model/revision.js'
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 const NONE = rawText('{}')
-/** Capabilities that are announced only where we can keep what they promise: the methods of tasks are not routed. */
+/**
+ * Capabilities that are announced only where we can keep what they promise: the methods of tasks are not
+ * routed.
+ */
 const ROUTED: ReadonlySet<string> = new Set([
   'tools',
   'prompts',
@@ -43,8 +46,9 @@ export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): 
 }
 
 /**
- * The capabilities of the server that is served as it is, in its own words: in place of what we say of each, and what we know
- * nothing of. `said` is in the form of the client's revision; members that are of no other go to clients of the same alone.
+ * The capabilities of the server that is served as it is, in its own words: in place of what we say of each,
+ * and what we know nothing of. `said` is in the form of the client's revision; members that are of no other
+ * go to clients of the same alone.
  */
 const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
   const own: [string, JsonText][] = []
@@ -74,7 +78,10 @@ const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(ca
 /** What a peer may say about itself at most: it is kept for as long as the peer is known. */
 export const INFO_BYTES = 64 * 1024
 
-/** What the result of `initialize` or `server/discover` says about a server, as it came and as we understand it. */
+/**
+ * What the result of `initialize` or `server/discover` says about a server, as it came and as we understand
+ * it.
+ */
 export const announcedIn = (
   result: JsonText,
   info = memberOf(result, 'serverInfo'),
@@ -111,7 +118,10 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   }
 }
 
-/** `ClientCapabilities` as a client declares them (schema, all revisions); `elicitation: {}` means forms (client/elicitation). */
+/**
+ * `ClientCapabilities` as a client declares them (schema, all revisions); `elicitation: {}` means forms
+ * (client/elicitation).
+ */
 export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => {
   const roots = declared(text, 'roots')
   const sampling = declared(text, 'sampling')

@@ -11,11 +11,14 @@ import type { OutgoingMessage } from '../wire/message-parts.js'
 export interface ReplyStream {
   /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
   readonly canAsk: boolean
-  /** Sends a notification or question that belongs to the request; one that `mayDrop` is left out if the client is behind. */
+  /**
+   * Sends a notification or question that belongs to the request; one that `mayDrop` is left out if the
+   * client is behind.
+   */
   send(frame: Buffer, mayDrop?: boolean): void
   /**
-   * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once. `why` is the fault
-   * that the answer tells of, if any: HTTP says some of them with a status, too.
+   * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once.
+   * `why` is the fault that the answer tells of, if any: HTTP says some of them with a status, too.
    */
   end(frame: OutgoingMessage | undefined, ending?: { readonly why?: Fault | undefined }): void
 }

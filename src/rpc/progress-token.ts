@@ -21,8 +21,8 @@ const NOTICE = Buffer.from(`{"jsonrpc":"2.0","method":"${PROGRESS}","params":`)
 const CLOSE = Buffer.from('}')
 
 /**
- * Writes a notification of progress under the token of whoever is told, which takes the place of any other; on one line without
- * its newline. There may be hundreds of them in a call, so each is written at once.
+ * Writes a notification of progress under the token of whoever is told, which takes the place of any other;
+ * on one line without its newline. There may be hundreds of them in a call, so each is written at once.
  */
 export function encodeProgress({ params, tokenStart, tokenEnd }: Progress, token: JsonText): Buffer {
   if (tokenEnd === 0) return encodeNotification(PROGRESS, withMember(params, 'progressToken', token))

@@ -5,15 +5,18 @@ import type { OutgoingMessage } from './message-parts.js'
 export interface ChannelListener {
   /** One whole message, without its framing; never empty. The bytes belong to the listener. */
   message(bytes: Buffer): void
-  /** A line, event or frame that was longer than the limit was skipped; `ends` are its first and last bytes, if they are known. */
+  /**
+   * A line, event or frame that was longer than the limit was skipped; `ends` are its first and last bytes,
+   * if they are known.
+   */
   skipped(bytes: number, ends?: Buffer): void
   /** A line or event is longer than the limit and not over yet; where it ends it is told as `skipped`. */
   overrun?(): void
   /** The peer reads again after `send` had returned false. */
   drained(): void
   /**
-   * The peer has said all, but may still read: the channel is closed by whoever listens, when all is answered. Not told by channels
-   * that cannot be half open; one whose listener does not take it is closed.
+   * The peer has said all, but may still read: the channel is closed by whoever listens, when all is
+   * answered. Not told by channels that cannot be half open; one whose listener does not take it is closed.
    */
   ended?(): void
   /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Comes exactly once. */
@@ -21,8 +24,8 @@ export interface ChannelListener {
 }
 
 /**
- * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a WebSocket, a socket. Implemented in
- * `transport/`; bytes only, no JSON.
+ * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a WebSocket, a socket. Implemented
+ * in `transport/`; bytes only, no JSON.
  */
 export interface Channel {
   /** Starts delivery to `listener`; called once. */
@@ -37,6 +40,31 @@ export interface Channel {
   /** Stops reading from the peer, so that it feels the back-pressure. */
   pause(): void
   resume(): void
-  /** Ends the channel in order (a child goes through the kill ladder) and resolves when it is gone; never rejects. */
+  /**
+   * Ends the channel in order (a child goes through the kill ladder) and resolves when it is gone; never
+   * rejects.
+   */
   close(): Promise<void>
+}
+
+/**
+ * The same listener, for a channel whose events nobody else catches: what it throws is told to `failed`,
+ * which gives up that one channel, and goes no further.
+ */
+export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => void): ChannelListener => {
+  const attempt = (work: () => void): void => {
+    try {
+      work()
+    } catch (thrown) {
+      failed(thrown)
+    }
+  }
+  return {
+    message: bytes => attempt(() => listener.message(bytes)),
+    skipped: (bytes, ends) => attempt(() => listener.skipped(bytes, ends)),
+    overrun: () => attempt(() => listener.overrun?.()),
+    drained: () => attempt(() => listener.drained()),
+    ...(listener.ended !== undefined && { ended: () => attempt(() => listener.ended?.()) }),
+    closed: fault => attempt(() => listener.closed(fault)),
+  }
 }

@@ -34,7 +34,10 @@ export interface Malformed {
   readonly id: JsonText | undefined
   /** It has a `method`, so it was meant as a request or a notification. */
   readonly asks: boolean
-  /** It has no `method` but a result or an error, so it was meant as an answer; whoever answers an answer may do so for ever. */
+  /**
+   * It has no `method` but a result or an error, so it was meant as an answer; whoever answers an answer may
+   * do so for ever.
+   */
   readonly answers: boolean
   /** The bound that it is beyond, if that is what is wrong. */
   readonly limit?: keyof MessageLimits
@@ -86,7 +89,9 @@ export function classifyWithin(bytes: Buffer, bounds: LimitCounters): Classified
 const classifyOther = (text: JsonText, limits: MessageLimits): Classified =>
   kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
 
-/** Counts before it keeps anything: an array of a million numbers must not become a million objects of ours. */
+/**
+ * Counts before it keeps anything: an array of a million numbers must not become a million objects of ours.
+ */
 function classifyArray(text: JsonText, limits: MessageLimits): Classified {
   const { batch } = limits
   const items: Classified[] = []
@@ -116,7 +121,8 @@ function classifyFrame(frame: MessageIndex, cameBytes: number): Classified {
 const SPARE_BYTES = 16 * 1024
 
 /**
- * A message in bytes of its own if most of what came is no part of it: it may be kept for long, and is counted by what is read of it.
+ * A message in bytes of its own if most of what came is no part of it: it may be kept for long, and is
+ * counted by what is read of it.
  */
 function apart(message: Message, { params, result, error }: MessageIndex, cameBytes: number): Message {
   const body = params ?? result ?? error

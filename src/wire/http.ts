@@ -27,10 +27,15 @@ export interface HttpStream {
   destroy(): void
 }
 
-/** PORT, server side. The one answer to an `HttpRequest`; exactly one of `send` and `stream` is called, once. */
+/**
+ * PORT, server side. The one answer to an `HttpRequest`; exactly one of `send` and `stream` is called, once.
+ */
 export interface HttpResponder {
   send(status: number, headers: Readonly<Record<string, string>>, body?: OutgoingMessage | string): void
-  /** `onTaken` is called whenever the operating system has taken some of what was written, so that `queuedBytes` is less. */
+  /**
+   * `onTaken` is called whenever the operating system has taken some of what was written, so that
+   * `queuedBytes` is less.
+   */
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream
   /** Calls `then` once when the connection goes away before the answer is complete. */
   onGone(then: () => void): void
@@ -72,8 +77,9 @@ export interface BodyReader {
 }
 
 /**
- * PORT, client side. What is told of a request, and not before `send` returned; must not throw. A request without an answer ends
- * with a Fault (`unavailable`, `timeout`, `disconnected`); an HTTP status is never one.
+ * PORT, client side. What is told of a request, and not before `send` returned; must not throw. A request
+ * without an answer ends with a Fault (`unavailable`, `timeout`, `disconnected`); an HTTP status is never
+ * one.
  */
 export interface ReplyListener extends BodyReader {
   /** Status line and headers came; at most once. */
@@ -81,14 +87,17 @@ export interface ReplyListener extends BodyReader {
 }
 
 /**
- * PORT, client side. A request under way, and its reply, which may stay silent for hours. After `discard` or `abort` nothing is
- * told any more.
+ * PORT, client side. A request under way, and its reply, which may stay silent for hours. After `discard` or
+ * `abort` nothing is told any more.
  */
 export interface OutboundExchange {
   /** Holds the sender back: no more than what is on its way already is told until `resume`. */
   pause(): void
   resume(): void
-  /** Nobody wants the rest of the reply: if it is short, it is thrown away, so that its connection can be used again. */
+  /**
+   * Nobody wants the rest of the reply: if it is short, it is thrown away, so that its connection can be used
+   * again.
+   */
   discard(): void
   /** Closes the connection, whatever has come. */
   abort(): void

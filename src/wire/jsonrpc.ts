@@ -9,7 +9,10 @@ export type Message =
       readonly id: JsonText
       readonly method: string
       readonly params: JsonText | undefined
-      /** The `name` in its params, where nothing but that and `arguments` is known to stand there: no `_meta`, and nothing new. */
+      /**
+       * The `name` in its params, where nothing but that and `arguments` is known to stand there: no `_meta`,
+       * and nothing new.
+       */
       readonly named?: string | undefined
     }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonText | undefined }
@@ -71,7 +74,10 @@ function frameAsk(head: string, params: JsonText | undefined): OutgoingMessage {
 /** Ids and tokens are kept as long as a request, and said again with all that is said about it. */
 const MAX_ID_BYTES = 4096
 
-/** Whether a text may be the id of a request: a string, or a number that is an integer in any spelling; of 4 KiB at most. */
+/**
+ * Whether a text may be the id of a request: a string, or a number that is an integer in any spelling; of 4
+ * KiB at most.
+ */
 export function isId(text: JsonText): boolean {
   if (smallInteger(text) !== undefined) return true
   if (text.length > MAX_ID_BYTES) return false

@@ -1,11 +1,13 @@
 import { type JsonBudget, type JsonText, stringOf } from '../kernel/json/text.js'
-import { JsonWalk } from '../kernel/json/walk.js'
-import { Words } from '../kernel/words.js'
+import { JsonWalk, Words } from '../kernel/json/walk.js'
 import { isId } from './jsonrpc.js'
 
 /** The members that we read; the others of a message are dropped. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
-/** The members of `params` that something is routed or correlated by, or that we read while others may read the last of them. */
+/**
+ * The members of `params` that something is routed or correlated by, or that we read while others may read
+ * the last of them.
+ */
 const ROUTED = ['_meta', 'ref', 'name', 'arguments', 'progressToken', 'uri', 'cursor', 'requestId'] as const
 /** The same of those of them that are objects. */
 const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
@@ -41,7 +43,10 @@ export class MessageIndex {
   repeated: string | undefined
   /** The first member of `params` that comes twice, and that something is routed by. */
   repeatedParam: string | undefined
-  /** Which object has too many members: `params`, `result` or `error`, or one in it that something is routed by. */
+  /**
+   * Which object has too many members: `params`, `result` or `error`, or one in it that something is routed
+   * by.
+   */
   overfull: string | undefined
   /** The id if there is exactly one and it is usable. */
   readonly id: JsonText | undefined
@@ -50,7 +55,10 @@ export class MessageIndex {
   #hasVersion = false
   #isIdRepeated = false
 
-  /** Reads and checks the object that opens at `from`. Throws what `readJson` throws, except that UTF-8 is not checked. */
+  /**
+   * Reads and checks the object that opens at `from`. Throws what `readJson` throws, except that UTF-8 is not
+   * checked.
+   */
   constructor(bytes: Buffer, from: number, budget: JsonBudget) {
     const at = new JsonWalk(bytes, from, budget)
     while (at.next()) {
@@ -96,7 +104,9 @@ export class MessageIndex {
     }
   }
 
-  /** Passes an object, and takes note of the first of these members that comes twice in it, or in one of them. */
+  /**
+   * Passes an object, and takes note of the first of these members that comes twice in it, or in one of them.
+   */
   #walkRouted(outer: JsonWalk, keys: readonly string[], name: string): void {
     const at = outer.enter()
     let seen = 0

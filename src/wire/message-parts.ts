@@ -1,4 +1,7 @@
-/** Bytes with a few characters around them, such as an event or a large answer: they are not copied only to stand in one piece. */
+/**
+ * Bytes with a few characters around them, such as an event or a large answer: they are not copied only to
+ * stand in one piece.
+ */
 export interface MessageParts {
   /** Before the bytes; each character is a byte (latin1), as in `tail`. */
   readonly head: string

@@ -41,6 +41,9 @@ const readId = (text: string): JsonText | undefined => {
   }
 }
 
-/** Whether the beginning of something that is not written like a message may be that of an answer all the same. */
+/**
+ * Whether the beginning of something that is not written like a message may be that of an answer all the
+ * same.
+ */
 const looksAnswering = (head: string): boolean =>
   /^\s*[[{]/.test(head) && /"(?:result|error)"\s*:/.test(head) && !/"method"\s*:/.test(head)

@@ -1,18 +1,26 @@
 import { isUtf8 } from 'node:buffer'
 import { cut, trust } from '../kernel/json/cursor.js'
-import { NUMBER_PATTERN as NUMBER, STRING_PATTERN as STRING } from '../kernel/json/patterns.js'
 import type { Message } from './jsonrpc.js'
-import { usualProgress } from './usual-progress.js'
 
-// Nearly all programs write a request, and the answer to it, in one of two orders and without white space: with version and id in front,
-// or behind, like the SDKs for TypeScript and Python. These patterns are made of fixed words and of what is valid in itself, so that no
-// member can be there twice, or under a key that is written in another way.
+// Parts of regular expressions over JSON as a text in latin1, whose bytes are known to be UTF-8 (RFC 8259,
+// sections 6 and 7).
+
+const STRING = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"`
+const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
+
+// Nearly all programs write a request, and the answer to it, in one of two orders and without white space:
+// with version and id in front, or behind, like the SDKs for TypeScript and Python. These patterns are made
+// of fixed words and of what is valid in itself, so that no member can be there twice, or under a key that is
+// written in another way.
 
 /** Up to this size `JSON.parse`, of which nothing is kept, costs less than a search of ours. */
 const SHORT_BYTES = 1024
 
 const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
-/** Objects of nothing but scalars, and lists of such objects in one: most arguments and results. What else there is must be parsed. */
+/**
+ * Objects of nothing but scalars, and lists of such objects in one: most arguments and results. What else
+ * there is must be parsed.
+ */
 const FLAT = String.raw`\{(?:${STRING}:${SCALAR}(?:,${STRING}:${SCALAR})*)?\}`
 const LIST = String.raw`\{${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:${SCALAR})*\}`
 
@@ -32,8 +40,9 @@ const PARAMS_BEHIND = '","params":'.length
 const RESULT_AT = '{"result":'.length
 
 /**
- * The message that bytes are if they are short and written as usual; undefined if a closer look must tell. What V8 itself does with a text
- * is as fast in the first call of a process as in any later one: a scanner of ours takes ten times longer in the first thousand.
+ * The message that bytes are if they are short and written as usual; undefined if a closer look must tell.
+ * What V8 itself does with a text is as fast in the first call of a process as in any later one: a scanner of
+ * ours takes ten times longer in the first thousand.
  */
 export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
   // So few bytes are never nested too deep: each level takes two.
@@ -85,3 +94,38 @@ function isJson(text: string | undefined): boolean {
     return false
   }
 }
+
+const PROGRESS = 'notifications/progress'
+
+const PROGRESS_MEMBER = `"(?:progress(?:Token":${STRING}|(?:Token)?":${NUMBER})|total":${NUMBER}|message":${STRING})`
+// The token is what it is sent on by: it must be there once.
+const PROGRESS_PARAMS = String.raw`\{(?!.*"progressToken":.*"progressToken":)${PROGRESS_MEMBER}(?:,${PROGRESS_MEMBER}){0,3}\}`
+
+const VERSION_FIRST = new RegExp(
+  String.raw`^\{"jsonrpc":"2\.0","method":"${PROGRESS}","params":${PROGRESS_PARAMS}\}$`,
+)
+const VERSION_LAST = new RegExp(
+  String.raw`^\{"method":"${PROGRESS}","params":${PROGRESS_PARAMS},"jsonrpc":"2\.0"\}$`,
+)
+
+const PROGRESS_AT = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`.length
+const PROGRESS_AT_BEHIND = `{"method":"${PROGRESS}","params":`.length
+const VERSION_BYTES = ',"jsonrpc":"2.0"}'.length
+
+/**
+ * The notification of progress that bytes are, which are `text` in latin1, if it is written as usual: there
+ * may be hundreds in a call.
+ */
+function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
+  if (isVersionFirst)
+    return VERSION_FIRST.test(text) ? progressOf(bytes, PROGRESS_AT, bytes.length - 1) : undefined
+  return VERSION_LAST.test(text)
+    ? progressOf(bytes, PROGRESS_AT_BEHIND, bytes.length - VERSION_BYTES)
+    : undefined
+}
+
+const progressOf = (bytes: Buffer, from: number, to: number): Message => ({
+  kind: 'notification',
+  method: PROGRESS,
+  params: cut(trust(bytes), from, to),
+})

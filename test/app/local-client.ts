@@ -67,20 +67,20 @@ t.test('a list is walked through all its pages, and not asked for if nobody has 
   const pages = ['{"tools":[{"n":1.0},2],"nextCursor":"a"}', '{"tools":[],"nextCursor":"b"}', '{"tools":[3]}']
   const { seen, fake } = reception(call => call.end(resulted(rawText(pages.shift() ?? '{}'))))
   const client = createLocalClient(fake)
-  t.same((await client.list('tools/list')).map(String), ['{"n":1.0}', '2', '3'])
+  t.same((await client.list('tools')).map(String), ['{"n":1.0}', '2', '3'])
   t.same(
     seen.calls.map(({ params }) => params && stringOf(memberOf(params, 'cursor'))),
     [undefined, 'a', 'b'],
   )
-  for (const method of ['prompts/list', 'resources/list', 'resources/templates/list'] as const) {
-    t.same(await client.list(method), [])
+  for (const list of ['prompts', 'resources', 'templates'] as const) {
+    t.same(await client.list(list), [])
   }
   t.equal(seen.calls.length, 3)
 })
 
 t.test('a list that cannot be had rejects with the reason', async t => {
   const { fake } = reception(call => call.end(failed(new Fault('unavailable', 'nobody is there'))))
-  await t.rejects(createLocalClient(fake).list('tools/list'), {
+  await t.rejects(createLocalClient(fake).list('tools'), {
     code: 'unavailable',
     message: 'nobody is there',
   })

@@ -1,6 +1,14 @@
 import t from 'tap'
-import { isPlain, isSecretName, maskAddress, maskShapes } from '../../src/kernel/key-shapes.js'
-import { addSecrets, KeyLines, mask, said } from '../../src/kernel/mask.js'
+import {
+  addSecrets,
+  isPlain,
+  isSecretName,
+  KeyLines,
+  mask,
+  maskAddress,
+  maskShapes,
+  said,
+} from '../../src/kernel/mask.js'
 
 /** Signs such as keys are made of. */
 const signs = (count: number): string => 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz'.repeat(9).slice(0, count)

@@ -6,7 +6,6 @@ import { Fault } from '../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../src/kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../src/kernel/logger.js'
-import { RPC_CODES } from '../../src/model/fault-table.js'
 import type {
   Call,
   Caller,
@@ -31,6 +30,7 @@ import {
 } from '../../src/model/peer.js'
 import type { Progress } from '../../src/model/progress.js'
 import { isLegacyRevision, type Revision } from '../../src/model/revision.js'
+import { RPC_CODES } from '../../src/model/rpc-error.js'
 import { createSealer, type Sealer } from '../../src/mux/input-required/retry/sealed-state.js'
 import { Router } from '../../src/mux/router.js'
 import type { Dial, Greeting } from '../../src/peers/dial.js'

@@ -1,7 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { LIST_NAMES } from '../../catalog/lists/list-reader.js'
 import type { Known, Said } from '../../catalog/lists/remembered.js'
 import {
   arrayText,
@@ -16,7 +15,7 @@ import {
   textOf,
   valueOf,
 } from '../../kernel/json/text.js'
-import type { ListName } from '../../model/listing.js'
+import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import type { ServerCapabilities, ServerFacts } from '../../model/peer.js'
 import { isRevision } from '../../model/revision.js'
 import { isPrivate, writePrivate } from './private-file.js'

@@ -13,31 +13,12 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
 import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../../model/cache-hints.js'
 import type { Downlink } from '../../model/links.js'
-import type { ListName } from '../../model/listing.js'
+import { LISTS, type ListName } from '../../model/listing.js'
 import type { Answer } from '../../model/outcome.js'
-import type { ServerCapabilities } from '../../model/peer.js'
+import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { type AskLimit, askServer } from '../../peers/ask-server.js'
 
 const NONE = rawText('[]')
-
-/** How each list is asked for, and which capability announces it. */
-export const LISTS = {
-  tools: { method: 'tools/list', member: 'tools', capability: 'tools' },
-  prompts: { method: 'prompts/list', member: 'prompts', capability: 'prompts' },
-  resources: { method: 'resources/list', member: 'resources', capability: 'resources' },
-  templates: { method: 'resources/templates/list', member: 'resourceTemplates', capability: 'resources' },
-} as const satisfies Record<
-  ListName,
-  { method: string; member: string; capability: keyof ServerCapabilities }
->
-
-/** All lists. */
-export const LIST_NAMES = [
-  'tools',
-  'prompts',
-  'resources',
-  'templates',
-] as const satisfies readonly ListName[]
 
 /** The items of a list; `isWhole` is false when a page failed or a limit was reached. */
 export interface ReadList {
@@ -136,4 +117,4 @@ const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
 
 /** Some servers declare a capability and lack one of its lists, most often the templates. */
 const isUnknownMethod = (outcome: Exclude<Answer, { kind: 'result' }>): boolean =>
-  outcome.kind === 'error' && memberOf(outcome.error, 'code')?.toString('latin1') === '-32601'
+  outcome.kind === 'error' && errorCode(outcome.error) === RPC_CODES['unknown-method']

@@ -1,8 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, objectText, textOf } from '../../kernel/json/text.js'
-import type { ListName } from '../../model/listing.js'
+import { LISTS, type ListName } from '../../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
-import { LISTS } from './list-reader.js'
 import type { Item } from './listed.js'
 import type { Merged } from './merge.js'
 

@@ -1,11 +1,10 @@
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Client } from '../../model/links.js'
-import type { ListName } from '../../model/listing.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/options.js'
 import { profileOf } from '../../peers/sharing.js'
-import { LIST_NAMES, LISTS } from './list-reader.js'
 import type { Listed } from './listed.js'
 import type { ServerView } from './server-view.js'
 

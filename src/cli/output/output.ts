@@ -1,6 +1,6 @@
 import { unblock } from '../../app/unblock.js'
 import { systemClock } from '../../kernel/async/clock.js'
-import { withLimit } from '../../kernel/async/deadline.js'
+import { within } from '../../kernel/async/deadline.js'
 import { plainText } from '../../kernel/plain-text.js'
 
 /** Writes data to stdout; for programs as well as for people. */
@@ -26,7 +26,10 @@ const ignore = (): void => undefined
 
 /** Resolves when all that was written is out of our hands, or after `limitMs`: whoever should read it may not. */
 export const flush = async (limitMs = Number.POSITIVE_INFINITY): Promise<void> => {
-  await withLimit(Promise.all([process.stdout, process.stderr].map(written)), limitMs, systemClock)
+  await within(Promise.all([process.stdout, process.stderr].map(written)), {
+    clock: systemClock,
+    ms: limitMs,
+  })
 }
 
 const written = (stream: NodeJS.WriteStream): Promise<void> =>

@@ -63,7 +63,7 @@ const findTool = async (
   name: string,
   candidates: readonly ServerConfig[],
 ): Promise<JsonText> => {
-  const tools = await client.list('tools/list')
+  const tools = await client.list('tools')
   const found = tools.find(tool => nameOf(tool) === name)
   if (found !== undefined) return found
   const failed = status().filter(

@@ -51,19 +51,19 @@ interface Found {
 
 // A list that cannot be read is an empty one here: the table of servers says why.
 const readAll = async ({ client }: Session): Promise<Found> => {
-  const read = async (method: Parameters<typeof client.list>[0]): Promise<JsonText[]> => {
+  const read = async (list: Parameters<typeof client.list>[0]): Promise<JsonText[]> => {
     try {
-      return await client.list(method)
+      return await client.list(list)
     } catch (thrown) {
       if (thrown instanceof Fault) return []
       throw thrown
     }
   }
   const [tools, prompts, resources, templates] = await Promise.all([
-    read('tools/list'),
-    read('prompts/list'),
-    read('resources/list'),
-    read('resources/templates/list'),
+    read('tools'),
+    read('prompts'),
+    read('resources'),
+    read('templates'),
   ])
   return { tools, prompts, resources, templates }
 }

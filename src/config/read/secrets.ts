@@ -1,4 +1,4 @@
-import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/key-shapes.js'
+import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/mask.js'
 import type { ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
 import { bareRecord } from './bare-record.js'
 import { withoutDefaults } from './variables.js'

@@ -1,6 +1,6 @@
 import { remembered } from '../../kernel/json/remembered.js'
 import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../../kernel/json/text.js'
-import { errorText } from '../../model/fault-table.js'
+import { errorText } from '../../model/rpc-error.js'
 import type { Classified, Malformed } from '../../wire/classify.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'

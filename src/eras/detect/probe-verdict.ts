@@ -1,5 +1,6 @@
-import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf, valueOf } from '../../kernel/json/text.js'
+import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { Answer } from '../../model/outcome.js'
+import { errorCode } from '../../model/rpc-error.js'
 import type { Classified } from '../../wire/classify.js'
 import { idKey } from '../../wire/jsonrpc.js'
 import { isBeforeModern, isModernRevision, MODERN_CODES, type ModernRevision } from '../protocol.js'
@@ -69,7 +70,7 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
     case 'result':
       return verdictOfResult(probe.result, rules)
     case 'error':
-      return codeOf(probe.error) === MODERN_CODES.unsupportedVersion
+      return errorCode(probe.error) === MODERN_CODES.unsupportedVersion
         ? verdictOfVersions(probe.error, rules)
         : LEGACY
     case 'silence':
@@ -107,7 +108,7 @@ export const isModernAfterAll = (answer: Answer): boolean => {
   if (answer.kind !== 'error') return false
   const versions = stringsOf(at(answer.error, 'data', 'supported')) ?? []
   return versions.length === 0
-    ? codeOf(answer.error) === MODERN_CODES.unsupportedVersion
+    ? errorCode(answer.error) === MODERN_CODES.unsupportedVersion
     : versions.some(isModernRevision)
 }
 
@@ -116,7 +117,7 @@ export const isModernAfterAll = (answer: Answer): boolean => {
  * ones now. The code alone would not do: before 2026-07-28 servers could use it for anything. Pure.
  */
 export const hasBecomeModern = (error: JsonText): boolean =>
-  codeOf(error) === MODERN_CODES.unsupportedVersion &&
+  errorCode(error) === MODERN_CODES.unsupportedVersion &&
   (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
 
 /**
@@ -182,12 +183,13 @@ const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): P
   if (body?.is !== 'message' || body.message.kind !== 'error') return LEGACY
   const { id, error } = body.message
   if (id === undefined || idKey(id) !== idKey(rules.id)) return LEGACY
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case MODERN_CODES.unsupportedVersion:
       return verdictOfVersions(error, rules)
     case MODERN_CODES.headerMismatch:
     case MODERN_CODES.missingCapability:
       return { is: 'modern-refused', error }
+    case undefined:
     default:
       return LEGACY
   }
@@ -200,11 +202,6 @@ const verdictOfRedirect = (status: number, location: URL | undefined, { url }: P
   location !== undefined && location.origin === url?.origin
     ? { is: 'follow', url: location }
     : { is: 'unreachable', why: `HTTP status ${status} to nowhere on this origin`, status }
-
-const codeOf = (error: JsonText): unknown => {
-  const code = memberOf(error, 'code')
-  return code === undefined ? undefined : valueOf(code)
-}
 
 /** The strings of an array; undefined if it is none, or holds anything else. */
 const stringsOf = (array: JsonText | undefined): string[] | undefined => {

@@ -10,8 +10,7 @@ import {
   withMember,
 } from '../../kernel/json/text.js'
 import { said } from '../../kernel/mask.js'
-import { faultText, RPC_CODES } from '../../model/fault-table.js'
-import { asInternalError, errorCodeOf, withErrorCode } from '../../rpc/error-text.js'
+import { asInternalError, errorCode, faultText, RPC_CODES, withErrorCode } from '../../model/rpc-error.js'
 import { MODERN_CODES } from '../protocol.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */
@@ -31,7 +30,7 @@ export const projectError = (
   error: JsonText,
   { server, uri }: { readonly server: string | undefined; readonly uri: string | undefined },
 ): JsonText => {
-  const code = errorCodeOf(error)
+  const code = errorCode(error)
   if (code === RPC_CODES['invalid-params']) {
     const isThat = uri !== undefined && stringOf(at(error, 'data', 'uri')) === uri
     return isThat ? withErrorCode(error, RESOURCE_NOT_FOUND) : error

@@ -12,8 +12,15 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
-import { errorText, faultText, RPC_CODES } from '../../model/fault-table.js'
-import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../rpc/error-text.js'
+import {
+  asInternalError,
+  errorCode,
+  errorText,
+  faultText,
+  RPC_CODES,
+  withErrorCode,
+  withErrorData,
+} from '../../model/rpc-error.js'
 import { MODERN_CODES } from '../protocol.js'
 
 /** Resource not found, in the revisions before this one. */
@@ -60,7 +67,7 @@ export interface Asked {
  * elicitation should have been asked for input instead of getting `-32042`.
  */
 export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
-  const code = errorCodeOf(error)
+  const code = errorCode(error)
   if (code === undefined) return error
   if (code === RESOURCE_NOT_FOUND) return notFound(error, uri)
   if (code === URL_ELICITATION_REQUIRED && lacksCapability(declared, URL_REQUIRED))
@@ -104,7 +111,7 @@ const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
  * the error in a body with status 404, so a server's own `-32601` goes out with 200.
  */
 export const httpStatusOf = (error: JsonText, stage: Stage): number => {
-  const code = errorCodeOf(error) ?? RPC_CODES.internal
+  const code = errorCode(error) ?? RPC_CODES.internal
   if (stage === 'entry') return ENTRY_STATUSES.get(code) ?? OK
   return code === MODERN_CODES.missingCapability ? BAD_REQUEST : OK
 }

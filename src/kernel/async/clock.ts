@@ -20,8 +20,8 @@ const LONGEST_MS = 2 ** 31 - 1
 const LATE_MS = 1000
 
 /**
- * Runs what was to run at a time, or in a moment if that is long past: Node runs timers before it reads, and what came while we
- * stood still must not count as not having come (Node, "The Node.js Event Loop").
+ * Runs what was to run at a time, or in a moment if that is long past: Node runs timers before it reads, and
+ * what came while we stood still must not count as not having come (Node, "The Node.js Event Loop").
  */
 const runDue = (dueMs: number, work: () => void): void => {
   if (performance.now() - dueMs > LATE_MS) setImmediate(work)

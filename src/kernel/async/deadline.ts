@@ -1,11 +1,41 @@
-import type { Clock, Timer } from './clock.js'
+import { Fault } from '../faults.js'
+import type { Clock } from './clock.js'
+import { Deferred } from './deferred.js'
 
-/** Waits for `work`, but no longer than `limitMs`; whatever the work does after that goes on unwatched. */
-export const withLimit = async (work: Promise<unknown>, limitMs: number, clock: Clock): Promise<void> => {
-  let timer: Timer | undefined
-  const limit = new Promise<void>(resolve => {
-    timer = clock.after(limitMs, resolve)
+/** When a wait ends early. */
+export interface WithinOptions {
+  readonly clock: Clock
+  /** `Infinity`: only the signal ends it. */
+  readonly ms: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Waits for `work`, but no longer than `ms`: then it resolves to undefined, or rejects with what `timedOut`
+ * makes. Rejects with a Fault `cancelled` once `signal` is aborted. Whatever the work does after that is
+ * ignored.
+ */
+export function within<T>(
+  work: Promise<T>,
+  options: WithinOptions & { readonly timedOut: () => Fault },
+): Promise<T>
+export function within<T>(work: Promise<T>, options: WithinOptions): Promise<T | undefined>
+export async function within<T>(
+  work: Promise<T>,
+  { clock, ms, signal, timedOut }: WithinOptions & { readonly timedOut?: () => Fault },
+): Promise<T | undefined> {
+  const end = new Deferred<undefined>()
+  const onAbort = (): void => end.reject(new Fault('cancelled', 'It was cancelled before it was done'))
+  const timer = clock.after(ms, () => {
+    if (timedOut === undefined) end.resolve(undefined)
+    else end.reject(timedOut())
   })
-  await Promise.race([work, limit])
-  timer?.cancel()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  if (signal?.aborted === true) onAbort()
+  try {
+    return await Promise.race([end.promise, work])
+  } finally {
+    timer.cancel()
+    signal?.removeEventListener('abort', onAbort)
+  }
 }

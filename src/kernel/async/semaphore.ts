@@ -32,8 +32,8 @@ export class Semaphore {
   }
 
   /**
-   * Does the work when it is its turn, at once if that is now, and lets the next one in when it is over. Rejects as the work does, or with a Fault
-   * `cancelled` if `signal` is aborted before.
+   * Does the work when it is its turn, at once if that is now, and lets the next one in when it is over.
+   * Rejects as the work does, or with a Fault `cancelled` if `signal` is aborted before.
    */
   async pass<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const turn = this.#enter(signal)

@@ -1,10 +1,11 @@
 import { elementsOf, type JsonText, kindOf, membersOf, stringOf } from './text.js'
 
 /**
- * One spelling for all texts of the same JSON value, to be hashed (RFC 8785): no white space, members sorted by the UTF-16
- * units of their keys, strings and numbers as ECMAScript writes them. Two things differ from the RFC, which does not allow
- * them at all: a number that a double cannot hold keeps its text, so that `12345678901234567890` and
- * `12345678901234567891` stay two; and repeated members all stay, in their order. Takes long for a long text: 0.3 ms per KiB at worst.
+ * One spelling for all texts of the same JSON value, to be hashed (RFC 8785): no white space, members sorted
+ * by the UTF-16 units of their keys, strings and numbers as ECMAScript writes them. Two things differ from
+ * the RFC, which does not allow them at all: a number that a double cannot hold keeps its text, so that
+ * `12345678901234567890` and `12345678901234567891` stay two; and repeated members all stay, in their order.
+ * Takes long for a long text: 0.3 ms per KiB at worst.
  */
 export const canonicalJson = (text: JsonText): string => {
   switch (kindOf(text)) {

@@ -16,8 +16,9 @@ export const trust = (bytes: Buffer): JsonText => bytes as JsonText
 export const cut = (text: JsonText, start: number, end: number): JsonText => trust(text.subarray(start, end))
 
 /**
- * Walks over the members of an object or the elements of an array without decoding them. Trusts the text; over
- * bytes that are no JSON it finds nonsense, but ends, and stays inside; decoding such a key is a SyntaxError.
+ * Walks over the members of an object or the elements of an array without decoding them. Trusts the text;
+ * over bytes that are no JSON it finds nonsense, but ends, and stays inside; decoding such a key is a
+ * SyntaxError.
  */
 export class JsonCursor {
   readonly #text: JsonText
@@ -158,7 +159,10 @@ const isSpelt = (bytes: Buffer, start: number, end: number, key: string): boolea
 
 const ASCII = /^[\0-\x7f]*$/
 
-/** Where a text of ASCII ends, however its letters are written, that starts at `i`; undefined if it does not, or not before `end`. */
+/**
+ * Where a text of ASCII ends, however its letters are written, that starts at `i`; undefined if it does not,
+ * or not before `end`.
+ */
 function behind(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
   for (let at = 0; at < ascii.length; at++) {
     const byte = bytes[i] ?? 0
@@ -232,7 +236,8 @@ function searchString(text: Buffer, start: number): number {
     while (run > i && text[run - 1] === BACKSLASH) run--
     i = quote + 1
     if ((quote - run) % 2 === 0) return i
-    // Where one quote is escaped others follow soon, and each search would cost as much as some of these steps.
+    // Where one quote is escaped others follow soon, and each search would cost as much as some of these
+    // steps.
     for (const stop = Math.min(i + SHORT_BYTES, text.length); i < stop; i++) {
       const byte = text[i]
       if (byte === QUOTE) return i + 1

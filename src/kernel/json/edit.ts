@@ -7,7 +7,10 @@ import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMem
 const ESCAPED = Buffer.from('\\u00')
 const ESCAPED_LETTERS = ['4', '5', '6', '7'].map(digit => Buffer.concat([ESCAPED, Buffer.from(digit)]))
 
-/** In longer texts a search may take long; to walk over them does not, because of what is remembered of their values. */
+/**
+ * In longer texts a search may take long; to walk over them does not, because of what is remembered of their
+ * values.
+ */
 const SEARCHED_BYTES = 64 * 1024
 
 /**

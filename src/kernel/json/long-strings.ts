@@ -1,6 +1,6 @@
 /**
- * An offset from `i` on up to which a JSON string is as it should be: that of a quote, of a control character, or of a backslash
- * that has to be looked at. The length of `bytes` if there is none.
+ * An offset from `i` on up to which a JSON string is as it should be: that of a quote, of a control
+ * character, or of a backslash that has to be looked at. The length of `bytes` if there is none.
  */
 export type FindSpecial = (bytes: Buffer, i: number) => number
 
@@ -11,14 +11,19 @@ const PAGES = 2
 
 const all = (byte: number): number[] => Array.from({ length: 16 }, () => byte)
 
-/** Where in the memory, by its number, each byte that may follow a backslash alone has a 1; and that number in LEB128. */
+/**
+ * Where in the memory, by its number, each byte that may follow a backslash alone has a 1; and that number in
+ * LEB128.
+ */
 const ESCAPES_AT = 0x18000
 const ESCAPES_OFFSET = [0x80, 0x80, 0x06]
 const ESCAPES = Buffer.from('"\\/bfnrt')
 /** If what was compared is so: return local 2. */
 const RETURN_2 = [0x04, 0x40, 0x20, 0x02, 0x0f, 0x0b]
 
-/** Instructions of the WebAssembly core specification 2.0, section 5.4, in the order in which they are used. */
+/**
+ * Instructions of the WebAssembly core specification 2.0, section 5.4, in the order in which they are used.
+ */
 const BODY = [
   ...[0x02, 0x01, 0x7f, 0x01, 0x7b], // locals: 2 an i32, 3 a v128; 0 and 1 are the parameters `from` and `to`
   ...[0x03, 0x40], // loop
@@ -69,8 +74,8 @@ interface Exports {
 }
 
 /**
- * A search that looks at 16 bytes at once, ten times as fast as a loop of ours; undefined where WebAssembly cannot be had. Nothing
- * of what was looked at is kept but its last 64 KiB.
+ * A search that looks at 16 bytes at once, ten times as fast as a loop of ours; undefined where WebAssembly
+ * cannot be had. Nothing of what was looked at is kept but its last 64 KiB.
  */
 export const createFindSpecial = (): FindSpecial | undefined => {
   try {

@@ -4,12 +4,15 @@ export const LONG_BYTES = 16 * 1024
 const MOST = 16_384
 const QUOTE = 0x22
 
-// A message is looked at several times on its way: it is validated, its members are found, its line breaks. Most of a large one is in
-// long strings, arrays and objects, of which each such pass would look at every byte. Where those begin and end is remembered here, by
-// their place in the memory that the message and all slices of it share, for as long as that memory lives. Nobody writes to bytes that
-// were once read.
+// A message is looked at several times on its way: it is validated, its members are found, its line breaks.
+// Most of a large one is in long strings, arrays and objects, of which each such pass would look at every
+// byte. Where those begin and end is remembered here, by their place in the memory that the message and all
+// slices of it share, for as long as that memory lives. Nobody writes to bytes that were once read.
 
-/** Values are looked up by the page that they start in: for a part of a message not all that is remembered of it need be looked at. */
+/**
+ * Values are looked up by the page that they start in: for a part of a message not all that is remembered of
+ * it need be looked at.
+ */
 const PAGE_BYTES = 64 * 1024
 const pageOf = (place: number): number => Math.floor(place / PAGE_BYTES)
 
@@ -58,7 +61,10 @@ class LongValues {
 
 const known = new WeakMap<ArrayBufferLike, LongValues>()
 
-/** Takes note of a value, or of white space, of at least `LONG_BYTES`: of its first byte, and of what is behind its last one. */
+/**
+ * Takes note of a value, or of white space, of at least `LONG_BYTES`: of its first byte, and of what is
+ * behind its last one.
+ */
 export function rememberEnd(bytes: Buffer, start: number, end: number): void {
   const { buffer, byteOffset } = bytes
   let values = known.get(buffer)
@@ -80,8 +86,8 @@ const valuesIn = (bytes: Buffer): Iterable<readonly [number, number]> =>
   known.get(bytes.buffer)?.between(bytes.byteOffset, bytes.byteOffset + bytes.length) ?? []
 
 /**
- * Takes note in a copy of what is remembered of the original. `placeOf` tells where in the copy what stood at an offset is now,
- * undefined if it is gone: the first byte of a value, or what is behind its last one.
+ * Takes note in a copy of what is remembered of the original. `placeOf` tells where in the copy what stood at
+ * an offset is now, undefined if it is gone: the first byte of a value, or what is behind its last one.
  */
 export function rememberCopy(
   original: Buffer,

@@ -6,8 +6,9 @@ const LEAST_BYTES = 64
 const MOST_BYTES = 2048
 
 /**
- * The same function, which is pure, for texts that come again and again: it remembers what came of the last few of which `isKept`
- * holds. `read` gets a copy of those, so that what it cuts out of one does not keep the message that it came in.
+ * The same function, which is pure, for texts that come again and again: it remembers what came of the last
+ * few of which `isKept` holds. `read` gets a copy of those, so that what it cuts out of one does not keep the
+ * message that it came in.
  */
 export function remembered<T>(
   read: (text: JsonText) => T,

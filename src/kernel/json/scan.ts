@@ -13,7 +13,10 @@ export class JsonTextError extends Error {
   }
 }
 
-/** Bounds on what a text may hold: arrays and objects inside each other, and their members and elements altogether. */
+/**
+ * Bounds on what a text may hold: arrays and objects inside each other, and their members and elements
+ * altogether.
+ */
 export interface JsonLimits {
   readonly depth: number
   readonly members: number
@@ -104,8 +107,9 @@ export const refuseMember = ({ limits }: JsonBudget, i: number): never => {
 }
 
 /**
- * Where the value that starts at `i` ends, inside of `depth` arrays and objects. Checks all of the grammar but not UTF-8. Throws
- * JsonTextError, also when it holds more than is left of the budget, from which it is taken.
+ * Where the value that starts at `i` ends, inside of `depth` arrays and objects. Checks all of the grammar
+ * but not UTF-8. Throws JsonTextError, also when it holds more than is left of the budget, from which it is
+ * taken.
  */
 export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 0): number {
   // The stack holds where each open container begins, and as its lowest bit whether that is in an object.
@@ -194,7 +198,10 @@ export function scanString(bytes: Buffer, i: number): number {
 const isPlainFour = (bytes: Buffer, i: number): boolean =>
   (classOf(bytes, i) & classOf(bytes, i + 1) & classOf(bytes, i + 2) & classOf(bytes, i + 3) & PLAIN) !== 0
 
-/** From a backslash to behind its escape sequence; a lone surrogate is as good as any other (RFC 8259 section 8.2). */
+/**
+ * From a backslash to behind its escape sequence; a lone surrogate is as good as any other (RFC 8259 section
+ * 8.2).
+ */
 function scanEscape(bytes: Buffer, i: number): number {
   if ((classAt(bytes, i + 1) & ESCAPE) !== 0) return i + 2
   if (bytes[i + 1] !== LETTER_U) refuse(bytes, i + 1, 'one of "\\/bfnrtu after a backslash')
@@ -243,8 +250,8 @@ function scanDigits(bytes: Buffer, i: number): number {
 }
 
 /**
- * Where the first byte sequence starts that is not UTF-8: overlong, a surrogate, above U+10FFFF, cut off, or a
- * continuation without a start (Unicode 15, table 3-7). The length if there is none.
+ * Where the first byte sequence starts that is not UTF-8: overlong, a surrogate, above U+10FFFF, cut off, or
+ * a continuation without a start (Unicode 15, table 3-7). The length if there is none.
  */
 export function invalidUtf8At(bytes: Buffer): number {
   let i = 0

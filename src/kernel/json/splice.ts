@@ -12,7 +12,9 @@ interface Edit {
 const NOTHING = Buffer.alloc(0)
 const NO_EDIT: Edit = { start: 0, end: 0, put: NOTHING }
 const COMMA_TEXT = Buffer.from(',')
-/** Up to this size a loop of ours copies faster than a native call, which needs a view of the range; measured. */
+/**
+ * Up to this size a loop of ours copies faster than a native call, which needs a view of the range; measured.
+ */
 const SMALL_COPY_BYTES = 48
 
 /** A text of known length that is written from its beginning to its end. */
@@ -77,7 +79,8 @@ function placesAfter(edits: readonly Edit[]): (offset: number, isEnd: boolean) =
   })
   return (offset, isEnd) => {
     let low = 0
-    // How many edits begin before this place. What is put right here comes before a value that starts, and behind one that ends.
+    // How many edits begin before this place. What is put right here comes before a value that starts, and
+    // behind one that ends.
     for (let high = edits.length; low < high; ) {
       const middle = (low + high) >>> 1
       const { start } = edits[middle] ?? NO_EDIT
@@ -89,7 +92,10 @@ function placesAfter(edits: readonly Edit[]): (offset: number, isEnd: boolean) =
   }
 }
 
-/** What of a text is removed while its items are walked over: with each item exactly one comma, whichever side has one to spare. */
+/**
+ * What of a text is removed while its items are walked over: with each item exactly one comma, whichever side
+ * has one to spare.
+ */
 class Removals {
   readonly #text: JsonText
   readonly #edits: Edit[]
@@ -137,7 +143,9 @@ function concat(parts: readonly (Buffer | string)[]): JsonText {
 const keyText = (before: string, key: string): string =>
   /^[\w$./:-]*$/.test(key) ? `${before}"${key}":` : `${before}${JSON.stringify(key)}:`
 
-/** The edit that gives the object that starts at `offset` in a text this member; none if it has it already. */
+/**
+ * The edit that gives the object that starts at `offset` in a text this member; none if it has it already.
+ */
 function assignment(object: JsonText, offset: number, key: string, value: JsonText): Edit | undefined {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) {
@@ -159,8 +167,8 @@ function innerObject(object: JsonText, key: string): JsonText | undefined {
 
 /**
  * The object with this member: replaces the value of the first member of that name, or appends one. All other
- * bytes stay, white space included; the same reference if the member has that text already. Throws TypeError if
- * `object` is none.
+ * bytes stay, white space included; the same reference if the member has that text already. Throws TypeError
+ * if `object` is none.
  */
 export const withMember = (object: JsonText, key: string, value: JsonText): JsonText =>
   withAt(object, [key], value)
@@ -189,7 +197,10 @@ export function withAt(object: JsonText, path: readonly string[], value: JsonTex
 
 type Members = readonly (readonly [key: string, value: JsonText])[]
 
-/** The object with all these members, as `withMember` would give it one after the other, in one pass over its text at most. */
+/**
+ * The object with all these members, as `withMember` would give it one after the other, in one pass over its
+ * text at most.
+ */
 export function withMembers(object: JsonText, members: Members): JsonText {
   if (object[0] !== OPEN_OBJECT) throw new TypeError('JSON text is not an object: it cannot have members')
   const missing = new Map(members)
@@ -212,7 +223,10 @@ function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
   return edits
 }
 
-/** Whether an object surely has none of these members: native searches, faster than a walk unless they take long. */
+/**
+ * Whether an object surely has none of these members: native searches, faster than a walk unless they take
+ * long.
+ */
 const hasNone = (object: JsonText, members: Members): boolean =>
   object.length <= SEARCHED_BYTES &&
   members.every(([key]) => /^\w+$/.test(key) && !object.includes(`"${key}"`)) &&
@@ -239,8 +253,8 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * The object without the members that pass a test; each takes one comma with it, all other bytes stay. The same
- * reference if there is none.
+ * The object without the members that pass a test; each takes one comma with it, all other bytes stay. The
+ * same reference if there is none.
  */
 export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boolean): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
@@ -257,7 +271,10 @@ export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boole
 export const withoutMember = (object: JsonText, ...keys: string[]): JsonText =>
   withoutMembers(object, at => keys.some(key => at.keyIs(key)))
 
-/** The object with the values of its members changed: `change` returns the same reference to keep one. All other bytes stay. */
+/**
+ * The object with the values of its members changed: `change` returns the same reference to keep one. All
+ * other bytes stay.
+ */
 export function mapMembers(object: JsonText, change: (key: string, value: JsonText) => JsonText): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
   const edits: Edit[] = []
@@ -270,8 +287,8 @@ export function mapMembers(object: JsonText, change: (key: string, value: JsonTe
 }
 
 /**
- * The array with other elements: `change` returns the same reference to keep one, undefined to drop it with one
- * comma. All other bytes stay; the same reference if nothing changed, or if `array` is none.
+ * The array with other elements: `change` returns the same reference to keep one, undefined to drop it with
+ * one comma. All other bytes stay; the same reference if nothing changed, or if `array` is none.
  */
 export function mapElements(
   array: JsonText,

@@ -16,9 +16,9 @@ import {
   skipSpace,
 } from './scan.js'
 
-// JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of 1e400
-// and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by `readJson`;
-// everything else trusts it, cuts slices out of it and splices new bytes in.
+// JSON is kept as the bytes that it arrived in. JSON.parse rounds 12345678901234567890, makes Infinity of
+// 1e400 and 1 of 1.0, so what was parsed cannot be passed on unchanged. A text is validated once, by
+// `readJson`; everything else trusts it, cuts slices out of it and splices new bytes in.
 
 export type { JsonKind, JsonText } from './cursor.js'
 export { JsonBudget, JsonLimitError, JsonTextError } from './scan.js'
@@ -64,7 +64,9 @@ export function checkEnd(bytes: Buffer, end: number): void {
   if (rest < bytes.length) throw new JsonTextError('expected nothing after the value', rest)
 }
 
-/** Text of one of our own values. Throws TypeError for what JSON cannot say, such as undefined or a function. */
+/**
+ * Text of one of our own values. Throws TypeError for what JSON cannot say, such as undefined or a function.
+ */
 export function textOf(value: unknown): JsonText {
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) throw new TypeError(`JSON has no ${typeof value}`)
@@ -74,7 +76,9 @@ export function textOf(value: unknown): JsonText {
 /** JSON text of a constant of ours; not validated. */
 export const rawText = (trusted: string): JsonText => trust(Buffer.from(trusted))
 
-/** The same text in bytes of its own: what stays for long must not keep the message in memory that it came in. */
+/**
+ * The same text in bytes of its own: what stays for long must not keep the message in memory that it came in.
+ */
 export function ownText(text: JsonText): JsonText {
   // Not from Node's pool: what stays would keep the rest of it.
   const own = Buffer.allocUnsafeSlow(text.length)
@@ -100,7 +104,10 @@ export interface Member {
   readonly value: JsonText
 }
 
-/** The members of an object in their order, repeated ones too; none if it is no object. A peer's may have a million: take no list of them. */
+/**
+ * The members of an object in their order, repeated ones too; none if it is no object. A peer's may have a
+ * million: take no list of them.
+ */
 export function* membersOf(object: JsonText): Generator<Member, void> {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) yield { key: at.key, value: at.value }
@@ -214,7 +221,10 @@ export function keptOnOneLine(text: JsonText): JsonText {
   return line
 }
 
-/** The same JSON on one line: CR and LF become spaces, which inside tokens they cannot be. Same reference if there are none. */
+/**
+ * The same JSON on one line: CR and LF become spaces, which inside tokens they cannot be. Same reference if
+ * there are none.
+ */
 export function oneLine(text: JsonText): JsonText {
   if (text.length >= LONG_BYTES && kept.has(text)) return text
   const isOnOne = (part: Buffer): boolean => !part.includes(0x0a) && !part.includes(0x0d)

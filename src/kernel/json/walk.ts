@@ -1,4 +1,3 @@
-import type { Words } from '../words.js'
 import { cut, isWritten, type JsonText, keyIs, trust } from './cursor.js'
 import { LONG_BYTES, rememberEnd } from './long-values.js'
 import {
@@ -15,10 +14,36 @@ import {
   scanValue,
   skipSpace,
 } from './scan.js'
+import { stringOf } from './text.js'
+
+/** Longer ones are not worth their place. */
+const LONGEST_BYTES = 48
 
 /**
- * Walks over the members of an object that nobody has checked yet, and checks it meanwhile: one pass over its bytes, where
- * `readJson` and a `JsonCursor` make two. Throws what `readJson` throws, except that UTF-8 is not checked.
+ * Decodes strings of which a few come again and again, such as the names of methods: the last of each length
+ * is remembered.
+ */
+export class Words {
+  readonly #byLength: (string | undefined)[] = new Array<undefined>(LONGEST_BYTES + 1).fill(undefined)
+
+  /** What the JSON string means that stands from `start` to `end`; undefined for any other value. */
+  at(bytes: Buffer, start: number, end: number): string | undefined {
+    if (bytes[start] !== QUOTE) return undefined
+    const length = end - start - 2
+    const known = length <= LONGEST_BYTES ? this.#byLength[length] : undefined
+    if (known !== undefined && isWritten(bytes, start + 1, end - 1, known)) return known
+    const word = stringOf(cut(trust(bytes), start, end))
+    if (word !== undefined && length <= LONGEST_BYTES && isWritten(bytes, start + 1, end - 1, word)) {
+      this.#byLength[length] = word
+    }
+    return word
+  }
+}
+
+/**
+ * Walks over the members of an object that nobody has checked yet, and checks it meanwhile: one pass over its
+ * bytes, where `readJson` and a `JsonCursor` make two. Throws what `readJson` throws, except that UTF-8 is
+ * not checked.
  */
 export class JsonWalk {
   readonly #bytes: Buffer
@@ -40,7 +65,9 @@ export class JsonWalk {
     this.#end = from + 1
   }
 
-  /** Steps to the next member, if there is one; by `skip` or `leave` the value before must have been passed. */
+  /**
+   * Steps to the next member, if there is one; by `skip` or `leave` the value before must have been passed.
+   */
   next(): boolean {
     const bytes = this.#bytes
     let i = skipSpace(bytes, this.#end)

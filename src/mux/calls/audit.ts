@@ -10,9 +10,9 @@ import {
   textMember,
 } from '../../kernel/json/text.js'
 import { maskJson, said } from '../../kernel/mask.js'
-import { RPC_CODES } from '../../model/fault-table.js'
 import type { Call, Client, ClientHandler } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
+import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { namedAt, ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { whenOver } from './call-events.js'
@@ -163,7 +163,7 @@ const actionOf = (answer: JsonText): string => {
 const endOf = (
   outcome: Outcome | undefined,
   without: string,
-): { readonly outcome: string; readonly code?: number } => {
+): { readonly outcome: string; readonly code?: number | undefined } => {
   switch (outcome?.kind) {
     case undefined:
       return { outcome: without }
@@ -176,7 +176,7 @@ const endOf = (
     case 'task':
       return { outcome: 'task' }
     case 'error':
-      return { outcome: 'error', code: Number(memberOf(outcome.error, 'code')?.toString('latin1')) }
+      return { outcome: 'error', code: errorCode(outcome.error) }
     case 'fault':
       return { outcome: outcome.fault.code, code: RPC_CODES[outcome.fault.code] }
   }

@@ -1,7 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Link } from '../../kernel/linked-list.js'
-import { newClientId } from '../../model/client-ids.js'
 import type {
   Call,
   CallSink,
@@ -11,6 +10,7 @@ import type {
   ServerRequest,
 } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
+import { newClientId } from '../../model/peer.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'

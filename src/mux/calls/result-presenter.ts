@@ -13,9 +13,9 @@ import {
   textOf,
   withAt,
 } from '../../kernel/json/text.js'
-import { errorText, RPC_CODES } from '../../model/fault-table.js'
 import type { Call, Client } from '../../model/links.js'
 import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
+import { errorCode, errorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
 import { noInput } from '../input-required/answers.js'
 import { inputRequired } from '../input-required/requests.js'
@@ -162,4 +162,4 @@ export class ResultPresenter {
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
   call.method === 'completion/complete' &&
   connection.facts?.capabilities.completions === 'undeclared' &&
-  memberOf(error, 'code')?.toString('latin1') === '-32601'
+  errorCode(error) === RPC_CODES['unknown-method']

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { offers } from '../../catalog/lists/remembered.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import { withLimit } from '../../kernel/async/deadline.js'
+import { within } from '../../kernel/async/deadline.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
@@ -44,7 +44,7 @@ export class ServerStarter {
   /** Starts the servers a client does not know yet, and waits for them within the start-up wait. Never rejects. */
   async startAll(client: Client): Promise<void> {
     const { started, restMs } = this.start(client)
-    if (restMs > 0) await withLimit(started, restMs, this.#context.clock)
+    if (restMs > 0) await within(started, { clock: this.#context.clock, ms: restMs })
   }
 
   /** Starts them without waiting; says how long to wait, which is 0 if all were reached or had their time. */

@@ -11,6 +11,7 @@ import {
   textOf,
 } from '../../kernel/json/text.js'
 import type { Client } from '../../model/links.js'
+import { errorCode } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
 
 /** Visits that are remembered at a time; the oldest is forgotten. */
@@ -88,7 +89,7 @@ const keyOf = (connection: Connection, id: string): string =>
   `${connection.server.name}\0${connection.share.key}\0${id}`
 
 /** Only 2025-11-25 has it (schema, `URL_ELICITATION_REQUIRED`). */
-const URL_ELICITATION_REQUIRED = '-32042'
+const URL_ELICITATION_REQUIRED = -32042
 const NONE = rawText('[]')
 
 /** A page that a server wants its user to visit before it goes on. */
@@ -103,7 +104,7 @@ export interface UrlElicitation {
 
 /** The pages that an error asks for (2025-11-25, client/elicitation, "URL Elicitation Required Error"); none in any other error. */
 export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
-  if (memberOf(error, 'code')?.toString('latin1') !== URL_ELICITATION_REQUIRED) return []
+  if (errorCode(error) !== URL_ELICITATION_REQUIRED) return []
   const pages: UrlElicitation[] = []
   for (const one of elementsOf(at(error, 'data', 'elicitations') ?? NONE)) {
     const page = pageOf(one)

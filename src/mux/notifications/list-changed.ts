@@ -1,6 +1,5 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import type { ListName } from '../../model/listing.js'
-import { LIST_CHANGED } from '../routes.js'
+import { LISTS, type ListName } from '../../model/listing.js'
 
 /** Changes within this time are reported in one notification. */
 const MERGE_MS = 50
@@ -45,7 +44,7 @@ export class ListChanged {
 
   /** Reports that some clients see another list now; `isFirst` as in `Change`. */
   changed(list: ListName, isFirst: boolean): void {
-    this.#await(LIST_CHANGED[list], new Map([[list, isFirst]]), MERGE_MS)
+    this.#await(LISTS[list].changed, new Map([[list, isFirst]]), MERGE_MS)
   }
 
   close(): void {

@@ -1,17 +1,11 @@
 import { Fault } from '../../kernel/faults.js'
 import { elementsOf, type JsonText, kindOf, memberOf, stringOf, textOf } from '../../kernel/json/text.js'
-import type { ListName } from '../../model/listing.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 
-/** The change notifications that a filter names, and the lists that each stands for. */
-const FLAGS = {
-  toolsListChanged: ['tools'],
-  promptsListChanged: ['prompts'],
-  resourcesListChanged: ['resources', 'templates'],
-} as const satisfies Record<string, readonly ListName[]>
+/** Names a change notification in a filter. */
+type Flag = (typeof LISTS)[ListName]['flag']
 
-type Flag = keyof typeof FLAGS
-
-const FLAG_NAMES = Object.keys(FLAGS) as Flag[]
+const FLAG_NAMES = [...new Set(LIST_NAMES.map(list => LISTS[list].flag))]
 
 /** More are left out of what is acknowledged. */
 const URIS_MAX = 1000
@@ -57,11 +51,11 @@ const malformed = (words: string): Fault => new Fault('invalid-params', `subscri
 
 /** The lists whose changes a filter lets through. */
 export const listsOf = ({ flags }: SubscriptionFilter): ReadonlySet<ListName> =>
-  new Set(flags.flatMap<ListName>(flag => FLAGS[flag]))
+  new Set(LIST_NAMES.filter(list => flags.includes(LISTS[list].flag)))
 
 /** The flags of a filter that stand for a list which passes a test. */
 export const flagsFor = ({ flags }: SubscriptionFilter, test: (list: ListName) => boolean): readonly Flag[] =>
-  flags.filter(flag => FLAGS[flag].some(test))
+  flags.filter(flag => LIST_NAMES.some(list => LISTS[list].flag === flag && test(list)))
 
 /** Params of the acknowledgement: what was asked for and will be heard, and nothing else. */
 export const acknowledgement = ({ flags, uris }: SubscriptionFilter): JsonText =>

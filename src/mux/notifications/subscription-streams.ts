@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { offers } from '../../catalog/lists/remembered.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import { withLimit } from '../../kernel/async/deadline.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, rawText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
@@ -114,7 +114,7 @@ export class SubscriptionStreams {
     const answers = uris.map(async uri => {
       if (await this.#subscribe(stream, uri)) accepted.add(uri)
     })
-    if (answers.length > 0) await withLimit(Promise.all(answers), ACK_WAIT_MS, clock)
+    if (answers.length > 0) await within(Promise.all(answers), { clock, ms: ACK_WAIT_MS })
     if (stream.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) subscriptions.leave(stream, uri)
     const { capabilities, isComplete } = catalog.offer(stream.call.client)

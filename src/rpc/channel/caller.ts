@@ -5,8 +5,7 @@ import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
-import type { Channel, ChannelListener } from '../../wire/channel.js'
-import { guarded } from '../../wire/guarded.js'
+import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import { encodeError, encodeNotification, encodeResult, frameRequest } from '../../wire/jsonrpc.js'
 import { lengthOf } from '../../wire/message-parts.js'
 import type { Conversation, ConversationListener } from './conversation.js'
@@ -42,7 +41,10 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly hearsAmbient = true
   lastHeardMs: number
   #isClosed = false
-  /** What was sent in requests, and how much of that the server has taken, as we last saw; and when it last took any. */
+  /**
+   * What was sent in requests, and how much of that the server has taken, as we last saw; and when it last
+   * took any.
+   */
   #sentBytes = 0
   #takenBytes = 0
   #tookMs = Number.NEGATIVE_INFINITY
@@ -95,8 +97,8 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   /**
-   * Whether a new request would wait too long. Several large ones at once pile up for a moment in front of a server that is
-   * quick: it is behind only if it takes nothing, or if there is far too much.
+   * Whether a new request would wait too long. Several large ones at once pile up for a moment in front of a
+   * server that is quick: it is behind only if it takes nothing, or if there is far too much.
    */
   #isBehind(): boolean {
     const { queuedBytes } = this.#channel

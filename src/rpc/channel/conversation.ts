@@ -4,8 +4,8 @@ import type { CallSink } from '../../model/links.js'
 import type { OwnId } from './pending-requests.js'
 
 /**
- * PORT. What a server says on its own account. `about` is the request on whose stream it came, where the transport
- * has such streams; a pipe has none.
+ * PORT. What a server says on its own account. `about` is the request on whose stream it came, where the
+ * transport has such streams; a pipe has none.
  */
 export interface ConversationListener {
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void
@@ -19,7 +19,10 @@ export interface ConversationListener {
  * response body is that stream, over a pipe it is rebuilt from ids and progress tokens.
  */
 export interface Conversation {
-  /** The id of the next request, which is also its progress token. Never used twice (JSON-RPC ids, MCP base protocol). */
+  /**
+   * The id of the next request, which is also its progress token. Never used twice (JSON-RPC ids, MCP base
+   * protocol).
+   */
   nextId(): number
   /** Sends a request; its progress and its one outcome reach `sink`. */
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void

@@ -13,8 +13,8 @@ import type { ConversationListener } from './conversation.js'
 import { PendingRequests } from './pending-requests.js'
 
 /**
- * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener. The same for
- * pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
+ * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener.
+ * The same for pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
  */
 export class Dispatcher {
   readonly pending = new PendingRequests()
@@ -36,8 +36,8 @@ export class Dispatcher {
   }
 
   /**
-   * An answer that was skipped for its length ends its request; `ends` are its first and last bytes. Should they not say
-   * which, then every request: one of them would wait in vain, and nobody knows which.
+   * An answer that was skipped for its length ends its request; `ends` are its first and last bytes. Should
+   * they not say which, then every request: one of them would wait in vain, and nobody knows which.
    */
   tooLong(bytes: number, ends: Buffer): void {
     const why = failed(
@@ -55,7 +55,10 @@ export class Dispatcher {
     this.#listener.closed(why)
   }
 
-  /** Bytes that are no UTF-8 are read as most programs read them; what is no message may still say which request it ends. */
+  /**
+   * Bytes that are no UTF-8 are read as most programs read them; what is no message may still say which
+   * request it ends.
+   */
   #unreadable(bytes: Buffer, about: CallSink | undefined, malformed: Malformed): void {
     if (!isUtf8(bytes)) {
       this.#log.debug({}, 'the server sent bytes that are no UTF-8')
@@ -107,7 +110,8 @@ export class Dispatcher {
 
   #answered(id: JsonText | undefined): CallSink | undefined {
     const sink = this.pending.take(id)
-    // Late answers to cancelled requests are expected (cancellation, "Behavior Requirements"): no more than a debug line.
+    // Late answers to cancelled requests are expected (cancellation, "Behavior Requirements"): no more than a
+    // debug line.
     if (sink === undefined) this.#log.debug({}, 'dropped an answer to no open request')
     return sink
   }

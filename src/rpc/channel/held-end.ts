@@ -2,7 +2,10 @@ import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { DownlinkListener, DownstreamCall, ServerRequest } from '../../model/links.js'
 
-/** Passes on what a link says, but its end only once it is the link to be used: another one may follow a failed try. */
+/**
+ * Passes on what a link says, but its end only once it is the link to be used: another one may follow a
+ * failed try.
+ */
 export class HeldEnd implements DownlinkListener {
   readonly #listener: DownlinkListener
   #end: Fault | undefined

@@ -35,7 +35,10 @@ export class PendingRequests {
     this.#kept.set(id, sink)
   }
 
-  /** Whom the progress is for under the token that stands from `start` to `end` in a text: a request that is open, or was kept. */
+  /**
+   * Whom the progress is for under the token that stands from `start` to `end` in a text: a request that is
+   * open, or was kept.
+   */
   find(text: JsonText, start = 0, end = text.length): CallSink | undefined {
     const id = numberOf(text, start, end) ?? ownIdOf(cut(text, start, end))
     return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
@@ -63,8 +66,9 @@ export class PendingRequests {
 }
 
 /**
- * An id of ours as a peer echoed it. The decimal string of a number counts too: clients of the TypeScript SDK v1 convert ids
- * with `Number`, so servers that answer `"7"` to `7` live unnoticed. Nothing looser: `7.0`, `"07"` and `null` are not ours.
+ * An id of ours as a peer echoed it. The decimal string of a number counts too: clients of the TypeScript SDK
+ * v1 convert ids with `Number`, so servers that answer `"7"` to `7` live unnoticed. Nothing looser: `7.0`,
+ * `"07"` and `null` are not ours.
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined || text.length === 0) return undefined

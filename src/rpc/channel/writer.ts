@@ -20,8 +20,9 @@ interface Due {
 export class PipeWriter implements ReplyStream, Outlet {
   readonly canAsk = true
   /**
-   * Whether the client handles notifications a moment later than answers, and drops the progress of a request whose answer was in
-   * the same read. To such a client an answer is said when it has probably read all that was said before.
+   * Whether the client handles notifications a moment later than answers, and drops the progress of a request
+   * whose answer was in the same read. To such a client an answer is said when it has probably read all that
+   * was said before.
    */
   readsLate = false
   readonly #channel: Channel
@@ -71,8 +72,8 @@ export class PipeWriter implements ReplyStream, Outlet {
   tell(frame: OutgoingMessage, method?: string): void {
     if (method === 'notifications/message' && this.#isBehind()) return
     if (this.#bounds.isOver('clientQueue', this.#channel.queuedBytes)) this.#cutOff()
-    // A client that does not read is not read from, so that it cannot make us queue more and more answers; what servers say
-    // by themselves does not stop for that.
+    // A client that does not read is not read from, so that it cannot make us queue more and more answers;
+    // what servers say by themselves does not stop for that.
     else if (!this.#channel.send(frame)) this.#channel.pause()
   }
 

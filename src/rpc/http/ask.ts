@@ -19,8 +19,8 @@ export interface RemoteReply extends OutboundExchange {
 }
 
 /**
- * Sends a request, for those who do not send many. Rejects with the Fault of a request that got no reply, or with `cancelled`;
- * `signal` also ends the reading of the body.
+ * Sends a request, for those who do not send many. Rejects with the Fault of a request that got no reply, or
+ * with `cancelled`; `signal` also ends the reading of the body.
  */
 export const askRemote = (
   http: HttpClient,
@@ -32,7 +32,10 @@ export const askRemote = (
     else new Asked(signal, resolve, reject).send(http, request)
   })
 
-/** A whole body. Rejects with the Fault `too-large` above the limit for messages, or with the one that broke it off. */
+/**
+ * A whole body. Rejects with the Fault `too-large` above the limit for messages, or with the one that broke
+ * it off.
+ */
 export const collect = (reply: RemoteReply, bounds: LimitCounters): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const done = (body: Buffer | Fault): void => {

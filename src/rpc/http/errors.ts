@@ -1,6 +1,6 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import { errorText } from '../../model/fault-table.js'
+import { errorText } from '../../model/rpc-error.js'
 import type { HttpResponder } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 

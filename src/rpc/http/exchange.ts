@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { CallSink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { SseReader } from '../../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../../wire/http/media-type.js'
+import { mediaTypeOf } from '../../wire/http/headers.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -37,15 +37,17 @@ export interface ExchangeOwner {
   heard(): void
   /** The head of a reply came. False: it means something else than an answer, and was dealt with. */
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
-  /** What the JSON body of a refusal says about the conversation instead of answering the request, if it does. */
+  /**
+   * What the JSON body of a refusal says about the conversation instead of answering the request, if it does.
+   */
   refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   /** The event stream of a request ended, or broke, without its answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
 }
 
 /**
- * The HTTP side of one request (basic/transports, "Sending Messages to the Server"): a POST whose reply is JSON, an event stream,
- * or a refusal. `over` is called once, when nothing more comes of it.
+ * The HTTP side of one request (basic/transports, "Sending Messages to the Server"): a POST whose reply is
+ * JSON, an event stream, or a refusal. `over` is called once, when nothing more comes of it.
  */
 export class HttpExchange implements ReplyListener, StreamHandlers {
   readonly id: OwnId

@@ -2,7 +2,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import { SseReader } from '../../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../../wire/http/media-type.js'
+import { mediaTypeOf } from '../../wire/http/headers.js'
 import type { BodyReader, HttpHeaders, OutboundExchange } from '../../wire/http.js'
 
 /** Where a server is, and the headers that its configuration wants on every request. */
@@ -11,7 +11,10 @@ export interface RemoteAddress {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A POST carries one message, and its answer is JSON or a stream (basic/transports, "Sending Messages to the Server"). */
+/**
+ * A POST carries one message, and its answer is JSON or a stream (basic/transports, "Sending Messages to the
+ * Server").
+ */
 export const POST_HEADERS = {
   accept: 'application/json, text/event-stream',
   'content-type': 'application/json',
@@ -26,7 +29,10 @@ export interface BodyParts extends BodyReader {
   drop(): void
 }
 
-/** Puts a whole body together; `done` is told it, or the Fault that kept it from us: `too-large` above the limit for messages. */
+/**
+ * Puts a whole body together; `done` is told it, or the Fault that kept it from us: `too-large` above the
+ * limit for messages.
+ */
 export class WholeBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #bounds: LimitCounters
@@ -65,13 +71,15 @@ export class WholeBody implements BodyParts {
 }
 
 /**
- * Whether the body of a reply that is neither JSON with a good status nor a stream may be the answer all the same. What a
- * server says instead of letting us in may name tokens and accounts, and is not read.
+ * Whether the body of a reply that is neither JSON with a good status nor a stream may be the answer all the
+ * same. What a server says instead of letting us in may name tokens and accounts, and is not read.
  */
 export const mayBeAnswer = (status: number, headers: HttpHeaders): boolean =>
   mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
 
-/** What an HTTP status without a JSON-RPC answer means for the request; a 401 never reaches the client as one. */
+/**
+ * What an HTTP status without a JSON-RPC answer means for the request; a 401 never reaches the client as one.
+ */
 export const statusFault = (status: number): Fault =>
   status === 401 || status === 403
     ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })

@@ -1,8 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import { MASK } from '../../kernel/key-shapes.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import { KeyLines, mask } from '../../kernel/mask.js'
+import { KeyLines, MASK, mask } from '../../kernel/mask.js'
 import { cutText, drawnLine } from '../../kernel/plain-text.js'
 
 /** Bounds on what a child's stderr may cost us; all of it is read, in any case. */

@@ -6,7 +6,8 @@ const SLAB_BYTES = 4 * COPIED_BELOW_BYTES
 
 /**
  * Collects bytes that arrive in pieces and joins them once, when they are complete: the work is linear in
- * their number however they were cut. Keeps references to what it is given; nobody may write to that afterwards.
+ * their number however they were cut. Keeps references to what it is given; nobody may write to that
+ * afterwards.
  */
 export class ByteRope {
   #pieces: Buffer[] = []

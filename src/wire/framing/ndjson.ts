@@ -12,7 +12,9 @@ const NOTHING = Buffer.alloc(0)
 /** Told each line, without its line end; the bytes belong to the listener but may be a part of the chunk. */
 export type OnLine = (line: Buffer) => void
 
-/** Told the size of a line that was longer than the limit and was thrown away, and its two ends as one piece. */
+/**
+ * Told the size of a line that was longer than the limit and was thrown away, and its two ends as one piece.
+ */
 export type OnSkipped = (bytes: number, ends: Buffer) => void
 
 /** Bounds on lines, and who is told that one is too long before it is over; must not throw. */

@@ -9,7 +9,7 @@ import {
 } from '../../../src/eras/modern/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
-import { repairError } from '../../../src/rpc/repair-error.js'
+import { repairError } from '../../../src/model/rpc-error.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

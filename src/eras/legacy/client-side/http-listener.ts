@@ -1,7 +1,7 @@
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
-import { faultText } from '../../../model/fault-table.js'
 import { isLegacyRevision } from '../../../model/revision.js'
+import { faultText } from '../../../model/rpc-error.js'
 import type { HttpHostOptions } from '../../../rpc/host.js'
 import { refuse, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'

@@ -14,7 +14,7 @@ import {
   withoutMembers,
 } from '../../../kernel/json/text.js'
 import { withReadableContent } from '../../../model/content.js'
-import { isListMethod, LIST_METHODS, type ListName } from '../../../model/listing.js'
+import { LISTS, type ListName, listOfMethod } from '../../../model/listing.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectBlock, projectContents, projectMessage } from './content.js'
@@ -85,14 +85,15 @@ const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
 /** A page of a list for a client of `revision`; the same reference if it knows all that is in it. */
 export const projectListResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   const known = projectFrame(revision, result)
-  if (!isListMethod(method)) return known
-  const { list, member } = LIST_METHODS[method]
+  const list = listOfMethod(method)
+  if (list === undefined) return known
+  const { member } = LISTS[list]
   return projectEach(known, member, item => projectItem(revision, list, item))
 }
 
 /** A result for a client of `revision`; the same reference if it knows all that is in it. */
 export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
-  if (isListMethod(method)) return projectListResult(revision, method, result)
+  if (listOfMethod(method) !== undefined) return projectListResult(revision, method, result)
   const known = projectFrame(revision, result)
   if (EMPTY_RESULTS.has(method)) return withoutMembers(known, at => !at.keyIs('_meta'))
   switch (method) {
@@ -156,7 +157,7 @@ const pages = new WeakMap<JsonText, Map<LegacyRevision, JsonText>>()
 
 /** A result as a client of `revision` may read it; the same reference when nothing had to change. */
 export const projectOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
-  if (!isListMethod(method)) return projectResult(revision, method, result)
+  if (listOfMethod(method) === undefined) return projectResult(revision, method, result)
   let byRevision = pages.get(result)
   if (byRevision === undefined) {
     byRevision = new Map()

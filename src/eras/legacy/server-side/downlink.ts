@@ -12,7 +12,6 @@ import {
 import type { Logger } from '../../../kernel/logger.js'
 import { said } from '../../../kernel/mask.js'
 import { isPlain } from '../../../model/content.js'
-import { errorText, RPC_CODES } from '../../../model/fault-table.js'
 import type {
   CallSink,
   CancelReason,
@@ -26,9 +25,9 @@ import { type Answer, failed, type Outcome, resulted } from '../../../model/outc
 import type { ServerFacts } from '../../../model/peer.js'
 import type { Progress } from '../../../model/progress.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
+import { errorText, RPC_CODES, repairError } from '../../../model/rpc-error.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { tokenOf, withToken } from '../../../rpc/progress-token.js'
-import { repairError } from '../../../rpc/repair-error.js'
 import { idKey, isId } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../detect/probe-verdict.js'
 import { encodeFault } from '../errors.js'

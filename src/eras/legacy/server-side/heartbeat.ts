@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../../kernel/async/clock.js'
-import { memberOf } from '../../../kernel/json/text.js'
+
 import type { Logger } from '../../../kernel/logger.js'
-import { RPC_CODES } from '../../../model/fault-table.js'
 import type { Outcome } from '../../../model/outcome.js'
+import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 
 const ANSWER_MS = 10_000
@@ -66,5 +66,4 @@ export class Heartbeat {
 }
 
 const isUnknown = (outcome: Outcome): boolean =>
-  outcome.kind === 'error' &&
-  Number(memberOf(outcome.error, 'code')?.toString('latin1')) === RPC_CODES['unknown-method']
+  outcome.kind === 'error' && errorCode(outcome.error) === RPC_CODES['unknown-method']

@@ -5,17 +5,17 @@ import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
+import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { Dispatcher } from '../../../rpc/channel/dispatcher.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
-import { errorCodeOf } from '../../../rpc/error-text.js'
 import { type RemoteReply, readStream } from '../../../rpc/http/ask.js'
 import { type ExchangeOwner, HttpExchange } from '../../../rpc/http/exchange.js'
 import { mayBeAnswer, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../../../wire/http/media-type.js'
+import { mediaTypeOf } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
@@ -307,7 +307,7 @@ const isAnswer = (body: Buffer, id: OwnId): boolean => {
   const classified = classify(body)
   if (classified.is !== 'message' || !('id' in classified.message)) return false
   const { message } = classified
-  const isLoss = message.kind === 'error' && errorCodeOf(message.error) === UNKNOWN_SESSION
+  const isLoss = message.kind === 'error' && errorCode(message.error) === UNKNOWN_SESSION
   return !isLoss && ownIdOf(message.id) === id
 }
 

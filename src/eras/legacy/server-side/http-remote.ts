@@ -5,7 +5,7 @@ import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
 import type { HttpExchange } from '../../../rpc/http/exchange.js'
 import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
-import { isVisibleAscii } from '../../../wire/http/header-text.js'
+import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
 
 /** How long the server may take to hear that the session is over. */

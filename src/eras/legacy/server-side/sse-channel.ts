@@ -9,7 +9,7 @@ import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/ht
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
 import { classify } from '../../../wire/classify.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../../../wire/http/media-type.js'
+import { mediaTypeOf } from '../../../wire/http/headers.js'
 import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { createPostSemaphore } from './posts.js'

@@ -1,10 +1,9 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, ownText, rawText } from '../../../kernel/json/text.js'
-import { newClientId } from '../../../model/client-ids.js'
 import type { Client, ProjectedRequest, ServerRequest } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
-import type { ClientCapabilities, Principal } from '../../../model/peer.js'
+import { type ClientCapabilities, newClientId, type Principal } from '../../../model/peer.js'
 import { MODERN_REVISION } from '../../protocol.js'
 import type { Envelope } from '../envelope.js'
 

@@ -8,7 +8,7 @@ import {
   withoutMember,
 } from '../../../kernel/json/text.js'
 import { shownJson, textBlock, withReadableContent } from '../../../model/content.js'
-import { isListMethod, LIST_METHODS } from '../../../model/listing.js'
+import { LISTS, listOfMethod } from '../../../model/listing.js'
 import { paramHeadersOf } from '../param-headers.js'
 import { readResultType } from '../result-type.js'
 import { projectMeta } from './meta.js'
@@ -32,8 +32,9 @@ const projectBlock = (block: JsonText): JsonText =>
 /** A page of a list for a modern client; the same reference if it knows all that is in it. */
 export const projectListResult = (method: string, result: JsonText): JsonText => {
   const known = projectMeta(result)
-  if (!isListMethod(method)) return known
-  const { list, member } = LIST_METHODS[method]
+  const list = listOfMethod(method)
+  if (list === undefined) return known
+  const { member } = LISTS[list]
   return editMember(known, member, items => mapElements(items, list === 'tools' ? projectTool : projectMeta))
 }
 
@@ -51,7 +52,7 @@ const projectTool = (tool: JsonText): JsonText =>
 
 /** A result for a modern client; the same reference if it knows all that is in it. */
 export const projectResult = (method: string, result: JsonText): JsonText => {
-  if (isListMethod(method)) return projectListResult(method, result)
+  if (listOfMethod(method) !== undefined) return projectListResult(method, result)
   const known = projectMeta(result)
   switch (method) {
     case 'tools/call':
@@ -91,7 +92,7 @@ const pages = new WeakMap<JsonText, JsonText>()
 
 /** A result as a modern client may read it; the same reference when nothing had to change. */
 export const projectOnce = (method: string, result: JsonText): JsonText => {
-  if (!isListMethod(method)) return projectResult(method, result)
+  if (listOfMethod(method) === undefined) return projectResult(method, result)
   let projected = pages.get(result)
   if (projected === undefined) {
     projected = projectListResult(method, result)

@@ -11,11 +11,11 @@ import type {
   DownstreamCall,
   Request,
 } from '../../../model/links.js'
-import { isListMethod } from '../../../model/listing.js'
+import { listOfMethod } from '../../../model/listing.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { NO_CAPABILITIES, type ServerFacts } from '../../../model/peer.js'
+import { repairError } from '../../../model/rpc-error.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { repairError } from '../../../rpc/repair-error.js'
 import { MODERN_REVISION } from '../../protocol.js'
 import { discoverParams, withEnvelope } from '../envelope.js'
 import { mayNeedInput, REQUEST_NOTIFICATIONS } from '../methods.js'
@@ -232,7 +232,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   #listed(method: string, result: JsonText): JsonText {
-    if (!isListMethod(method)) return result
+    if (listOfMethod(method) === undefined) return result
     this.#connection.subscriptions.wasRead(method)
     return method === 'tools/list' && this.#schemas !== undefined ? this.#schemas.learn(result) : result
   }

@@ -1,10 +1,11 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, memberOf, textMember } from '../../../kernel/json/text.js'
+import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
+import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { Dispatcher } from '../../../rpc/channel/dispatcher.js'
@@ -183,7 +184,7 @@ const unreadCode = (body: Buffer): number | undefined => {
   const classified = classify(body)
   if (classified.is !== 'message' || classified.message.kind !== 'error') return undefined
   const { id, error } = classified.message
-  const code = Number(memberOf(error, 'code')?.toString('latin1'))
+  const code = errorCode(error)
   const isUnread = code === NO_SESSION || typeof ownIdOf(id) !== 'number'
-  return isUnread && Number.isInteger(code) ? code : undefined
+  return isUnread ? code : undefined
 }

@@ -10,10 +10,11 @@ import {
   textOf,
 } from '../../../kernel/json/text.js'
 import type { Caller, CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
-import { isListMethod } from '../../../model/listing.js'
+import { listOfMethod } from '../../../model/listing.js'
 import { failed, type Outcome, type Settle } from '../../../model/outcome.js'
 import { NO_CAPABILITIES } from '../../../model/peer.js'
 import type { Progress } from '../../../model/progress.js'
+import { errorCode } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withToken } from '../../../rpc/progress-token.js'
 import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
@@ -24,7 +25,7 @@ import type { ToolSchemas } from './tool-schemas.js'
 const REFRESH_PAGES_MAX = 100
 
 /** Requests that change nothing: one that was lost on its way is made again. */
-const isRepeatable = (method: string): boolean => isListMethod(method) || REPEATABLE.has(method)
+const isRepeatable = (method: string): boolean => listOfMethod(method) !== undefined || REPEATABLE.has(method)
 const REPEATABLE: ReadonlySet<string> = new Set([
   'resources/read',
   'prompts/get',
@@ -210,7 +211,7 @@ const hasTool = (page: JsonText, tool: string): boolean =>
   some(elementsOf(memberOf(page, 'tools') ?? page), one => textMember(one, 'name') === tool)
 
 const codeOf = (outcome: Outcome): number | undefined =>
-  outcome.kind === 'error' ? Number(memberOf(outcome.error, 'code')?.toString('latin1')) : undefined
+  outcome.kind === 'error' ? errorCode(outcome.error) : undefined
 
 /** The Fault of refused headers: they are our mistake, so the caller must not see the error as its own. */
 const headersRefused = (server: string, outcome: Outcome): Fault => {

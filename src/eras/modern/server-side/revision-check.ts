@@ -2,6 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../../kernel/json/text.js'
 import { failed, type Outcome } from '../../../model/outcome.js'
+import { errorCode } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
 import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
@@ -71,7 +72,7 @@ export class RevisionCheck {
 
 /** A version that it does not speak, or a request that it cannot make sense of. */
 const isDoubtful = (outcome: Outcome): boolean => {
-  if (outcome.kind === 'error') return codeOf(outcome.error) === MODERN_CODES.unsupportedVersion
+  if (outcome.kind === 'error') return errorCode(outcome.error) === MODERN_CODES.unsupportedVersion
   return outcome.kind === 'fault' && isRefused(outcome.fault)
 }
 
@@ -86,5 +87,3 @@ const isRefused = ({ data }: Fault): boolean => {
   const status = data?.['httpStatus']
   return typeof status === 'number' && mayBeOlder(status)
 }
-
-const codeOf = (error: JsonText): number => Number(memberOf(error, 'code')?.toString('latin1'))

@@ -9,6 +9,7 @@ import {
   stringOf,
   textOf,
 } from '../../../kernel/json/text.js'
+import { LISTS, listsChangedBy } from '../../../model/listing.js'
 import { failed, resulted, type Settle } from '../../../model/outcome.js'
 import type { ServerCapabilities } from '../../../model/peer.js'
 
@@ -21,26 +22,11 @@ export interface ListKind {
   readonly methods: readonly string[]
 }
 
-const LIST_KINDS: readonly ListKind[] = [
-  {
-    capability: 'tools',
-    flag: 'toolsListChanged',
-    notification: 'notifications/tools/list_changed',
-    methods: ['tools/list'],
-  },
-  {
-    capability: 'prompts',
-    flag: 'promptsListChanged',
-    notification: 'notifications/prompts/list_changed',
-    methods: ['prompts/list'],
-  },
-  {
-    capability: 'resources',
-    flag: 'resourcesListChanged',
-    notification: 'notifications/resources/list_changed',
-    methods: ['resources/list', 'resources/templates/list'],
-  },
-]
+const LIST_KINDS: readonly ListKind[] = (['tools', 'prompts', 'resources'] as const).map(capability => {
+  const { flag, changed } = LISTS[capability]
+  const methods = (listsChangedBy(changed) ?? []).map(list => LISTS[list].method)
+  return { capability, flag, notification: changed, methods }
+})
 
 const EMPTY = rawText('{}')
 const TRUE = rawText('true')

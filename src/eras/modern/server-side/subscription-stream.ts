@@ -6,6 +6,7 @@ import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink, DownlinkListener } from '../../../model/links.js'
 import { failed, type Outcome, resulted, type Settle } from '../../../model/outcome.js'
 import type { ServerCapabilities } from '../../../model/peer.js'
+import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { META } from '../../protocol.js'
@@ -31,7 +32,6 @@ const STEADY_MS = 60_000
 const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
-const UNKNOWN_METHOD = '-32601'
 const EMPTY = rawText('{}')
 
 /** What the subscription stream needs from the connection. */
@@ -253,14 +253,14 @@ export class SubscriptionStream {
   /** Nothing came of an opening: who waited for it is told, and what was promised before is tried again. */
   #refused(stream: Stream, outcome: Outcome): void {
     this.#subscriptions.refuse(stream.uris, outcome.kind === 'fault' ? outcome.fault : notAccepted())
-    const code = outcome.kind === 'error' ? memberOf(outcome.error, 'code')?.toString('latin1') : undefined
+    const code = outcome.kind === 'error' ? errorCode(outcome.error) : undefined
     this.#context.log.debug(
       { kind: outcome.kind, code },
       'the server did not open a stream for notifications',
     )
     if (this.#isDue) this.#change()
     // A server without the method will not have it in a minute; whoever subscribes asks it again.
-    else if (this.#current === undefined && code !== UNKNOWN_METHOD) this.#reopen()
+    else if (this.#current === undefined && code !== RPC_CODES['unknown-method']) this.#reopen()
   }
 
   #timedOut(stream: Stream): void {

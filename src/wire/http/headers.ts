@@ -44,3 +44,9 @@ export function takenBy({ accept = '' }: HttpHeaders): Taken {
   }
   return taken
 }
+
+/**
+ * Whether a text is not empty and holds only 0x21 to 0x7E: what an `Mcp-Session-Id` may be (spec 2025-11-25,
+ * transports, "Session Management").
+ */
+export const isVisibleAscii = (text: string): boolean => /^[!-~]+$/.test(text)

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { accepts, mediaTypeOf } from '../../../src/wire/http/media-type.js'
+import { accepts, isVisibleAscii, mediaTypeOf } from '../../../src/wire/http/headers.js'
 
 t.test('a media type is read without parameters and case', async t => {
   const rows: [string | undefined, string][] = [
@@ -63,5 +64,12 @@ t.test('Accept is read as RFC 9110 says', async t => {
 t.test('a hostile header is read in linear time', async t => {
   for (const part of ['"\\', ';q', ',', ' ', '\\"', ';q=0.0']) {
     t.notOk(accepts(`text/html${part.repeat(500_000)}`, 'application/json'), JSON.stringify(part))
+  }
+})
+
+t.test('a session id is visible ASCII', async t => {
+  for (const text of ['!', '~', 'a', '3f2b-_.:/=', '"', ',;']) t.ok(isVisibleAscii(text), text)
+  for (const text of ['', ' ', 'a b', 'a\n', '\na', 'a\t', 'a\x7f', 'é', '😀', 'a\0', 'a ', '\x1f']) {
+    t.notOk(isVisibleAscii(text), JSON.stringify(text))
   }
 })

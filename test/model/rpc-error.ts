@@ -1,14 +1,14 @@
 import t from 'tap'
 import { type JsonText, rawText, readJson } from '../../src/kernel/json/text.js'
-import { asInternalError, errorCodeOf, withErrorCode, withErrorData } from '../../src/rpc/error-text.js'
+import { asInternalError, errorCode, withErrorCode, withErrorData } from '../../src/model/rpc-error.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
 t.test('the code of an error is an integer, or none', async t => {
-  t.equal(errorCodeOf(json('{"code":-32603,"message":"m"}')), -32603)
-  t.equal(errorCodeOf(json('{"code":-3.2603e4}')), -32603)
+  t.equal(errorCode(json('{"code":-32603,"message":"m"}')), -32603)
+  t.equal(errorCode(json('{"code":-3.2603e4}')), -32603)
   for (const text of ['{}', '{"code":"-32603"}', '{"code":1.5}', '{"code":null}', '{"code":1e400}'])
-    t.equal(errorCodeOf(json(text)), undefined, text)
+    t.equal(errorCode(json(text)), undefined, text)
 })
 
 t.test('an error is edited where it must be, and nowhere else', async t => {

@@ -1,0 +1,108 @@
+import type { Fault, FaultCode } from '../kernel/faults.js'
+import {
+  type JsonText,
+  kindOf,
+  memberOf,
+  numberMember,
+  objectText,
+  textMember,
+  textOf,
+  withAt,
+  withMember,
+} from '../kernel/json/text.js'
+
+// JSON-RPC error objects: ours made from faults, and servers' edited as text, so that what need not change
+// stays as it came.
+
+/** JSON-RPC codes of the faults that mean the same in every revision (JSON-RPC 2.0 §5.1). */
+export const RPC_CODES = {
+  'parse-error': -32700,
+  'invalid-request': -32600,
+  'unknown-method': -32601,
+  'invalid-params': -32602,
+  'unknown-resource': -32602,
+  internal: -32603,
+  unavailable: -32603,
+  timeout: -32603,
+  disconnected: -32603,
+  overloaded: -32603,
+  unauthorized: -32603,
+  cancelled: -32603,
+  'too-large': -32603,
+  'session-lost': -32603,
+  'maybe-replaced': -32603,
+} as const satisfies Record<FaultCode, number>
+
+/** What `data.reason` says of the faults that a retry may heal. */
+const REASONS: Partial<Record<FaultCode, string>> = {
+  unavailable: 'unavailable',
+  timeout: 'timeout',
+  disconnected: 'disconnected',
+  overloaded: 'overloaded',
+  unauthorized: 'unauthorized',
+  'too-large': 'too-large',
+  'session-lost': 'disconnected',
+  'maybe-replaced': 'disconnected',
+}
+
+/** A JSON-RPC error object. */
+export const errorText = (code: number, message: string, data?: unknown): JsonText =>
+  textOf(data === undefined ? { code, message } : { code, message, data })
+
+/**
+ * A fault as a JSON-RPC error object under `code`. Faults that a retry may heal carry `data.reason`, so that
+ * a program can tell a server that is down from one that answered with an error: the fault's own reason, else
+ * its code.
+ */
+export const faultText = (fault: Fault, code: number = RPC_CODES[fault.code]): JsonText => {
+  const reason = REASONS[fault.code]
+  const data = reason === undefined ? fault.data : { reason, ...fault.data }
+  return errorText(code, fault.message, data)
+}
+
+/** The code of a JSON-RPC error; undefined if it has none, or one that is not an integer. */
+export const errorCode = (error: JsonText): number | undefined => {
+  const code = numberMember(error, 'code')
+  return Number.isInteger(code) ? code : undefined
+}
+
+/** The error under another code. */
+export const withErrorCode = (error: JsonText, code: number): JsonText =>
+  withMember(error, 'code', textOf(code))
+
+/** The error with one more member in `data`; data that is not an object moves to `data.data`. */
+export const withErrorData = (error: JsonText, key: string, value: JsonText): JsonText => {
+  const data = memberOf(error, 'data')
+  if (data === undefined || kindOf(data) === 'object' || kindOf(data) === 'null') {
+    return withAt(error, ['data', key], value)
+  }
+  return withMember(
+    error,
+    'data',
+    objectText([
+      [key, value],
+      ['data', data],
+    ]),
+  )
+}
+
+/** An error whose code must not be passed on; programs find it in `data.code`. */
+export const asInternalError = (error: JsonText, code: number): JsonText =>
+  withErrorCode(withErrorData(error, 'code', textOf(code)), RPC_CODES.internal)
+
+/**
+ * A server's error as any client may read it. `-32700` and `-32600` say that *our* message was at fault,
+ * which would mislead the client; a missing message or a code that is not an integer would make SDK clients
+ * reject the whole response.
+ */
+export const repairError = (error: JsonText, server: string): JsonText => {
+  const code = errorCode(error)
+  const complete =
+    textMember(error, 'message') === undefined ? withMember(error, 'message', textOf('')) : error
+  const isOurFault = code === RPC_CODES['parse-error'] || code === RPC_CODES['invalid-request']
+  if (code !== undefined && !isOurFault) return complete
+  const mapped = withErrorCode(complete, RPC_CODES.internal)
+  return isOurFault && memberOf(mapped, 'data') === undefined
+    ? withMember(mapped, 'data', textOf({ server }))
+    : mapped
+}
