@@ -16,16 +16,11 @@ export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)
 
-/**
- * Whether a version is older than the first without a handshake; versions are ISO dates, anything else is
- * newer.
- */
+/** Whether a version is older than the modern era; anything that is no date is newer. */
 export const isBeforeModern = (version: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(version) && version < MODERN_REVISION
 
-/**
- * Whether a header value names, perhaps among others, a version of the era without sessions, known or not.
- */
+/** Whether a header lists a modern version, known or not. */
 export const claimsModern = (header: string | undefined): boolean =>
   header !== undefined &&
   !SUPPORTED_LEGACY.includes(header) &&

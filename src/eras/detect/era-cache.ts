@@ -5,10 +5,7 @@ import type { JsonText } from '../../kernel/json/text.js'
 import type { Downlink, DownlinkListener } from '../../model/links.js'
 import type { LegacyHttp } from '../legacy/server-side/open.js'
 
-/**
- * A server of the older era alone does not tell by itself that it has learnt more: it is asked again after so
- * long.
- */
+/** A legacy-only server does not announce an upgrade, so it is probed again after this long. */
 const LEGACY_MS = 24 * 60 * 60_000
 
 /** What is known of a server of 2026-07-28. */
@@ -26,10 +23,7 @@ export interface LegacyServer {
   readonly via?: LegacyHttp
 }
 
-/**
- * What was found out about a server, for each era: `false` if it does not speak it, undefined until somebody
- * wants to know.
- */
+/** What is known about a server, per era: `false` if it does not speak it, undefined if unknown. */
 export interface Verdict {
   readonly modern?: ModernServer | false
   readonly legacy?: LegacyServer | false
@@ -46,9 +40,8 @@ export interface ConnectionAttempt {
 }
 
 /**
- * What one server speaks (2026-07-28, basic/versioning: a property of the server, not of a request). Kept as
- * long as any connection is open that relies on it; forgotten when one of them is lost, because what comes
- * back may be another version.
+ * What one server speaks: a property of the server, not of a request (2026-07-28, basic/versioning). Kept
+ * while any connection relies on it, and forgotten when one is lost: what comes back may be another version.
  */
 export class EraCache {
   readonly #clock: Clock
@@ -63,8 +56,8 @@ export class EraCache {
   }
 
   /**
-   * Opens a connection with what is known; who comes while somebody else finds it out waits for that. Rejects
-   * with a Fault.
+   * Opens a connection; while another caller is detecting the era, waits for that first. Rejects with a
+   * Fault.
    */
   async open(
     { listener, signal }: { readonly listener: DownlinkListener; readonly signal: AbortSignal },

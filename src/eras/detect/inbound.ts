@@ -16,9 +16,7 @@ import {
   SUPPORTED_LEGACY,
 } from '../protocol.js'
 
-/**
- * `_meta` key of a request that names the version it is written in (2026-07-28, basic, "Request Metadata").
- */
+/** Names the version a request is written in (2026-07-28, basic, "Request Metadata"). */
 const VERSION_KEY = META.protocolVersion
 const CAPABILITIES_KEY = META.clientCapabilities
 /** Keys that must not be repeated: a proxy and the server behind it might each believe a different one. */
@@ -54,20 +52,16 @@ export type InboundVerdict =
 /** A message that must not be handled. */
 interface Refused {
   readonly is: 'refused'
-  /**
-   * Undefined for a notification, an answer or an array: on a pipe nothing is said, over HTTP an error
-   * without id.
-   */
+  /** Undefined unless it is a request: pipes then send nothing, HTTP an error without id. */
   readonly id: JsonText | undefined
   readonly status: 400
   readonly error: JsonText
 }
 
 /**
- * Detects the era of one message from its body: a version in `_meta` makes it modern, and only the absence of
- * one makes it legacy (2026-07-28, basic/versioning). Headers are undefined on pipes; over HTTP they keep a
- * modern request whose body forgot the claim from being taken for a legacy one. They never overrule a claim.
- * Pure.
+ * Detects the era of one message from its body: a version in `_meta` makes it modern, its absence legacy
+ * (2026-07-28, basic/versioning). HTTP headers (undefined on pipes) never overrule a claim; they keep a
+ * modern request that forgot its claim from passing for a legacy one. Pure.
  */
 export const eraOf = (
   classified: Classified,
@@ -86,10 +80,7 @@ export const eraOf = (
   }
 }
 
-/**
- * Says who handles an HTTP method: POST has a body to look into; GET and DELETE are operations on a legacy
- * session.
- */
+/** Says who handles an HTTP method: POST has a body to inspect; GET and DELETE belong to legacy sessions. */
 export const eraOfMethod = (
   method: string,
   speaks: ServedEras = 'both',
@@ -147,8 +138,7 @@ const eraOfUnclaimed = (
     case 'request':
       return refused(message, errorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
     case 'notification':
-      // A modern notification needs no claim: only requests carry the envelope (2026-07-28, schema,
-      // `RequestMetaObject`).
+      // Only requests carry the envelope (2026-07-28, schema, `RequestMetaObject`).
       return { is: 'modern', revision: MODERN_REVISIONS[0], message }
     case 'result':
     case 'error':

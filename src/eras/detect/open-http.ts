@@ -148,8 +148,8 @@ interface HttpFinding {
 }
 
 /**
- * Probes a server behind a URL for what it speaks (2026-07-28, basic/transports/streamable-http, "Backward
- * Compatibility"). Rejects with a Fault if the server cannot be reached; then nothing was learnt.
+ * Probes a URL for what its server speaks (2026-07-28, basic/transports/streamable-http, "Backward
+ * Compatibility"). Rejects with a Fault if the server cannot be reached.
  */
 const probe = async (http: HttpClient, to: RemoteAddress, options: ProbeOptions): Promise<HttpFinding> => {
   let { url } = to

@@ -35,8 +35,8 @@ import {
 
 /**
  * Opens a connection over a pipe, such as that of a child process; `connect` makes a new one each time. A
- * server that ends because it was asked something else than `initialize` first is connected once more.
- * Rejects with a Fault and leaves nothing behind.
+ * server that exits on anything but `initialize` is connected once more. Rejects with a Fault and leaves
+ * nothing behind.
  */
 export const openServerPipe = async (
   connect: () => Promise<Channel>,
@@ -141,10 +141,7 @@ class PipeAttempt {
     return this.#modern(pipe, modern)
   }
 
-  /**
-   * Connects once more to a server that most likely ended because of the probe, with nothing before
-   * `initialize`.
-   */
+  /** Reconnects to a server that probably exited because of the probe, starting with `initialize`. */
   async #again(pipe: UndetectedPipe): Promise<Downlink> {
     // Until it is gone it may hold on to what it needs when it starts.
     await pipe.conversation.close()
@@ -170,10 +167,7 @@ interface ProbeOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * A channel to a server whose era is not known yet: it is probed first, then the conversation is handed to a
- * downlink of its era.
- */
+/** A channel to a server of unknown era: probed first, then handed to a downlink of its era. */
 class UndetectedPipe implements ConversationListener {
   readonly conversation: Conversation
   readonly #log: Logger
@@ -202,9 +196,8 @@ class UndetectedPipe implements ConversationListener {
   }
 
   /**
-   * Asks what the server speaks (2026-07-28, basic/transports/stdio, "Backward Compatibility"): nothing may
-   * come before this, for some older servers end at anything but `initialize`. Rejects with the Fault
-   * `cancelled`.
+   * Sends the probe (2026-07-28, basic/transports/stdio, "Backward Compatibility"), before anything else:
+   * some older servers exit on any other first message. Rejects with the Fault `cancelled`.
    */
   async ask(options: ProbeOptions): Promise<ProbeVerdict> {
     this.#listener = undefined

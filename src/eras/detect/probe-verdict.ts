@@ -21,9 +21,7 @@ export type HttpProbe =
       readonly status: number
       /** The first message of the body, if it holds any; undefined for an empty one, HTML and the like. */
       readonly body: Classified | undefined
-      /**
-       * `Location`, resolved against the URL of the probe; undefined if there is none or it cannot be read.
-       */
+      /** `Location`, resolved against the URL of the probe; undefined if missing or invalid. */
       readonly location?: URL | undefined
     }
 
@@ -39,9 +37,7 @@ export interface ProbeRules {
   readonly mayFallBack: boolean
 }
 
-/**
- * What is done with the server next; every verdict is final but `repeat`, `follow`, `auth` and `unreachable`.
- */
+/** What to do next with the server; final unless `repeat`, `follow`, `auth` or `unreachable`. */
 export type ProbeVerdict =
   | { readonly is: 'modern'; readonly revision: ModernRevision; readonly discovered: JsonText }
   /** Modern, but it refused the request: its error says what must be corrected. */
@@ -62,8 +58,8 @@ const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429])
 
 /**
  * Decides the era of a server on a pipe (2026-07-28, basic/transports/stdio, "Backward Compatibility"): only
- * a DiscoverResult or an UnsupportedProtocolVersion error is modern. Silence is not cancelled, and its server
- * is asked to `initialize`: SDK servers of the legacy era ignore what they do not know, or exit. Pure.
+ * a DiscoverResult or an UnsupportedProtocolVersion error is modern. A silent server is sent `initialize`,
+ * because legacy SDK servers ignore unknown methods, or exit. Pure.
  */
 export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict => {
   switch (probe.got) {
@@ -81,9 +77,9 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
 }
 
 /**
- * Decides the era of a server behind an HTTP endpoint (2026-07-28, basic/transports/streamable-http,
- * "Backward Compatibility"). A login or an outage decides nothing: otherwise one bad minute would make a
- * modern server legacy for a day. Pure.
+ * Decides the era of a server behind HTTP (2026-07-28, basic/transports/streamable-http, "Backward
+ * Compatibility"). A login or an outage decides nothing: one bad minute must not make a server legacy for a
+ * day. Pure.
  */
 export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict => {
   if (probe.got === 'nothing') return { is: 'unreachable', why: 'no answer' }
@@ -101,8 +97,8 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
 }
 
 /**
- * Whether a server that answers `initialize` like this is modern after all: when it started so slowly that it
- * did not answer the probe in time, or was replaced since. Pure.
+ * Whether the answer to `initialize` shows a modern server that was too slow for the probe, or replaced
+ * since.
  */
 export const isModernAfterAll = (answer: Answer): boolean => {
   if (answer.kind !== 'error') return false
@@ -113,17 +109,14 @@ export const isModernAfterAll = (answer: Answer): boolean => {
 }
 
 /**
- * Whether a server that was spoken to in an older revision refuses a request because it speaks only newer
- * ones now. The code alone would not do: before 2026-07-28 servers could use it for anything. Pure.
+ * Whether a legacy connection's error means that the server is modern now. The code alone is not enough:
+ * before 2026-07-28 servers could use it for anything.
  */
 export const hasBecomeModern = (error: JsonText): boolean =>
   errorCode(error) === MODERN_CODES.unsupportedVersion &&
   (stringsOf(at(error, 'data', 'supported')) ?? []).some(isModernRevision)
 
-/**
- * Whether a server that speaks 2026-07-28 says by its answer to `initialize` that it speaks nothing older.
- * Pure.
- */
+/** Whether a modern server's answer to `initialize` says that it speaks nothing older. */
 export const isModernOnly = (answer: Answer): boolean => {
   switch (answer.kind) {
     case 'result':
@@ -142,9 +135,8 @@ export const isModernOnly = (answer: Answer): boolean => {
 const isClass = (status: number, digit: number): boolean => Math.floor(status / 100) === digit
 
 /**
- * Whether a server that refuses a message with this status may be one that speaks something older: any 4xx
- * (2025-03-26, basic/transports, "Backwards Compatibility"; later revisions list three), but none that speaks
- * of a login or of a bad moment.
+ * Whether a server that answers with this status may be an older one: any 4xx (2025-03-26, basic/transports,
+ * "Backwards Compatibility") but those that mean a login or a temporary condition.
  */
 export const mayBeOlder = (status: number): boolean =>
   isClass(status, 4) && !AUTH.has(status) && !TRANSIENT.has(status)
@@ -164,10 +156,7 @@ const verdictOfResult = (result: JsonText, rules: ProbeRules): ProbeVerdict => {
   return rules.mayFallBack || versions.some(isBeforeModern) ? LEGACY : { is: 'incompatible', versions }
 }
 
-/**
- * The server named the versions that it speaks: a common one is tried once, an older one means the legacy
- * era.
- */
+/** A version in common is tried once; an older one means the legacy era. */
 const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerdict => {
   const versions = stringsOf(at(error, 'data', 'supported'))
   if (versions === undefined || versions.length === 0) return LEGACY
@@ -177,7 +166,7 @@ const verdictOfVersions = (error: JsonText, { isRepeat }: ProbeRules): ProbeVerd
 }
 
 /**
- * The three modern codes count only under the probe's own id: what refused before it read the body is older.
+ * Modern codes count only under the probe's own id: a server that refuses before reading the body is older.
  */
 const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): ProbeVerdict => {
   if (body?.is !== 'message' || body.message.kind !== 'error') return LEGACY
@@ -195,9 +184,7 @@ const verdictOfBadRequest = (body: Classified | undefined, rules: ProbeRules): P
   }
 }
 
-/**
- * Only to where we are: another origin could be anybody's, and would be handed the credentials of this one.
- */
+/** Follows redirects within the origin only: any other would be sent our credentials. */
 const verdictOfRedirect = (status: number, location: URL | undefined, { url }: ProbeRules): ProbeVerdict =>
   location !== undefined && location.origin === url?.origin
     ? { is: 'follow', url: location }

@@ -47,10 +47,7 @@ export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => 
 export const refusesBoth = (): Fault =>
   new Fault('unavailable', 'The server refuses both to initialize and to be asked')
 
-/**
- * Turns a verdict into what is known of a server. Throws a Fault if it says that the server cannot be spoken
- * to.
- */
+/** Turns a verdict into what is known of the server. Throws a Fault if there is no way to talk to it. */
 export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): ModernServer | false => {
   switch (verdict.is) {
     case 'modern':

@@ -23,8 +23,8 @@ export const encodeFault = (fault: Fault): JsonText =>
   faultText(fault, fault.code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[fault.code])
 
 /**
- * A modern server's error in the codes that a legacy client knows. `uri` is that of `resources/read`: the
- * error for one that is not there has a code of its own in the older revisions.
+ * A modern server's error in the codes of legacy clients; `uri` is that of a `resources/read`, whose "not
+ * found" had a code of its own.
  */
 export const projectError = (
   error: JsonText,

@@ -27,9 +27,8 @@ export interface InitializeParams {
 }
 
 /**
- * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A version that we know is agreed to,
- * any other text gets our newest as counter-offer. Throws a Fault `invalid-params` for what is missing or of
- * the wrong type.
+ * Reads the params of `initialize` (basic/lifecycle, "Initialization"). A known version is agreed to, any
+ * other gets our newest as a counter-offer. Throws a Fault `invalid-params`.
  */
 export const readInitialize = (params: JsonText | undefined): InitializeParams => {
   const version = params && textMember(params, 'protocolVersion')
@@ -61,10 +60,7 @@ export const readInitialize = (params: JsonText | undefined): InitializeParams =
   }
 }
 
-/**
- * Capabilities count only from the revision on that defines them; before 2025-11-25 elicitation has forms
- * only.
- */
+/** Drops capabilities that the revision does not define; before 2025-11-25 elicitation has only forms. */
 const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision): ClientCapabilities => {
   if (revision >= '2025-11-25') return capabilities
   const { sampling, elicitation } = capabilities
@@ -76,10 +72,7 @@ const forRevision = (capabilities: ClientCapabilities, revision: LegacyRevision)
   }
 }
 
-/**
- * The result of `initialize` for a client of `revision`; who we are is said in the members that its schema
- * knows.
- */
+/** The result of `initialize`, with `serverInfo` in the members that the client's revision knows. */
 export const writeInitialize = (revision: LegacyRevision, welcome: Welcome, identity: Identity): JsonText => {
   return objectText([
     ['protocolVersion', textOf(revision)],

@@ -6,10 +6,7 @@ export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ])
 
-/**
- * Requests that a server may send to a client (schema, `ServerRequest`), without `ping`, which is answered on
- * the spot.
- */
+/** Requests of servers (schema, `ServerRequest`) without `ping`, which is answered on the spot. */
 export const SERVER_REQUESTS: ReadonlySet<string> = new Set([
   'roots/list',
   'sampling/createMessage',

@@ -22,8 +22,7 @@ export interface HttpListener {
 }
 
 /**
- * The MCP endpoint over HTTP, for clients of all revisions at once: each message is read once, and says
- * itself of which era it is (2026-07-28, basic/versioning).
+ * Serves clients of all revisions on one endpoint; each message tells its era (2026-07-28, basic/versioning).
  */
 export const createHttpListener = (options: HttpHostOptions): HttpListener => {
   const legacy = new LegacyHttpListener(options)

@@ -19,9 +19,7 @@ import { ModernPipeListener } from '../modern/client-side/pipe-listener.js'
 /** What serving a channel needs besides what every listener needs. */
 export interface PipeListenerOptions extends HostOptions {
   readonly speaks?: ServedEras
-  /**
-   * How long calls may take that are under way when the client has said all, in milliseconds; none if absent.
-   */
+  /** How long calls in flight may take after the client closed its input; 0 if absent. */
   readonly drainMs?: () => number
 }
 
@@ -30,9 +28,8 @@ const NOTHING = Buffer.alloc(0)
 const LOOK_MS = 20
 
 /**
- * One client on a channel of its own: our stdin and stdout, a WebSocket, a socket. The era is found out for
- * each message, so that a client that probes with `server/discover` may still `initialize`, and one that did
- * may ask in both ways.
+ * One client on a channel of its own: our stdio, a WebSocket, a socket. The era is detected per message: a
+ * client that probes with `server/discover` may still `initialize`.
  */
 export class PipeListener implements ChannelListener {
   readonly #channel: Channel

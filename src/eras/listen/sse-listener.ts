@@ -35,10 +35,7 @@ interface Served {
   readonly pipe: PipeListener
 }
 
-/**
- * Serves the HTTP+SSE transport of 2024-11-05 (basic/transports, "HTTP with SSE"): one endpoint to listen,
- * one to send.
- */
+/** Serves the HTTP+SSE transport (2024-11-05, basic/transports): one endpoint to listen, one to send. */
 export const createSseListener = (options: SseListenerOptions): SseListener => {
   const { clock } = options
   const served = new Map<string, Served>()
@@ -120,8 +117,7 @@ class SseEndpoints {
     }
     const { session, pipe } = served
     const classified = classifyWithin(body, this.#bounds)
-    // Only what is no JSON at all: whether it is a message is for the session to judge, and to answer on its
-    // stream.
+    // Anything that is JSON is for the session to judge, and to answer on its stream.
     if (classified.is === 'malformed' && classified.code === -32700) {
       refuse(responder, 400, classified.why, { code: -32700 })
     } else if (!session.hasRoomFor(body.length)) {

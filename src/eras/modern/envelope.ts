@@ -20,10 +20,7 @@ import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc
 import { META } from '../protocol.js'
 import { withoutReservedMeta } from './project/meta.js'
 
-/**
- * What a request says about its sender (basic, "Per-request protocol fields"): there is no handshake to
- * remember it from.
- */
+/** What a request says about its sender (basic, "Per-request protocol fields"). */
 export interface Envelope {
   readonly capabilities: ClientCapabilities
   /** The `ClientCapabilities` as they came, with what we do not read, such as extensions. */
@@ -43,17 +40,11 @@ const REQUIRED = [META.protocolVersion, META.clientCapabilities]
 const KEYS: ReadonlySet<string> = new Set(Object.values(META))
 const EMPTY_OBJECT = rawText('{}')
 
-/**
- * The version that a message claims to be in. A message with a claim is modern, whatever its headers say; one
- * without is legacy.
- */
+/** The version that a message claims to be written in. */
 export const claimedVersion = (params: JsonText | undefined): string | undefined =>
   params && stringOf(at(params, '_meta', META.protocolVersion))
 
-/**
- * Reads the envelope of a request that claims to be in this version. The fault is `invalid-params` and names
- * the keys at fault.
- */
+/** Reads the envelope of a modern request. The fault is `invalid-params` and names the keys at fault. */
 export const readEnvelope = (params: JsonText | undefined): EnvelopeCheck =>
   readMeta((params && memberOf(params, '_meta')) ?? EMPTY_OBJECT)
 
@@ -80,8 +71,8 @@ const readMeta = remembered(
 )
 
 /**
- * There is no notification of changed roots in this revision (client/roots); servers of it read `elicitation:
- * {}` as the client means it.
+ * This revision has no notification of changed roots (client/roots), and its servers get `elicitation: {}` as
+ * it is.
  */
 const capabilitiesOf = (declared: JsonText): ClientCapabilities => {
   const { roots, sampling, elicitation } = decodeClientCapabilities(declared)
@@ -140,16 +131,11 @@ export interface EnvelopeFacts {
   /** An `Implementation` object: that of the client or ours. */
   readonly clientInfo?: JsonText | undefined
   readonly logLevel?: LogLevel | undefined
-  /**
-   * Whether a task may come in place of the result (SEP-2663): servers make none for whoever does not say so.
-   */
+  /** Whether a task may replace the result (SEP-2663); servers make none otherwise. */
   readonly followsTasks?: boolean
 }
 
-/**
- * Request params for a modern server: our envelope instead of whatever the sender put there, which never
- * crosses a hop. Everything else of `params` and `_meta` stays as it came.
- */
+/** Request params for a modern server: our envelope replaces the sender's, which never crosses a hop. */
 export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
   const bare = withoutReservedMeta(params ?? EMPTY_OBJECT)
   const meta = memberOf(bare, '_meta')
@@ -167,10 +153,7 @@ export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts)
   return withMember(bare, '_meta', full)
 }
 
-/**
- * `ClientCapabilities` of a request's envelope: what the client behind it can be asked, and what we do for
- * it.
- */
+/** `ClientCapabilities` of an envelope: what the client supports, and what we do on its behalf. */
 const encodeClientCapabilities = (
   { roots, sampling, elicitation }: ClientCapabilities,
   followsTasks = false,

@@ -63,8 +63,8 @@ export interface Asked {
 }
 
 /**
- * A server's error for a modern client, with codes that this revision lets a server send. A client with URL
- * elicitation should have been asked for input instead of getting `-32042`.
+ * A server's error in the codes that this revision allows. A client with URL elicitation should have been
+ * asked for input instead of getting `-32042`.
  */
 export const projectError = (error: JsonText, { uri, declared }: Asked): JsonText => {
   const code = errorCode(error)
@@ -84,10 +84,7 @@ const notFound = (error: JsonText, uri: string | undefined): JsonText => {
 
 // ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * How far a request came before its error: `entry` is what we find out ourselves before anybody is asked,
- * `dispatched` what is answered afterwards.
- */
+/** Whether we rejected the request ourselves (`entry`) or somebody was asked (`dispatched`). */
 export type Stage = 'entry' | 'dispatched'
 
 const OK = 200
@@ -106,9 +103,8 @@ const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
 ])
 
 /**
- * The HTTP status of a response with this JSON-RPC error (basic/transports/streamable-http, "Request
- * Metadata"; basic, "Per-request protocol fields"); that of a result is 200. SDK clients do not show anybody
- * the error in a body with status 404, so a server's own `-32601` goes out with 200.
+ * The HTTP status of a response with this error (basic/transports/streamable-http, "Request Metadata"). SDK
+ * clients hide the error in a 404, so a server's own `-32601` goes out with 200.
  */
 export const httpStatusOf = (error: JsonText, stage: Stage): number => {
   const code = errorCode(error) ?? RPC_CODES.internal
@@ -118,10 +114,7 @@ export const httpStatusOf = (error: JsonText, stage: Stage): number => {
 
 const FORM = rawText('{"form":{}}')
 
-/**
- * Whether a client lacks something that is required: both are `ClientCapabilities` objects. A member that is
- * required counts as declared if it is there with all that is required inside it.
- */
+/** Whether a client lacks a required capability, at any depth; both are `ClientCapabilities` objects. */
 export const lacksCapability = (declared: JsonText, required: JsonText): boolean =>
   lacksMember(withForm(declared), withForm(required))
 

@@ -46,7 +46,7 @@ export const LISTEN_NOTIFICATIONS: ReadonlySet<string> = new Set([
 
 /**
  * The member of `params` that `Mcp-Name` repeats (basic/transports/streamable-http, "Standard Request
- * Headers"; for tasks, SEP-2663). Methods that are not here have no such header.
+ * Headers"; for tasks, SEP-2663).
  */
 export const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],

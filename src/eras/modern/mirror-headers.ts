@@ -5,8 +5,8 @@ import { claimedVersion } from './envelope.js'
 import { NAMED_BY } from './methods.js'
 import { paramHeadersOf } from './param-headers.js'
 
-// Names and arguments in HTTP headers (basic/transports/streamable-http, "Value Encoding"): what a header can
-// say as it is stays, everything else is base64 of its UTF-8 between two marks.
+// Header values (basic/transports/streamable-http, "Value Encoding"): anything but plain ASCII is sent as
+// base64 of its UTF-8 between two markers.
 
 const OPEN = '=?base64?'
 const CLOSE = '?='
@@ -16,10 +16,7 @@ const hasMarks = (text: string): boolean => text.startsWith(OPEN) && text.endsWi
 /** Printable ASCII and tabs, without spaces or tabs around it, which whoever reads a header takes away. */
 const PLAIN = /^[!-~](?:[\t -~]*[!-~])?$/
 
-/**
- * A value as a header says it; a plain one that looks as if it was encoded, and an empty one, are encoded
- * too.
- */
+/** Encodes a value for a header; so is an empty one, and one that looks encoded already. */
 export const encodeHeaderValue = (value: string): string =>
   PLAIN.test(value) && !hasMarks(value) ? value : `${OPEN}${Buffer.from(value).toString('base64')}${CLOSE}`
 
@@ -38,8 +35,8 @@ const isPadding = (char: string | undefined): boolean => char === ' ' || char ==
 const LEGAL = /^[\t -~]*$/
 
 /**
- * What a header says; undefined if it has illegal characters, or is marked as encoded and is not padded
- * base64 of UTF-8 in its one canonical spelling (RFC 4648 §4).
+ * Decodes a header; undefined if it has illegal characters, or marked base64 that is not canonical (RFC 4648
+ * §4).
  */
 export const decodeHeaderValue = (text: string): string | undefined => {
   const value = trimHeader(text)
@@ -51,8 +48,8 @@ export const decodeHeaderValue = (text: string): string | undefined => {
   return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString('utf8') : undefined
 }
 
-// What a request says in its body it says again in headers (basic/transports/streamable-http, "Request
-// Metadata"). Who is in between may have decided by the headers, so they must not differ from the body.
+// Headers repeat what the body says (ibid., "Request Metadata"). Intermediaries may have decided by them, so
+// they must not differ.
 
 const VERSION = 'MCP-Protocol-Version'
 const METHOD = 'Mcp-Method'
@@ -64,8 +61,8 @@ const NOTHING = rawText('{}')
 const SHOWN_LENGTH = 128
 
 /**
- * The headers that repeat what the body says, for a request to a modern server; `inputSchema` is that of the
- * server's own tool. `MCP-Protocol-Version` is not among them: the connection knows it.
+ * The headers that repeat the body of a request to a modern server, without `MCP-Protocol-Version`;
+ * `inputSchema` is that of the server's tool.
  */
 export const mirrorHeaders = (
   method: string,
@@ -83,9 +80,8 @@ export const mirrorHeaders = (
 }
 
 /**
- * Why a request's headers cannot be believed: the message of an error `-32020`; undefined if they say what
- * the body says. `exposedSchema` is the tool's `inputSchema` as we list it. Parameter headers that it does
- * not name are ignored.
+ * Says how the headers contradict the body, as the message of error `-32020`; undefined if they match.
+ * `exposedSchema` is the `inputSchema` we list; parameter headers it does not name are ignored.
  */
 export const checkHeaders = (
   headers: HttpHeaders,
@@ -98,16 +94,12 @@ export const checkHeaders = (
   problemOfName(headers, method, params) ??
   (exposedSchema && problemOfArguments(headers, params, exposedSchema))
 
-/**
- * Why the header of a request in a version that we do not speak differs from its body: that comes first, for
- * which of the two is meant nobody knows. A header that is missing says nothing.
- */
+/** Says how the version header contradicts an unsupported version in the body; a missing header is fine. */
 export const checkVersionHeader = (headers: HttpHeaders, claim: string): string | undefined =>
   headerOf(headers, VERSION) === undefined ? undefined : problemOfPlain(headers, VERSION, claim)
 
 /**
- * A header that came several times arrives joined by a comma and a space. No version, method or tool of ours
- * has these, so it differs from the body; a URI may have them, and then the whole must be that URI.
+ * Repeated headers arrive joined by a comma and a space, which only a URI may contain: others then mismatch.
  */
 const headerOf = (headers: HttpHeaders, name: string): string | undefined => headers[name.toLowerCase()]
 
@@ -172,8 +164,8 @@ const argumentAt = (params: JsonText | undefined, path: readonly string[]): Json
   at(params ?? NOTHING, 'arguments', ...path)
 
 /**
- * An argument as its header says it; undefined if it has none: it is absent, `null`, an object or a list, or
- * a number whose double is not exact, which each side would compare differently.
+ * An argument as its header says it; undefined for `null`, objects, lists, and numbers whose double is
+ * inexact, which the two sides might compare differently.
  */
 const textOfArgument = (argument: JsonText | undefined): string | undefined => {
   if (argument === undefined) return undefined

@@ -9,9 +9,8 @@ import {
   withoutMember,
 } from '../../kernel/json/text.js'
 
-// Servers mark arguments of a tool that clients repeat in a header, so that who routes requests need not read
-// their bodies (server/tools, "x-mcp-header"; basic/transports/streamable-http, "Custom Headers from Tool
-// Parameters").
+// Servers mark tool arguments that clients repeat in headers, for routing (server/tools, "x-mcp-header";
+// basic/transports/streamable-http, "Custom Headers from Tool Parameters").
 
 const ANNOTATION = 'x-mcp-header'
 
@@ -59,10 +58,7 @@ const MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
-/**
- * Arguments of one tool that are repeated in headers: no server takes many more, and each is looked for in
- * each call.
- */
+/** Bounds the headers of one tool: each is looked up in each call. */
 const HEADERS_MAX = 100
 /** Annotations that do not count of which people are told, and the length of each name on the way there. */
 const REPORTED_MAX = 20
@@ -83,8 +79,8 @@ interface Place {
 }
 
 /**
- * Reads the annotations of a tool's `inputSchema`. One that no client could follow does not count: over HTTP
- * clients refuse the tool for it. Of two that differ in case only, the first counts.
+ * Reads the annotations of a tool's `inputSchema`. Invalid ones are left out, because HTTP clients reject the
+ * tool for them; of two that differ only in case, the first counts.
  */
 export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const found: Found = { headers: new Map(), invalid: [], taken: new Set() }

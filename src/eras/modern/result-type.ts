@@ -26,8 +26,8 @@ const TYPE_KEY: ReadonlySet<string> = new Set(['resultType'])
 const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TEXTS, text)
 
 /**
- * The kind of a result. `absent` means `complete` if the server is older than this revision; `unknown` must
- * not be taken for any other kind (basic, "ResultType"), and neither may a result that says its kind twice.
+ * Reads the kind of a result. `absent` means `complete` from servers older than this revision; `unknown` and
+ * duplicates must not be taken for any other kind (basic, "ResultType").
  */
 export const readResultType = (result: JsonText): ResultType | 'unknown' | 'absent' => {
   if (!mayHold(result, '"resultType"')) return 'absent'
@@ -45,10 +45,7 @@ export interface Stamp {
   readonly members?: readonly (readonly [key: string, value: JsonText])[]
 }
 
-/**
- * A result that says its kind, as this revision requires of every result, and who answered (schema,
- * `ResultMetaObject`); all other bytes stay.
- */
+/** Adds the required kind and who answered (schema, `ResultMetaObject`); all other bytes stay. */
 export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText => {
   const meta = mayHold(result, '"_meta"') ? memberOf(result, '_meta') : undefined
   const isObject = meta !== undefined && kindOf(meta) === 'object'

@@ -71,10 +71,7 @@ export class BatchAnswers {
   #frames: Buffer[] = []
   #holdings: Holding[] = []
 
-  /**
-   * They are counted with what waits for other clients; one for which there is no room is an error in its
-   * place.
-   */
+  /** Counts answers against `account`; one that does not fit becomes an error. */
   constructor(account: ByteAccount) {
     this.#account = account
   }

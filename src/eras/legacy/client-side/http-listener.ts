@@ -18,10 +18,7 @@ const HANDLE_CHARS = 256
 /** Requests during which servers are likely to say something before they answer. */
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/**
- * Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, basic/transports, "Streamable
- * HTTP").
- */
+/** Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, "Streamable HTTP"). */
 export class LegacyHttpListener {
   readonly #options: HttpHostOptions
   readonly #sessions: HttpSessions
@@ -79,8 +76,7 @@ export class LegacyHttpListener {
     const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
     const post = session.post(responder, takes.json ? 'json' : 'streams')
     session.uplink.receive(message, post)
-    // Refused introductions leave no session behind; accepted ones count from now on, before their answer is
-    // ready.
+    // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
     if (!session.uplink.isKnown) return
     this.#sessions.add(session)
     if (!takes.json) post.startStream()
@@ -158,8 +154,7 @@ export class LegacyHttpListener {
   }
 
   /**
-   * The session that a request names; answers 400 or 404 itself if there is none (transports, "Session
-   * Management").
+   * Finds the session of a request; answers 400 or 404 if there is none (transports, "Session Management").
    */
   #session({ request, responder }: HttpExchange): HttpSession | undefined {
     const id = request.headers['mcp-session-id']
@@ -182,9 +177,7 @@ export class LegacyHttpListener {
   }
 }
 
-/**
- * Whether to answer as a stream from the start: when progress was asked for, or when a question is likely.
- */
+/** Whether to stream from the start: progress was asked for, or a server request is likely. */
 const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession, takes: Taken): boolean => {
   if (!TALKATIVE.has(message.method) || !takes.events) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities

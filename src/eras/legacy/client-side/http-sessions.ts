@@ -24,9 +24,7 @@ const QUEUE_MAX = 100
 const LOG_MESSAGE = 'notifications/message'
 /** How long a server request waits for a standalone stream. */
 const QUESTION_WAIT_MS = 10_000
-/**
- * Priming events came with this revision (2025-11-25, basic/transports, "Sending Messages to the Server").
- */
+/** The first revision with priming events (basic/transports, "Sending Messages to the Server"). */
 const PRIMED_SINCE = '2025-11-25'
 
 interface Waiting {
@@ -42,9 +40,7 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 
 const nothing = (): void => undefined
 
-/**
- * One session over Streamable HTTP: its id, its client, its streams (basic/transports, "Session Management").
- */
+/** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet {
   readonly id = unguessableId()
   readonly uplink: LegacyUplink
@@ -98,18 +94,12 @@ export class HttpSession implements Outlet {
     }
   }
 
-  /**
-   * Whether nobody is connected and nothing is under way: such a session may be forgotten when room is
-   * needed.
-   */
+  /** Whether nobody is connected and nothing is in flight. */
   get isIdle(): boolean {
     return this.uplink.openCalls === 0 && this.#standalone?.isAttached !== true
   }
 
-  /**
-   * Whether its client seems to be gone for good: it was away for long, or has asked for nothing since it
-   * came.
-   */
+  /** Whether its client seems gone for good: away for long, or silent since it initialized. */
   isAbandoned(nowMs: number): boolean {
     return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? REST_MS : UNUSED_MS)
   }
@@ -136,8 +126,7 @@ export class HttpSession implements Outlet {
   }
 
   /**
-   * The answer to a POST of this session; a client that takes JSON only hears the rest on the standalone
-   * stream.
+   * Starts the answer to a POST; for a client that accepts only JSON, the rest goes to the standalone stream.
    */
   post(responder: HttpResponder, takes: 'streams' | 'json'): PostStream {
     this.#postCount += 1
@@ -153,19 +142,14 @@ export class HttpSession implements Outlet {
     this.#flush(stream)
   }
 
-  /**
-   * Takes up a broken stream after the event that the client saw last. False if that cannot be done without a
-   * gap.
-   */
+  /** Resumes a broken stream after the last event the client saw; false if that would leave a gap. */
   resume(lastEventId: string, responder: HttpResponder): boolean {
     const place = this.context.replay.after(lastEventId)
     const stream = place && this.#streams.get(place.stream)
     if (place === undefined || stream === undefined) return false
     if (stream.isEnded && place.events.length === 0) {
-      // Nothing will ever come: this status, and no empty stream, keeps clients from opening one again and
-      // again (HTML,
-      // "Server-sent events"). SDK clients would take it for a standalone one, and compete with themselves
-      // for what is told there.
+      // 204 stops EventSource clients from reconnecting (HTML, "Server-sent events"); SDK clients would take
+      // an empty stream for a standalone one.
       responder.send(204, { 'mcp-session-id': this.id })
       return true
     }
@@ -289,8 +273,8 @@ export class HttpSessions {
   }
 
   /**
-   * Makes room for one more session of a principal; why there is none, if so. Only sessions of clients that
-   * seem to be gone give way: SDK clients do not introduce themselves again.
+   * Makes room for one more session; returns a Fault if there is none. Only sessions of clients that seem
+   * gone are ended: SDK clients do not initialize again.
    */
   makeRoom(principal: Principal): Fault | undefined {
     const limit = this.#quota.limitFor(principal)

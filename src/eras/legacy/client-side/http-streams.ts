@@ -21,8 +21,7 @@ export interface StreamContext {
   readonly log: Logger
   readonly bounds: LimitCounters
   /**
-   * Whether streams begin with a priming event (since 2025-11-25; older SDK clients trip over its empty
-   * data).
+   * Whether streams begin with a priming event, whose empty data breaks SDK clients older than 2025-11-25.
    */
   isPrimed(): boolean
   /** Streams that are open now, for keep-alive comments. */
@@ -124,10 +123,7 @@ export interface PostStreamEvents {
   readonly elsewhere: ((frame: Buffer, mayDrop?: boolean) => void) | undefined
 }
 
-/**
- * The answer to one POST: JSON as long as nothing else was said about the request, an SSE stream from then
- * on, or at once where something is likely to be said.
- */
+/** The answer to one POST: JSON, unless another message precedes it or is likely to; then an SSE stream. */
 export class PostStream implements ReplyStream, LiveStream {
   readonly #responder: HttpResponder
   readonly #context: StreamContext

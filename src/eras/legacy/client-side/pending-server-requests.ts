@@ -21,9 +21,8 @@ interface OpenRequest extends DeferredRequest {
 }
 
 /**
- * Server requests that a client has not answered yet, under ids of our own; until the client has said that it
- * is ready (`notifications/initialized`) they wait here (basic/lifecycle: no server request but ping before
- * that).
+ * Server requests without an answer yet, under ids of our own. They wait here until the client sends
+ * `notifications/initialized` (basic/lifecycle: no server request but ping before that).
  */
 export class PendingServerRequests {
   readonly #outlet: Outlet

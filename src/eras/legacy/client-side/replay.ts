@@ -16,10 +16,7 @@ export const replayLimits = ({ max, pressure }: LimitCounters): ReplayLimits => 
   ageMs: max.replayAge,
 })
 
-/**
- * What all sessions keep together. At the limit, the session that has been sent nothing for longest loses
- * what it keeps.
- */
+/** The total over all sessions; at the limit, the session that has been quiet longest loses its events. */
 export class ReplayTotal {
   readonly #bounds: LimitCounters
   /** Those that keep anything, the one that was told something last at the end. */
@@ -85,10 +82,9 @@ export interface ReplayEvent {
 }
 
 /**
- * What a session sent on its SSE streams, so that a client can take up a broken one (basic/transports,
- * "Resumability and Redelivery"). Event ids are `<stream>.<n>`: unique in the session, a cursor within one
- * stream. The oldest events go first; the newest is kept whatever its size, because the answer to a call must
- * survive a dropped connection.
+ * What a session sent on its SSE streams, so that clients can resume (basic/transports, "Resumability and
+ * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. The oldest events go first; the
+ * newest stays whatever its size: the answer to a call must survive a dropped connection.
  */
 export class Replay {
   readonly #clock: Clock
@@ -141,17 +137,14 @@ export class Replay {
     return this.#streams.has(stream)
   }
 
-  /**
-   * The id of the newest event of a stream, for its priming event (2025-11-25, transports, "Sending
-   * Messages").
-   */
+  /** The id of a stream's newest event, for its priming event. */
   place(stream: number): string {
     return `${stream}.${this.#streams.get(stream)?.sent ?? 0}`
   }
 
   /**
-   * What came after an event on its own stream, never on another. Undefined if the id is not of this session
-   * or if something after it is no longer kept.
+   * The events after one on its own stream. Undefined if the id is unknown here or an event is no longer
+   * kept.
    */
   after(eventId: string): { readonly stream: number; readonly events: readonly ReplayEvent[] } | undefined {
     const place = /^([1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(eventId)

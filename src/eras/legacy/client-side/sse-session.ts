@@ -11,10 +11,7 @@ import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
-/**
- * What is on its way counts as taken only in large pieces, so a long message on a slow line gets time by its
- * length.
- */
+/** Bytes are seen to drain in large pieces only, so a long message on a slow line gets time by its length. */
 const SLOWEST_BYTES_PER_MS = 256
 /** Messages of a client that wait while it is behind; above either limit they are refused. */
 const HELD_MESSAGES = 100
@@ -34,8 +31,8 @@ export interface SseSessionContext {
 }
 
 /**
- * One session over HTTP+SSE (2024-11-05, basic/transports): what we send are events on its one stream, what
- * the client sends are POSTs. It lives as long as the stream.
+ * One HTTP+SSE session (2024-11-05, basic/transports): we send events on its one stream, the client POSTs. It
+ * lives as long as the stream.
  */
 export class SseSession implements Channel {
   readonly id = unguessableId()
@@ -56,9 +53,7 @@ export class SseSession implements Channel {
   #seenBytes = 0
   #lastReadMs: number
 
-  /**
-   * Opens the stream and announces where the client is to POST: `messagesPath`, with the id of the session.
-   */
+  /** Opens the stream and announces the endpoint: `messagesPath` with the id of the session. */
   constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
     const { principal, clock, log, bounds } = context
     this.principal = principal
@@ -83,9 +78,7 @@ export class SseSession implements Channel {
   send(message: OutgoingMessage): boolean {
     if (this.#isOver) return false
     this.#measure()
-    // Everything of a session is on one stream, so a notice may come right after a large answer, before a
-    // client that reads
-    // could take any of it.
+    // A notification may follow a large answer before even a reading client could take any of it.
     if (this.#isBehind) {
       this.#cutOff('clientQueue')
       return false
@@ -122,10 +115,7 @@ export class SseSession implements Channel {
     return this.#held.length < HELD_MESSAGES && this.#holding.bytes + bytes <= this.#bounds.max.body
   }
 
-  /**
-   * Takes a message of the client of so many bytes, for which there must be room. `deliver` gives it to
-   * whoever listens, at once or when that goes on: the endpoint has read it already.
-   */
+  /** Takes a message, for which there must be room; `deliver` is called at once, or after a pause. */
   receive(bytes: number, deliver: () => void): void {
     if (!this.#isPaused) {
       deliver()

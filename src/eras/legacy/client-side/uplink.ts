@@ -36,10 +36,9 @@ interface Waiting {
 const QUEUE_MAX = 1000
 
 /**
- * One client of the legacy era: its handshake, its requests under way, the server requests that wait for its answer. Knows
- * nothing of what carries it: an answer goes to the stream that came with the request, the rest to the outlet.
- *
- *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed;  what comes while greeting waits in order.
+ * One legacy client: its handshake, its requests in flight, and the server requests awaiting its answer.
+ * Independent of the transport: answers go to the request's reply stream, all else to the outlet.
+ *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed; messages queue while greeting.
  */
 export class LegacyUplink implements Client {
   readonly id = newClientId()
@@ -153,18 +152,14 @@ export class LegacyUplink implements Client {
     return projectServerRequest(method, params, target)
   }
 
-  /**
-   * Takes note that the client sends nothing more: server requests are answered in its place, its calls go
-   * on.
-   */
+  /** Handles the end of the client's input: server requests are answered for it, its calls go on. */
   mute(): void {
     this.#isMute = true
     this.#serverRequests.close(gone())
   }
 
   /**
-   * The session is over: questions are answered for the client, its calls are cancelled, the mux is told.
-   * Whoever still waits for an answer gets an error, so that no client waits for its own timeout.
+   * Ends the session: cancels its calls, and answers them with an error so that no client has to time out.
    */
   close(reason: string): void {
     if (this.#state === 'closed') return

@@ -29,10 +29,7 @@ const BLOCKS: ReadonlyMap<string, LegacyRevision> = new Map<string, LegacyRevisi
 /** Larger sound is only mentioned, not put into an embedded resource. */
 const SOUND_BYTES = 1024 * 1024
 
-/**
- * A content block for a client of `revision`; clients refuse the whole result for a type that they do not
- * know.
- */
+/** A content block for a client of `revision`; clients reject a result with an unknown type in it. */
 export const projectBlock = (revision: LegacyRevision, block: JsonText): JsonText => {
   const type = stringOf(memberOf(block, 'type')) ?? ''
   const since = BLOCKS.get(type)

@@ -70,9 +70,6 @@ const withTitleHint = (tool: JsonText): JsonText => {
   return title === undefined || isThere ? tool : withAt(tool, ['annotations', 'title'], title)
 }
 
-// What clients of an older revision do not know is taken away or said in an older form. They check what they
-// get against closed schemas, and one strange part costs them the whole result or list.
-
 /** Members that 2026-07-28 gave to results; in an empty result they are fatal to SDK clients. */
 const MODERN_MEMBERS = ['resultType', 'ttlMs', 'cacheScope']
 const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
@@ -115,8 +112,8 @@ const projectEach = (result: JsonText, key: string, project: (element: JsonText)
   editMember(result, key, list => mapElements(list, project))
 
 /**
- * Structured output exists since 2025-06-18, as an object: anything else is put into one, as
- * `projectOutputSchema` says. Before, it is only the text that mirrors it.
+ * Structured output exists since 2025-06-18, and only as an object: other values are wrapped like their
+ * schema (`projectOutputSchema`). Older clients get the text that mirrors it.
  */
 const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')

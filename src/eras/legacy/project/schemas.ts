@@ -56,7 +56,7 @@ const ANYTHING = rawText('{}')
 const NOTHING = rawText('{"not":{}}')
 
 /**
- * A property's schema as an object; `null` and the like mean nothing, and clients refuse the list for them.
+ * A property's schema as an object; `null` and the like mean nothing, and clients reject the list for them.
  */
 const asObject = (schema: JsonText): JsonText => {
   if (kindOf(schema) === 'object') return schema
@@ -64,8 +64,8 @@ const asObject = (schema: JsonText): JsonText => {
 }
 
 /**
- * A schema whose properties are described by objects only: since 1.22, SDK clients refuse a whole list for
- * `{"properties": {"a": true}}`, though JSON Schema allows it.
+ * Describes properties by objects only: SDK clients since 1.22 reject a whole list for `{"properties": {"a":
+ * true}}`, which JSON Schema allows.
  */
 export const withObjectProperties = (schema: JsonText): JsonText =>
   editSchemas(schema, one =>
@@ -83,10 +83,7 @@ const moved = (reference: JsonText): JsonText => {
   return to === '#' || to?.startsWith('#/') === true ? textOf(WRAPPED_ROOT + to.slice(1)) : reference
 }
 
-/**
- * A schema with an `$id` of its own is a document of its own (JSON Schema core, 8.2.1): `#` stays what it
- * was.
- */
+/** A schema with an `$id` is a document of its own (JSON Schema core, 8.2.1): `#` stays what it was. */
 const isDocument = (schema: JsonText): boolean => {
   const id = stringOf(memberOf(schema, '$id'))
   return id !== undefined && id !== '' && !id.startsWith('#')
@@ -107,9 +104,8 @@ const wrapSchema = (schema: JsonText): JsonText => {
 }
 
 /**
- * An `outputSchema` as clients before 2026-07-28 take it, with an object at its root. One of anything else is
- * wrapped, as `projectResult` wraps what is no object; one that does not say at its root what it describes is
- * left out, for the output may be in either form.
+ * An `outputSchema` for clients before 2026-07-28, which need an object at the root: others are wrapped, as
+ * results are. Dropped if its root has no type, as the output may then be in either form.
  */
 export const projectOutputSchema = (schema: JsonText): JsonText | undefined => {
   const type = kindOf(schema) === 'object' ? stringOf(memberOf(schema, 'type')) : undefined

@@ -20,17 +20,11 @@ import type { ProjectedRequest } from '../../../model/links.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 
-/**
- * The client that is sent the request; its capabilities are read as its revision defines them
- * (`readInitialize`).
- */
+/** The client that is sent the request. */
 interface Target {
   readonly revision: LegacyRevision
   readonly capabilities: ClientCapabilities
-  /**
-   * Other servers stand beside the one that asks: "this server's context" would be the context of all of
-   * them.
-   */
+  /** Whether other servers share the client: "this server's context" would be that of all of them. */
   readonly isShared: boolean
   /** Mints the id of a URL elicitation: 2025-11-25 requires one, later revisions have none. */
   newElicitationId(): string
@@ -42,10 +36,7 @@ const projected = (params: JsonText | undefined): ProjectedRequest => ({ is: 're
 /** Thrown out of a deep edit; never leaves this file. */
 class Impossible extends Error {}
 
-/**
- * Projects a request of a modern server (2026-07-28, schema, `InputRequest`) for one client of the legacy
- * era.
- */
+/** Projects a modern server's request (2026-07-28, schema, `InputRequest`) for a legacy client. */
 export const projectServerRequest = (
   method: string,
   params: JsonText | undefined,
@@ -93,10 +84,7 @@ const projectSampling = (params: JsonText | undefined, target: Target): Projecte
   )
 }
 
-/**
- * Where it means something else to the client than to the server, or the client did not declare it, it must
- * not stay.
- */
+/** Dropped where the client would understand something else by it, or did not declare it. */
 const projectContext = (params: JsonText, { revision, capabilities, isShared }: Target): JsonText => {
   const context = stringOf(memberOf(params, 'includeContext'))
   if (context === undefined || context === 'none') return params

@@ -48,8 +48,8 @@ export interface LegacyLinkOptions {
 }
 
 /**
- * A connection to a server of the legacy era, after its handshake. Ids and progress tokens of this hop are
- * minted and kept here; what goes up carries none of them.
+ * A connection to a legacy server, after its handshake. Request ids and progress tokens of this hop are
+ * minted here and never go upstream.
  */
 export class LegacyDownlink implements Downlink, ConversationListener {
   readonly serverRequests = 'pushed'
@@ -76,10 +76,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     this.#attached = conversation
   }
 
-  /**
-   * Ends the handshake: from here on the connection can be used. Throws the Fault that it was lost with
-   * meanwhile.
-   */
+  /** Completes the handshake. Throws the Fault if the connection was lost meanwhile. */
   established(revision: LegacyRevision, facts: ServerFacts, heartbeat: Heartbeat | undefined): void {
     this.#heartbeat = heartbeat
     if (this.#lost !== undefined) throw this.#lost
@@ -146,10 +143,7 @@ export class LegacyDownlink implements Downlink, ConversationListener {
     )
   }
 
-  /**
-   * The server was replaced by one of another era: the connection ends, so that the next one finds out what
-   * it speaks.
-   */
+  /** The server was replaced by one of another era: closes, so that the next connection detects it. */
   replaced(then: () => void): void {
     this.#log.info({}, 'the server no longer speaks this revision: connecting anew')
     void this.close().then(then)
@@ -271,9 +265,7 @@ class OutboundCall implements CallSink, DownstreamCall {
   readonly #sink: CallSink
   readonly #link: LegacyDownlink
   #over = false
-  /**
-   * A progress token lives as long as the task that came of its request (2025-11-25, basic/utilities/tasks).
-   */
+  /** A progress token lives as long as the task of its request (2025-11-25, basic/utilities/tasks). */
   #isTask = false
 
   constructor(id: number, method: string, sink: CallSink, link: LegacyDownlink) {
@@ -311,10 +303,7 @@ class OutboundCall implements CallSink, DownstreamCall {
   }
 }
 
-/**
- * Like a session that the server no longer knows: a request that was refused for its version has done
- * nothing.
- */
+/** As for a lost session: a request rejected for its version has done nothing. */
 const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')
 
 /** One request of the server; answered once, however often `answer` is called. */

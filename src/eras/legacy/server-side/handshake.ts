@@ -42,10 +42,9 @@ interface Limits {
 }
 
 /**
- * Initializes a session with a legacy server (basic/lifecycle, "Initialization"): accepts any published
- * revision with a handshake, and sends `notifications/initialized` before anything else. A server that
- * refuses with a list of revisions is asked once more with the newest of them that we know. Resolves to
- * undefined if what it says leads `elsewhere`. Rejects with a Fault.
+ * Initializes a session (basic/lifecycle, "Initialization"): accepts any legacy revision, and sends
+ * `notifications/initialized` before anything else. A server that rejects ours with a list is asked once more
+ * with the newest known one. Resolves to undefined if the answer is `elsewhere`. Rejects with a Fault.
  */
 export const initialize = async (
   conversation: Conversation,
@@ -112,10 +111,7 @@ const initializeParams = (intro: ClientIntroduction, version: LegacyRevision): J
     ['clientInfo', intro.clientInfo],
   ])
 
-/**
- * `ClientCapabilities` for a legacy server: what the clients behind the connection can be asked, and nothing
- * else.
- */
+/** `ClientCapabilities` for a legacy server: what the clients behind the connection support. */
 const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText => {
   const { roots, sampling, elicitation } = capabilities
   return textOf({

@@ -10,9 +10,8 @@ const ANSWER_MS = 10_000
 const MISSES_MAX = 2
 
 /**
- * Pings a server that is silent (utilities/ping). Any answer will do, also an error, but one that does not
- * know pings is not asked again. While requests are under way their own time limits watch over the server, so
- * that one that is busy is not taken for dead.
+ * Pings a silent server (utilities/ping). Any answer will do; a server without the method is not pinged
+ * again. Nor is a busy one: requests in flight have time limits of their own.
  */
 export class Heartbeat {
   readonly #conversation: Conversation

@@ -24,17 +24,13 @@ import { Posts } from './posts.js'
 const RESUME_TRIES = 5
 /** Connections of requests that were called off and may be used again. */
 const LINGERING_MAX = 64
-/**
- * The first try comes soon: a break on the way is over by then, and whether the server itself is gone is
- * known.
- */
+/** The first try is early: by then a network glitch is over, and a crash is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
 
 /**
- * A session with a server over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is
- * a POST whose response, JSON or SSE, is its stream; what belongs to no request comes on one standalone GET
- * stream.
+ * A session over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST whose
+ * response, JSON or SSE, is its stream; the rest comes on one standalone GET stream.
  */
 export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #remote: HttpRemote
@@ -103,9 +99,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     const frame = encodeNotification(method, params)
     const about = supersedes(method, params)
     await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
-    // The standalone stream exists only in an initialized session (transports, "Listening for Messages from
-    // the Server").
-    // Nobody waits for it: some servers send its headers only with their first event.
+    // Not awaited: some servers send the headers of that stream only with its first event.
     if (method === 'notifications/initialized' && !this.#isOver) void this.#listen()
   }
 
@@ -121,10 +115,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     this.#remote.agreed(revision)
   }
 
-  pause(): void {
-    // Not reading one response is felt by the server through that response alone; there is nothing common to
-    // hold back.
-  }
+  pause(): void {}
 
   resume(): void {
     // As for pause.
@@ -174,10 +165,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     void this.#follow(exchange, place)
   }
 
-  /**
-   * Takes a request's SSE stream up again until its answer is there, over as many connections as that takes.
-   * Never rejects.
-   */
+  /** Resumes a request's SSE stream until its answer is there, over as many connections as needed. */
   async #follow(exchange: HttpExchange, place: StreamPosition): Promise<void> {
     const { signal } = exchange
     for (let tries = 0; place.lastEventId !== undefined && tries < RESUME_TRIES; ) {
@@ -218,8 +206,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   /**
-   * Opens the standalone stream, or takes up any stream at its place; the HTTP status if it cannot, 0 without
-   * one, a Fault if nobody is there any more.
+   * Opens the standalone stream or resumes one. Otherwise the HTTP status, 0 without one, or a Fault if the
+   * server is gone.
    */
   async #openStream(
     { lastEventId }: StreamPosition,
@@ -275,8 +263,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   // ── ends ──
 
   /**
-   * The server no longer knows the session (transports, "Session Management", item 4); `id` was not
-   * processed.
+   * The server no longer knows the session, and did not process `id` (transports, "Session Management", 4).
    */
   #sessionLost(id?: OwnId): void {
     if (this.#isOver) return
@@ -297,9 +284,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 
 const sessionLost = (): Fault => new Fault('session-lost', 'The server no longer knows the session')
 
-/**
- * With status 404: the server does not know the session (measured: SDK servers, most of them under no id).
- */
+/** With status 404, of SDK servers: the session is unknown. Most send it without an id. */
 const UNKNOWN_SESSION = -32001
 
 /** Whether the body of a 404 answers the request: then the server has read it, and may have run it. */

@@ -10,10 +10,7 @@ import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/htt
 
 /** How long the server may take to hear that the session is over. */
 const END_MS = 2000
-/**
- * The header that repeats the revision came with this one; older servers may refuse it (transports, "Protocol
- * Version Header").
- */
+/** The first revision with `MCP-Protocol-Version`, which older servers may reject. */
 const VERSION_HEADER_SINCE = '2025-06-18'
 
 type Headers = Readonly<Record<string, string>>
@@ -74,9 +71,7 @@ export class HttpRemote {
     return this.#ask(this.#post(frame), signal)
   }
 
-  /**
-   * Opens an event stream, from the beginning or at a place. Rejects with a Fault if it cannot be reached.
-   */
+  /** Opens an event stream, from the beginning or after an event. Rejects with a Fault. */
   open(lastEventId: string | undefined, signal: AbortSignal): Promise<RemoteReply> {
     const headers = this.#headers({
       accept: 'text/event-stream',
@@ -86,8 +81,7 @@ export class HttpRemote {
   }
 
   /**
-   * Ends the session at the server (transports, "Session Management", item 5). Rejects if it cannot be
-   * reached.
+   * Ends the session at the server (transports, "Session Management", 5). Rejects if it cannot be reached.
    */
   async end(): Promise<void> {
     if (this.#session === undefined) return
@@ -122,16 +116,10 @@ export class HttpRemote {
   }
 }
 
-/**
- * A server may ask us to wait this short or this long before we reconnect; beyond, it would make us spin or
- * sleep.
- */
+/** Bounds on the reconnection time a server may ask for. */
 const RETRY_MS = { min: 100, max: 60_000 }
 
-/**
- * Where a stream stands, so that it can be taken up again after a break (transports, "Resumability and
- * Redelivery").
- */
+/** Where to resume a stream (transports, "Resumability and Redelivery"). */
 export interface StreamPosition {
   lastEventId: string | undefined
   retryMs: number | undefined
@@ -140,19 +128,13 @@ export interface StreamPosition {
 /** The place of a stream of which nothing was read yet. */
 export const newPosition = (): StreamPosition => ({ lastEventId: undefined, retryMs: undefined })
 
-/**
- * Moves a place on by what was read; what was learnt on an earlier connection counts until a later one says
- * otherwise.
- */
+/** Moves a position on; what an earlier connection said holds until a later one says otherwise. */
 export const advance = (place: StreamPosition, { lastEventId, retryMs }: SseReader): void => {
   place.lastEventId = lastEventId ?? place.lastEventId
   place.retryMs = retryMs ?? place.retryMs
 }
 
-/**
- * How long to wait before try number `tries` (0 = the stream was fine until now); never shorter than the
- * server asked.
- */
+/** How long to wait before try number `tries` (0: the stream was fine); never less than the server asked. */
 export const reopenMs = ({ retryMs }: StreamPosition, tries: number, backoff: Backoff): number => {
   if (retryMs === undefined) return backoffMs(tries, backoff)
   const asked = Math.min(Math.max(retryMs, RETRY_MS.min), RETRY_MS.max)

@@ -33,9 +33,8 @@ export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
 }
 
 /**
- * Shakes hands in a conversation that `start` begins, or has begun before. Resolves to undefined, with the
- * conversation still open, if what the server answers leads `elsewhere`. Rejects with a Fault, and the
- * conversation is closed.
+ * Performs the handshake in a conversation that `start` begins or returns. Resolves to undefined, with the
+ * conversation open, if the answer is `elsewhere`. Rejects with a Fault, and the conversation is closed.
  */
 export const tryLegacy = async (
   start: (listener: ConversationListener) => Conversation,
@@ -69,8 +68,7 @@ const limitsOf = ({ clock, signal, timeoutMs, initializeMs = timeoutMs }: LinkOp
 const nowhere: IsOtherEra = () => false
 
 /**
- * Opens a connection over a channel, such as a child's pipes. Rejects with a Fault and leaves the channel
- * closed.
+ * Opens a connection over a channel, such as a child's pipes. Rejects with a Fault and closes the channel.
  */
 export const openLegacyPipe = async (channel: Channel, options: LinkOptions): Promise<Downlink> => {
   const link = await tryLegacy(listener => new PipeCaller(channel, listener, options), options, nowhere)
@@ -78,9 +76,7 @@ export const openLegacyPipe = async (channel: Channel, options: LinkOptions): Pr
   return link
 }
 
-/**
- * Opens a session over HTTP+SSE, the transport of 2024-11-05. Rejects with a Fault and leaves nothing behind.
- */
+/** Opens an HTTP+SSE session (2024-11-05). Rejects with a Fault and leaves nothing behind. */
 export const openLegacySse = async (
   http: HttpClient,
   to: RemoteAddress,
@@ -111,10 +107,9 @@ export interface OtherWays {
 }
 
 /**
- * Opens a session with a server of which the URL is known: over Streamable HTTP, or over HTTP+SSE if that is
- * refused and may be spoken there (2025-03-26, basic/transports, "Backwards Compatibility"). Resolves to
- * undefined if what the server answers leads `elsewhere`. Rejects with the Fault of the first try, whose
- * cause is then that of the second. Leaves nothing behind but the session.
+ * Opens a session over Streamable HTTP, or over HTTP+SSE if that is refused (2025-03-26, basic/transports,
+ * "Backwards Compatibility"). Resolves to undefined if the answer is `elsewhere`. Rejects with the Fault of
+ * the first try, caused by that of the second. Leaves nothing behind but the session.
  */
 export const tryLegacyUrl = async (
   http: HttpClient,

@@ -7,16 +7,11 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 const AT_ONCE = 64
 /** Some servers answer only when the message has been dealt with: after this time the next one is sent. */
 const HOLD_MS = 10_000
-/**
- * A server that leaves so many messages unanswered, or so many times more bytes than may wait for it, takes
- * none.
- */
+/** Unanswered POSTs, and bytes in multiples of `serverQueue`, at which the server is given up. */
 const UNANSWERED_MAX = 2048
 const HARD = 16
 
-/**
- * Makes a semaphore that limits POSTs under way: without it each message of a peer might open a connection.
- */
+/** Limits POSTs in flight: without it each message of a peer might open a connection. */
 export const createPostSemaphore = (clock: Clock, signal: AbortSignal): Semaphore => {
   // Each POST that waits adds a listener.
   setMaxListeners(0, signal)
@@ -35,10 +30,7 @@ export interface PostsOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * Messages that are posted one by one, and of which only their being taken is awaited: notifications and
- * answers.
- */
+/** Sends messages that get no JSON-RPC answer: notifications and responses. */
 export class Posts {
   readonly #options: PostsOptions
   readonly #semaphore: Semaphore
@@ -69,8 +61,8 @@ export class Posts {
   }
 
   /**
-   * The same for a message that makes an earlier one about the same pointless: of those that wait, the last
-   * one is sent.
+   * Posts a message that replaces earlier ones about the same subject: of those waiting, only the last is
+   * sent.
    */
   async sendLatest(about: string, frame: Buffer): Promise<void> {
     const isUnderWay = this.#next.has(about)

@@ -36,9 +36,9 @@ export interface SseChannelOptions {
 }
 
 /**
- * Opens a session over HTTP+SSE (2024-11-05, basic/transports, "HTTP with SSE") at the URL of its event
- * stream. Rejects with a Fault: `unauthorized`, `timeout`, `cancelled`, or `unavailable` when there is no
- * such stream or when it wants messages to go to another origin.
+ * Opens an HTTP+SSE session (2024-11-05, basic/transports, "HTTP with SSE") at the URL of its event stream.
+ * Rejects with a Fault: `unauthorized`, `timeout`, `cancelled`, or `unavailable` when there is no such stream
+ * or its endpoint is on another origin.
  */
 export const openSseChannel = async (
   http: HttpClient,
@@ -263,10 +263,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     }
   }
 
-  /**
-   * The status does not come as an answer to the request, which would wait for ever; so nothing more is
-   * waited for.
-   */
+  /** No answer will follow a rejected POST, so the session is given up. */
   #refused(status: number): void {
     if (this.#isOver) return
     this.#link.log.warn({ status }, 'the server did not take a message; the session is given up')
@@ -281,10 +278,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     this.#listener?.drained()
   }
 
-  /**
-   * The end of a POST, or of the patience for it: some servers answer only when the message has been dealt
-   * with.
-   */
+  /** The end of a POST, or of our patience: some servers answer only once the message is processed. */
   #atMost(turn: Promise<void>): Promise<void> {
     return new Promise(resolve => {
       const limit = this.#link.clock.after(TURN_MS, resolve)
@@ -304,9 +298,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 }
 
-/**
- * Where to POST, by what the server said. Throws a Fault for another origin, which would get our credentials.
- */
+/** The URL to POST to. Throws a Fault for another origin, which would get our credentials. */
 const endpointUrl = (said: string, base: string): string => {
   if (!URL.canParse(said, base)) {
     throw new Fault('unavailable', 'The server named an endpoint for messages that is no URL')

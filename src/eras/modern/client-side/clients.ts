@@ -11,10 +11,9 @@ import type { Envelope } from '../envelope.js'
 const UNNAMED = rawText('{"name":"unknown","version":"0"}')
 
 /**
- * Everyone who says the same about itself at the same endpoint or channel: there is no session that would
- * tell clients apart, and none is needed, because each request says all about who sends it (basic,
- * "Statelessness"). Several people may: what is known of a client is good for what they share, such as
- * connections and limits, and never for telling whose something is.
+ * Everyone who sends the same client info at one endpoint or channel; there are no sessions to tell clients
+ * apart (basic, "Statelessness"). They may be several people: it is fit for what they share, such as
+ * connections and limits, never for ownership.
  */
 export class ModernClient implements Client {
   readonly id = newClientId()

@@ -33,10 +33,7 @@ export const LISTEN = 'subscriptions/listen'
 const OK = 200
 const NOTHING = rawText('{}')
 
-/**
- * Encodes an outcome as a client of this revision reads it: of a stated kind, signed by us (`identity` is our
- * `Implementation` object), with hints where the method has them, and with no word of an older revision.
- */
+/** Encodes an outcome for a client of this revision, signed with `identity` (our `Implementation` object). */
 export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: JsonText): Response => {
   const { id, method } = asked
   switch (outcome.kind) {
@@ -65,10 +62,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
 /** Encodes the refusal of a request that was not dispatched. */
 export const encodeEntryError = (id: JsonText, error: JsonText): Response => errorResponse(id, error, 'entry')
 
-/**
- * Params of a notification on the stream of a request that listens; `id` is the request's
- * (patterns/subscriptions).
- */
+/** Params of a notification on the stream of the `subscriptions/listen` request `id`. */
 export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
   withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
 
@@ -102,10 +96,7 @@ const resultText = (
   }
 }
 
-/**
- * The result of `server/discover` (server/discover), without what all results carry. Only this revision is
- * offered: a listed version must be usable in an envelope, and the older ones have none.
- */
+/** The result of `server/discover`. Lists only this revision: older ones cannot be used in an envelope. */
 export const writeDiscover = (welcome: Welcome): JsonText =>
   objectText([
     ['supportedVersions', textOf([MODERN_REVISION])],

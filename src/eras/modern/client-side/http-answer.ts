@@ -26,9 +26,8 @@ export interface AnswerContext {
 }
 
 /**
- * The answer to one POST: one JSON text, or a stream that begins with the first thing said, so that a request
- * that is refused can still be told so by its status. A stream that breaks is lost, and its request with it
- * (basic/transports/streamable-http).
+ * The answer to one POST: JSON, or a stream that begins with the first message, so that a rejected request
+ * still gets its status. A broken stream is lost along with its request (basic/transports/streamable-http).
  */
 export class HttpAnswer implements Replies {
   readonly #responder: HttpResponder

@@ -28,8 +28,7 @@ export class ModernHttpListener {
   /** Takes a request or a notification. */
   message(message: Message & { kind: 'request' | 'notification' }, exchange: HttpExchange): void {
     if (message.kind === 'request') this.#request(message, exchange)
-    // There is nothing that a client could say: it cancels a request by closing the stream
-    // (basic/patterns/cancellation).
+    // Over HTTP a client cancels by closing the stream (basic/patterns/cancellation).
     else exchange.responder.send(202, {})
   }
 

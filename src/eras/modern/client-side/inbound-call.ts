@@ -88,10 +88,7 @@ export class InboundCall implements Call {
     this.onOver?.(undefined)
   }
 
-  /**
-   * Ends the call from our side: the mux is told, and the client gets an error, or the orderly end of its
-   * subscription.
-   */
+  /** Ends the call from our side: the client gets an error, or the orderly end of its subscription. */
   abandon(reason: string, why: Fault): void {
     if (this.#isOver) return
     this.#close()
@@ -122,10 +119,7 @@ export class InboundCall implements Call {
     if (!this.#isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
   }
 
-  /**
-   * On a pipe this follows the result of a request that listened, when it is us who end it
-   * (patterns/cancellation).
-   */
+  /** On a pipe this follows the result of a subscription that we end (patterns/cancellation). */
   #cancelled(): Buffer {
     return encodeNotification('notifications/cancelled', objectText([['requestId', this.#request.id]]))
   }
@@ -149,12 +143,8 @@ export interface Ending {
 
 /** PORT. Where everything goes that is said about one request, ending with its answer. */
 export interface Replies {
-  /**
-   * Sends a notification that belongs to the request; one that `mayDrop` is left out if the client is behind.
-   */
+  /** Sends a notification of the request; one that `mayDrop` is skipped if the client is behind. */
   send(frame: Buffer, mayDrop?: boolean): void
-  /**
-   * Sends the answer, or none if the client no longer waits for it. Called once, and nothing is sent after.
-   */
+  /** Sends the answer, or none if the client no longer waits for it. Called once, and last. */
   end(frame: OutgoingMessage | undefined, ending: Ending): void
 }

@@ -23,17 +23,13 @@ export type RequestMessage = Extract<Message, { kind: 'request' }>
 export interface RequestContext {
   readonly principal: Principal
   readonly replies: Replies
-  /**
-   * Tells requests under way apart: on a pipe the id, over HTTP there are as many spaces of ids as requests.
-   */
+  /** Identifies the request: by its id on a pipe, by its exchange over HTTP. */
   readonly key: string
   /** Over HTTP: the headers of the request. */
   readonly headers: HttpHeaders | undefined
 }
 
-/**
- * Where requests come in: an endpoint that clients share, or a channel, which hardly ever has more than one.
- */
+/** How requests come in: at an endpoint that clients share, or on a channel, usually of one client. */
 export type Entry = 'endpoint' | 'channel'
 
 /** What clients may say about themselves altogether. */
@@ -44,8 +40,8 @@ const CHANNEL_CLIENTS = 32
 const SHOWN_LENGTH = 128
 
 /**
- * All clients of one HTTP endpoint or one channel. Each request is checked by itself, and either refused at
- * once or handed to the mux (basic, "Per-request protocol fields").
+ * All clients of one endpoint or channel. Each request is checked by itself (basic, "Per-request protocol
+ * fields"), and rejected or handed to the mux.
  */
 export class ModernUplink {
   readonly #options: HostOptions
@@ -116,10 +112,7 @@ export class ModernUplink {
     return undefined
   }
 
-  /**
-   * Checks in the order of what a client has to mend first: the envelope, the headers, the method. Throws a
-   * Fault.
-   */
+  /** Checks the envelope, the headers, the method, in this order. Throws a Fault. */
   #check(message: RequestMessage, arrival: RequestContext): Envelope | undefined {
     const { method, params } = message
     const check = readEnvelope(params)

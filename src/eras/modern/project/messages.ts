@@ -13,10 +13,6 @@ import { paramHeadersOf } from '../param-headers.js'
 import { readResultType } from '../result-type.js'
 import { projectMeta } from './meta.js'
 
-// What clients of this revision do not know is taken away or shown as text: SDK clients refuse a whole result
-// for one block of a type that they do not know. What is the same for every result, such as its type, is not
-// said here.
-
 /** Content blocks of tool results and prompts (schema, `ContentBlock`). */
 const BLOCKS: ReadonlySet<string | undefined> = new Set([
   'text',
@@ -39,9 +35,8 @@ export const projectListResult = (method: string, result: JsonText): JsonText =>
 }
 
 /**
- * Tasks are an extension now, and servers decide alone what becomes one. Over HTTP, clients refuse a tool
- * with an annotation for headers that they cannot follow, although without it they could call it
- * (server/tools, "x-mcp-header").
+ * Drops `execution`, as tasks are an extension now, and invalid header annotations, for which HTTP clients
+ * reject the tool (server/tools, "x-mcp-header").
  */
 const projectTool = (tool: JsonText): JsonText =>
   editMember(
@@ -78,10 +73,7 @@ const projectMessage = (message: JsonText): JsonText =>
     kindOf(content) === 'array' ? mapElements(content, projectBlock) : projectBlock(content),
   )
 
-/**
- * Params for a modern server, without what only 2025-11-25 knows: servers have to ignore `task`, and nobody
- * was told that we know tasks. The envelope is another matter.
- */
+/** Params for a modern server, without the `task` of 2025-11-25. */
 export const projectRequest = (params: JsonText | undefined): JsonText | undefined =>
   params !== undefined && kindOf(params) === 'object' && mayHold(params, '"task"')
     ? withoutMember(params, 'task')

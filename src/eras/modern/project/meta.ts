@@ -10,11 +10,7 @@ const RESERVED_WORD = 'modelcontextprotocol'
 const withoutMetaKeys = (holder: JsonText, isStrange: (at: JsonCursor) => boolean): JsonText =>
   mayHold(holder, RESERVED_WORD) ? withoutInner(holder, '_meta', isStrange) : holder
 
-/**
- * Params or a result without what the specification reserves in `_meta`: it is said anew on each hop.
- * Progress tokens, trace context and the keys of vendors stay; the same reference if there is nothing to
- * drop.
- */
+/** Params or a result without the reserved keys of `_meta`, which are set anew on each hop. */
 export const withoutReservedMeta = (holder: JsonText): JsonText =>
   withoutMetaKeys(holder, at => at.keyStarts(RESERVED))
 

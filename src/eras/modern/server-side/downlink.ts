@@ -52,9 +52,8 @@ interface Attached {
 }
 
 /**
- * A connection to a server of 2026-07-28, which keeps nothing about us: each request says all that it needs,
- * and all clients share the connection. Ids and progress tokens of this hop are minted and kept here; what
- * goes up carries none of them.
+ * A connection to a modern server, which is stateless, so all clients share it. Request ids and progress
+ * tokens of this hop are minted here and never go upstream.
  */
 export class ModernDownlink implements Downlink, ConversationListener {
   readonly serverRequests = 'returned'

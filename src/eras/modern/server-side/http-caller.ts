@@ -24,19 +24,15 @@ const NO_SESSION = -32000
 
 /** What a conversation over HTTP needs beside the server's address. */
 export interface HttpCallerOptions extends CallerContext {
-  /**
-   * The id of the next request: the server may answer it beside those of other connections, and knows no
-   * sessions.
-   */
+  /** Ids unique at the server, which has no sessions to tell connections apart. */
   readonly nextId: () => number
   /** The `inputSchema` of a tool of the server, as far as its arguments are repeated in headers. */
   readonly schemaOf: (tool: string) => JsonText | undefined
 }
 
 /**
- * A conversation with a server over HTTP (2026-07-28, basic/transports/streamable-http): each request is a
- * POST that stands for itself, and whose response is its stream; there is no session, and nothing comes
- * outside of a response.
+ * A conversation over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST whose
+ * response is its stream; there is no session, and nothing comes outside of a response.
  */
 export class HttpCaller implements Conversation, ExchangeOwner {
   readonly #http: HttpClient
@@ -105,8 +101,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   notice(): Promise<void> {
-    // The one notification of clients in this revision says what closing a response says, and has no effect
-    // over HTTP.
+    // Over HTTP a request is cancelled by closing its response.
     return Promise.resolve()
   }
 
@@ -122,10 +117,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     // The version stands in every request.
   }
 
-  pause(): void {
-    // Not reading one response is felt by the server through that response alone; there is nothing common to
-    // hold back.
-  }
+  pause(): void {}
 
   resume(): void {
     // As for pause.
@@ -165,10 +157,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     exchange.fail(new Fault('disconnected', 'The server ended the stream without an answer'))
   }
 
-  /**
-   * What is repeated of the body as it goes out, whatever the client's own headers were (ibid., "Request
-   * Metadata").
-   */
+  /** Headers that repeat the body as it goes out (ibid., "Request Metadata"). */
   #mirrored(method: string, params: JsonText | undefined): Readonly<Record<string, string>> {
     const tool = method === 'tools/call' ? params && textMember(params, 'name') : undefined
     const schema = tool === undefined ? undefined : this.#options.schemaOf(tool)
@@ -177,8 +166,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 }
 
 /**
- * The code of a refusal as servers of the older revisions write it, which read no further than to the missing
- * session: most not even the id.
+ * The code of an older server's rejection, which reads no further than the missing session, often not even
+ * the id.
  */
 const unreadCode = (body: Buffer): number | undefined => {
   const classified = classify(body)

@@ -39,8 +39,7 @@ export const openModernHttp = (
 }
 
 /**
- * What a `DiscoverResult` says about a server (server/discover). Who it is stands in `_meta`; early servers
- * of this revision said so in the body.
+ * Reads a `DiscoverResult` (server/discover). Early servers put `serverInfo` into the body, not into `_meta`.
  */
 const factsOf = (discovered: JsonText): ServerFacts => ({
   revision: MODERN_REVISION,

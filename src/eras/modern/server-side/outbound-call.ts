@@ -46,19 +46,15 @@ export interface OutboundContext {
   wrap(params: JsonText | undefined, caller: Caller, followsTasks?: boolean): JsonText
   /** Decodes the server's outcome. */
   decoded(request: Request, outcome: Outcome): Outcome
-  /**
-   * Whether an outcome makes it doubtful that the server still speaks this revision; `then` is told whether
-   * it does not, with the connection closed.
-   */
+  /** Whether an outcome raises doubt about the server's revision; if so, `then` learns whether it changed. */
   recheck(outcome: Outcome, then: (isEnd: boolean) => void): boolean
   /** Called if the input schema of a tool has changed. */
   toolsChanged(): void
 }
 
 /**
- * One request under way. It stands for itself, so it may be made again under another id: when the response
- * was lost and nothing can have been changed by it, or when the server refused its headers before it read the
- * body.
+ * One request in flight. It is stateless, so it may be sent again under another id: when the response of a
+ * safe method was lost, or when the server rejected the headers unread.
  */
 export class OutboundCall implements CallSink, DownstreamCall {
   readonly #request: Request
@@ -114,10 +110,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#sink.ended(outcome)
   }
 
-  /**
-   * Whether an outcome has to wait for the server to be asked again; if that is still what it was,
-   * `otherwise` tells the outcome.
-   */
+  /** Whether the server has to be probed before the outcome counts; `otherwise` makes it if it still does. */
   #recheck(outcome: Outcome, otherwise: () => Outcome): boolean {
     return this.#context.recheck(outcome, isEnd =>
       this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
@@ -132,17 +125,13 @@ export class OutboundCall implements CallSink, DownstreamCall {
       return new Fault('session-lost', words, { data: { server } })
     const { data = {} } = outcome.fault
     const status = Number(data['httpStatus'])
-    // Older servers have no such address, or want a session before they read on; any other refusal may come
-    // from whoever ran it.
+    // Older servers do not have the path, or want a session first; any other status may follow execution.
     const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
     const unknown = `${words}: it refused the request with HTTP status ${status}, and whether it ran it is not known`
     return new Fault(mayBeUnread ? 'maybe-replaced' : 'disconnected', unknown, { data: { ...data, server } })
   }
 
-  /**
-   * Over HTTP a break ends this request alone, and nothing can be taken up again
-   * (basic/transports/streamable-http).
-   */
+  /** Over HTTP a break ends just this request, and cannot be resumed (basic/transports/streamable-http). */
   #mayRepeat(outcome: Outcome): boolean {
     if (outcome.kind !== 'fault' || this.#wasRepeated || this.#context.schemas === undefined) return false
     return outcome.fault.code === 'disconnected' && isRepeatable(this.#request.method)
@@ -221,10 +210,7 @@ const headersRefused = (server: string, outcome: Outcome): Fault => {
   return new Fault('internal', said === undefined ? words : `${words}: ${said}`, { data: { server } })
 }
 
-/**
- * A request that this side of the connection serves itself. Like any other it is answered after it was made,
- * not while.
- */
+/** A request served on this side. Like any other it is answered after it was made, not while. */
 export class LocalCall implements DownstreamCall {
   readonly #sink: CallSink
   readonly #forget: (settle: Settle) => void

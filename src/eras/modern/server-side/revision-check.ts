@@ -21,9 +21,9 @@ export interface RevisionCheckContext {
 }
 
 /**
- * Checks whether a server still speaks the revision it was connected with. It may have been replaced behind
- * its address, and nothing but the way in which it refuses requests tells. Such a refusal may have another
- * reason as well, and the connection is everybody's: so it is asked before anything is cut off.
+ * Checks whether a server still speaks its revision: it may have been replaced behind its address, which
+ * shows only in how it rejects requests. That may have other reasons, so it is probed before all clients are
+ * cut off.
  */
 export class RevisionCheck {
   readonly #context: RevisionCheckContext
@@ -35,8 +35,8 @@ export class RevisionCheck {
   }
 
   /**
-   * Whether an outcome is doubtful. Then `then` is told what the server said: `true` if it speaks this
-   * revision no longer, with the connection closed.
+   * Whether an outcome is doubtful; if so, `then` learns whether the server changed, with the connection
+   * closed.
    */
   check(outcome: Outcome, then: (isEnd: boolean) => void): boolean {
     if (!isDoubtful(outcome)) return false

@@ -78,9 +78,7 @@ interface Subscription {
 /** The Fault of a subscription that the server did not accept. */
 export const notAccepted = (): Fault => new Fault('invalid-params', 'Subscription not accepted')
 
-/**
- * The resources of one server that clients subscribe to, and the callers that wait for the acknowledgement.
- */
+/** The resources of one server that clients subscribe to, and the callers awaiting acknowledgement. */
 export class SubscriptionSet {
   readonly #subscriptions = new Map<string, Subscription>()
 
@@ -110,10 +108,7 @@ export class SubscriptionSet {
     return this.#subscriptions.get(uri)?.isAccepted === true
   }
 
-  /**
-   * Forgets a caller that no longer waits; a subscription that nobody waits for and that was not accepted
-   * goes.
-   */
+  /** Forgets a caller; a subscription without callers that was never accepted goes too. */
   forget(uri: string, settle: Settle): void {
     const subscription = this.#subscriptions.get(uri)
     if (
@@ -133,10 +128,7 @@ export class SubscriptionSet {
     return subscription !== undefined
   }
 
-  /**
-   * The server has answered about `asked`. What it does not promise is given up, unless it had promised it
-   * before.
-   */
+  /** Takes the server's answer about `asked`: what it does not accept is dropped, unless it did before. */
   acknowledge(asked: ReadonlySet<string>, promised: ReadonlySet<string | undefined>): void {
     this.#settle(asked, (subscription, uri) => {
       const had = subscription.isAccepted

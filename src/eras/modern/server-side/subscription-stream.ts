@@ -43,9 +43,7 @@ export interface SubscriptionStreamContext {
   readonly log: Logger
   /** Request params with our envelope. */
   wrap(params: JsonText): JsonText
-  /**
-   * Called with the outcome of a stream: if it raises doubt about what the server speaks, that is checked.
-   */
+  /** Called with the outcome of a stream, which may raise doubt about the server's revision. */
   ended(outcome: Outcome): void
 }
 
@@ -60,10 +58,8 @@ interface Stream {
 
 /**
  * Notifications that belong to no request (2026-07-28, basic/patterns/subscriptions): one
- * `subscriptions/listen` for the whole connection, whose filter is the union of what is wanted. A filter
- * cannot be changed, so another one is a new stream, and the old one goes when the new one is acknowledged. A
- * stream that ends is opened again, and what may have been missed meanwhile is reported as changed, for
- * nothing is told twice.
+ * `subscriptions/listen` for the whole connection. A changed filter needs a new stream, which replaces the
+ * old one once acknowledged. After a stream was lost, all that may have been missed is reported as changed.
  */
 export class SubscriptionStream {
   readonly #context: SubscriptionStreamContext
@@ -127,8 +123,7 @@ export class SubscriptionStream {
   }
 
   /**
-   * Takes what the server said, if it belongs to a stream of ours. `about` is the request on whose response
-   * it came.
+   * Takes a notification if it belongs to a stream of ours; `about` is the request whose response carried it.
    */
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): boolean {
     if (method === 'notifications/cancelled') {
@@ -160,10 +155,7 @@ export class SubscriptionStream {
 
   // ── opening ──
 
-  /**
-   * Something else is wanted: asked for at once, but with all that is wanted in the same moment, and not too
-   * often.
-   */
+  /** Asks for the changed filter at once, but with all other changes of the moment, and not too often. */
   #change(): void {
     this.#isDue = true
     if (this.#next !== undefined || this.#isOver) return

@@ -4,10 +4,7 @@ import type { Logger } from '../../../kernel/logger.js'
 import { cutText } from '../../../kernel/plain-text.js'
 import { paramHeadersOf } from '../param-headers.js'
 
-/**
- * Tools whose arguments are repeated in headers that we remember of one server, and their bytes; beyond, the
- * oldest is forgotten.
- */
+/** Bounds on what is remembered of one server; beyond, the oldest is forgotten. */
 const TOOLS_MAX = 10_000
 const BYTES_MAX = 16 * 1024 * 1024
 /** Tools that were left out are named in the log once each, up to so many. */
@@ -16,8 +13,8 @@ const NAMED_MAX = 1000
 const SHOWN_LENGTH = 128
 
 /**
- * What a server behind HTTP last said about the arguments of its tools that requests repeat in headers
- * (server/tools, "x-mcp-header"). Nothing is kept of tools without such arguments.
+ * The input schemas of a server's tools whose arguments are repeated in headers (server/tools,
+ * "x-mcp-header").
  */
 export class ToolSchemas {
   readonly #log: Logger
@@ -34,10 +31,7 @@ export class ToolSchemas {
     return this.#schemas.get(tool)
   }
 
-  /**
-   * Learns from a page of `tools/list`. What is returned lacks the tools that no client may use over HTTP,
-   * because their annotations are not valid; the same reference if there are none.
-   */
+  /** Learns from a page of `tools/list`; returns it without tools whose annotations are invalid over HTTP. */
   learn(page: JsonText): JsonText {
     // A page that holds no part of the word says nothing, unless it takes back what an earlier one said.
     if (this.#schemas.size === 0 && !mayHold(page, 'header')) return page
