@@ -1,12 +1,9 @@
 const SMALL_BYTES = 16 * 1024
 
-/** What one peer has us keep at the moment, as the account knows it. */
+/** What the account counts for one peer. */
 export class Holding {
   readonly #account: ByteAccount
-  /**
-   * Lets go of it, because it is the largest; the account counts it no more by then. Undefined: it cannot be
-   * given up.
-   */
+  /** Gives it up, because it is the largest; no longer counted by then. Undefined: that cannot be. */
   readonly cut: (() => void) | undefined
   readonly #measure: (() => number) | undefined
   #bytes = 0
@@ -21,9 +18,7 @@ export class Holding {
     return this.#bytes
   }
 
-  /**
-   * It is so many bytes now; 0 when nothing is kept any more. It, or others, may be cut before this returns.
-   */
+  /** Sets how much is kept now; 0 for nothing. This holding, or others, may be cut before this returns. */
   set(bytes: number): void {
     const more = bytes - this.#bytes
     if (more === 0) return
@@ -31,52 +26,49 @@ export class Holding {
     this.#account.changed(this, more)
   }
 
-  /** Looks how much it is, where that changes without anybody telling us. */
+  /** Measures again, where the size changes without anybody telling us. */
   look(): void {
     if (this.#measure !== undefined) this.set(Math.min(this.#bytes, this.#measure()))
   }
 }
 
 /**
- * Bytes that all peers together have us keep, for one reason. When they are more than they may be, those who
- * have us keep most lose it first, so that whoever wants little is never refused for what others want.
+ * Bytes that all peers together have us keep, for one reason. Above the limit whoever holds most loses it
+ * first, so that nobody who wants little is refused for what others want.
  */
 export class ByteAccount {
   readonly #max: () => number
   readonly #hit: () => void
-  /** All that keep something and can be cut. */
   readonly #open = new Set<Holding>()
-  /** Stands for all that is not counted. */
+  /** Stands for all that is too small to be counted. */
   readonly #small = new Holding(this, undefined)
   #bytes = 0
   #reserved = 0
 
-  /** `max` says what is allowed at the moment, `hit` is told of each that is cut. */
+  /** `max` is the limit at the moment, `hit` is called for each holding that is cut. */
   constructor(max: () => number, hit: () => void) {
     this.#max = max
     this.#hit = hit
   }
 
-  /** What all keep. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** What all may keep. */
   get maxBytes(): number {
     return this.#max()
   }
 
   /**
-   * For somebody who may come to keep something, which `cut` gives up. With `measure` it may have become less
-   * than what was last set: it is asked before anybody is cut.
+   * Opens a holding that `cut` gives up; `measure` is asked, before anybody is cut, whether it became
+   * smaller.
    */
   open(cut: () => void, measure?: () => number): Holding {
     return new Holding(this, cut, measure)
   }
 
   /**
-   * For what is kept whole until it is over, and then set to 0; undefined if there is no room. Half of the
+   * Reserves room for what is kept whole until it is set to 0; undefined if there is none. Half of the
    * account is left to what can be cut. What is small is bounded by how many there may be of it.
    */
   reserve(bytes: number): Holding | undefined {
@@ -87,7 +79,7 @@ export class ByteAccount {
     return holding
   }
 
-  /** Cuts the largest, one after the other, until no more than this is kept. */
+  /** Cuts the largest, one after the other, until no more than `maxBytes` is kept. */
   shed(maxBytes: number): void {
     if (this.#bytes <= maxBytes) return
     for (const holding of [...this.#open]) holding.look()
@@ -102,10 +94,7 @@ export class ByteAccount {
     }
   }
 
-  /**
-   * Those to be cut until there is room for so much, largest first: mostly one is enough, and thousands need
-   * not be sorted.
-   */
+  /** Those to cut for so much room, largest first; mostly one is enough, and thousands need not be sorted. */
   #largest(missing: number): Holding[] {
     let most = this.#small
     for (const holding of this.#open) if (holding.bytes > most.bytes) most = holding

@@ -17,10 +17,7 @@ export type FaultCode =
   | 'too-large'
   /** The server did not run the request: it may be sent again. */
   | 'session-lost'
-  /**
-   * The same, if the server turns out to have been replaced by one of another kind; else nobody knows whether
-   * it ran.
-   */
+  /** The same if the server was replaced by one of another kind; else nobody knows whether it ran. */
   | 'maybe-replaced'
 
 /** What a peer may learn beside the message; never secrets, paths or stack traces. */

@@ -1,14 +1,14 @@
 /** Slots of an empty table; a power of two, as are all sizes. */
 const FEWEST = 16
-/** A table with so many times more slots than entries becomes smaller. */
+/** A table with this many times more slots than entries shrinks. */
 const SPARSE = 64
-/** So much of a long text tells it from others. */
+/** How much of the end of a long text is hashed. */
 const HASHED_CHARS = 64
 
 interface Entry<K, V> {
   readonly key: K
   value: V
-  /** When it came, among all that ever did. */
+  /** The order of arrival. */
   readonly turn: number
 }
 
@@ -17,11 +17,10 @@ type Slots<K, V> = (Entry<K, V> | undefined)[]
 const blank = <K, V>(slots: number): Slots<K, V> => new Array<undefined>(slots).fill(undefined)
 
 /**
- * What stands under a number or a text, for entries that come and go with each message. A `Map` makes itself
- * anew every few deletions and never clears what it was before: once the collector has moved that to the old
- * generation, all that was in it stays until the next full collection, which with calls under way is nearly
- * every call (V8, src/objects/ordered-hash-table.cc, `Rehash`). This one stays where it is. Open addressing,
- * linear probing.
+ * Maps numbers or texts to entries that come and go with each message. A `Map` rehashes every few deletions
+ * and never clears its old table, which, once promoted, keeps all its entries until the next full collection
+ * (V8, src/objects/ordered-hash-table.cc, `Rehash`). This one stays in place. Open addressing, linear
+ * probing.
  */
 export class HashTable<K extends number | string, V> {
   #slots = blank<K, V>(FEWEST)
@@ -53,7 +52,7 @@ export class HashTable<K extends number | string, V> {
     if (2 * this.#size > this.#slots.length) this.#resize(2 * this.#slots.length)
   }
 
-  /** Takes an entry out; its value, if it was there. */
+  /** Removes an entry and returns its value, if it was there. */
   take(key: K): V | undefined {
     const slot = this.#slotOf(key)
     const entry = this.#slots[slot]
@@ -65,7 +64,7 @@ export class HashTable<K extends number | string, V> {
     return entry.value
   }
 
-  /** A copy, in the order in which they came, so that entries may go while it is walked. */
+  /** Copies the values in order of arrival, so that entries may go meanwhile. */
   values(): V[] {
     const entries = this.#slots.filter(entry => entry !== undefined)
     return entries.sort((a, b) => a.turn - b.turn).map(({ value }) => value)
@@ -76,7 +75,6 @@ export class HashTable<K extends number | string, V> {
     this.#size = 0
   }
 
-  /** Where a key stands, or would stand. */
   #slotOf(key: K): number {
     const slots = this.#slots
     const mask = slots.length - 1
@@ -87,7 +85,7 @@ export class HashTable<K extends number | string, V> {
     return slot
   }
 
-  /** Empties a slot, and moves up whoever would not be found behind it. */
+  /** Empties a slot, and moves up whoever would no longer be found behind it. */
   #free(slot: number): void {
     const slots = this.#slots
     const mask = slots.length - 1
@@ -112,7 +110,7 @@ export class HashTable<K extends number | string, V> {
   }
 }
 
-/** Numbers that follow each other never meet; FNV-1a for the end of a text. */
+/** Consecutive numbers never collide; FNV-1a for the end of a text. */
 const hashOf = (key: number | string): number => {
   if (typeof key === 'number') return key | 0
   let hash = 0x811c9dc5

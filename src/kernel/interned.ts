@@ -1,11 +1,10 @@
-/** Values of which one is kept for all who need an equal one, as long as anybody does. */
+/** Keeps one value for all who need an equal one, as long as anybody does. */
 export class Interned<T extends object> {
   readonly #values = new Map<string, WeakRef<T>>()
   readonly #gone = new FinalizationRegistry<string>(key => {
     if (this.#values.get(key)?.deref() === undefined) this.#values.delete(key)
   })
 
-  /** The value with this key, made if nobody has it. */
   get(key: string, make: () => T): T {
     const kept = this.#values.get(key)?.deref()
     if (kept !== undefined) return kept

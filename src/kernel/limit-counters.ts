@@ -23,11 +23,9 @@ interface Tally {
   unlogged: number
 }
 
-/** What all who share the bounds of one proxy have in common. */
 interface Shared {
   limits: Limits
   pressure: Pressure
-  /** How much memory there is, in bytes. */
   memoryBytes: number
   readonly inbound: ByteAccount
   readonly unread: ByteAccount
@@ -37,16 +35,14 @@ interface Shared {
 }
 
 const LOG_EVERY_MS = 10_000
-/** When whoever was refused may try again, unless somebody knows better. */
 const RETRY_AFTER_MS = 1000
-/** The same for whoever was refused for want of memory. */
 const MEMORY_RETRY_MS = 5000
 /** The part of the memory that one account may take, whatever its limit is. */
 const ACCOUNT_PART = 1 / 4
 
 /**
- * The bounds of one proxy, and how often each was reached. Handed down to all who enforce one: what is set
- * anew holds from then on. Each bound that is reached is counted, and logged at most every 10 s.
+ * The bounds of one proxy, and how often each was reached. What is set anew holds from then on. Each bound
+ * that is reached is counted, and logged at most every 10 s.
  */
 export class LimitCounters {
   readonly #shared: Shared
@@ -82,7 +78,6 @@ export class LimitCounters {
     this.#max = { ...this.#base, ...this.#own }
   }
 
-  /** The limits as they are at the moment. */
   get max(): Limits {
     if (this.#base !== this.#shared.limits) {
       this.#base = this.#shared.limits
@@ -96,7 +91,7 @@ export class LimitCounters {
     this.#shared.limits = limits
   }
 
-  /** The same bounds, and the same counters, with other limits for one server; `facts` say which that is. */
+  /** The same counters with other limits for one server, which `facts` name. */
   narrowed(own: Partial<Limits>, facts: HitFacts = {}): LimitCounters {
     return new LimitCounters({
       shared: this.#shared,
@@ -105,7 +100,6 @@ export class LimitCounters {
     })
   }
 
-  /** Sets those that win over the limits of all anew. */
   setOwn(own: Partial<Limits>): void {
     this.#own = own
     this.#max = { ...this.#base, ...own }
@@ -116,12 +110,10 @@ export class LimitCounters {
     return this.#shared.inbound
   }
 
-  /** What waits for clients that do not read, or do not come for it. */
   get unread(): ByteAccount {
     return this.#shared.unread
   }
 
-  /** How much memory there is, which may be less than the limit. */
   set memoryBytes(bytes: number) {
     this.#shared.memoryBytes = bytes
   }
@@ -134,7 +126,6 @@ export class LimitCounters {
     this.#shared.pressure = pressure
   }
 
-  /** A bound was reached. */
   hit(name: LimitName, facts?: HitFacts): void {
     const { tallies, clock, log } = this.#shared
     const nowMs = clock.nowMs()
@@ -165,16 +156,12 @@ export class LimitCounters {
     return true
   }
 
-  /**
-   * Counts a bound that was reached and says so to whoever is refused for it; the words say what there is too
-   * much of.
-   */
+  /** Counts a bound that was reached and words its fault; `words` say what there is too much of. */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
     return this.refusal(name, words, facts)
   }
 
-  /** The same where it was counted already. */
   refusal(name: LimitName, words: string, { server }: HitFacts = {}): Fault {
     const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
     return new Fault(
@@ -186,7 +173,6 @@ export class LimitCounters {
     )
   }
 
-  /** The same of something that is too large, whenever it comes. */
   tooLarge(name: LimitName, words: string): Fault {
     this.hit(name)
     const max = this.max[name]
@@ -195,7 +181,6 @@ export class LimitCounters {
     })
   }
 
-  /** What whoever wants something new is told while there is no memory for it. */
   shortOfMemory(): Fault {
     this.hit('memory')
     return new Fault('overloaded', 'The proxy is short of memory; try again later', {
@@ -203,7 +188,6 @@ export class LimitCounters {
     })
   }
 
-  /** Those that were ever reached. */
   get hits(): Readonly<Partial<Record<LimitName, Hits>>> {
     const nowMs = this.#shared.clock.nowMs()
     return Object.fromEntries(

@@ -1,7 +1,6 @@
-/** What a bound counts. */
 type LimitKind = 'count' | 'bytes' | 'time'
 
-/** One bound: its default, and between what it can be set. Bytes, or milliseconds, or just how many. */
+/** One bound: its default and its range, in bytes, milliseconds, or just how many. */
 interface Limit {
   readonly kind: LimitKind
   readonly fallback: number
@@ -33,9 +32,8 @@ const time = (fallback: number, least = 100): Limit => ({
 })
 
 /**
- * Every bound that can be set, under the name that its key in the configuration, its counter in the status
- * and its line in the log have; docs/limits.md says of each what happens at it. The only place with such
- * numbers.
+ * Every bound that can be set, under its name in the configuration, the status and the log; docs/limits.md
+ * says what happens at each. The only place with such numbers.
  */
 export const LIMIT_TABLE = {
   memory: bytes(2 ** 40, 64 * MIB),
@@ -94,16 +92,12 @@ export const LIMIT_TABLE = {
   listBytes: bytes(16 * MIB),
 } as const satisfies Record<string, Limit>
 
-/** The name of a bound. */
 export type LimitName = keyof typeof LIMIT_TABLE
 
-/** All bounds as they are set. */
 export type Limits = Readonly<Record<LimitName, number>>
 
-/** The names of all bounds. */
 export const LIMIT_NAMES = Object.keys(LIMIT_TABLE) as LimitName[]
 
-/** What holds where nothing else was said. */
 export const DEFAULT_LIMITS = Object.fromEntries(
   LIMIT_NAMES.map(name => [name, LIMIT_TABLE[name].fallback]),
 ) as Limits

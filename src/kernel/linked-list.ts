@@ -1,4 +1,3 @@
-/** Where something stands in a list. */
 export interface Link<T> {
   readonly item: T
   before: Link<T> | undefined
@@ -7,8 +6,8 @@ export interface Link<T> {
 }
 
 /**
- * Things in the order in which they came, each of which keeps its link to be taken out by: for what comes and
- * goes with each message, where a `Set` costs what a `Map` does (see `HashTable`).
+ * Keeps things in order; each is removed by its link. For what comes and goes with each message, where a
+ * `Set` costs what a `Map` does (see `HashTable`).
  */
 export class LinkedList<T> implements Iterable<T> {
   #first: Link<T> | undefined
@@ -29,7 +28,7 @@ export class LinkedList<T> implements Iterable<T> {
     return link
   }
 
-  /** Takes out what stands there; false if it has been taken out before. */
+  /** Returns false if it was removed before. */
   remove(link: Link<T>): boolean {
     if (!link.isIn) return false
     const { before, after } = link
@@ -45,7 +44,7 @@ export class LinkedList<T> implements Iterable<T> {
     return true
   }
 
-  /** Walks a copy, so that things may be taken out meanwhile. */
+  /** Walks a copy, so that things may be removed meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     const items: T[] = []
     for (let link = this.#first; link !== undefined; link = link.after) items.push(link.item)

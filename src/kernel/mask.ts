@@ -1,9 +1,8 @@
 import { cutText, plainLine, plainText } from './plain-text.js'
 
-/** What stands where a secret stood. */
 export const MASK = '***'
 
-/** Words in a name that say that what it names is secret, whatever it looks like. */
+/** Words in a name that mark a secret, whatever it looks like. */
 const SECRET_WORDS =
   'token|secret|passw|passphrase|credential|bearer|cookie|signature|auth(?!or(?!i[sz]))|(?:api|access|private|account)[_-]?key'
 /** The same for words that mean something else where more follows. */
@@ -14,24 +13,20 @@ const SECRET_NAME = new RegExp(`${SECRET_WORDS}|(?:^|[^a-z])(?:${SECRET_ENDS})$`
 /** Whether a variable, header, flag or member of this name holds a secret. */
 export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
 
-/** Where a path begins that says where it does. */
 const PATH = /^(?:~|\.{1,2})?[/\\][^=]*$|^[a-z]:[/\\][^=]*$/i
 /** Some hosts put a key into the path of an address. */
 export const isLikeKey = (segment: string): boolean => segment.length >= 20 && /\d/.test(segment)
 
 const isPath = (text: string): boolean => PATH.test(text) && !text.split(/[/\\]/).some(isLikeKey)
 
-/**
- * Whether a text is a plain word, a path or several, or a number: nothing that somebody would choose for a
- * secret.
- */
+/** Whether a text is a plain word, paths, or a number: nothing that anybody would choose for a secret. */
 export const isPlain = (text: string): boolean =>
   /^(?:[a-z]{0,14}|[A-Z]{0,14}|[A-Z][a-z]{0,14}|[-+]?[\d.,:]*%?)$/.test(text) ||
   [':', ';'].some(delimiter => text.split(delimiter).every(isPath))
 
 /**
- * An address for the eyes of a person: without user and password, without the values of its query, and
- * without the long segments of its path in which some hosts put a key.
+ * Masks an address for people: user, password, query, and the long path segments in which some hosts put
+ * keys.
  */
 export function maskAddress(url: string): string {
   const parts = /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/is.exec(url)
@@ -47,10 +42,7 @@ export function maskAddress(url: string): string {
 
 const LETTERS = '[A-Za-z0-9]'
 
-/**
- * What issuers of keys begin them with, and how many signs follow at least; most, but not all, are caught by
- * the last line.
- */
+/** Prefixes of issued keys, and how many characters follow at least; the last line catches most. */
 const KEYS = [
   '(?:sk|pk|rk)[-_][\\w-]{16,}',
   'gl[a-z]{2,6}-[\\w-]{16,}',
@@ -89,9 +81,9 @@ const SIGN = '\\\\?["\']?\\s{0,3}[=:]\\s{0,3}\\\\?["\'`]?'
 const NAME = `(?:${SECRET_WORDS})[\\w.-]{0,30}`
 
 /**
- * A name of a secret, a sign that its value follows, and the value, as in `"apiKey": "x"`, `--token x`,
- * `DB_PASS=x`. The dashes of a flag are looked for behind its name: looking back from every character of a
- * long line would take ten times as long.
+ * A secret's name, a sign that its value follows, and the value, as in `"apiKey": "x"`, `--token x`,
+ * `DB_PASS=x`. The dashes of a flag are looked for behind its name: looking back from every character would
+ * take ten times as long.
  */
 const NAMED = new RegExp(
   `(${NAME}(?:${SIGN}|\\s(?<=--[\\w.-]{0,80}\\s))|(?:(?<=[-_])|\\b(?=\\w+=))(?:${SECRET_ENDS})${SIGN})` +
@@ -111,9 +103,7 @@ const masked = (all: string, name: string, scheme: string, value: string): strin
   return NO_SECRET.test(value) || isProse ? all : name + scheme + MASK
 }
 
-/**
- * A text without what looks like a key or is called like one, and without passwords and queries in addresses.
- */
+/** Masks what looks like a key or is named like one, and passwords and queries in addresses. */
 export const maskShapes = (text: string): string =>
   text
     .replace(PRIVATE_KEY, MASK)
@@ -123,11 +113,11 @@ export const maskShapes = (text: string): string =>
     .replace(GREETED, (all, scheme: string, value: string) => (isPlain(value) ? all : scheme + MASK))
     .replace(KEY, MASK)
 
-/** Shorter ones are found only where they stand alone: within words they would be found everywhere. */
+/** Shorter ones are masked only where they stand alone, not within words. */
 const ANYWHERE = 6
-/** Still shorter ones cannot be told from ordinary words. */
+/** Shorter ones cannot be told from ordinary words. */
 const LEAST = 4
-/** Longer ones are looked for piece by piece, so that one whose end is cut off is still found. */
+/** Longer ones are searched in pieces, so that one whose end is cut off is still found. */
 const PIECE = 512
 
 // There is one list for the whole process: whatever leaves it must hold none of them, whoever says it.
@@ -135,7 +125,7 @@ const lists = new Set<readonly string[]>()
 let found: RegExp | undefined
 let isStale = false
 
-/** Has these texts masked wherever words leave the process, until what is returned is called. */
+/** Masks these texts wherever words leave the process, until what is returned is called. */
 export const addSecrets = (secrets: readonly string[]): (() => void) => {
   const list = secrets.flatMap(partsOf)
   lists.add(list)
@@ -147,8 +137,8 @@ export const addSecrets = (secrets: readonly string[]): (() => void) => {
 }
 
 /**
- * A text without what must not be read by anybody: the secrets that were added, and whatever looks like one.
- * Of a text that is not whole the end is left out, which may be the beginning of one.
+ * Masks the added secrets and whatever looks like one. A text that is not whole loses its end, where one may
+ * begin.
  */
 export const mask = (text: string, isWhole = true): string => {
   if (!isWhole) return mask(text).slice(0, -PIECE)
@@ -158,16 +148,12 @@ export const mask = (text: string, isWhole = true): string => {
   return maskShapes(found === undefined ? text : text.replace(found, MASK))
 }
 
-/** What a peer may say at most where we speak of it. */
 const SAID_BYTES = 1024
 
-/**
- * Words of a peer as they may stand in ours: one line without secrets, escapes or control characters, cut at
- * `maxBytes`.
- */
+/** Makes a peer's words fit for ours: one line without secrets or control characters, cut at `maxBytes`. */
 export const said = (words: string, maxBytes = SAID_BYTES): string => held(words, maxBytes, plainLine)
 
-/** The same with its line breaks and tabs. */
+/** The same, keeping line breaks and tabs. */
 export const saidText = (text: string, maxBytes: number): string => held(text, maxBytes, plainText)
 
 const held = (text: string, maxBytes: number, plain: (text: string) => string): string => {
@@ -179,10 +165,7 @@ const held = (text: string, maxBytes: number, plain: (text: string) => string): 
 const STRING = '"(?:[^"\\\\]|\\\\.)*"'
 const JSON_PARTS = new RegExp(`(${STRING})(\\s*:\\s*)(${STRING}|[-\\w.+]+)|${STRING}|[-\\w.+]+`, 'g')
 
-/**
- * JSON text without secrets in its strings and numbers, and without the values of members that are called
- * like one.
- */
+/** Masks secrets in strings and numbers, and the values of members that are named like one. */
 export const maskJson = (json: string): string =>
   json.replace(JSON_PARTS, (all, name?: string, sign?: string, value?: string) => {
     if (name === undefined || sign === undefined || value === undefined) return maskScalar(all)
@@ -198,19 +181,18 @@ const maskScalar = (scalar: string): string => {
   return masked === text ? scalar : JSON.stringify(masked)
 }
 
-/** A private key of so many lines is longer than any. */
+/** No private key has more lines. */
 const KEY_LINES = 200
 
 /** Finds the lines of private keys, which say nothing of themselves. */
 export class KeyLines {
   #left = 0
 
-  /** Whether the next line will stand in a private key, unless it ends one. */
   get isInside(): boolean {
     return this.#left > 0
   }
 
-  /** Whether this line, the next one, stands in a private key that began on an earlier one, or ends it. */
+  /** Whether this line, the next one, is part of a private key that began on an earlier one. */
   take(line: Buffer): boolean {
     const { isInside } = this
     if (isInside) this.#left -= 1
@@ -223,10 +205,7 @@ export class KeyLines {
   }
 }
 
-/**
- * The forms in which a secret may appear, and its parts: lines, and what stands between quotes, commas and
- * the like.
- */
+/** The parts of a secret that are masked alone (lines, words between separators), in all their forms. */
 const partsOf = (secret: string): string[] => {
   const lines = secret.split(/[\r\n]+/).map(line => line.trim())
   const parts = secret.split(/[\s"'`,;:=|&?<>()[\]{}\\]+/).filter(part => part.length > ANYWHERE)

@@ -11,16 +11,12 @@ const INVISIBLE = '(?![\\n\\t])[\\p{Cc}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202
 
 const UNSEEN = new RegExp(`${ESCAPES}|${INVISIBLE}`, 'gu')
 
-/**
- * Somebody else's text as a terminal may show it: lines and tabs stay, nothing can move the cursor or hide
- * words.
- */
+/** Makes a text fit for a terminal: lines and tabs stay, nothing can move the cursor or hide words. */
 export const plainText = (text: string): string => text.replace(UNSEEN, '')
 
-/** The same as one line. */
 export const plainLine = (text: string): string => plainText(text.replace(/[\t\r\n]+/g, ' '))
 
-/** What a terminal would show of a line that was drawn over and over, such as a progress bar. */
+/** What a terminal shows of a line that was redrawn, such as a progress bar. */
 export const drawnLine = (line: string): string => {
   const drawn = line.replace(/\r+$/, '')
   return plainLine(drawn.slice(drawn.lastIndexOf('\r') + 1))
@@ -28,9 +24,7 @@ export const drawnLine = (line: string): string => {
 
 const CUT = ' [cut]'
 
-/**
- * A text of at most so many bytes of UTF-8; one that is longer, or not whole already, says that it was cut.
- */
+/** Cuts a text at so many bytes of UTF-8, and says so; also if it is not whole already. */
 export const cutText = (text: string, maxBytes: number, isWhole = true): string => {
   if (isWhole && (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes)) return text
   const kept = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes - CUT.length)

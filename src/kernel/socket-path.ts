@@ -14,8 +14,8 @@ function decoded(text: string): string | undefined {
 }
 
 /**
- * The path behind `unix:///run/x.sock` or `unix:/run/x.sock`, or the Windows pipe behind `pipe:///name`;
- * undefined for anything else.
+ * The path behind `unix:///run/x.sock` or `unix:/run/x.sock`, or the pipe behind `pipe:///name`, if it is
+ * one.
  */
 export function socketPathOf(url: string): string | undefined {
   const path = UNIX_URL.exec(url)?.[1]
@@ -24,10 +24,9 @@ export function socketPathOf(url: string): string | undefined {
   return name === undefined || name === '' || /[/\\]/.test(name) ? undefined : `${PIPE_FOLDER}${name}`
 }
 
-/** Whether a path is a named pipe of Windows, which lives in no directory. */
 export const isNamedPipe = (path: string): boolean => path.toLowerCase().startsWith(PIPE_FOLDER)
 
-/** The address by which others name the socket at an absolute path; `socketPathOf` leads back to it. */
+/** The inverse of `socketPathOf`, for an absolute path. */
 export const socketUrlOf = (path: string): string => {
   const [scheme, rest] = isNamedPipe(path) ? ['pipe:///', path.slice(PIPE_FOLDER.length)] : ['unix://', path]
   return scheme + encodeURI(rest).replace(/[?#]/g, encodeURIComponent)

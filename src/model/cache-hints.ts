@@ -3,7 +3,6 @@ import { type JsonText, kindOf, memberOf, stringOf, textOf, valueOf } from '../k
 /** For how long, and for whom, a client may keep a result (server/utilities/caching). */
 export interface CacheHints {
   readonly ttlMs: number
-  /** `public`: the same for every user of the server. */
   readonly cacheScope: 'public' | 'private'
 }
 
@@ -15,13 +14,12 @@ export interface Contribution extends CacheHints {
 /** Hints that let nobody keep anything. */
 export const UNCACHED: CacheHints = { ttlMs: 0, cacheScope: 'private' }
 
-/** The members of a complete result that say these hints. */
 export const hintMembers = ({ ttlMs, cacheScope }: CacheHints): readonly (readonly [string, JsonText])[] => [
   ['ttlMs', textOf(wholeMs(ttlMs))],
   ['cacheScope', textOf(cacheScope)],
 ]
 
-/** The hints of a modern server's result; what is missing or makes no sense lets nobody keep it. */
+/** Reads a modern server's hints; what is missing or makes no sense lets nobody keep the result. */
 export const readCacheHints = (result: JsonText): CacheHints => {
   const ttl = memberOf(result, 'ttlMs')
   const ttlMs = ttl !== undefined && kindOf(ttl) === 'number' ? Number(valueOf(ttl)) : 0
@@ -30,8 +28,8 @@ export const readCacheHints = (result: JsonText): CacheHints => {
 }
 
 /**
- * Hints for a list of several servers, the same on each of its pages: it lives as long as the part that ends
- * first, and is public only if all parts are and `isFiltered` does not say that users see different items.
+ * Merges the hints of several servers for one list: it lives as long as the part that ends first, and is
+ * public only if all parts are and `isFiltered` does not say that users see different items.
  */
 export const mergeHints = (contributions: readonly Contribution[], isFiltered = false): CacheHints => {
   if (contributions.length === 0) return UNCACHED
@@ -42,5 +40,4 @@ export const mergeHints = (contributions: readonly Contribution[], isFiltered = 
   }
 }
 
-/** Schema: an integer, not negative. */
 const wholeMs = (ms: number): number => Math.min(Math.max(Math.floor(ms), 0), Number.MAX_SAFE_INTEGER)

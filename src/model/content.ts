@@ -10,23 +10,18 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 
-/** Longer texts are cut when something that is not text has to be shown as text. */
+/** Longer JSON is cut when it is shown as text. */
 const SHOWN_BYTES = 64 * 1024
 const ELLIPSIS = '…'
 
-/**
- * Such texts as most programs write them. A result is JSON already, so nothing but an escape can begin with a
- * backslash.
- */
+/** Text blocks as most programs write them; in valid JSON a backslash always begins an escape. */
 const TEXT = String.raw`\{"type":"text","text":"[^"\\]*(?:\\.[^"\\]*)*"\}`
 const USUAL = new RegExp(String.raw`^\{"content":\[${TEXT}(?:,${TEXT})*\](?:,"isError":(?:false|true))?\}$`)
-/** Longer ones are walked over. */
 const USUAL_BYTES = 1024
 
 /**
- * Whether the result of a tool is nothing but texts, as most are: no revision reads another thing in it, no
- * URI stands in it, and there is nothing to repair, to rename or to adapt. One short walk in place of several
- * that look for all that could be.
+ * Whether a tool result is nothing but texts, as most are: nothing in it differs between revisions, holds a
+ * URI or needs repair. One short walk in place of several.
  */
 export const isPlain = (result: JsonText): boolean =>
   (result.length <= USUAL_BYTES && USUAL.test(result.toString('latin1'))) || holdsOnlyTexts(result)
@@ -43,7 +38,6 @@ const holdsOnlyTexts = (result: JsonText): boolean => {
   return hasContent
 }
 
-/** Whether an array of text blocks, without anything but their texts, begins at `from`. */
 const holdsTexts = (result: JsonText, from: number): boolean => {
   if (result[from] !== OPEN_ARRAY) return false
   const at = new JsonCursor(result, OPEN_ARRAY, from)
@@ -63,10 +57,9 @@ const isText = (result: JsonText, from: number): boolean => {
   return hasType && hasText
 }
 
-/** A content block that every revision knows. */
 export const textBlock = (text: string): JsonText => textOf({ type: 'text', text })
 
-/** The same of the JSON of a value, whose bytes need not be made characters for that. */
+/** The JSON of a value as a text block, without decoding its bytes. */
 const blockOf = (value: JsonText): JsonText => {
   const text = JSON.stringify(value.toString('latin1'))
   return trust(Buffer.from(`{"type":"text","text":${text}}`, 'latin1'))
@@ -81,9 +74,8 @@ export const shownJson = (value: JsonText): string => {
 }
 
 /**
- * A tool result whose `structuredContent` is also readable as text: `content` becomes a list if it is none,
- * and if that is empty it gets the structure's own JSON (tools, "Structured Content": a SHOULD since
- * 2025-06-18).
+ * Makes `content` a list, and fills an empty one with the JSON of `structuredContent` (tools, "Structured
+ * Content": a SHOULD since 2025-06-18).
  */
 export const withReadableContent = (result: JsonText): JsonText => {
   const structure = memberOf(result, 'structuredContent')

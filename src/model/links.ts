@@ -10,19 +10,17 @@ import type { Revision } from './revision.js'
 export type CancelReason = string | undefined
 
 /**
- * How questions of servers travel on a hop. `pushed`: as requests of the one who is otherwise asked, and
- * changes are told at any time (all revisions before 2026-07-28). `returned`: inside the answer to a request,
- * which is then made again with the answers (2026-07-28, basic/patterns/mrtr); changes are told on a request
- * that listens (basic/patterns/subscriptions).
+ * How servers ask. `pushed`: by requests of their own, and changes are told at any time (before 2026-07-28).
+ * `returned`: inside the answer to a request, which is made again with the input (2026-07-28,
+ * basic/patterns/mrtr); changes are told on a request that listens (basic/patterns/subscriptions).
  */
 export type ServerRequestMode = 'pushed' | 'returned'
 
 // ── upstream: what the mux sees of a client ──────────────────────────────────────────────────────────────
 
 /**
- * One client behind one uplink. With `pushed` questions it is a session; with `returned` ones it is whoever
- * says the same about itself on the same way in, for such requests stand for themselves: perhaps several
- * people. Implemented in `eras/`.
+ * One client behind one uplink: a session where requests are `pushed`; with `returned` ones all requests of
+ * the same way in that introduce themselves alike, perhaps of several people. Implemented in `eras/`.
  */
 export interface Client {
   /** Unique in this process; for logs and tables, never on a wire. */
@@ -33,29 +31,22 @@ export interface Client {
   readonly revision: Revision
   readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
-  /** The client's own `Implementation` object. */
   readonly info: JsonText
-  /**
-   * Says something that belongs to no request of this client; does nothing where questions are `returned`.
-   */
+  /** Sends a notification that belongs to no request; does nothing where requests are `returned`. */
   notify(method: string, params: JsonText | undefined): void
   /**
-   * Asks the client something on behalf of a server. With `during`, the question travels on the stream of
-   * that call. The answer reaches `ask.answer`; waits until the client is ready to be asked. Only where
-   * questions are `pushed`.
+   * Asks the client on behalf of a server, on the stream of `during` if given. The answer reaches
+   * `ask.answer`; waits until the client is ready to be asked. Only where requests are `pushed`.
    */
   ask(ask: ServerRequest, during: Call | undefined): void
   /**
-   * A request that a server returned, as this client can be sent it; `isShared` where other servers stand
-   * beside that one. Only where questions are `pushed`.
+   * Projects a request that a server returned; `isShared`: others stand beside it. Only where requests are
+   * `pushed`.
    */
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
 }
 
-/**
- * A server's request in the form that a client's revision gives it, or what it is that this client cannot
- * provide.
- */
+/** A server's request as a client's revision knows it, or what this client cannot provide. */
 export type ProjectedRequest =
   | {
       readonly is: 'request'
@@ -77,27 +68,19 @@ export interface Call {
    */
   readonly named?: string | undefined
   readonly wantsProgress: boolean
-  /**
-   * How severe log messages about this call must be, where each request says so; undefined: the client wants
-   * none, or said it otherwise.
-   */
+  /** The lowest level of log messages to send, if the request says so; undefined: none, or set otherwise. */
   readonly logLevel: LogLevel | undefined
   /** Relays progress; whatever token it carries is replaced by the client's own. Nothing after `end`. */
   progress(progress: Progress): void
-  /**
-   * Says something that belongs to this call, such as a log line, on the call's stream. Nothing after `end`.
-   */
+  /** Sends a notification on the stream of this call, such as a log line. Nothing after `end`. */
   notify(method: string, params: JsonText | undefined): void
   /** Ends the call; later ends are ignored. */
   end: Settle
   /** Set by the mux: told once if the client cancels or its session ends before `end`. */
   onCancel: ((reason: CancelReason) => void) | undefined
-  /** Set by the mux as soon as it is known: the server that answers it. */
+  /** Set by the mux once it is known: the server that answers. */
   servedBy?: string | undefined
-  /**
-   * Set by whoever looks on: told once when the call is over; without an outcome if nobody waited for one any
-   * more.
-   */
+  /** Called once when the call is over; without an outcome if nobody waited for one any more. */
   onOver?: ((outcome: Outcome | undefined) => void) | undefined
 }
 
@@ -120,27 +103,18 @@ export interface Welcome {
 /** What uplinks report to. Implemented by the mux. */
 export interface ClientHandler {
   /**
-   * A client introduced itself, or asks what there is; resolves within the start-up wait however slow the
-   * servers are. Never rejects. A client whose questions are `returned` may call without it, and is told anew
-   * each time.
+   * Answers a client that introduces itself or asks what there is, within the start-up wait however slow the
+   * servers are. Never rejects. Where requests are `returned` a client may call without it.
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
-  /**
-   * The `inputSchema` of a tool as a client sees it, by the name that it knows; undefined if it is not known
-   * (yet).
-   */
+  /** The `inputSchema` of a tool by its exposed name; undefined if it is not known (yet). */
   toolSchema(client: Client, exposed: string): JsonText | undefined
-  /**
-   * The `Implementation` object of the server that is served as it is, if one is and it was reached: who we
-   * say that we are.
-   */
+  /** The `Implementation` object of a server that is served as it is, once reached: who we say we are. */
   ownIdentity(client: Client): JsonText | undefined
-  /** Only `notifications/roots/list_changed` for now: all other notices are the uplink's own business. */
+  /** Only `notifications/roots/list_changed`: the uplink handles all others itself. */
   notified(client: Client, method: string, params: JsonText | undefined): void
-  /**
-   * The client has been away for a while and may come back: what runs for it alone need not go on meanwhile.
-   */
+  /** The client is away but may come back: what runs for it alone need not go on meanwhile. */
   rests(client: Client): void
   /** The client is gone; its calls were cancelled before. */
   left(client: Client): void
@@ -148,12 +122,8 @@ export interface ClientHandler {
 
 // ── downstream: what the mux sees of a server ────────────────────────────────────────────────────────────
 
-/**
- * On whose behalf a request is made, for servers that are told so with each one (2026-07-28, basic, "Request
- * Metadata").
- */
+/** On whose behalf a request is made, for servers told so with each one (2026-07-28, "Request Metadata"). */
 export interface Caller {
-  /** What the server may ask in its answer. */
   readonly capabilities: ClientCapabilities
   readonly logLevel: LogLevel | undefined
 }
@@ -162,10 +132,7 @@ export interface Caller {
 export interface Request {
   readonly method: string
   readonly params: JsonText | undefined
-  /**
-   * Whether it is known that nothing stands in `params` that a server of another revision, or on another hop,
-   * must not see.
-   */
+  /** Whether `params` hold nothing that a server of another revision, or on another hop, must not see. */
   readonly isBare?: boolean | undefined
   /** Whether progress is wanted; the downlink mints the token and removes any other. */
   readonly wantsProgress: boolean
@@ -173,26 +140,16 @@ export interface Request {
   readonly caller?: Caller | undefined
   /** Whether a task may come in place of the result, because whoever asks will follow it. */
   readonly followsTasks?: boolean | undefined
-  /**
-   * How long such a task is to live, in milliseconds, where it has to be asked for (2025-11-25,
-   * basic/utilities/tasks).
-   */
+  /** How long such a task is to live, where that is asked for (2025-11-25, basic/utilities/tasks). */
   readonly taskTtlMs?: number | undefined
 }
 
-/** A request that is under way at a server. */
 export interface DownstreamCall {
-  /**
-   * Tells the server that nobody waits any more; the sink hears nothing after, not even of a task that came
-   * of it.
-   */
+  /** Tells the server that nobody waits; nothing reaches the sink after, not even of a task. */
   cancel(reason: CancelReason): void
 }
 
-/**
- * What is said about one request at a server; `ended` comes exactly once and last, unless it was cancelled or
- * became a task.
- */
+/** What is said about one request; `ended` comes exactly once and last, unless cancelled or made a task. */
 export interface CallSink {
   progress(progress: Progress): void
   ended: Settle
@@ -203,9 +160,7 @@ export interface Downlink {
   readonly facts: ServerFacts
   /** `returned`: the server keeps nothing about us, so that all clients may share the connection. */
   readonly serverRequests: ServerRequestMode
-  /**
-   * Whether the server may ask in the other way too, on another connection: false where it is known not to.
-   */
+  /** Whether the server may ask the other way on another connection: false where it is known not to. */
   readonly hasOtherMode: boolean
   /** Whether calls of tools may end with a task in place of a result. */
   readonly mayReturnTasks: boolean
@@ -213,7 +168,6 @@ export interface Downlink {
   notify(method: string, params: JsonText | undefined): void
   /** Whether notifications that belong to no request can reach us: list_changed can be relied on. */
   readonly hearsAmbient: boolean
-  /** Milliseconds (monotonic) at which the server last said anything. */
   readonly lastHeardMs: number
   pause(): void
   resume(): void
@@ -227,7 +181,6 @@ export interface ServerRequest {
   readonly params: JsonText | undefined
   /** The request on whose own stream it came, when the transport can tell (HTTP); undefined on a pipe. */
   readonly about: DownstreamCall | undefined
-  /** Whether the server wants to hear about progress. */
   readonly wantsProgress: boolean
   /** Answers; exactly one answer reaches the server. */
   answer: Reply

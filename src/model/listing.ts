@@ -1,7 +1,7 @@
 /**
- * The lists of a server: the method that reads each, the member of the result that holds its items, the
- * capability that announces it, the notification that it changed, and the flag that asks for that
- * notification (2026-07-28, `SubscriptionFilter`).
+ * The lists of a server: the method that reads each, the member of the result with its items, the capability
+ * that announces it, its change notification, and the flag that asks for that (2026-07-28,
+ * `SubscriptionFilter`).
  */
 export const LISTS = {
   tools: {
@@ -34,7 +34,6 @@ export const LISTS = {
   },
 } as const
 
-/** What a server can list; also what a cursor and an item belong to. */
 export type ListName = keyof typeof LISTS
 
 export const LIST_NAMES = Object.keys(LISTS) as readonly ListName[]

@@ -4,17 +4,14 @@ import type { CacheHints } from './cache-hints.js'
 import type { Revision } from './revision.js'
 
 /**
- * What was answered for good. `result` and `error` are the peer's own text, carried as it came; `fault` is
- * ours and gets its code and wording where it is encoded.
+ * A final answer. `result` and `error` are the peer's own text, as it came; `fault` is ours and gets its code
+ * and wording where it is encoded.
  */
 export type Answer =
   | {
       readonly kind: 'result'
       readonly result: JsonText
-      /**
-       * It is known to be nothing but texts (`isPlain` in content.ts): the same for all, so that nobody need
-       * look again.
-       */
+      /** It is nothing but texts (`isPlain` in content.ts), so nobody needs to look again. */
       readonly isPlain?: boolean | undefined
       /** How long it may be kept, where the text does not say so. */
       readonly hints?: CacheHints | undefined
@@ -22,9 +19,7 @@ export type Answer =
   | {
       readonly kind: 'error'
       readonly error: JsonText
-      /**
-       * The revision whose codes it is written in, if known: some codes mean something else in another one.
-       */
+      /** The revision whose codes it uses, if known: some codes mean something else in another one. */
       readonly revision?: Revision | undefined
       /** The name of the server whose words they are, if known, for words of our own about them. */
       readonly server?: string | undefined
@@ -32,10 +27,9 @@ export type Answer =
   | { readonly kind: 'fault'; readonly fault: Fault }
 
 /**
- * How a request ended: with an answer; with a result that wants input before there can be one (2026-07-28,
- * `InputRequiredResult`), which reaches only clients that know it; or with a task that goes on in its place
- * (2025-11-25, basic/utilities/tasks, `CreateTaskResult`; an extension of 2026-07-28), which reaches only
- * whoever follows it here.
+ * How a request ended: with an answer; with an `InputRequiredResult` (2026-07-28), which reaches only clients
+ * that know it; or with a task (2025-11-25, basic/utilities/tasks, `CreateTaskResult`; an extension of
+ * 2026-07-28), which reaches only whoever follows it here.
  */
 export type Outcome =
   | Answer
@@ -48,20 +42,15 @@ export type Settle = (outcome: Outcome) => void
 /** Where the single answer to a question is told. */
 export type Reply = (answer: Answer) => void
 
-/** An answer made of a peer's or our own result text. */
 export const resulted = (result: JsonText): Answer => ({ kind: 'result', result })
 
-/** An answer that says what we could not do. */
 export const failed = (fault: Fault): Answer => ({ kind: 'fault', fault })
 
-/** How long the text of an outcome is, in bytes; a fault gets its text only where it is encoded. */
+/** The size of an outcome's text in bytes; a fault gets its text only where it is encoded. */
 export const bytesOf = (outcome: Outcome): number =>
   outcome.kind === 'fault' ? 0 : outcome.kind === 'error' ? outcome.error.length : outcome.result.length
 
-/**
- * The answer that an outcome is, for those who cannot be asked and follow no tasks: wanting that ends the
- * request.
- */
+/** The answer for those who cannot be asked and follow no tasks: both end the request. */
 export const answerOf = (outcome: Outcome): Answer => {
   switch (outcome.kind) {
     case 'input':
@@ -78,8 +67,8 @@ export const answerOf = (outcome: Outcome): Answer => {
 }
 
 /**
- * How a request ended that is not the first of what it belongs to, such as a task: a server that did not run
- * this one has run those before it, and must not be made to begin anew.
+ * How a later request of a call, such as one about a task, ended: "not run" is not true of those before it,
+ * and must not make anybody begin anew.
  */
 export const midway = (outcome: Outcome): Outcome => {
   if (outcome.kind !== 'fault') return outcome

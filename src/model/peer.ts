@@ -9,15 +9,12 @@ export interface ClientCapabilities {
     | {
         readonly form: boolean
         readonly url: boolean
-        /**
-         * It named no mode, which means forms; who is told of capabilities in the same words is told no more.
-         */
+        /** It named no mode, which means forms; it is passed on without one. */
         readonly isBare?: boolean
       }
     | undefined
 }
 
-/** A peer that can be asked nothing. */
 export const NO_CAPABILITIES: ClientCapabilities = {
   roots: undefined,
   sampling: undefined,
@@ -47,7 +44,6 @@ export interface ServerFacts {
   readonly instructions: string | undefined
 }
 
-/** Who we say that we are, on both sides. */
 export interface Identity {
   readonly name: string
   readonly version: string
@@ -59,7 +55,7 @@ export type Principal = string
 
 let last = 0
 
-/** A number for a new client, unique in this process; for logs and tables, never on a wire. */
+/** Numbers a new client, uniquely in this process; for logs and tables, never on a wire. */
 export const newClientId = (): number => {
   last += 1
   return last

@@ -3,8 +3,8 @@ import { OPEN_OBJECT } from '../kernel/json/scan.js'
 import { type JsonText, numberAt } from '../kernel/json/text.js'
 
 /**
- * What a peer says of the progress of a request (basic/utilities/progress): the params of its notification,
- * which are searched once for all who need something of them. There may be hundreds in a call.
+ * The params of a progress notification (basic/utilities/progress), searched once for all who need a part.
+ * There may be hundreds in a call.
  */
 export class Progress {
   readonly params: JsonText

@@ -45,14 +45,12 @@ const REASONS: Partial<Record<FaultCode, string>> = {
   'maybe-replaced': 'disconnected',
 }
 
-/** A JSON-RPC error object. */
 export const errorText = (code: number, message: string, data?: unknown): JsonText =>
   textOf(data === undefined ? { code, message } : { code, message, data })
 
 /**
- * A fault as a JSON-RPC error object under `code`. Faults that a retry may heal carry `data.reason`, so that
- * a program can tell a server that is down from one that answered with an error: the fault's own reason, else
- * its code.
+ * Encodes a fault under `code`. Faults that a retry may heal carry `data.reason` (the fault's own, else its
+ * code), which tells a server that is down from one that answered with an error.
  */
 export const faultText = (fault: Fault, code: number = RPC_CODES[fault.code]): JsonText => {
   const reason = REASONS[fault.code]
@@ -66,11 +64,10 @@ export const errorCode = (error: JsonText): number | undefined => {
   return Number.isInteger(code) ? code : undefined
 }
 
-/** The error under another code. */
 export const withErrorCode = (error: JsonText, code: number): JsonText =>
   withMember(error, 'code', textOf(code))
 
-/** The error with one more member in `data`; data that is not an object moves to `data.data`. */
+/** Adds a member to `data`; data that is no object moves to `data.data`. */
 export const withErrorData = (error: JsonText, key: string, value: JsonText): JsonText => {
   const data = memberOf(error, 'data')
   if (data === undefined || kindOf(data) === 'object' || kindOf(data) === 'null') {
@@ -86,14 +83,13 @@ export const withErrorData = (error: JsonText, key: string, value: JsonText): Js
   )
 }
 
-/** An error whose code must not be passed on; programs find it in `data.code`. */
+/** Hides a code that must not be passed on; programs find it in `data.code`. */
 export const asInternalError = (error: JsonText, code: number): JsonText =>
   withErrorCode(withErrorData(error, 'code', textOf(code)), RPC_CODES.internal)
 
 /**
- * A server's error as any client may read it. `-32700` and `-32600` say that *our* message was at fault,
- * which would mislead the client; a missing message or a code that is not an integer would make SDK clients
- * reject the whole response.
+ * Makes a server's error readable for any client. `-32700` and `-32600` blame *our* message, which would
+ * mislead the client; without a message or an integer code SDK clients reject the whole response.
  */
 export const repairError = (error: JsonText, server: string): JsonText => {
   const code = errorCode(error)

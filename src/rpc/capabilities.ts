@@ -15,14 +15,10 @@ import type { Welcome } from '../model/links.js'
 import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
 import type { Revision } from '../model/revision.js'
 
-/** Tasks, where they are an extension (SEP-2663). */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 const NONE = rawText('{}')
-/**
- * Capabilities that are announced only where we can keep what they promise: the methods of tasks are not
- * routed.
- */
+/** Announced only where we can keep what they promise: the methods of tasks are not routed. */
 const ROUTED: ReadonlySet<string> = new Set([
   'tools',
   'prompts',
@@ -46,9 +42,9 @@ export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): 
 }
 
 /**
- * The capabilities of the server that is served as it is, in its own words: in place of what we say of each,
- * and what we know nothing of. `said` is in the form of the client's revision; members that are of no other
- * go to clients of the same alone.
+ * The capabilities of the server that is served as it is: in its words where we have some too, and what we do
+ * not know. `said` is in the form of the client's revision; unknown members go only to clients of the same
+ * one.
  */
 const inOwnWords = (said: JsonText, { announced, revision }: ServerFacts, to: Revision): JsonText => {
   const own: [string, JsonText][] = []
@@ -78,10 +74,7 @@ const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(ca
 /** What a peer may say about itself at most: it is kept for as long as the peer is known. */
 export const INFO_BYTES = 64 * 1024
 
-/**
- * What the result of `initialize` or `server/discover` says about a server, as it came and as we understand
- * it.
- */
+/** What the result of `initialize` or `server/discover` says about a server, raw and decoded. */
 export const announcedIn = (
   result: JsonText,
   info = memberOf(result, 'serverInfo'),
@@ -95,7 +88,7 @@ export const announcedIn = (
   }
 }
 
-/** In memory of its own; nothing in place of what is too long. */
+/** Copies it; nothing in place of what is too long. */
 const kept = (said: JsonText): JsonText => (said.length > INFO_BYTES ? NONE : ownText(said))
 
 /** `ServerCapabilities` as a server announces them (schema, all revisions), read leniently. */
@@ -119,7 +112,7 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
 }
 
 /**
- * `ClientCapabilities` as a client declares them (schema, all revisions); `elicitation: {}` means forms
+ * `ClientCapabilities` as declared (schema, all revisions); `elicitation: {}` means forms
  * (client/elicitation).
  */
 export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => {

@@ -11,14 +11,11 @@ import type { OutgoingMessage } from '../wire/message-parts.js'
 export interface ReplyStream {
   /** Whether questions can travel here: not if the client takes nothing but one JSON answer. */
   readonly canAsk: boolean
-  /**
-   * Sends a notification or question that belongs to the request; one that `mayDrop` is left out if the
-   * client is behind.
-   */
+  /** Sends a notification or request on it; left out if it `mayDrop` and the client is behind. */
   send(frame: Buffer, mayDrop?: boolean): void
   /**
    * Sends the answer and ends the stream; without a frame (a cancelled request) just ends it. Called once.
-   * `why` is the fault that the answer tells of, if any: HTTP says some of them with a status, too.
+   * `why` is the fault that the answer tells of: HTTP gives some of them a status, too.
    */
   end(frame: OutgoingMessage | undefined, ending?: { readonly why?: Fault | undefined }): void
 }
@@ -35,22 +32,17 @@ export interface Outlet {
   nextAskId(): number | string
 }
 
-/** What everyone needs who listens to a client. */
 export interface UplinkOptions {
   readonly reception: ClientHandler
   readonly identity: Identity
   readonly log: Logger
-  /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
 }
 
-/** What whoever carries the messages of clients needs beside that. */
 export interface HostOptions extends UplinkOptions {
   readonly clock: Clock
 }
 
-/** The same over HTTP. */
 export interface HttpHostOptions extends HostOptions {
-  /** Whose request this is. */
   readonly principalOf: (request: HttpRequest) => Principal
 }

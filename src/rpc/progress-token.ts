@@ -20,10 +20,7 @@ const PROGRESS = 'notifications/progress'
 const NOTICE = Buffer.from(`{"jsonrpc":"2.0","method":"${PROGRESS}","params":`)
 const CLOSE = Buffer.from('}')
 
-/**
- * Writes a notification of progress under the token of whoever is told, which takes the place of any other;
- * on one line without its newline. There may be hundreds of them in a call, so each is written at once.
- */
+/** Writes a progress notification under the token of whoever is told, in one go: a call may have hundreds. */
 export function encodeProgress({ params, tokenStart, tokenEnd }: Progress, token: JsonText): Buffer {
   if (tokenEnd === 0) return encodeNotification(PROGRESS, withMember(params, 'progressToken', token))
   const line = oneLine(params)
@@ -38,8 +35,8 @@ export function encodeProgress({ params, tokenStart, tokenEnd }: Progress, token
 }
 
 /**
- * Request params for another hop: its own progress token in, or none at all. A token never crosses a hop
- * (base, "Progress": unique among the sender's requests), and a `_meta` that held nothing else stays as `{}`.
+ * Replaces or removes the progress token, which never crosses a hop (base, "Progress": unique among the
+ * sender's requests). A `_meta` that held nothing else stays as `{}`.
  */
 export const withToken = (
   params: JsonText | undefined,
@@ -52,7 +49,7 @@ export const withToken = (
   return withMember(params, '_meta', withoutMember(meta, 'progressToken'))
 }
 
-/** The token that a request's params carry, if it is a legal one: text or an integer (base, "Progress"). */
+/** The legal progress token of a request's params: text or an integer (base, "Progress"). */
 export const tokenOf = (params: JsonText | undefined): JsonText | undefined => {
   const token = params === undefined ? undefined : at(params, ...TOKEN_PATH)
   return token !== undefined && isId(token) ? token : undefined

@@ -2,7 +2,7 @@ import type { Fault } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Principal } from '../model/peer.js'
 
-/** Counts the sessions of one face, and says whether there is room for another. */
+/** Counts the sessions of one listener, and says whether there is room for another. */
 export class SessionQuota {
   readonly #bounds: LimitCounters
   readonly #ofPrincipal = new Map<Principal, number>()
@@ -24,14 +24,12 @@ export class SessionQuota {
     else this.#ofPrincipal.set(principal, rest)
   }
 
-  /** Which bound one more session of a principal would break. */
   limitFor(principal: Principal): 'sessions' | 'sessionsPerPrincipal' | undefined {
     const { max } = this.#bounds
     if ((this.#ofPrincipal.get(principal) ?? 0) >= max.sessionsPerPrincipal) return 'sessionsPerPrincipal'
     return this.#size >= max.sessions ? 'sessions' : undefined
   }
 
-  /** Why a principal gets no session at the moment, if so. */
   refusal(principal: Principal): Fault | undefined {
     if (this.#bounds.pressure >= 2) return this.#bounds.shortOfMemory()
     const limit = this.limitFor(principal)

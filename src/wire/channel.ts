@@ -1,22 +1,19 @@
 import type { Fault } from '../kernel/faults.js'
 import type { OutgoingMessage } from './message-parts.js'
 
-/** What a channel tells; nothing is told before `listen` and nothing after `closed`. */
+/** What a channel reports; nothing before `listen`, nothing after `closed`. */
 export interface ChannelListener {
   /** One whole message, without its framing; never empty. The bytes belong to the listener. */
   message(bytes: Buffer): void
-  /**
-   * A line, event or frame that was longer than the limit was skipped; `ends` are its first and last bytes,
-   * if they are known.
-   */
+  /** A message above the limit was skipped; `ends` are its first and last bytes, if known. */
   skipped(bytes: number, ends?: Buffer): void
   /** A line or event is longer than the limit and not over yet; where it ends it is told as `skipped`. */
   overrun?(): void
   /** The peer reads again after `send` had returned false. */
   drained(): void
   /**
-   * The peer has said all, but may still read: the channel is closed by whoever listens, when all is
-   * answered. Not told by channels that cannot be half open; one whose listener does not take it is closed.
+   * The peer has said all, but may still read: the listener closes the channel when all is answered. Channels
+   * that cannot be half open never call it; without it the channel is closed.
    */
   ended?(): void
   /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Comes exactly once. */
@@ -24,15 +21,14 @@ export interface ChannelListener {
 }
 
 /**
- * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a WebSocket, a socket. Implemented
- * in `transport/`; bytes only, no JSON.
+ * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a WebSocket, a socket. Bytes, no
+ * JSON.
  */
 export interface Channel {
-  /** Starts delivery to `listener`; called once. */
   listen(listener: ChannelListener): void
   /**
-   * Queues one message (one line of JSON text, without newline). False: the peer is behind, slow down until
-   * `drained`. Sending on a closed channel does nothing and returns false.
+   * Queues one line of JSON text. False: the peer is behind, slow down until `drained`. Sending on a closed
+   * channel does nothing and returns false.
    */
   send(message: OutgoingMessage): boolean
   /** Bytes that were sent but not yet taken by the operating system. */
@@ -40,16 +36,13 @@ export interface Channel {
   /** Stops reading from the peer, so that it feels the back-pressure. */
   pause(): void
   resume(): void
-  /**
-   * Ends the channel in order (a child goes through the kill ladder) and resolves when it is gone; never
-   * rejects.
-   */
+  /** Ends the channel in order (a child goes through the kill ladder); never rejects. */
   close(): Promise<void>
 }
 
 /**
- * The same listener, for a channel whose events nobody else catches: what it throws is told to `failed`,
- * which gives up that one channel, and goes no further.
+ * The same listener for a channel whose events nobody else catches: `failed` gets what it throws, and gives
+ * up that one channel.
  */
 export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => void): ChannelListener => {
   const attempt = (work: () => void): void => {

@@ -17,7 +17,6 @@ import { MessageIndex } from './message-index.js'
 import { salvageId } from './salvage-id.js'
 import { usualMessage } from './usual-message.js'
 
-/** What bytes from a peer turned out to be: a message, an array of them, or neither. */
 export type Classified =
   | { readonly is: 'message'; readonly message: Message }
   | { readonly is: 'batch'; readonly items: readonly Classified[] }
@@ -34,21 +33,17 @@ export interface Malformed {
   readonly id: JsonText | undefined
   /** It has a `method`, so it was meant as a request or a notification. */
   readonly asks: boolean
-  /**
-   * It has no `method` but a result or an error, so it was meant as an answer; whoever answers an answer may
-   * do so for ever.
-   */
+  /** It has a result or an error but no `method`: an answer to it might be answered for ever. */
   readonly answers: boolean
   /** The bound that it is beyond, if that is what is wrong. */
   readonly limit?: keyof MessageLimits
 }
 
-/** Bounds on what a message is made of. */
 type MessageLimits = Pick<Limits, 'depth' | 'members' | 'batch'>
 
 /**
- * Finds out what a peer sent; never throws, whatever the bytes are. A member that we route by and that comes
- * twice makes a message malformed: the proxy and the server behind it could each believe another one.
+ * Classifies what a peer sent; never throws, whatever the bytes are. A routed member that comes twice makes a
+ * message malformed: the proxy and the server behind it could each believe another one.
  */
 export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS): Classified {
   const usual = usualMessage(bytes, limits.depth)
@@ -70,7 +65,7 @@ function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
   }
 }
 
-/** What holds too much has not been read; its ends tell who waits for an answer. */
+/** What is beyond a limit was not read; its ends tell who waits for an answer. */
 const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed => ({
   is: 'malformed',
   code: -32700,
@@ -89,9 +84,7 @@ export function classifyWithin(bytes: Buffer, bounds: LimitCounters): Classified
 const classifyOther = (text: JsonText, limits: MessageLimits): Classified =>
   kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
 
-/**
- * Counts before it keeps anything: an array of a million numbers must not become a million objects of ours.
- */
+/** Counts before it keeps anything: a million numbers must not become a million objects of ours. */
 function classifyArray(text: JsonText, limits: MessageLimits): Classified {
   const { batch } = limits
   const items: Classified[] = []
@@ -121,8 +114,8 @@ function classifyFrame(frame: MessageIndex, cameBytes: number): Classified {
 const SPARE_BYTES = 16 * 1024
 
 /**
- * A message in bytes of its own if most of what came is no part of it: it may be kept for long, and is
- * counted by what is read of it.
+ * Copies a message if most of what came is no part of it: it may be kept for long, and counts by its own
+ * size.
  */
 function apart(message: Message, { params, result, error }: MessageIndex, cameBytes: number): Message {
   const body = params ?? result ?? error
@@ -151,7 +144,6 @@ const invalid = (why: string): Malformed => ({
 
 const noObject = (): Malformed => invalid('A message must be a JSON object')
 
-/** The message that a frame is, or why it is none. */
 function messageOf(frame: MessageIndex): Message | string {
   if (frame.overfull !== undefined) return `There are too many members in ${frame.overfull}`
   if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`

@@ -13,11 +13,9 @@ export interface HttpRequest {
   readonly headers: HttpHeaders
   /** Only until the handler returns; what is wanted later is to be taken out of it by then. */
   readonly body: Buffer
-  /** Address of the peer, for the principal and the log. */
   readonly remoteAddress: string
 }
 
-/** A response body that is written piece by piece, such as an SSE stream. */
 export interface HttpStream {
   /** False: the peer is behind. Writing after the end or after the peer left does nothing. */
   write(chunk: OutgoingMessage | string): boolean
@@ -27,15 +25,10 @@ export interface HttpStream {
   destroy(): void
 }
 
-/**
- * PORT, server side. The one answer to an `HttpRequest`; exactly one of `send` and `stream` is called, once.
- */
+/** PORT, server side. The answer to an `HttpRequest`; either `send` or `stream` is called, once. */
 export interface HttpResponder {
   send(status: number, headers: Readonly<Record<string, string>>, body?: OutgoingMessage | string): void
-  /**
-   * `onTaken` is called whenever the operating system has taken some of what was written, so that
-   * `queuedBytes` is less.
-   */
+  /** `onTaken` is called whenever the operating system took some of what was written. */
   stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream
   /** Calls `then` once when the connection goes away before the answer is complete. */
   onGone(then: () => void): void
@@ -43,17 +36,13 @@ export interface HttpResponder {
 
 /** In which forms a client takes an answer. */
 export interface Taken {
-  /** As one JSON text. */
   readonly json: boolean
-  /** As an event stream. */
   readonly events: boolean
 }
 
-/** One request, and the way to answer it. */
 export interface HttpExchange {
   readonly request: HttpRequest
   readonly responder: HttpResponder
-  /** In which forms its client takes the answer. */
   readonly takes: Taken
 }
 
@@ -72,14 +61,12 @@ export interface OutboundRequest {
 export interface BodyReader {
   /** The next piece; the bytes belong to the reader. */
   data(chunk: Buffer): void
-  /** It is over, once: complete, or with the Fault that ended it. */
   ended(fault: Fault | undefined): void
 }
 
 /**
- * PORT, client side. What is told of a request, and not before `send` returned; must not throw. A request
- * without an answer ends with a Fault (`unavailable`, `timeout`, `disconnected`); an HTTP status is never
- * one.
+ * PORT, client side. What comes of a request, after `send` returned; must not throw. Without an answer it
+ * ends with a Fault (`unavailable`, `timeout`, `disconnected`); no HTTP status is one.
  */
 export interface ReplyListener extends BodyReader {
   /** Status line and headers came; at most once. */
@@ -87,19 +74,15 @@ export interface ReplyListener extends BodyReader {
 }
 
 /**
- * PORT, client side. A request under way, and its reply, which may stay silent for hours. After `discard` or
- * `abort` nothing is told any more.
+ * PORT, client side. A request and its reply, which may be silent for hours. Silent after `discard` or
+ * `abort`.
  */
 export interface OutboundExchange {
   /** Holds the sender back: no more than what is on its way already is told until `resume`. */
   pause(): void
   resume(): void
-  /**
-   * Nobody wants the rest of the reply: if it is short, it is thrown away, so that its connection can be used
-   * again.
-   */
+  /** Drops the rest of the reply: a short one is read, so that the connection can be used again. */
   discard(): void
-  /** Closes the connection, whatever has come. */
   abort(): void
 }
 

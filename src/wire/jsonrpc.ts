@@ -36,7 +36,6 @@ export const frameRequest = (
   params: JsonText | undefined,
 ): OutgoingMessage => frameAsk(`${HEAD_WITH_ID}${JSON.stringify(id)},"method":${quoted(method)}`, params)
 
-/** Writes a notification, on one line without its newline. */
 export const encodeNotification = (method: string, params: JsonText | undefined): Buffer =>
   whole(frameAsk(`{"jsonrpc":"2.0","method":${quoted(method)}`, params))
 
@@ -61,7 +60,6 @@ export function encodeError(id: JsonText | undefined, error: JsonText): Buffer {
 const quoted = (method: string): string =>
   /^[a-z/_]+$/i.test(method) ? `"${method}"` : JSON.stringify(method)
 
-/** A text whose characters are the bytes of this one. */
 const asLatin1 = (text: string): string =>
   /^[ -~]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 
@@ -74,10 +72,7 @@ function frameAsk(head: string, params: JsonText | undefined): OutgoingMessage {
 /** Ids and tokens are kept as long as a request, and said again with all that is said about it. */
 const MAX_ID_BYTES = 4096
 
-/**
- * Whether a text may be the id of a request: a string, or a number that is an integer in any spelling; of 4
- * KiB at most.
- */
+/** Whether a text may be a request id: a string, or an integer in any spelling; at most 4 KiB. */
 export function isId(text: JsonText): boolean {
   if (smallInteger(text) !== undefined) return true
   if (text.length > MAX_ID_BYTES) return false
@@ -86,8 +81,8 @@ export function isId(text: JsonText): boolean {
 }
 
 /**
- * A key for tables, equal exactly when two ids are: `"a"` and `"\u0061"`, or `1` and `1.0`, have the same;
- * `1` and `"1"` have not, nor have integers that a double cannot tell apart. Only for what `isId` accepts.
+ * A table key, equal exactly when two ids are: `"a"` and `"\u0061"`, or `1` and `1.0`, share one; `1` and
+ * `"1"`, or integers that a double cannot tell apart, do not. Only for what `isId` accepts.
  */
 export function idKey(id: JsonText): string {
   const integer = smallInteger(id)

@@ -4,25 +4,21 @@ import { isId } from './jsonrpc.js'
 
 /** The members that we read; the others of a message are dropped. */
 const ENVELOPE = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const
-/**
- * The members of `params` that something is routed or correlated by, or that we read while others may read
- * the last of them.
- */
+/** The members of `params` that we route or correlate by, or read while others may read the last of them. */
 const ROUTED = ['_meta', 'ref', 'name', 'arguments', 'progressToken', 'uri', 'cursor', 'requestId'] as const
-/** The same of those of them that are objects. */
+/** The same for those of them that are objects. */
 const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
   _meta: ['progressToken'],
   ref: ['type', 'name', 'uri'],
 }
-/** These objects have a few members; each is looked for by itself, again and again. */
+/** These objects have few members; each is compared with all names. */
 const ROUTED_MAX = 10_000
-/** Few methods are named again and again. */
 const METHODS = new Words()
 
 const isBody = (key: string | undefined): key is 'params' | 'result' | 'error' =>
   key === 'params' || key === 'result' || key === 'error'
 
-/** Which of `keys` a walk is at, by its place; -1 if none. */
+/** The index in `keys` of the current key; -1 if none. */
 function which(keys: readonly string[], at: JsonWalk): number {
   for (let n = 0; n < keys.length; n++) if (at.keyIs(keys[n] ?? '')) return n
   return -1
@@ -31,7 +27,6 @@ function which(keys: readonly string[], at: JsonWalk): number {
 /** The top level of a message. The first of repeated members stays, and makes it no message. */
 export class MessageIndex {
   isVersion2 = false
-  /** As it came, whatever it is. */
   rawId: JsonText | undefined
   hasMethod = false
   /** Undefined if there is none, or one that is no string. */
@@ -43,21 +38,17 @@ export class MessageIndex {
   repeated: string | undefined
   /** The first member of `params` that comes twice, and that something is routed by. */
   repeatedParam: string | undefined
-  /**
-   * Which object has too many members: `params`, `result` or `error`, or one in it that something is routed
-   * by.
-   */
+  /** The first object with too many members. */
   overfull: string | undefined
   /** The id if there is exactly one and it is usable. */
   readonly id: JsonText | undefined
-  /** Behind its last byte. */
   readonly end: number
   #hasVersion = false
   #isIdRepeated = false
 
   /**
-   * Reads and checks the object that opens at `from`. Throws what `readJson` throws, except that UTF-8 is not
-   * checked.
+   * Validates and indexes the object that opens at `from`. Throws what `readJson` throws, but does not check
+   * UTF-8.
    */
   constructor(bytes: Buffer, from: number, budget: JsonBudget) {
     const at = new JsonWalk(bytes, from, budget)
@@ -104,9 +95,7 @@ export class MessageIndex {
     }
   }
 
-  /**
-   * Passes an object, and takes note of the first of these members that comes twice in it, or in one of them.
-   */
+  /** Passes an object and notes the first of these members that comes twice in it, or in one of them. */
   #walkRouted(outer: JsonWalk, keys: readonly string[], name: string): void {
     const at = outer.enter()
     let seen = 0

@@ -1,7 +1,4 @@
-/**
- * Bytes with a few characters around them, such as an event or a large answer: they are not copied only to
- * stand in one piece.
- */
+/** Bytes between a few characters, such as an event or a large answer, kept apart to save a copy. */
 export interface MessageParts {
   /** Before the bytes; each character is a byte (latin1), as in `tail`. */
   readonly head: string
@@ -12,11 +9,9 @@ export interface MessageParts {
 /** A message on its way out. */
 export type OutgoingMessage = Buffer | MessageParts
 
-/** How many bytes it has. */
 export const lengthOf = (frame: OutgoingMessage): number =>
   Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length
 
-/** The same in one piece, for whoever needs that. */
 export const whole = (frame: OutgoingMessage): Buffer => (Buffer.isBuffer(frame) ? frame : joined(frame))
 
 function joined({ head, body, tail }: MessageParts): Buffer {

@@ -7,7 +7,6 @@ export const WRECK_BYTES = 1024
 export interface SalvagedId {
   /** The one id that stands where encoders put it: before the long members, or at the very end. */
   readonly id: JsonText | undefined
-  /** It looks like a request or a notification. */
   readonly asks: boolean
   /** It looks like an answer, or like a batch that begins with one. */
   readonly answers: boolean
@@ -41,9 +40,6 @@ const readId = (text: string): JsonText | undefined => {
   }
 }
 
-/**
- * Whether the beginning of something that is not written like a message may be that of an answer all the
- * same.
- */
+/** Whether something that is not written like a message may begin an answer all the same. */
 const looksAnswering = (head: string): boolean =>
   /^\s*[[{]/.test(head) && /"(?:result|error)"\s*:/.test(head) && !/"method"\s*:/.test(head)

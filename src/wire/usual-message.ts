@@ -17,10 +17,7 @@ const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 const SHORT_BYTES = 1024
 
 const SCALAR = `(?:${STRING}|${NUMBER}|true|false|null)`
-/**
- * Objects of nothing but scalars, and lists of such objects in one: most arguments and results. What else
- * there is must be parsed.
- */
+/** Objects of scalars, and lists of such objects in one: most arguments and results. The rest is parsed. */
 const FLAT = String.raw`\{(?:${STRING}:${SCALAR}(?:,${STRING}:${SCALAR})*)?\}`
 const LIST = String.raw`\{${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:${SCALAR})*\}`
 
@@ -40,9 +37,8 @@ const PARAMS_BEHIND = '","params":'.length
 const RESULT_AT = '{"result":'.length
 
 /**
- * The message that bytes are if they are short and written as usual; undefined if a closer look must tell.
- * What V8 itself does with a text is as fast in the first call of a process as in any later one: a scanner of
- * ours takes ten times longer in the first thousand.
+ * Reads a short message that is written as usual; undefined if a closer look is needed. What V8 itself does
+ * is fast from the first call of a process on: our scanner is ten times slower in the first thousand.
  */
 export function usualMessage(bytes: Buffer, maxDepth: number): Message | undefined {
   // So few bytes are never nested too deep: each level takes two.
@@ -113,8 +109,8 @@ const PROGRESS_AT_BEHIND = `{"method":"${PROGRESS}","params":`.length
 const VERSION_BYTES = ',"jsonrpc":"2.0"}'.length
 
 /**
- * The notification of progress that bytes are, which are `text` in latin1, if it is written as usual: there
- * may be hundreds in a call.
+ * Reads a progress notification that is written as usual (`text` is `bytes` in latin1): a call may have
+ * hundreds.
  */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
   if (isVersionFirst)

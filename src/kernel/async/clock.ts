@@ -16,19 +16,18 @@ export interface Clock {
 const timer = (cancel: () => void): Timer => ({ cancel, [Symbol.dispose]: cancel })
 
 const LONGEST_MS = 2 ** 31 - 1
-/** By so much a timer is late when the process was stopped, or had no processor, for a while. */
+/** A timer this late means that the process was stopped, or starved of CPU, for a while. */
 const LATE_MS = 1000
 
 /**
- * Runs what was to run at a time, or in a moment if that is long past: Node runs timers before it reads, and
- * what came while we stood still must not count as not having come (Node, "The Node.js Event Loop").
+ * Runs overdue work in a moment: Node runs timers before it reads, and what arrived meanwhile must count
+ * first.
  */
 const runDue = (dueMs: number, work: () => void): void => {
   if (performance.now() - dueMs > LATE_MS) setImmediate(work)
   else work()
 }
 
-/** The clock of this machine. */
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   after(delayMs, work) {

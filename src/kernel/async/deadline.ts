@@ -2,7 +2,6 @@ import { Fault } from '../faults.js'
 import type { Clock } from './clock.js'
 import { Deferred } from './deferred.js'
 
-/** When a wait ends early. */
 export interface WithinOptions {
   readonly clock: Clock
   /** `Infinity`: only the signal ends it. */
@@ -11,9 +10,8 @@ export interface WithinOptions {
 }
 
 /**
- * Waits for `work`, but no longer than `ms`: then it resolves to undefined, or rejects with what `timedOut`
- * makes. Rejects with a Fault `cancelled` once `signal` is aborted. Whatever the work does after that is
- * ignored.
+ * Waits for `work` for `ms` at most, then resolves to undefined or rejects with `timedOut()`. Rejects with a
+ * Fault `cancelled` once `signal` is aborted. What the work does after that is ignored.
  */
 export function within<T>(
   work: Promise<T>,

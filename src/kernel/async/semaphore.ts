@@ -1,14 +1,12 @@
 import { Fault } from '../faults.js'
 import type { Clock } from './clock.js'
 
-/** Who is let in, and for how long. */
 export interface SemaphoreOptions {
-  /** How many at a time, at the moment. */
+  /** How many may be inside at the moment. */
   readonly places: () => number
-  /** Who is inside for longer no longer takes up a place. */
+  /** Whoever is inside for longer no longer takes up a place. */
   readonly holdMs: number
   readonly clock: Clock
-  /** Told whenever somebody has to wait. */
   readonly onWait?: () => void
 }
 
@@ -16,7 +14,7 @@ interface Waiting {
   readonly enter: () => void
 }
 
-/** Lets so many through at a time; the others wait in the order in which they came. */
+/** Lets a limited number through at a time; the others wait in order of arrival. */
 export class Semaphore {
   readonly #options: SemaphoreOptions
   #inside = 0
@@ -26,14 +24,13 @@ export class Semaphore {
     this.#options = options
   }
 
-  /** How many wait. */
   get waiting(): number {
     return this.#waiting.size
   }
 
   /**
-   * Does the work when it is its turn, at once if that is now, and lets the next one in when it is over.
-   * Rejects as the work does, or with a Fault `cancelled` if `signal` is aborted before.
+   * Runs the work when it is its turn. Rejects as the work does, or with a Fault `cancelled` if aborted
+   * before.
    */
   async pass<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const turn = this.#enter(signal)
@@ -53,7 +50,7 @@ export class Semaphore {
     }
   }
 
-  /** The time until it is one's turn; undefined if that is now. */
+  /** Resolves when it is one's turn; undefined if that is now. */
   #enter(signal: AbortSignal): Promise<void> | undefined {
     if (signal.aborted) return Promise.reject(calledOff())
     if (this.#inside < this.#options.places()) {
@@ -77,7 +74,7 @@ export class Semaphore {
     })
   }
 
-  /** The place of one who leaves is the next one's at once; there may be more places by now, or fewer. */
+  /** Passes the freed place on at once; there may be more places by now, or fewer. */
   #leave(): void {
     this.#inside -= 1
     for (const next of this.#waiting) {

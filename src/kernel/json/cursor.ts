@@ -12,13 +12,11 @@ export type JsonText = Buffer & { readonly [brand]: 'JsonText' }
 /** Declares bytes to be JSON text; only for what was validated, or built from validated parts. */
 export const trust = (bytes: Buffer): JsonText => bytes as JsonText
 
-/** The slice of a text between two offsets that enclose a value. */
 export const cut = (text: JsonText, start: number, end: number): JsonText => trust(text.subarray(start, end))
 
 /**
- * Walks over the members of an object or the elements of an array without decoding them. Trusts the text;
- * over bytes that are no JSON it finds nonsense, but ends, and stays inside; decoding such a key is a
- * SyntaxError.
+ * Walks over members or elements without decoding them. Trusts the text; over bytes that are not JSON it
+ * finds nonsense, but ends and stays inside; decoding such a key is a SyntaxError.
  */
 export class JsonCursor {
   readonly #text: JsonText
@@ -29,11 +27,8 @@ export class JsonCursor {
   comma = 0
   /** The first byte of the current item: of its key in an object, of its value in an array. */
   start = 0
-  /** Behind the closing quote of the current key. */
   keyEnd = 0
-  /** The first byte of the current value. */
   valueStart = 0
-  /** Behind the last byte of the current value. */
   end = 0
   /** What follows the current item and white space: a comma or the closing bracket. */
   stop = 0
@@ -46,7 +41,6 @@ export class JsonCursor {
     this.stop = text[from] === open ? from : text.length
   }
 
-  /** Steps to the next item, if there is one. */
   next(): boolean {
     const text = this.#text
     const before = this.stop
@@ -72,22 +66,19 @@ export class JsonCursor {
     return true
   }
 
-  /** The current value. */
   get value(): JsonText {
     return cut(this.#text, this.valueStart, this.end)
   }
 
-  /** What kind of value it is. */
   get kind(): JsonKind {
     return kindAt(this.#text, this.valueStart)
   }
 
-  /** Whether the current value is written like this, in ASCII; another spelling of the same value is not. */
+  /** Whether the current value is spelled like this, in ASCII. */
   valueIs(text: string): boolean {
     return isWritten(this.#text, this.valueStart, this.end, text)
   }
 
-  /** The current key, decoded. */
   get key(): string {
     return keyAt(this.#text, this.start, this.keyEnd)
   }
@@ -103,10 +94,8 @@ export class JsonCursor {
   }
 }
 
-/** What kind of value a text is; its first byte tells. */
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
-/** The kind of the value that starts at `i` in a text. */
 export function kindAt(text: JsonText, i: number): JsonKind {
   switch (text[i] ?? 0) {
     case OPEN_OBJECT:
@@ -125,14 +114,12 @@ export function kindAt(text: JsonText, i: number): JsonKind {
   }
 }
 
-/** Whether bytes from `start` to `end` are this text, in ASCII. */
 export function isWritten(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false
   for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
   return true
 }
 
-/** The decoded key that stands between its quotes from `start` to `end`. */
 function keyAt(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i++) {
     if (bytes[i] === BACKSLASH) return decodeString(bytes.subarray(start, end))
@@ -140,7 +127,6 @@ function keyAt(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('utf8', start + 1, end - 1)
 }
 
-/** Whether that key is this one. */
 export function keyIs(bytes: Buffer, start: number, end: number, key: string): boolean {
   const first = start + 1
   const length = end - 1 - first
@@ -153,15 +139,15 @@ export function keyIs(bytes: Buffer, start: number, end: number, key: string): b
   return length === key.length
 }
 
-/** The same for any spelling; nothing is made to find out whether it is a text of ASCII. */
+/** The same for any spelling; allocates nothing for ASCII keys. */
 const isSpelt = (bytes: Buffer, start: number, end: number, key: string): boolean =>
   ASCII.test(key) ? behind(bytes, start + 1, end - 1, key) === end - 1 : keyAt(bytes, start, end) === key
 
 const ASCII = /^[\0-\x7f]*$/
 
 /**
- * Where a text of ASCII ends, however its letters are written, that starts at `i`; undefined if it does not,
- * or not before `end`.
+ * Where an ASCII text that starts at `i`, in any spelling, ends; undefined if it does not, or not before
+ * `end`.
  */
 function behind(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
   for (let at = 0; at < ascii.length; at++) {
@@ -176,7 +162,6 @@ function behind(bytes: Buffer, i: number, end: number, ascii: string): number | 
 /** What the letters of short escapes stand for (RFC 8259, section 7); the others for themselves. */
 const SHORT_ESCAPES: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
 
-/** The UTF-16 unit that the escape which begins at `i` stands for. */
 function escapedUnit(bytes: Buffer, i: number): number {
   const letter = bytes[i + 1] ?? 0
   if (letter !== LETTER_U) return SHORT_ESCAPES[letter] ?? letter
@@ -189,11 +174,10 @@ function escapedUnit(bytes: Buffer, i: number): number {
   return unit
 }
 
-/** The meaning of a JSON string with escapes in it. */
 export const decodeString = (text: Buffer): string => String(JSON.parse(text.toString()))
 
 const SPACE = 0x20
-/** What ends so soon is looked through byte by byte, and not looked up. */
+/** Shorter values are walked byte by byte, not looked up. */
 const SHORT_BYTES = 32
 
 /** Where the long value that starts at `start` ends, if it was passed before. */
@@ -202,13 +186,12 @@ function known(text: Buffer, start: number, ends: Ends): number | undefined {
   return end === undefined || end > text.byteOffset + text.length ? undefined : end - text.byteOffset
 }
 
-/** The end of a value, which is remembered if it is long. */
+/** Remembers the end of a long value, and returns it. */
 function noted(text: Buffer, start: number, end: number): number {
   if (end - start >= LONG_BYTES) rememberEnd(text, start, end)
   return end
 }
 
-/** The first byte from `start` on that is no white space. */
 function skipGap(text: Buffer, start: number, ends: Ends): number {
   if ((text[start] ?? 0) > SPACE) return start
   const isShort = (text[start + SHORT_BYTES] ?? QUOTE) > SPACE
@@ -216,7 +199,6 @@ function skipGap(text: Buffer, start: number, ends: Ends): number {
   return known(text, start, ends) ?? noted(text, start, skipSpace(text, start))
 }
 
-/** Behind the closing quote of the string that starts at `start`. */
 function skipString(text: Buffer, start: number, ends: Ends): number {
   // Most keys and names end soon: a loop of ours finds that before a native search has begun.
   for (let i = start, stop = Math.min(i + SHORT_BYTES, text.length); ++i < stop; ) {
@@ -227,7 +209,7 @@ function skipString(text: Buffer, start: number, ends: Ends): number {
   return known(text, start, ends) ?? noted(text, start, searchString(text, start))
 }
 
-/** The same, where a native search is a hundred times faster unless many quotes are escaped. */
+/** A native search is a hundred times faster unless many quotes are escaped. */
 function searchString(text: Buffer, start: number): number {
   for (let i = start + 1; ; ) {
     const quote = text.indexOf(QUOTE, i)
@@ -246,7 +228,6 @@ function searchString(text: Buffer, start: number): number {
   }
 }
 
-/** Behind the last byte of the value that starts at `i`. */
 function skipValue(text: Buffer, i: number, ends: Ends): number {
   const first = text[i]
   if (first === QUOTE) return skipString(text, i, ends)

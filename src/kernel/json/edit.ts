@@ -1,31 +1,26 @@
 import type { JsonCursor } from './cursor.js'
 import { isEmpty, type JsonText, memberOf, withMember, withoutMember, withoutMembers } from './text.js'
 
-/**
- * How `\u` escapes of letters and of `_` begin. Keys are hardly ever written like that, but a peer may.
- */
+/** How `\u` escapes of ASCII letters and `_` begin; keys are hardly ever written so, but may be. */
 const ESCAPED = Buffer.from('\\u00')
 const ESCAPED_LETTERS = ['4', '5', '6', '7'].map(digit => Buffer.concat([ESCAPED, Buffer.from(digit)]))
 
-/**
- * In longer texts a search may take long; to walk over them does not, because of what is remembered of their
- * values.
- */
+/** In longer texts a walk is faster, because the ends of their long values are remembered. */
 const SEARCHED_BYTES = 64 * 1024
 
 /**
- * Whether one of these words, of letters and `_`, may stand in a text; false is certain. A native search, so
- * that a text without them need not be walked. Pass `"key"` with its quotes to look for a key.
+ * Whether one of these words, of letters and `_`, may occur in a text; false is certain. A native search that
+ * saves a walk. Pass `"key"` with its quotes to look for a key.
  */
 export const mayHold = (text: JsonText, ...words: readonly string[]): boolean =>
   text.length > SEARCHED_BYTES ||
   words.some(word => text.includes(word)) ||
   (text.includes(ESCAPED) && ESCAPED_LETTERS.some(start => text.includes(start)))
 
-/** What an edit answers: the same reference to leave a value alone, undefined to remove its member. */
+/** What an edit returns: the same reference to keep a value, undefined to remove its member. */
 export type Edit = (value: JsonText) => JsonText | undefined
 
-/** An object with one member edited, if it has it; the same reference if nothing changed. */
+/** Edits one member of an object; returns the same reference if nothing changed. */
 export const editMember = (object: JsonText, key: string, edit: Edit): JsonText => {
   const value = memberOf(object, key)
   if (value === undefined) return object
@@ -34,7 +29,7 @@ export const editMember = (object: JsonText, key: string, edit: Edit): JsonText 
   return edited === undefined ? withoutMember(object, key) : withMember(object, key, edited)
 }
 
-/** An object whose member `key` lost the members that pass a test; if it held nothing else, it goes too. */
+/** Removes from member `key` the members that pass a test, and the member itself if nothing else is left. */
 export const withoutInner = (object: JsonText, key: string, test: (at: JsonCursor) => boolean): JsonText =>
   editMember(object, key, inner => {
     const kept = withoutMembers(inner, test)

@@ -1,29 +1,24 @@
 /**
- * An offset from `i` on up to which a JSON string is as it should be: that of a quote, of a control
- * character, or of a backslash that has to be looked at. The length of `bytes` if there is none.
+ * Finds from `i` on a quote, a control character, or a backslash that needs a look; else the length of
+ * `bytes`.
  */
 export type FindSpecial = (bytes: Buffer, i: number) => number
 
-/** Short pieces first, so that a string that ends soon is not copied for nothing. */
+/** Short pieces first, so that a string that ends soon is not copied in vain. */
 const FIRST_BYTES = 512
 const WINDOW_BYTES = 64 * 1024
 const PAGES = 2
 
 const all = (byte: number): number[] => Array.from({ length: 16 }, () => byte)
 
-/**
- * Where in the memory, by its number, each byte that may follow a backslash alone has a 1; and that number in
- * LEB128.
- */
+/** Marks in memory the bytes that may follow a backslash alone; the offset is also needed in LEB128. */
 const ESCAPES_AT = 0x18000
 const ESCAPES_OFFSET = [0x80, 0x80, 0x06]
 const ESCAPES = Buffer.from('"\\/bfnrt')
-/** If what was compared is so: return local 2. */
+/** If the comparison holds: return local 2. */
 const RETURN_2 = [0x04, 0x40, 0x20, 0x02, 0x0f, 0x0b]
 
-/**
- * Instructions of the WebAssembly core specification 2.0, section 5.4, in the order in which they are used.
- */
+/** Instructions (WebAssembly core specification 2.0, section 5.4) in order of use. */
 const BODY = [
   ...[0x02, 0x01, 0x7f, 0x01, 0x7b], // locals: 2 an i32, 3 a v128; 0 and 1 are the parameters `from` and `to`
   ...[0x03, 0x40], // loop
@@ -62,7 +57,7 @@ const MODULE = [
   ...section(10, [0x01, ...unsigned(BODY.length), ...BODY]),
 ]
 
-/** What we use of the JavaScript API; the types of Node do not have it. */
+/** The part of the JavaScript API that we use; Node's types lack it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object) => { readonly exports: Exports }
@@ -73,10 +68,7 @@ interface Exports {
   readonly f: (from: number, to: number) => number
 }
 
-/**
- * A search that looks at 16 bytes at once, ten times as fast as a loop of ours; undefined where WebAssembly
- * cannot be had. Nothing of what was looked at is kept but its last 64 KiB.
- */
+/** Makes a search that looks at 16 bytes at once, ten times as fast as a loop; none without WebAssembly. */
 export const createFindSpecial = (): FindSpecial | undefined => {
   try {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.from(MODULE)))

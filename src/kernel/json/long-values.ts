@@ -1,6 +1,6 @@
-/** A shorter value is found again as fast as it is looked up. */
+/** Shorter values are walked as fast as they are looked up. */
 export const LONG_BYTES = 16 * 1024
-/** Values that are remembered of one message: four times as many as there can be side by side in 64 MiB. */
+/** How many values are remembered of one message: four times as many as fit side by side in 64 MiB. */
 const MOST = 16_384
 const QUOTE = 0x22
 
@@ -9,18 +9,13 @@ const QUOTE = 0x22
 // byte. Where those begin and end is remembered here, by their place in the memory that the message and all
 // slices of it share, for as long as that memory lives. Nobody writes to bytes that were once read.
 
-/**
- * Values are looked up by the page that they start in: for a part of a message not all that is remembered of
- * it need be looked at.
- */
+/** Values are indexed by the page they start in: a slice of a message need not look at all of them. */
 const PAGE_BYTES = 64 * 1024
 const pageOf = (place: number): number => Math.floor(place / PAGE_BYTES)
 
-/** The long values in one piece of memory. */
 class LongValues {
   /** Where each ends, by where it starts. */
   readonly ends = new Map<number, number>()
-  /** The starts in each page. */
   readonly #starts = new Map<number, number[]>()
   #leastBytes = LONG_BYTES
 
@@ -41,7 +36,7 @@ class LongValues {
     }
   }
 
-  /** There are too many, because they are in each other: the shorter ones go. */
+  /** Too many, because they are nested: drops the shorter ones. */
   #giveUp(): void {
     this.#leastBytes *= 2
     this.#starts.clear()
@@ -61,10 +56,7 @@ class LongValues {
 
 const known = new WeakMap<ArrayBufferLike, LongValues>()
 
-/**
- * Takes note of a value, or of white space, of at least `LONG_BYTES`: of its first byte, and of what is
- * behind its last one.
- */
+/** Remembers where a value or white space of at least `LONG_BYTES` begins and ends. */
 export function rememberEnd(bytes: Buffer, start: number, end: number): void {
   const { buffer, byteOffset } = bytes
   let values = known.get(buffer)
@@ -75,19 +67,17 @@ export function rememberEnd(bytes: Buffer, start: number, end: number): void {
   values.add(byteOffset + start, byteOffset + end)
 }
 
-/** The places of long values in memory: where each ends, by where it starts. */
+/** Maps the place in memory where a long value starts to the one behind its end. */
 export type Ends = ReadonlyMap<number, number> | undefined
 
-/** The long values that are remembered of the memory in which these bytes are. */
 export const endsIn = (bytes: Buffer): Ends => known.get(bytes.buffer)?.ends
 
-/** Those of them that lie within these bytes. */
 const valuesIn = (bytes: Buffer): Iterable<readonly [number, number]> =>
   known.get(bytes.buffer)?.between(bytes.byteOffset, bytes.byteOffset + bytes.length) ?? []
 
 /**
- * Takes note in a copy of what is remembered of the original. `placeOf` tells where in the copy what stood at
- * an offset is now, undefined if it is gone: the first byte of a value, or what is behind its last one.
+ * Copies what is remembered of the original. `placeOf` says where in the copy what was at an offset is now
+ * (the start of a value, or what is behind it); undefined if it is gone.
  */
 export function rememberCopy(
   original: Buffer,
@@ -102,7 +92,7 @@ export function rememberCopy(
   }
 }
 
-/** The parts of a text that are in none of the strings that are remembered, in order. */
+/** The parts of a text outside of its remembered strings, in order. */
 export function outsideLongStrings(bytes: Buffer): Buffer[] {
   const { byteOffset } = bytes
   const strings = [...valuesIn(bytes)].filter(([start]) => bytes[start - byteOffset] === QUOTE)

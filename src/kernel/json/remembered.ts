@@ -1,14 +1,13 @@
 import { type JsonText, trust } from './cursor.js'
 
-/** So many texts are remembered, of so many bytes: shorter ones are read as fast as they are found. */
+/** How many texts are remembered, and of which sizes: shorter ones are read as fast as they are found. */
 const TEXTS = 16
 const LEAST_BYTES = 64
 const MOST_BYTES = 2048
 
 /**
- * The same function, which is pure, for texts that come again and again: it remembers what came of the last
- * few of which `isKept` holds. `read` gets a copy of those, so that what it cuts out of one does not keep the
- * message that it came in.
+ * Memoizes a pure function for texts that come again and again: keeps the last few results of which `isKept`
+ * holds. `read` gets copies, so that no slice keeps the message that it came in.
  */
 export function remembered<T>(
   read: (text: JsonText) => T,

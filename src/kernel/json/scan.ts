@@ -13,16 +13,12 @@ export class JsonTextError extends Error {
   }
 }
 
-/**
- * Bounds on what a text may hold: arrays and objects inside each other, and their members and elements
- * altogether.
- */
+/** Bounds on nesting, and on members and elements altogether. */
 export interface JsonLimits {
   readonly depth: number
   readonly members: number
 }
 
-/** A text is beyond one of the bounds. */
 export class JsonLimitError extends JsonTextError {
   readonly limit: keyof JsonLimits
 
@@ -32,7 +28,7 @@ export class JsonLimitError extends JsonTextError {
   }
 }
 
-/** What a text may still hold, for all who read parts of it. */
+/** What is left of the limits for all who read parts of one text. */
 export class JsonBudget {
   readonly limits: JsonLimits
   membersLeft: number
@@ -59,7 +55,7 @@ const ZERO = 0x30
 const LETTER_E = 0x65
 export const LETTER_U = 0x75
 
-/** What a byte may be, as bits: one table look-up answers each question of the scanner. */
+/** Classes of bytes as bits: one look-up answers each question of the scanner. */
 const PLAIN = 1
 const SPACE = 2
 const DIGIT = 4
@@ -82,13 +78,12 @@ const classOf = (bytes: Buffer, i: number): number => CLASS[bytes[i] ?? 0] ?? 0
 /** The class bits of the byte at `i`; none past the end, so that no loop runs out of the text. */
 const classAt = (bytes: Buffer, i: number): number => (i < bytes.length ? classOf(bytes, i) : 0)
 
-/** Throws what is wrong at `i`. */
 export function refuse(bytes: Buffer, i: number, expected: string): never {
   if (i >= bytes.length) throw new JsonTextError('JSON text ends too early', bytes.length)
   throw new JsonTextError(`expected ${expected}`, i)
 }
 
-/** The first offset from `i` on that is not white space (RFC 8259 section 2: space, tab, CR, LF). */
+/** Finds the first byte from `i` on that is no white space (RFC 8259 section 2). */
 export function skipSpace(bytes: Buffer, i: number): number {
   while ((classAt(bytes, i) & SPACE) !== 0) i++
   return i
@@ -101,15 +96,13 @@ export function checkDepth(depth: number, { limits }: JsonBudget, i: number): vo
   }
 }
 
-/** Throws because of a member or element more than is left, before `i`. */
 export const refuseMember = ({ limits }: JsonBudget, i: number): never => {
   throw new JsonLimitError('members', `more than ${limits.members} members and elements`, i)
 }
 
 /**
- * Where the value that starts at `i` ends, inside of `depth` arrays and objects. Checks all of the grammar
- * but not UTF-8. Throws JsonTextError, also when it holds more than is left of the budget, from which it is
- * taken.
+ * Returns where the value that starts at `i`, inside of `depth` containers, ends. Checks the whole grammar
+ * but not UTF-8. Throws JsonTextError, also when the budget, which it takes from, is used up.
  */
 export function scanValue(bytes: Buffer, i: number, budget: JsonBudget, depth = 0): number {
   // The stack holds where each open container begins, and as its lowest bit whether that is in an object.
@@ -161,10 +154,9 @@ function toValue(bytes: Buffer, i: number, closer: number): number {
   return skipSpace(bytes, i + 1)
 }
 
-/** What follows so many plain bytes is searched in another way, if there is enough of it. */
+/** What follows this many plain bytes is searched natively, if there is enough of it. */
 const SHORT_BYTES = 128
 
-/** The search in long strings, made when there is one. */
 let findLong: FindSpecial | undefined
 
 const findSpecial: FindSpecial = (bytes, i) => {
@@ -194,14 +186,10 @@ export function scanString(bytes: Buffer, i: number): number {
   }
 }
 
-/** Whether the four bytes from `i` on, which are all inside, are plain. */
 const isPlainFour = (bytes: Buffer, i: number): boolean =>
   (classOf(bytes, i) & classOf(bytes, i + 1) & classOf(bytes, i + 2) & classOf(bytes, i + 3) & PLAIN) !== 0
 
-/**
- * From a backslash to behind its escape sequence; a lone surrogate is as good as any other (RFC 8259 section
- * 8.2).
- */
+/** Passes an escape sequence; lone surrogates are as good as any other (RFC 8259 section 8.2). */
 function scanEscape(bytes: Buffer, i: number): number {
   if ((classAt(bytes, i + 1) & ESCAPE) !== 0) return i + 2
   if (bytes[i + 1] !== LETTER_U) refuse(bytes, i + 1, 'one of "\\/bfnrtu after a backslash')
@@ -249,10 +237,7 @@ function scanDigits(bytes: Buffer, i: number): number {
   return i
 }
 
-/**
- * Where the first byte sequence starts that is not UTF-8: overlong, a surrogate, above U+10FFFF, cut off, or
- * a continuation without a start (Unicode 15, table 3-7). The length if there is none.
- */
+/** Finds the first invalid UTF-8 sequence (Unicode 15, table 3-7); the length if there is none. */
 export function invalidUtf8At(bytes: Buffer): number {
   let i = 0
   while (i < bytes.length) {

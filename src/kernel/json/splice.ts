@@ -2,7 +2,6 @@ import { JsonCursor, type JsonText, trust } from './cursor.js'
 import { LONG_BYTES, rememberCopy } from './long-values.js'
 import { COMMA, OPEN_ARRAY, OPEN_OBJECT } from './scan.js'
 
-/** Bytes to put in place of those from `start` to `end`. */
 interface Edit {
   readonly start: number
   end: number
@@ -12,12 +11,10 @@ interface Edit {
 const NOTHING = Buffer.alloc(0)
 const NO_EDIT: Edit = { start: 0, end: 0, put: NOTHING }
 const COMMA_TEXT = Buffer.from(',')
-/**
- * Up to this size a loop of ours copies faster than a native call, which needs a view of the range; measured.
- */
+/** Up to this size a loop copies faster than a native call, which needs a view of the range; measured. */
 const SMALL_COPY_BYTES = 48
 
-/** A text of known length that is written from its beginning to its end. */
+/** Writes a text of known length from start to end. */
 export class Output {
   readonly bytes: Buffer
   #at = 0
@@ -26,7 +23,6 @@ export class Output {
     this.bytes = Buffer.allocUnsafe(length)
   }
 
-  /** How much is written. */
   get at(): number {
     return this.#at
   }
@@ -54,7 +50,7 @@ export class Output {
   }
 }
 
-/** The text with these edits made, which are in order and do not overlap. */
+/** Applies edits, which are in order and do not overlap. */
 function applyEdits(text: JsonText, edits: readonly Edit[]): JsonText {
   let length = text.length
   for (const { start, end, put } of edits) length += put.length - (end - start)
@@ -92,15 +88,11 @@ function placesAfter(edits: readonly Edit[]): (offset: number, isEnd: boolean) =
   }
 }
 
-/**
- * What of a text is removed while its items are walked over: with each item exactly one comma, whichever side
- * has one to spare.
- */
+/** Collects removals while items are walked over: with each item exactly one comma goes. */
 class Removals {
   readonly #text: JsonText
   readonly #edits: Edit[]
   #keptAny = false
-  /** The edit that removes what is right before the current item. */
   #last: Edit | undefined
 
   constructor(text: JsonText, edits: Edit[]) {
@@ -139,13 +131,11 @@ function concat(parts: readonly (Buffer | string)[]): JsonText {
   return trust(out.bytes)
 }
 
-/** What is before a member's value; nearly all keys are such that they need no escapes. */
+/** Nearly all keys need no escapes. */
 const keyText = (before: string, key: string): string =>
   /^[\w$./:-]*$/.test(key) ? `${before}"${key}":` : `${before}${JSON.stringify(key)}:`
 
-/**
- * The edit that gives the object that starts at `offset` in a text this member; none if it has it already.
- */
+/** Gives the object at `offset` of a text this member; no edit if it has it already. */
 function assignment(object: JsonText, offset: number, key: string, value: JsonText): Edit | undefined {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) {
@@ -158,7 +148,6 @@ function assignment(object: JsonText, offset: number, key: string, value: JsonTe
   return { start, end: start, put: concat([keyText(isEmpty ? '' : ',', key), value]) }
 }
 
-/** The first member of that name, if it is an object itself. */
 function innerObject(object: JsonText, key: string): JsonText | undefined {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) if (at.keyIs(key)) return object[at.valueStart] === OPEN_OBJECT ? at.value : undefined
@@ -166,17 +155,13 @@ function innerObject(object: JsonText, key: string): JsonText | undefined {
 }
 
 /**
- * The object with this member: replaces the value of the first member of that name, or appends one. All other
- * bytes stay, white space included; the same reference if the member has that text already. Throws TypeError
- * if `object` is none.
+ * Sets a member: replaces the value of the first of that name, or appends one. All other bytes stay; returns
+ * the same reference if it has that text already. Throws TypeError if `object` is none.
  */
 export const withMember = (object: JsonText, key: string, value: JsonText): JsonText =>
   withAt(object, [key], value)
 
-/**
- * The object with `value` at the end of `path`: replaces what is there, or appends the members that are
- * missing; what is on the way and no object gives way to one. Otherwise as `withMember`.
- */
+/** Sets the value at the end of `path`; on the way, missing objects are made and other values replaced. */
 export function withAt(object: JsonText, path: readonly string[], value: JsonText): JsonText {
   const below = [...path]
   let key = below.shift()
@@ -197,10 +182,7 @@ export function withAt(object: JsonText, path: readonly string[], value: JsonTex
 
 type Members = readonly (readonly [key: string, value: JsonText])[]
 
-/**
- * The object with all these members, as `withMember` would give it one after the other, in one pass over its
- * text at most.
- */
+/** Sets all these members, as repeated `withMember` would, in one pass at most. */
 export function withMembers(object: JsonText, members: Members): JsonText {
   if (object[0] !== OPEN_OBJECT) throw new TypeError('JSON text is not an object: it cannot have members')
   const missing = new Map(members)
@@ -209,7 +191,7 @@ export function withMembers(object: JsonText, members: Members): JsonText {
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
 
-/** The edits that give members other values; they are taken from `wanted`, the first of each name counts. */
+/** The edits that change values; takes them from `wanted`, and the first member of each name counts. */
 function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
   const edits: Edit[] = []
   const at = new JsonCursor(object, OPEN_OBJECT)
@@ -223,10 +205,7 @@ function replacements(object: JsonText, wanted: Map<string, JsonText>): Edit[] {
   return edits
 }
 
-/**
- * Whether an object surely has none of these members: native searches, faster than a walk unless they take
- * long.
- */
+/** Whether none of these members can be there; native searches are faster than a walk in short texts. */
 const hasNone = (object: JsonText, members: Members): boolean =>
   object.length <= SEARCHED_BYTES &&
   members.every(([key]) => /^\w+$/.test(key) && !object.includes(`"${key}"`)) &&
@@ -234,10 +213,8 @@ const hasNone = (object: JsonText, members: Members): boolean =>
 
 const SEARCHED_BYTES = 64 * 1024
 
-/** How a letter begins that is written by its number. */
 const ESCAPE = Buffer.from('\\u00')
 
-/** The edit that puts members behind the last one. */
 function addition(object: JsonText, members: Members): Edit {
   let start = object.length - 1
   while (isSpace(object[start - 1])) start -= 1
@@ -252,10 +229,7 @@ function addition(object: JsonText, members: Members): Edit {
 const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/**
- * The object without the members that pass a test; each takes one comma with it, all other bytes stay. The
- * same reference if there is none.
- */
+/** Removes the members that pass a test, each with one comma; the same reference if there are none. */
 export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boolean): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
   const edits: Edit[] = []
@@ -267,14 +241,10 @@ export function withoutMembers(object: JsonText, test: (at: JsonCursor) => boole
   return edits.length === 0 ? object : applyEdits(object, edits)
 }
 
-/** The same without any member of these names. */
 export const withoutMember = (object: JsonText, ...keys: string[]): JsonText =>
   withoutMembers(object, at => keys.some(key => at.keyIs(key)))
 
-/**
- * The object with the values of its members changed: `change` returns the same reference to keep one. All
- * other bytes stay.
- */
+/** Changes the values of members; `change` returns the same reference to keep one. */
 export function mapMembers(object: JsonText, change: (key: string, value: JsonText) => JsonText): JsonText {
   const at = new JsonCursor(object, OPEN_OBJECT)
   const edits: Edit[] = []
@@ -287,8 +257,8 @@ export function mapMembers(object: JsonText, change: (key: string, value: JsonTe
 }
 
 /**
- * The array with other elements: `change` returns the same reference to keep one, undefined to drop it with
- * one comma. All other bytes stay; the same reference if nothing changed, or if `array` is none.
+ * Changes elements; `change` returns the same reference to keep one, undefined to drop it with one comma.
+ * Returns the same reference if nothing changed, or if `array` is none.
  */
 export function mapElements(
   array: JsonText,
@@ -307,7 +277,6 @@ export function mapElements(
   return edits.length === 0 ? array : applyEdits(array, edits)
 }
 
-/** An array of these elements. */
 export function arrayText(elements: readonly JsonText[]): JsonText {
   const parts: (Buffer | string)[] = []
   for (const element of elements) parts.push(parts.length === 0 ? '[' : COMMA_TEXT, element)
@@ -315,7 +284,6 @@ export function arrayText(elements: readonly JsonText[]): JsonText {
   return concat(parts)
 }
 
-/** An object of these members, in this order. */
 export function objectText(members: readonly (readonly [key: string, value: JsonText])[]): JsonText {
   const parts: (Buffer | string)[] = []
   for (const [key, value] of members) parts.push(keyText(parts.length === 0 ? '{' : ',', key), value)

@@ -34,15 +34,14 @@ export {
   withoutMembers,
 } from './splice.js'
 
-/** How many arrays and objects may be inside each other; keeps parsers with a recursion of their own safe. */
+/** The deepest nesting; keeps recursive parsers safe. */
 export const MAX_DEPTH = 512
-/** For texts that are our own. */
 const OWN: JsonLimits = { depth: MAX_DEPTH, members: Number.POSITIVE_INFINITY }
 
 /**
- * Validates a message and returns its one value, without byte order mark and surrounding white space. Throws
- * JsonTextError for anything but the grammar of RFC 8259 in valid UTF-8, and for what is beyond the limits.
- * Numbers of any size and lone surrogates in `\u` notation are legal.
+ * Validates a message and returns its value, without byte order mark and surrounding white space. Throws
+ * JsonTextError for anything but RFC 8259 in UTF-8, and beyond the limits. Numbers of any size and lone
+ * surrogates in `\u` notation are legal.
  */
 export function readJson(bytes: Buffer, limits = OWN): JsonText {
   const start = startOf(bytes)
@@ -64,9 +63,7 @@ export function checkEnd(bytes: Buffer, end: number): void {
   if (rest < bytes.length) throw new JsonTextError('expected nothing after the value', rest)
 }
 
-/**
- * Text of one of our own values. Throws TypeError for what JSON cannot say, such as undefined or a function.
- */
+/** Writes one of our own values. Throws TypeError for what JSON cannot say, such as undefined. */
 export function textOf(value: unknown): JsonText {
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) throw new TypeError(`JSON has no ${typeof value}`)
@@ -76,9 +73,7 @@ export function textOf(value: unknown): JsonText {
 /** JSON text of a constant of ours; not validated. */
 export const rawText = (trusted: string): JsonText => trust(Buffer.from(trusted))
 
-/**
- * The same text in bytes of its own: what stays for long must not keep the message in memory that it came in.
- */
+/** Copies a text: what stays for long must not keep the message in memory that it came in. */
 export function ownText(text: JsonText): JsonText {
   // Not from Node's pool: what stays would keep the rest of it.
   const own = Buffer.allocUnsafeSlow(text.length)
@@ -86,7 +81,6 @@ export function ownText(text: JsonText): JsonText {
   return trust(own)
 }
 
-/** The kind of value that a text is. */
 export const kindOf = (text: JsonText): JsonKind => kindAt(text, 0)
 
 /** The value that a text means, with the losses of JSON.parse: only where a rule needs the meaning. */
@@ -98,28 +92,23 @@ export function stringOf(text: JsonText | undefined): string | undefined {
   return text.includes(BACKSLASH) ? decodeString(text) : text.toString('utf8', 1, text.length - 1)
 }
 
-/** A member of an object: its decoded key, its value as a slice. */
 export interface Member {
   readonly key: string
   readonly value: JsonText
 }
 
-/**
- * The members of an object in their order, repeated ones too; none if it is no object. A peer's may have a
- * million: take no list of them.
- */
+/** The members of an object in order, repeated ones too; none if it is no object. There may be a million. */
 export function* membersOf(object: JsonText): Generator<Member, void> {
   const at = new JsonCursor(object, OPEN_OBJECT)
   while (at.next()) yield { key: at.key, value: at.value }
 }
 
-/** The elements of an array as slices; none if it is no array. As of members, there may be a million. */
+/** The elements of an array as slices; none if it is no array. */
 export function* elementsOf(array: JsonText): Generator<JsonText, void> {
   const at = new JsonCursor(array, OPEN_ARRAY)
   while (at.next()) yield at.value
 }
 
-/** The first of these, no more than `most`. */
 export function first<T>(most: number, items: Iterable<T>): T[] {
   const found: T[] = []
   for (const item of items) {
@@ -129,7 +118,6 @@ export function first<T>(most: number, items: Iterable<T>): T[] {
   return found
 }
 
-/** Whether some of these pass a test. */
 export function some<T>(items: Iterable<T>, test: (item: T) => boolean): boolean {
   for (const item of items) if (test(item)) return true
   return false
@@ -143,7 +131,6 @@ export function countUpTo(most: number, array: JsonText): number {
   return count
 }
 
-/** Whether a value has no members and no elements. */
 export function isEmpty(value: JsonText): boolean {
   if (value[0] !== OPEN_OBJECT && value[0] !== OPEN_ARRAY) return true
   const last = value[skipSpace(value, 1)]
@@ -157,7 +144,6 @@ export function memberOf(object: JsonText, key: string): JsonText | undefined {
   return undefined
 }
 
-/** A text member of an object, if it is there and is text. */
 export const textMember = (object: JsonText, name: string): string | undefined =>
   stringOf(memberOf(object, name))
 
@@ -196,7 +182,7 @@ export function at(text: JsonText, ...path: string[]): JsonText | undefined {
   return found
 }
 
-/** The first of `keys` that an object has for the second time; `"\u0069d"` is `id`. */
+/** The first of `keys` that an object has twice; `"\u0069d"` is `id`. */
 export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string | undefined {
   const seen: string[] = []
   const at = new JsonCursor(object, OPEN_OBJECT)
@@ -214,17 +200,13 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
 /** Texts that are sent again and again, and have been looked through. */
 const kept = new WeakSet<JsonText>()
 
-/** The same as `oneLine`, of a text that will be asked for again. */
 export function keptOnOneLine(text: JsonText): JsonText {
   const line = oneLine(text)
   kept.add(line)
   return line
 }
 
-/**
- * The same JSON on one line: CR and LF become spaces, which inside tokens they cannot be. Same reference if
- * there are none.
- */
+/** Replaces CR and LF by spaces, which cannot be inside tokens; the same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
   if (text.length >= LONG_BYTES && kept.has(text)) return text
   const isOnOne = (part: Buffer): boolean => !part.includes(0x0a) && !part.includes(0x0d)

@@ -16,13 +16,9 @@ import {
 } from './scan.js'
 import { stringOf } from './text.js'
 
-/** Longer ones are not worth their place. */
 const LONGEST_BYTES = 48
 
-/**
- * Decodes strings of which a few come again and again, such as the names of methods: the last of each length
- * is remembered.
- */
+/** Decodes strings of which a few come again and again: the last of each length is remembered. */
 export class Words {
   readonly #byLength: (string | undefined)[] = new Array<undefined>(LONGEST_BYTES + 1).fill(undefined)
 
@@ -41,9 +37,8 @@ export class Words {
 }
 
 /**
- * Walks over the members of an object that nobody has checked yet, and checks it meanwhile: one pass over its
- * bytes, where `readJson` and a `JsonCursor` make two. Throws what `readJson` throws, except that UTF-8 is
- * not checked.
+ * Walks over the members of an object and validates it in the same pass, where `readJson` and a `JsonCursor`
+ * take two. Throws what `readJson` throws, but does not check UTF-8.
  */
 export class JsonWalk {
   readonly #bytes: Buffer
@@ -56,7 +51,7 @@ export class JsonWalk {
   #valueStart = 0
   #end: number
 
-  /** Begins at the bracket that opens an object, which is inside of `depth` arrays and objects. */
+  /** Begins at the opening bracket of an object, inside of `depth` containers. */
   constructor(bytes: Buffer, from: number, budget: JsonBudget, depth = 0) {
     checkDepth(depth, budget, from)
     this.#bytes = bytes
@@ -65,9 +60,7 @@ export class JsonWalk {
     this.#end = from + 1
   }
 
-  /**
-   * Steps to the next member, if there is one; by `skip` or `leave` the value before must have been passed.
-   */
+  /** Steps to the next member; `skip` or `leave` must have passed the value before. */
   next(): boolean {
     const bytes = this.#bytes
     let i = skipSpace(bytes, this.#end)
@@ -95,7 +88,6 @@ export class JsonWalk {
     return this.#end
   }
 
-  /** Whether the decoded key is this one. */
   keyIs(key: string): boolean {
     return keyIs(this.#bytes, this.#start, this.#keyEnd, key)
   }
@@ -104,12 +96,11 @@ export class JsonWalk {
     return this.#bytes[this.#valueStart] === OPEN_OBJECT
   }
 
-  /** Passes the value, whatever it is. */
   skip(): void {
     this.#end = scanValue(this.#bytes, this.#valueStart, this.#budget, this.#depth)
   }
 
-  /** A walk over the value, which is an object; to be taken to its end and given to `leave`. */
+  /** Walks over the value, which is an object; give the walk to `leave` at its end. */
   enter(): JsonWalk {
     return new JsonWalk(this.#bytes, this.#valueStart, this.#budget, this.#depth)
   }
@@ -119,17 +110,14 @@ export class JsonWalk {
     if (this.#end - this.#valueStart >= LONG_BYTES) rememberEnd(this.#bytes, this.#valueStart, this.#end)
   }
 
-  /** The value that was passed. */
   get value(): JsonText {
     return cut(trust(this.#bytes), this.#valueStart, this.#end)
   }
 
-  /** What the value that was passed means if it is a string. */
   word(words: Words): string | undefined {
     return words.at(this.#bytes, this.#valueStart, this.#end)
   }
 
-  /** Whether the value that was passed is written like this, in ASCII. */
   valueIs(text: string): boolean {
     return isWritten(this.#bytes, this.#valueStart, this.#end, text)
   }

@@ -23,7 +23,6 @@ const OVERLONG = { max: 3, withinMs: 60_000 }
 /** Some messages above the limit end soon after it; one that does not has no end. */
 const OVERRUN_MS = 1000
 
-/** What a conversation needs beside its peer. */
 export interface CallerContext {
   readonly log: Logger
   readonly clock: Clock
@@ -41,10 +40,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly hearsAmbient = true
   lastHeardMs: number
   #isClosed = false
-  /**
-   * What was sent in requests, and how much of that the server has taken, as we last saw; and when it last
-   * took any.
-   */
+  /** What was sent in requests, how much of that was taken when we last looked, and when any last was. */
   #sentBytes = 0
   #takenBytes = 0
   #tookMs = Number.NEGATIVE_INFINITY
@@ -97,8 +93,8 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   /**
-   * Whether a new request would wait too long. Several large ones at once pile up for a moment in front of a
-   * server that is quick: it is behind only if it takes nothing, or if there is far too much.
+   * Whether a new request would wait too long. Several large ones pile up for a moment in front of a quick
+   * server: it is behind only if it takes nothing, or if there is far too much.
    */
   #isBehind(): boolean {
     const { queuedBytes } = this.#channel

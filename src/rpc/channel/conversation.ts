@@ -3,10 +3,7 @@ import type { JsonText } from '../../kernel/json/text.js'
 import type { CallSink } from '../../model/links.js'
 import type { OwnId } from './pending-requests.js'
 
-/**
- * PORT. What a server says on its own account. `about` is the request on whose stream it came, where the
- * transport has such streams; a pipe has none.
- */
+/** PORT. What a server says by itself. `about` is the request on whose stream it came; none on a pipe. */
 export interface ConversationListener {
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void
@@ -15,14 +12,11 @@ export interface ConversationListener {
 }
 
 /**
- * PORT. One conversation with one server. A request and everything said about it is one stream: over HTTP the
- * response body is that stream, over a pipe it is rebuilt from ids and progress tokens.
+ * PORT. One conversation with one server. A request and all that is said about it is one stream: over HTTP
+ * the response body, over a pipe rebuilt from ids and progress tokens.
  */
 export interface Conversation {
-  /**
-   * The id of the next request, which is also its progress token. Never used twice (JSON-RPC ids, MCP base
-   * protocol).
-   */
+  /** The id of the next request, which is also its progress token. Never used twice. */
   nextId(): number
   /** Sends a request; its progress and its one outcome reach `sink`. */
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void
@@ -39,7 +33,6 @@ export interface Conversation {
   /** Whether notifications that belong to no request can reach us. */
   readonly hearsAmbient: boolean
   readonly lastHeardMs: number
-  /** Whether requests of ours wait for an answer. */
   readonly isBusy: boolean
   pause(): void
   resume(): void

@@ -12,10 +12,7 @@ import { salvageId } from '../../wire/salvage-id.js'
 import type { ConversationListener } from './conversation.js'
 import { PendingRequests } from './pending-requests.js'
 
-/**
- * Sorts what a server sends: answers and progress to the request that they name, the rest to the listener.
- * The same for pipes and HTTP; only HTTP can say on whose stream (`about`) something came.
- */
+/** Routes a server's messages: answers and progress to their requests, the rest to the listener. */
 export class Dispatcher {
   readonly pending = new PendingRequests()
   readonly #listener: ConversationListener
@@ -36,8 +33,8 @@ export class Dispatcher {
   }
 
   /**
-   * An answer that was skipped for its length ends its request; `ends` are its first and last bytes. Should
-   * they not say which, then every request: one of them would wait in vain, and nobody knows which.
+   * Ends the request whose answer was skipped for its length; `ends` are its first and last bytes. If they do
+   * not say which, every request ends: one of them would wait in vain.
    */
   tooLong(bytes: number, ends: Buffer): void {
     const why = failed(
@@ -49,16 +46,13 @@ export class Dispatcher {
     else for (const sink of this.pending.drain()) sink.ended(why)
   }
 
-  /** The conversation is over: every open request ends with `why`. */
+  /** Ends every open request with `why`. */
   close(why: Fault): void {
     for (const sink of this.pending.drain()) sink.ended(failed(why))
     this.#listener.closed(why)
   }
 
-  /**
-   * Bytes that are no UTF-8 are read as most programs read them; what is no message may still say which
-   * request it ends.
-   */
+  /** Reads invalid UTF-8 as most programs do; what is no message may still say which request it ends. */
   #unreadable(bytes: Buffer, about: CallSink | undefined, malformed: Malformed): void {
     if (!isUtf8(bytes)) {
       this.#log.debug({}, 'the server sent bytes that are no UTF-8')

@@ -2,10 +2,7 @@ import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { DownlinkListener, DownstreamCall, ServerRequest } from '../../model/links.js'
 
-/**
- * Passes on what a link says, but its end only once it is the link to be used: another one may follow a
- * failed try.
- */
+/** Passes on what a link says, but its end only once it is in use: another link may follow a failed try. */
 export class HeldEnd implements DownlinkListener {
   readonly #listener: DownlinkListener
   #end: Fault | undefined
@@ -28,7 +25,7 @@ export class HeldEnd implements DownlinkListener {
     if (this.#isReleased) this.#listener.closed(fault)
   }
 
-  /** From here on this is the link that is used. */
+  /** The link is in use from here on. */
   release(): void {
     this.#isReleased = true
     if (this.#end !== undefined) this.#listener.closed(this.#end)

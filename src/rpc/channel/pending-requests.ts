@@ -9,7 +9,7 @@ export type OwnId = number | string
 /** The requests that one conversation has under way, by the ids that it minted. */
 export class PendingRequests {
   readonly #open = new HashTable<OwnId, CallSink>()
-  /** Requests that are over, but not what is said of their progress. */
+  /** Requests that are over, but whose progress is still wanted. */
   readonly #kept = new HashTable<OwnId, CallSink>()
   #last = 0
 
@@ -35,10 +35,7 @@ export class PendingRequests {
     this.#kept.set(id, sink)
   }
 
-  /**
-   * Whom the progress is for under the token that stands from `start` to `end` in a text: a request that is
-   * open, or was kept.
-   */
+  /** The request, open or kept, whose progress token stands from `start` to `end` in a text. */
   find(text: JsonText, start = 0, end = text.length): CallSink | undefined {
     const id = numberOf(text, start, end) ?? ownIdOf(cut(text, start, end))
     return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
@@ -50,13 +47,13 @@ export class PendingRequests {
     return own === undefined ? undefined : this.drop(own)
   }
 
-  /** Closes one, whether it is still open or not. */
+  /** Closes a request, whether it is still open or not. */
   drop(id: OwnId): CallSink | undefined {
     this.#kept.take(id)
     return this.#open.take(id)
   }
 
-  /** Closes all of them and hands them over. */
+  /** Closes all requests and returns them. */
   drain(): CallSink[] {
     const sinks = this.#open.values()
     this.#open.clear()
@@ -66,9 +63,9 @@ export class PendingRequests {
 }
 
 /**
- * An id of ours as a peer echoed it. The decimal string of a number counts too: clients of the TypeScript SDK
- * v1 convert ids with `Number`, so servers that answer `"7"` to `7` live unnoticed. Nothing looser: `7.0`,
- * `"07"` and `null` are not ours.
+ * An id of ours as a peer echoed it. Its decimal string counts too: clients of the TypeScript SDK v1 convert
+ * ids with `Number`, so servers that answer `"7"` to `7` go unnoticed. Nothing looser: not `7.0`, `"07"`,
+ * `null`.
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined || text.length === 0) return undefined
@@ -79,7 +76,6 @@ export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : string
 }
 
-/** What an id of ours means if it is written as we write it. */
 const numberOf = (text: JsonText, start?: number, end?: number): number | undefined => {
   const integer = smallInteger(text, start, end)
   return integer === 0 ? undefined : integer

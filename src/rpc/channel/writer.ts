@@ -5,7 +5,7 @@ import type { Channel } from '../../wire/channel.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
 import type { Outlet, ReplyStream } from '../host.js'
 
-/** So long a client needs to read what was said to it, for each notification more, and at most. */
+/** How long a client needs to read what it was sent, longer for each notification, and at most. */
 const SETTLE_MS = 5
 const SETTLE_EACH_MS = 0.2
 const SETTLE_MOST_MS = 100
@@ -16,13 +16,12 @@ interface Due {
   readonly timer: Timer
 }
 
-/** What we say to the one client of a channel, on whatever request: there is only one way. */
+/** Writes to the one client of a channel, on whatever request: there is only one way. */
 export class PipeWriter implements ReplyStream, Outlet {
   readonly canAsk = true
   /**
-   * Whether the client handles notifications a moment later than answers, and drops the progress of a request
-   * whose answer was in the same read. To such a client an answer is said when it has probably read all that
-   * was said before.
+   * Whether the client handles notifications a moment later than answers, and drops progress that came in the
+   * same read as the answer. Answers to such a client wait until it has probably read what was sent before.
    */
   readsLate = false
   readonly #channel: Channel
@@ -52,7 +51,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.tell(frame)
   }
 
-  /** Sends an answer, if there is one, and what is to come right behind it. */
+  /** Sends an answer, if there is one, and what must follow it at once. */
   end(
     frame: OutgoingMessage | undefined,
     { behind }: { readonly behind?: Buffer | undefined; readonly why?: Fault | undefined } = {},
@@ -91,7 +90,6 @@ export class PipeWriter implements ReplyStream, Outlet {
     for (const due of [...this.#due]) this.#flush(due)
   }
 
-  /** Whether what may be left out is. */
   #isBehind(): boolean {
     return this.#bounds.isOver('softQueue', this.#channel.queuedBytes)
   }

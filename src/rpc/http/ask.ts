@@ -19,8 +19,8 @@ export interface RemoteReply extends OutboundExchange {
 }
 
 /**
- * Sends a request, for those who do not send many. Rejects with the Fault of a request that got no reply, or
- * with `cancelled`; `signal` also ends the reading of the body.
+ * Sends a request, for those who send few. Rejects with the Fault of a request without a reply, or with
+ * `cancelled`; `signal` also ends the reading of the body.
  */
 export const askRemote = (
   http: HttpClient,
@@ -32,10 +32,7 @@ export const askRemote = (
     else new Asked(signal, resolve, reject).send(http, request)
   })
 
-/**
- * A whole body. Rejects with the Fault `too-large` above the limit for messages, or with the one that broke
- * it off.
- */
+/** Reads a whole body. Rejects with the Fault `too-large` above the limit, or with what broke it off. */
 export const collect = (reply: RemoteReply, bounds: LimitCounters): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const done = (body: Buffer | Fault): void => {
@@ -45,10 +42,8 @@ export const collect = (reply: RemoteReply, bounds: LimitCounters): Promise<Buff
     reply.read(new WholeBody(reply, bounds, done))
   })
 
-/** What was read of an event stream. */
 export interface StreamRead {
   readonly reader: SseReader
-  /** Whether any event came. */
   readonly heard: boolean
 }
 
@@ -70,7 +65,7 @@ export const readStream = (
 
 const calledOff = (): Fault => new Fault('cancelled', 'the request was cancelled')
 
-/** A request that one promise waits for; when the head is there, it is the reply. */
+/** One request; once the head is there, it is the reply. */
 class Asked implements ReplyListener, RemoteReply {
   status = 0
   headers: HttpHeaders = {}
@@ -79,7 +74,7 @@ class Asked implements ReplyListener, RemoteReply {
   readonly #failed: (fault: Fault) => void
   #exchange: OutboundExchange | undefined
   #body: BodyParts | undefined
-  /** What came although nobody reads yet: a pause takes a moment. */
+  /** Chunks that came before anybody reads: a pause takes a moment. */
   #held: Buffer[] = []
   #over: { readonly fault: Fault | undefined } | undefined
 

@@ -4,14 +4,13 @@ import { errorText } from '../../model/rpc-error.js'
 import type { HttpResponder } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 
-/** What an HTTP refusal may say beside its words. */
 interface RefusalDetails {
   readonly code?: number
   readonly id?: JsonText | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Bounds that are the client's own business, or nobody's: what a server has too much of is told with 200. */
+/** Limits that are the client's own doing, or nobody's; a full server is told with 200. */
 const STATUSES: ReadonlyMap<unknown, number> = new Map([
   ['callsPerClient', 429],
   ['callsPerStatelessClient', 429],
@@ -20,7 +19,7 @@ const STATUSES: ReadonlyMap<unknown, number> = new Map([
   ['memory', 503],
 ])
 
-/** How HTTP says that a request was refused because there are too many; undefined for all other faults. */
+/** The status of a refusal for want of room; undefined for all other faults. */
 export const statusOfFull = (
   why: Fault | undefined,
 ): { readonly status: number; readonly headers: Readonly<Record<string, string>> } | undefined => {
@@ -38,7 +37,6 @@ export const refuse = (
   { code = -32600, id, headers }: RefusalDetails = {},
 ): void => refuseWith(responder, status, { id, error: errorText(code, words) }, headers)
 
-/** An HTTP refusal with an error that is there already. */
 export const refuseWith = (
   responder: HttpResponder,
   status: number,

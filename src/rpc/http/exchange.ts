@@ -27,19 +27,16 @@ import {
 /** How long an exchange may stay open after its request was answered or cancelled. */
 const LINGER_MS = 5000
 
-/** The conversation that exchanges are part of. */
+/** The conversation that exchanges belong to. */
 export interface ExchangeOwner {
   readonly inbox: Dispatcher
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Something came from the server. */
   heard(): void
-  /** The head of a reply came. False: it means something else than an answer, and was dealt with. */
+  /** The head of a reply came. False: it was no answer, and was dealt with. */
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
-  /**
-   * What the JSON body of a refusal says about the conversation instead of answering the request, if it does.
-   */
+  /** What the JSON body of an HTTP error says about the conversation, if it is not the answer. */
   refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   /** The event stream of a request ended, or broke, without its answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
@@ -47,7 +44,7 @@ export interface ExchangeOwner {
 
 /**
  * The HTTP side of one request (basic/transports, "Sending Messages to the Server"): a POST whose reply is
- * JSON, an event stream, or a refusal. `over` is called once, when nothing more comes of it.
+ * JSON, an event stream, or an HTTP error.
  */
 export class HttpExchange implements ReplyListener, StreamHandlers {
   readonly id: OwnId
@@ -71,7 +68,6 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.#outbound = http.send(request, this)
   }
 
-  /** Whether the request has no answer yet. */
   get isOpen(): boolean {
     return this.#owner.inbox.pending.has(this.id)
   }
@@ -89,13 +85,12 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.over()
   }
 
-  /** Closes its connection: nothing more comes. */
   stop(): void {
     this.#outbound?.abort()
     this.over()
   }
 
-  /** Nobody waits for the rest: a server that does not end the exchange by itself is not read for ever. */
+  /** Nobody waits for the rest: a server that does not end the exchange is not read for ever. */
   endSoon(): void {
     if (!this.#isOver) this.#linger ??= this.#owner.clock.after(LINGER_MS, () => this.stop())
   }
@@ -153,7 +148,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     if (this.isOpen) this.fail(new Fault('internal', 'The server sent no answer to the request'))
   }
 
-  /** A status or content type that carries no answer, unless its body is a JSON-RPC message all the same. */
+  /** Handles a reply that should carry no answer, unless its body is a JSON-RPC message all the same. */
   #refused(status: number, body: Buffer | Fault): void {
     if (body instanceof Fault) {
       this.fail(body)

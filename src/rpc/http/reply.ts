@@ -5,14 +5,13 @@ import { SseReader } from '../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../wire/http/headers.js'
 import type { BodyReader, HttpHeaders, OutboundExchange } from '../../wire/http.js'
 
-/** Where a server is, and the headers that its configuration wants on every request. */
 export interface RemoteAddress {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 /**
- * A POST carries one message, and its answer is JSON or a stream (basic/transports, "Sending Messages to the
+ * For a POST of one message; the answer is JSON or a stream (basic/transports, "Sending Messages to the
  * Server").
  */
 export const POST_HEADERS = {
@@ -23,16 +22,12 @@ export const POST_HEADERS = {
 const CROWDED =
   "The server's answer was given up: too much is being received at the same time (limits.inbound)"
 
-/** Who puts a body together, or messages of it. */
 export interface BodyParts extends BodyReader {
   /** Nobody wants the rest: lets go of what has come. Maybe after the end. */
   drop(): void
 }
 
-/**
- * Puts a whole body together; `done` is told it, or the Fault that kept it from us: `too-large` above the
- * limit for messages.
- */
+/** Collects a whole body; `done` gets it or the Fault that kept it from us: `too-large` above the limit. */
 export class WholeBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #bounds: LimitCounters
@@ -71,15 +66,13 @@ export class WholeBody implements BodyParts {
 }
 
 /**
- * Whether the body of a reply that is neither JSON with a good status nor a stream may be the answer all the
- * same. What a server says instead of letting us in may name tokens and accounts, and is not read.
+ * Whether a body that is not JSON with a good status, nor a stream, may be the answer all the same. What a
+ * server says instead of letting us in may name tokens and accounts, and is not read.
  */
 export const mayBeAnswer = (status: number, headers: HttpHeaders): boolean =>
   mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
 
-/**
- * What an HTTP status without a JSON-RPC answer means for the request; a 401 never reaches the client as one.
- */
+/** What a status without an answer means for the request; a client never sees a 401 as one. */
 export const statusFault = (status: number): Fault =>
   status === 401 || status === 403
     ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
@@ -91,7 +84,6 @@ export const statusFault = (status: number): Fault =>
         { data: { httpStatus: status } },
       )
 
-/** What is read from a stream. */
 export interface StreamHandlers {
   message(data: Buffer): void
   /** A chunk was read to its end. */
@@ -105,14 +97,13 @@ export interface StreamHandlers {
 /** A message that goes on for so many times the limit has no end: the stream is left. */
 const ENDLESS = 2
 
-/** Reads events until the stream ends or breaks. */
 export class EventBody implements BodyParts {
   readonly #exchange: OutboundExchange
   readonly #on: StreamHandlers
   readonly #bounds: LimitCounters
   readonly #reader: SseReader
   #heard = false
-  /** Whether it was told already that the current event is too long. */
+  /** Whether the current event was reported as too long already. */
   #isTold = false
 
   constructor(exchange: OutboundExchange, on: StreamHandlers, bounds: LimitCounters) {

@@ -1,8 +1,8 @@
 const MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Takes one UTF-8 byte order mark off the start of a stream, however the stream is cut. Programs on Windows
- * like to send one; neither JSON (RFC 8259 §8.1) nor a line or event is meant to begin with it.
+ * Removes one UTF-8 byte order mark from the start of a stream, however it is cut. Programs on Windows send
+ * one, though neither JSON (RFC 8259 §8.1) nor a line or event may begin with it.
  */
 export class BomFilter {
   /** How many bytes of the mark have come; `MARK.length` also once the start of the stream is over. */

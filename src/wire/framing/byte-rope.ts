@@ -1,22 +1,21 @@
 import type { Holding } from '../../kernel/byte-account.js'
 
-/** Shorter pieces are copied together: a peer that sends byte by byte must not cost us a Buffer per byte. */
+/** Shorter pieces are joined: a peer that sends byte by byte must not cost us a Buffer per byte. */
 const COPIED_BELOW_BYTES = 4096
 const SLAB_BYTES = 4 * COPIED_BELOW_BYTES
 
 /**
- * Collects bytes that arrive in pieces and joins them once, when they are complete: the work is linear in
- * their number however they were cut. Keeps references to what it is given; nobody may write to that
- * afterwards.
+ * Collects bytes and joins them once, when they are complete: linear however they were cut. Keeps references
+ * to what it is given; nobody may write to that afterwards.
  */
 export class ByteRope {
   #pieces: Buffer[] = []
   #size = 0
-  /** Memory of ours that small pieces are copied into; its first `#used` bytes follow `#pieces`. */
+  /** Memory of ours for small pieces; its first `#used` bytes follow `#pieces`. */
   #slab: Buffer | undefined
   #used = 0
   readonly #holding: Holding | undefined
-  /** The memory that is kept for all of it: a piece keeps the whole chunk that it was cut from. */
+  /** All memory that is kept: a piece keeps the whole chunk that it was cut from. */
   #keptBytes = 0
   #lastChunk: ArrayBufferLike | undefined
 
@@ -25,12 +24,10 @@ export class ByteRope {
     this.#holding = holding
   }
 
-  /** Number of bytes held. */
   get size(): number {
     return this.#size
   }
 
-  /** Puts bytes behind the ones that are held. */
   add(bytes: Buffer): void {
     if (bytes.length === 0) return
     // The first piece is never copied: most messages arrive in one.
@@ -56,7 +53,6 @@ export class ByteRope {
     return whole
   }
 
-  /** A copy of the first bytes, so many as there are. */
   first(bytes: number): Buffer {
     const pieces =
       this.#slab === undefined ? this.#pieces : [...this.#pieces, this.#slab.subarray(0, this.#used)]
@@ -70,7 +66,6 @@ export class ByteRope {
     return Buffer.concat(first)
   }
 
-  /** Lets go of everything that is held. */
   clear(): void {
     this.#pieces = []
     this.#size = 0

@@ -12,9 +12,7 @@ const NOTHING = Buffer.alloc(0)
 /** Told each line, without its line end; the bytes belong to the listener but may be a part of the chunk. */
 export type OnLine = (line: Buffer) => void
 
-/**
- * Told the size of a line that was longer than the limit and was thrown away, and its two ends as one piece.
- */
+/** Gets the size of a line above the limit that was thrown away, and its two ends in one piece. */
 export type OnSkipped = (bytes: number, ends: Buffer) => void
 
 /** Bounds on lines, and who is told that one is too long before it is over; must not throw. */
@@ -26,19 +24,16 @@ export interface LineOptions {
 }
 
 /**
- * Cuts a stream of bytes into lines, the framing of the stdio transport (spec 2025-11-25, transports,
- * "stdio"). A line ends at LF only; one CR before it, blank lines and a byte order mark at the start are
- * dropped. A line over `maxBytes` (CR not counted) is skipped up to its LF and reported once. Callbacks must
- * not throw.
+ * Cuts a stream of bytes into lines, the framing of stdio (spec 2025-11-25, transports, "stdio"). A line ends
+ * at LF only; one CR before it, blank lines and a byte order mark are dropped. A line over `maxBytes` (CR not
+ * counted) is skipped and reported once. Callbacks must not throw.
  */
 export class LineSplitter {
   readonly #maxBytes: number
   readonly #onOverrun: (() => void) | undefined
   readonly #bom = new BomFilter()
   readonly #held: ByteRope
-  /** Bytes of the unfinished line that were already thrown away, because it is too long whatever follows. */
   #thrownBytes = 0
-  /** The ends of that line, as far as they are known. */
   #head: Buffer = NOTHING
   #tail: Buffer = NOTHING
 

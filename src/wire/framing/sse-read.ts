@@ -25,8 +25,8 @@ const isData = (bytes: Buffer, from: number, end: number): boolean =>
   bytes[from + 3] === 0x61
 
 /**
- * One event of a stream. Empty data is told too: such an event only teaches its id (spec 2025-11-25,
- * transports, "Sending Messages to the Server", item 6).
+ * One event. Empty data is reported too: such an event only teaches its id (spec 2025-11-25, transports,
+ * "Sending Messages to the Server", item 6).
  */
 export interface SseEvent {
   /** `message` when the stream named none. */
@@ -53,9 +53,9 @@ export interface SseOptions {
 }
 
 /**
- * Reads server-sent events as WHATWG HTML §9.2.6 says, from bytes that may be cut anywhere. An event whose
- * lines (without line ends and comments) hold more than `maxBytes` is skipped and reported once. An event
- * that the end of the stream cuts off is never told, so there is no `end`.
+ * Reads server-sent events (WHATWG HTML §9.2.6) from bytes cut anywhere. An event with more than `maxBytes`
+ * of lines (without line ends and comments) is skipped and reported once. One that the end of the stream cuts
+ * off is never reported, so there is no `end`.
  */
 export class SseReader {
   readonly #maxBytes: number

@@ -24,9 +24,8 @@ const END = '\n\n'
 const MESSAGE = 'event: message\ndata: '
 
 /**
- * Writes one server-sent event (WHATWG HTML §9.2). Data may hold line ends of any kind, each becomes a `data`
- * line, so the reader sees LF for all of them. CR, LF and NUL, which would end or void a field, are taken out
- * of `id` and `event`.
+ * Writes one server-sent event (WHATWG HTML §9.2). Line ends in data become `data` lines, which a reader sees
+ * as LF. CR, LF and NUL, which would end or void a field, are removed from `id` and `event`.
  */
 export function sseEvent({ id, event, data, retryMs }: SseEventToWrite): MessageParts {
   const head =

@@ -8,9 +8,9 @@ export function mediaTypeOf(contentType: string | undefined): string {
 }
 
 /**
- * Whether an `Accept` header allows a media type (lower case, without parameters), by RFC 9110 §12.5.1: the
- * most specific range decides, and `q=0` means no. A missing or blank header allows everything; parameters
- * other than `q` are ignored, because clients add `charset` to types that have none.
+ * Whether an `Accept` header allows a media type (lower case, without parameters; RFC 9110 §12.5.1): the most
+ * specific range decides, `q=0` means no, none allows everything. Other parameters are ignored, because
+ * clients add `charset` to types that have none.
  */
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
@@ -33,7 +33,6 @@ const KNOWN_MAX = 100
 const KNOWN_CHARS = 256
 const known = new Map<string, Taken>()
 
-/** In which forms a client takes an answer, by its `Accept` header. */
 export function takenBy({ accept = '' }: HttpHeaders): Taken {
   // Clients send the same few headers with every request: reading one costs as much as a whole small message.
   let taken = known.get(accept)
@@ -45,8 +44,5 @@ export function takenBy({ accept = '' }: HttpHeaders): Taken {
   return taken
 }
 
-/**
- * Whether a text is not empty and holds only 0x21 to 0x7E: what an `Mcp-Session-Id` may be (spec 2025-11-25,
- * transports, "Session Management").
- */
+/** Whether a text may be an `Mcp-Session-Id` (spec 2025-11-25, transports, "Session Management"). */
 export const isVisibleAscii = (text: string): boolean => /^[!-~]+$/.test(text)
