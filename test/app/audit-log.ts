@@ -6,7 +6,7 @@ import { rawText } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { resulted } from '../../src/model/outcome.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { FakeReception } from '../support/fake-reception.js'
+import { FakeHandler } from '../support/fake-reception.js'
 import { FakeCall, type FakeClient } from '../support/mux.js'
 import { isWindows, skipWithout } from '../support/platform.js'
 import { until } from '../support/processes.js'
@@ -16,7 +16,7 @@ const withArguments = false
 
 const callAt = (audit: ReturnType<typeof openAudit>, name: string): void => {
   const call = new FakeCall({ id: 1, principal: 'local' } as FakeClient, 'tools/call', { name }, false)
-  audit.wrap(new FakeReception()).call(call)
+  audit.wrap(new FakeHandler()).call(call)
   call.end(resulted(rawText('{}')))
 }
 
@@ -107,7 +107,7 @@ t.test(
     )
     callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
     t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
-    const reception = new FakeReception()
+    const reception = new FakeHandler()
     t.equal(openAudit(undefined, around).wrap(reception), reception)
   },
 )

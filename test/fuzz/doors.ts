@@ -16,7 +16,7 @@ import type { Channel } from '../../src/wire/channel.js'
 import { FarEnd, type Heard } from '../support/channel-pair.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../support/fake-http.js'
-import { FakeAsk, FakeReception, IDENTITY } from '../support/fake-reception.js'
+import { FakeServerRequest, FakeHandler, IDENTITY } from '../support/fake-reception.js'
 import { holds } from '../support/fuzz.js'
 import { mutated, values } from '../support/json-documents.js'
 import { linkOptions } from '../support/link-options.js'
@@ -36,7 +36,7 @@ const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
 
 /** A mux that does with each call what is decreed for it. */
 const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const later: (() => void)[] = []
   let count = 0
   reception.onCall = (call: Call) => {
@@ -47,14 +47,14 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
       call.progress(new Progress(rawText('{"progress":1,"progressToken":"ours"}')))
       call.notify('notifications/message', rawText('{"level":"info","data":1}'))
     }
-    if (fate === 'ask' && call.client.serverRequests === 'pushed') call.client.ask(new FakeAsk(), call)
+    if (fate === 'ask' && call.client.serverRequests === 'pushed') call.client.ask(new FakeServerRequest(), call)
     if (fate === 'now' || fate === 'talk') end()
     else if (fate !== 'never') later.push(end)
   }
   return { reception, finish: () => later.splice(0).forEach(end => void end()) }
 }
 /** Whoever introduced itself or asked for something must have left, once. */
-const assertNobody = ({ clients, calls, gone }: FakeReception): void => {
+const assertNobody = ({ clients, calls, gone }: FakeHandler): void => {
   const known = new Set([...clients, ...calls.map(({ client }) => client)])
   assert.deepEqual(gone.length, new Set(gone).size)
   for (const client of known) assert.ok(gone.includes(client), 'the mux knows of nobody any more')

@@ -4,7 +4,7 @@ import { resulted } from '../../src/model/outcome.js'
 import { Admission } from '../../src/mux/calls/admission.js'
 import { boundsOf } from '../support/bounds.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeReception } from '../support/fake-reception.js'
+import { FakeHandler } from '../support/fake-reception.js'
 import { FakeCall, type FakeClient, tool, World } from '../support/mux.js'
 
 t.test('a server has so many requests under way and no more; other servers do not notice', async t => {
@@ -94,7 +94,7 @@ t.test('as many requests listen as may, for all clients of one principal togethe
 
 t.test('no more requests are under way altogether than may; what is under way goes on', async t => {
   const bounds = boundsOf({ calls: 2 })
-  const behind = new FakeReception()
+  const behind = new FakeHandler()
   const gate = new Admission(behind, new FakeClock(), bounds)
   const call = () => {
     const made = new FakeCall({} as FakeClient, 'tools/call', undefined, false)

@@ -7,7 +7,7 @@ import {
   dial,
   HEADERS,
   head,
-  INITIALIZE,
+  INITIALIZE_BODY,
   JSON_LINES,
   PING,
   post,
@@ -83,7 +83,7 @@ const MESSAGES: Readonly<Record<string, Attack>> = {
   'sends an empty batch': refused(400, NO_MESSAGE, '[]'),
   'sends a batch of 10,000': refused(400, NO_MESSAGE, `[${Array.from({ length: 1e4 }, () => PING).join()}]`),
   'sends batches in batches': refused(400, NO_MESSAGE, `[[[${PING}]]]`),
-  'hides initialize in a batch': refused(400, NO_MESSAGE, `[${INITIALIZE},${INITIALIZE}]`),
+  'hides initialize in a batch': refused(400, NO_MESSAGE, `[${INITIALIZE_BODY},${INITIALIZE_BODY}]`),
   'guesses a session': refused(404, /Session not found/, PING, { 'mcp-session-id': 'x'.repeat(22) }),
   'guesses one with a long name': refused(404, /Session not found/, PING, {
     'mcp-session-id': 'x'.repeat(5000),
@@ -203,7 +203,7 @@ const MESSAGES: Readonly<Record<string, Attack>> = {
   'sets levels that there are not': unfit('logging/setLevel', { level: 'loud' }, { level: '__proto__' }, {}),
   'introduces itself again and again': async (target, t) => {
     for (let n = 0; n < 20; n += 1) {
-      const answer = await (await post(target, INITIALIZE)).text()
+      const answer = await (await post(target, INITIALIZE_BODY)).text()
       t.match(answer, /"error"|"result"/)
     }
   },
@@ -351,7 +351,7 @@ const DEEDS: Readonly<Record<string, Attack>> = {
     for (let n = 0; n < 20; n += 1) {
       const all = await Promise.all(
         Array.from({ length: 50 }, async () => {
-          const response = await fetch(daemon.url, { method: 'POST', headers: HEADERS, body: INITIALIZE })
+          const response = await fetch(daemon.url, { method: 'POST', headers: HEADERS, body: INITIALIZE_BODY })
           await response.text()
           return response.status
         }),
@@ -374,7 +374,7 @@ const DEEDS: Readonly<Record<string, Attack>> = {
     greedy.on('message', (data: Buffer) => {
       if (data.includes('"overloaded"')) overloaded += 1
     })
-    greedy.send(INITIALIZE)
+    greedy.send(INITIALIZE_BODY)
     await once(greedy, 'message')
     for (let id = 10; id < 1300; id += 1)
       greedy.send(request('{"name":"good__wait","arguments":{}}').replace('1', String(id)))
@@ -405,7 +405,7 @@ const DEEDS: Readonly<Record<string, Attack>> = {
     const ws = new WebSocket(target.daemon.wsUrl, 'mcp')
     ws.on('error', () => undefined)
     await once(ws, 'open')
-    ws.send(INITIALIZE)
+    ws.send(INITIALIZE_BODY)
     await once(ws, 'message')
     ws.pause()
     const big = request(`{"name":"good__echo","arguments":{"x":"${'x'.repeat(2e6)}"}}`)

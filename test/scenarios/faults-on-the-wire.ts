@@ -8,7 +8,7 @@ import {
   dial,
   HEADERS,
   head,
-  INITIALIZE,
+  INITIALIZE_BODY,
   JSON_LINES,
   lastHead,
   PING,
@@ -390,8 +390,8 @@ const FRAMES: Readonly<Record<string, Attack>> = {
   },
   'sends a message in fragments of one byte, with pings between': async (target, t) => {
     const { socket, text } = await handshake(target)
-    const frames = [...INITIALIZE].flatMap((char, n) => [
-      masked((n === 0 ? 0x01 : 0x00) | (n === INITIALIZE.length - 1 ? 0x80 : 0), char),
+    const frames = [...INITIALIZE_BODY].flatMap((char, n) => [
+      masked((n === 0 ? 0x01 : 0x00) | (n === INITIALIZE_BODY.length - 1 ? 0x80 : 0), char),
       ...(n % 10 === 0 ? [masked(0x89, 'p')] : []),
     ])
     socket.write(Buffer.concat(frames))
@@ -535,7 +535,7 @@ t.test('clients of a socket that send nonsense, or half of it, trouble nobody', 
     path,
   ])
   const url = (await running.line(/listening on http/)).split(' ').at(-1)
-  const hello = `${INITIALIZE}\n`
+  const hello = `${INITIALIZE_BODY}\n`
   /** Says it on a connection of its own; what comes back, until it fits or the connection ends. */
   const heardOf = async (text: string | Buffer, enough?: RegExp): Promise<string> => {
     const socket = connect(path)

@@ -4,8 +4,8 @@ import { FakeResponder, httpRequest } from '../support/fake-http.js'
 import type { Loose } from '../support/raw-client.js'
 import { planOf } from '../support/vector-plan.js'
 import { createMux, serveHttpClients } from '../support/vector-proxy.js'
-import { VectorServer } from '../support/vector-servers.js'
-import { envelope, type Json } from '../support/vectors.js'
+import { ScriptedServer } from '../support/vector-servers.js'
+import { clientEnvelope, type Json } from '../support/vectors.js'
 
 const FORM = {
   mode: 'form',
@@ -21,7 +21,7 @@ const RELAY_MS = 3_600_000
 const start = async (serverRevision: 'R3' | 'R5') => {
   const clock = new FakeClock()
   const vector = { rule: '', client: 'R5', server: serverRevision, note: undefined, steps: [], isOpen: true }
-  const server = new VectorServer(planOf(vector, 'a'), clock)
+  const server = new ScriptedServer(planOf(vector, 'a'), clock)
   const router = createMux(['a'], {
     clock,
     isIsolated: false,
@@ -39,7 +39,7 @@ const start = async (serverRevision: 'R3' | 'R5') => {
         name: 'a__x',
         arguments: { d: 'fri' },
         ...params,
-        _meta: envelope({ elicitation: { form: {} } }),
+        _meta: clientEnvelope({ elicitation: { form: {} } }),
       },
     }
     const headers = {

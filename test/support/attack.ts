@@ -23,7 +23,7 @@ export const HEADERS = {
 /** The same as they stand on the wire. */
 export const JSON_LINES = ['Content-Type: application/json', 'Accept: application/json, text/event-stream']
 export const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-export const INITIALIZE = JSON.stringify({
+export const INITIALIZE_BODY = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',

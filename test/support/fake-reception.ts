@@ -24,7 +24,7 @@ export const WELCOME: Welcome = {
 }
 
 /** A mux that remembers what it was told and answers when a test says so. */
-export class FakeReception implements ClientHandler {
+export class FakeHandler implements ClientHandler {
   readonly clients: Client[] = []
   readonly calls: Call[] = []
   readonly notices: string[] = []
@@ -87,7 +87,7 @@ export class FakeReception implements ClientHandler {
 }
 
 /** A question of a server that remembers its answers. */
-export class FakeAsk implements ServerRequest {
+export class FakeServerRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean

@@ -12,8 +12,8 @@ import type { AnyMessage } from './matrix-wire.js'
 import { socketFile } from './platform.js'
 import { endWith, OWN_GROUP } from './processes.js'
 
-const LEGACY = fileURLToPath(new URL('../fixtures/matrix-server.mjs', import.meta.url))
-const MODERN = fileURLToPath(new URL('../fixtures/matrix-modern.mjs', import.meta.url))
+const LEGACY_MAIN = fileURLToPath(new URL('../fixtures/matrix-server.mjs', import.meta.url))
+const MODERN_MAIN = fileURLToPath(new URL('../fixtures/matrix-modern.mjs', import.meta.url))
 const PRINT_PORT = new URL('../fixtures/print-port.mjs', import.meta.url).href
 const EVERYTHING_MAIN = fileURLToPath(
   new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url),
@@ -60,7 +60,7 @@ export interface Hop {
 /** Starts a server that agrees to `revision` whatever is offered; it ends with the test. */
 export const startServer = async (t: Test, kind: ServerKind, revision: string): Promise<MatrixServer> => {
   const entryFor = ENTRIES[kind]
-  const fixture = revision === '2026-07-28' ? [MODERN, kind] : [LEGACY, kind, revision]
+  const fixture = revision === '2026-07-28' ? [MODERN_MAIN, kind] : [LEGACY_MAIN, kind, revision]
   const record = join(folderFor(t), 'record')
   const env = { MATRIX_RECORD: record }
   const hops = recordIn(record)

@@ -37,7 +37,7 @@ export const envelope = (clientCapabilities: object = {}, more: object = {}): ob
 export const key = (name: string): string => `${KEY}${name}`
 
 /** What a link reports, and how it is used. */
-const around = () => {
+const linkContext = () => {
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const heard: string[] = []
@@ -90,7 +90,7 @@ export const callThrough = (
 
 /** A connection to a scripted server on a pipe. */
 export const modernOnPipe = (capabilities?: object) => {
-  const all = around()
+  const all = linkContext()
   const server = new FarEnd()
   const options = all.options(capabilities)
   const link = openModernPipe(listener => new PipeCaller(server.channel, listener, options), options)
@@ -101,7 +101,7 @@ export const modernOnPipe = (capabilities?: object) => {
 
 /** A connection to a scripted server behind HTTP. */
 export const modernOnHttp = (capabilities?: object) => {
-  const all = around()
+  const all = linkContext()
   const http = new FakeHttp()
   const to = { url: 'https://s.example/mcp', headers: { authorization: 'Bearer x' } }
   const { nextId } = linkOptions({ clock: all.clock })

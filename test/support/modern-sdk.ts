@@ -9,9 +9,9 @@ export interface Sent {
 }
 
 /** The result that a stub answers a request with, as JSON. */
-export type Answer = (sent: Sent) => string
+export type StubAnswer = (sent: Sent) => string
 
-const CAPABILITIES = { sampling: {}, roots: {}, elicitation: { form: {}, url: {} } }
+const STUB_CAPABILITIES = { sampling: {}, roots: {}, elicitation: { form: {}, url: {} } }
 
 const sentOf = (body: string, headers: Record<string, string>): Sent & { id: unknown } => {
   const { id, method, params } = JSON.parse(body)
@@ -21,11 +21,11 @@ const sentOf = (body: string, headers: Record<string, string>): Sent & { id: unk
 const newClient = (): Client =>
   new Client(
     { name: 'sdk', version: '2' },
-    { capabilities: CAPABILITIES, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    { capabilities: STUB_CAPABILITIES, versionNegotiation: { mode: { pin: '2026-07-28' } } },
   )
 
 /** An official client that speaks 2026-07-28 alone, connected through a pipe to a stub. */
-export const sdkOnPipe = async (answer: Answer): Promise<{ client: Client; sent: Sent[] }> => {
+export const sdkOnPipe = async (answer: StubAnswer): Promise<{ client: Client; sent: Sent[] }> => {
   const sent: Sent[] = []
   const client = newClient()
   const transport = {
@@ -46,7 +46,7 @@ export const sdkOnPipe = async (answer: Answer): Promise<{ client: Client; sent:
 }
 
 /** The same over HTTP, without a network. */
-export const sdkOnHttp = async (answer: Answer): Promise<{ client: Client; sent: Sent[] }> => {
+export const sdkOnHttp = async (answer: StubAnswer): Promise<{ client: Client; sent: Sent[] }> => {
   const sent: Sent[] = []
   const client = newClient()
   const fetch = async (_url: unknown, init?: { body?: unknown; headers?: unknown; method?: string }) => {

@@ -116,12 +116,12 @@ const notices = fc
   .tuple(methods, params)
   .map(([method, given]) => `{"jsonrpc":"2.0","method":${method},"params":${given}}`)
 const answers = fc.tuple(ids, values).map(([id, value]) => `{"jsonrpc":"2.0","id":${id},"result":${value}}`)
-const objects = fc.array(members, { maxLength: 6 }).map(all => `{${all.join(',')}}`)
+const looseObjects = fc.array(members, { maxLength: 6 }).map(all => `{${all.join(',')}}`)
 const single = fc.oneof(
   { weight: 4, arbitrary: requests },
   { weight: 2, arbitrary: notices },
   { weight: 2, arbitrary: answers },
-  { weight: 2, arbitrary: objects },
+  { weight: 2, arbitrary: looseObjects },
 )
 
 /** What peers send who mean JSON-RPC, and what they may send instead: mostly well formed, rarely right. */

@@ -17,7 +17,7 @@ const ALL: ClientCapabilities = {
 }
 
 /** An outcome as plain values. */
-export const shown = (outcome: Outcome): unknown => {
+export const valueOfOutcome = (outcome: Outcome): unknown => {
   switch (outcome.kind) {
     case 'result':
     case 'input':
@@ -80,7 +80,7 @@ export class ModernCall implements Call {
 
   end(outcome: Outcome): void {
     if (this.ends.length > 0) this.late += 1
-    this.ends.push(shown(outcome))
+    this.ends.push(valueOfOutcome(outcome))
   }
 
   progress({ params }: Progress): void {
@@ -125,7 +125,7 @@ export class LegacyAsk implements ServerRequest {
 
   answer(outcome: Outcome): void {
     this.#deeds.push(`answer ${this.method}`)
-    this.answers.push(shown(outcome))
+    this.answers.push(valueOfOutcome(outcome))
   }
 
   progress(params: Buffer): void {

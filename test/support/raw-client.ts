@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events'
 export type Loose = any
 
 /** A message as it stood in the response body or in one event. */
-export interface Heard {
+export interface RawMessage {
   readonly text: string
   readonly message: { id?: unknown; method?: string; params?: Loose; result?: Loose; error?: Loose }
 }
@@ -14,9 +14,9 @@ export interface Heard {
 export interface Answer {
   readonly status: number
   readonly type: string
-  readonly heard: readonly Heard[]
+  readonly heard: readonly RawMessage[]
   /** The last message: the answer itself. */
-  readonly last: Heard
+  readonly last: RawMessage
 }
 
 /** A Streamable HTTP client without SDK: what it sends and hears is text. */
@@ -29,7 +29,7 @@ export class RawClient {
     message: 'not here',
   })
   /** What came on the standalone stream. */
-  readonly ambient: Heard[] = []
+  readonly ambient: RawMessage[] = []
   readonly #abort = new AbortController()
   #heardAmbient: () => void = () => undefined
 
@@ -75,7 +75,7 @@ export class RawClient {
     })
     this.session ??= response.headers.get('mcp-session-id') ?? undefined
     const type = response.headers.get('content-type') ?? ''
-    const heard: Heard[] = []
+    const heard: RawMessage[] = []
     if (type.startsWith('text/event-stream')) {
       for await (const one of this.#events(response)) heard.push(one)
     } else {
@@ -95,7 +95,7 @@ export class RawClient {
   }
 
   /** Resolves when something on the standalone stream fits. */
-  async ambientIs(test: (heard: Heard) => boolean): Promise<Heard> {
+  async ambientIs(test: (heard: RawMessage) => boolean): Promise<RawMessage> {
     for (;;) {
       const found = this.ambient.find(test)
       if (found !== undefined) return found
@@ -130,7 +130,7 @@ export class RawClient {
     }
   }
 
-  async *#events(response: Response): AsyncGenerator<Heard> {
+  async *#events(response: Response): AsyncGenerator<RawMessage> {
     let rest = ''
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const parts = (rest + chunk).split('\n\n')

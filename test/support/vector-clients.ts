@@ -9,7 +9,7 @@ import { serveHttpClients, servePipeClient, serveSseClients } from './vector-pro
 import type { Json } from './vectors.js'
 
 /** A client that a vector scripts. */
-export interface VectorClient {
+export interface ScriptedClient {
   readonly watch: HopWatch
   /** Sends a message of the vector: as it stands, or as an HTTP request. */
   say(message: Json): void
@@ -28,7 +28,7 @@ export interface VectorClient {
 }
 
 /** A client on a channel of its own. */
-export class PipeClient implements VectorClient {
+export class ScriptedPipeClient implements ScriptedClient {
   readonly watch = new HopWatch()
   readonly #end = new FarEnd()
   readonly #got: Json[] = []
@@ -105,7 +105,7 @@ const mirrored = ({ method, params }: Json): Record<string, string> => {
 }
 
 /** A client over Streamable HTTP: in one session before 2026-07-28, in none since. */
-export class HttpVectorClient implements VectorClient {
+export class ScriptedHttpClient implements ScriptedClient {
   readonly watch = new HopWatch(true)
   readonly #host: ReturnType<typeof serveHttpClients>
   #last: FakeResponder | undefined
@@ -217,7 +217,7 @@ export class HttpVectorClient implements VectorClient {
 }
 
 /** A client over HTTP+SSE. */
-export class SseVectorClient implements VectorClient {
+export class ScriptedSseClient implements ScriptedClient {
   readonly watch = new HopWatch()
   readonly #host: ReturnType<typeof serveSseClients>
   readonly #stream = new FakeResponder()

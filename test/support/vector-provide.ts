@@ -1,10 +1,10 @@
-import type { HttpVectorClient, VectorClient } from './vector-clients.js'
+import type { ScriptedHttpClient, ScriptedClient } from './vector-clients.js'
 import { clientCapabilities, isHttp, isModernClient, methodOf, rpcOf } from './vector-implied.js'
 import { isLabel, isObject, Mismatch } from './vector-match.js'
 import { subscribedIn } from './vector-plan.js'
 import type { Received } from './vector-servers.js'
 import type { Stage } from './vector-stage.js'
-import { CLIENT_INFO, envelope, type Json, revisionOf, type Step } from './vectors.js'
+import { CLIENT_INFO, clientEnvelope, type Json, revisionOf, type Step } from './vectors.js'
 
 /** A request that the vector shows only the consequences of. */
 interface Own {
@@ -56,13 +56,13 @@ export class Provider {
     for (const server of servers) server.scripted = scripted
   }
 
-  async #greet(client: VectorClient): Promise<void> {
+  async #greet(client: ScriptedClient): Promise<void> {
     this.#ownRequests += 1
     const id = `hello ${this.#ownRequests}`
     if (isModernClient(this.#stage.vector)) {
       client.sayOwn({ id, method: 'server/discover', params: this.#enveloped({}) })
       await this.#stage.quiet()
-    } else if (isHttp(this.#stage.vector, 'c')) await this.#greetHttp(client as HttpVectorClient, id)
+    } else if (isHttp(this.#stage.vector, 'c')) await this.#greetHttp(client as ScriptedHttpClient, id)
     else {
       client.sayOwn({ id, method: 'initialize', params: this.#hello })
       await this.#stage.quiet()
@@ -71,7 +71,7 @@ export class Provider {
     }
   }
 
-  async #greetHttp(client: HttpVectorClient, id: string): Promise<void> {
+  async #greetHttp(client: ScriptedHttpClient, id: string): Promise<void> {
     const body = { id, method: 'initialize', params: this.#hello }
     const answer = client.request({ http: 'POST /mcp', body })
     await this.#stage.quiet()
@@ -115,7 +115,7 @@ export class Provider {
     const { vector } = this.#stage
     if (!isModernClient(vector)) return params
     const { _meta, ...rest } = params
-    return { ...rest, _meta: { ...envelope(clientCapabilities(vector)), ...(_meta as Json | undefined) } }
+    return { ...rest, _meta: { ...clientEnvelope(clientCapabilities(vector)), ...(_meta as Json | undefined) } }
   }
 
   /** Parameters for a request: those that the vector shows of it further down, or any that will do. */

@@ -47,7 +47,7 @@ export const createMux = (
     listWaitMs: 3000,
   })
 
-const around = (reception: ClientHandler, clock: FakeClock) => ({
+const listenerContext = (reception: ClientHandler, clock: FakeClock) => ({
   reception,
   clock,
   identity: IDENTITY,
@@ -56,7 +56,7 @@ const around = (reception: ClientHandler, clock: FakeClock) => ({
 
 /** Serves a client on a channel. */
 export const servePipeClient = (reception: ClientHandler, clock: FakeClock, channel: Channel): void => {
-  servePipe(channel, 'local', around(reception, clock))
+  servePipe(channel, 'local', listenerContext(reception, clock))
 }
 
 /** The endpoint of Streamable HTTP. */
@@ -64,11 +64,11 @@ export const serveHttpClients = (
   reception: ClientHandler,
   clock: FakeClock,
   principalOf: (request: { readonly remoteAddress: string }) => string = () => 'local',
-) => createHttpListener({ ...around(reception, clock), principalOf })
+) => createHttpListener({ ...listenerContext(reception, clock), principalOf })
 
 /** The endpoints of HTTP+SSE. */
 export const serveSseClients = (reception: ClientHandler, clock: FakeClock) =>
-  createSseListener({ ...around(reception, clock), principalOf: () => 'local', messagesPath: '/messages' })
+  createSseListener({ ...listenerContext(reception, clock), principalOf: () => 'local', messagesPath: '/messages' })
 
 /** How a server is reached. */
 export type Way = { readonly pipe: () => Channel } | { readonly http: HttpClient; readonly url: string }

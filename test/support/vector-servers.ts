@@ -24,7 +24,7 @@ const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 const UNKNOWN: Own = { error: { code: -32601, message: 'Method not found' } }
 
 /** A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the vector. */
-export class VectorServer {
+export class ScriptedServer {
   readonly plan: ServerPlan
   /** Methods that the vector speaks of; they are left to it. */
   scripted: ReadonlySet<string> = new Set()

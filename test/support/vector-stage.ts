@@ -1,10 +1,10 @@
 import type { Router } from '../../src/mux/router.js'
 import { FakeClock, settled } from './fake-clock.js'
 import {
-  HttpVectorClient,
-  PipeClient,
-  SseVectorClient,
-  type VectorClient,
+  ScriptedHttpClient,
+  ScriptedPipeClient,
+  ScriptedSseClient,
+  type ScriptedClient,
   withoutVersion,
 } from './vector-clients.js'
 import { aliasesOf, isHttp, methodOf, rpcOf } from './vector-implied.js'
@@ -12,7 +12,7 @@ import { isLabel, Labels, Mismatch } from './vector-match.js'
 import { planOf } from './vector-plan.js'
 import { Provider } from './vector-provide.js'
 import { createMux } from './vector-proxy.js'
-import { VectorServer } from './vector-servers.js'
+import { ScriptedServer } from './vector-servers.js'
 import type { Json, Step, Vector } from './vectors.js'
 
 /** Questions that a server asks in the course of a call. */
@@ -48,9 +48,9 @@ export class Stage {
   readonly vector: Vector
   readonly clock = new FakeClock()
   readonly labels: Labels
-  readonly servers: readonly VectorServer[]
+  readonly servers: readonly ScriptedServer[]
   readonly router: Router
-  readonly client: VectorClient
+  readonly client: ScriptedClient
   readonly provider: Provider
   /** Requests at servers that the vector knows of and that have no answer. */
   open = 0
@@ -59,7 +59,7 @@ export class Stage {
     const { clock } = this
     this.vector = vector
     this.labels = new Labels(wording)
-    this.servers = aliasesOf(vector).map(alias => new VectorServer(planOf(vector, alias), clock))
+    this.servers = aliasesOf(vector).map(alias => new ScriptedServer(planOf(vector, alias), clock))
     this.router = createMux(
       this.servers.map(({ plan }) => plan.alias),
       {
@@ -72,10 +72,10 @@ export class Stage {
     this.provider = new Provider(this)
   }
 
-  newClient(): VectorClient {
-    if (isHttp(this.vector, 'c')) return new HttpVectorClient(this.router, this.clock)
-    if (this.vector.note?.includes('HTTP+SSE face')) return new SseVectorClient(this.router, this.clock)
-    return new PipeClient(this.router, this.clock)
+  newClient(): ScriptedClient {
+    if (isHttp(this.vector, 'c')) return new ScriptedHttpClient(this.router, this.clock)
+    if (this.vector.note?.includes('HTTP+SSE face')) return new ScriptedSseClient(this.router, this.clock)
+    return new ScriptedPipeClient(this.router, this.clock)
   }
 
   async close(): Promise<void> {
@@ -83,7 +83,7 @@ export class Stage {
     await this.router.close()
   }
 
-  server(alias = this.servers[0]?.plan.alias): VectorServer {
+  server(alias = this.servers[0]?.plan.alias): ScriptedServer {
     const server = this.servers.find(({ plan }) => plan.alias === alias)
     if (server === undefined) throw new Error(`no server ${alias}`)
     return server

@@ -60,7 +60,7 @@ const lines = (): readonly Json[] =>
     .map(line => JSON.parse(line) as Json)
 
 /** The envelope of a client with these capabilities. */
-export const envelope = (capabilities: unknown): Json => ({
+export const clientEnvelope = (capabilities: unknown): Json => ({
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': capabilities,
   'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
@@ -72,7 +72,7 @@ const unfolded = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, one]) =>
-      name === '$E' ? Object.entries(envelope(one)) : [[name, unfolded(one)]],
+      name === '$E' ? Object.entries(clientEnvelope(one)) : [[name, unfolded(one)]],
     ),
   )
 }

@@ -12,7 +12,7 @@ import { listenHttp } from '../../../src/transport/http/server.js'
 import { boundsOf } from '../../support/bounds.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../support/fake-http.js'
-import { FakeReception, IDENTITY } from '../../support/fake-reception.js'
+import { FakeHandler, IDENTITY } from '../../support/fake-reception.js'
 import { mirrored, modern } from '../../support/modern-message.js'
 import { until } from '../../support/processes.js'
 import { progressOf } from '../../support/progress.js'
@@ -26,7 +26,7 @@ const hello = {
 }
 
 const start = () => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const clock = new FakeClock()
   const host = createHttpListener({
     reception,
@@ -190,7 +190,7 @@ t.test('whatever comes is answered once, with a status that says what it was', a
 // ── the official client over sockets ──
 
 async function overSockets(t: Test) {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const around = { log: silentLogger, clock: systemClock }
   const host = createHttpListener({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
   const listener = await listenHttp({
@@ -339,7 +339,7 @@ t.test(
   'messages that are nested too deeply, and batches that are too long, are refused and counted',
   async t => {
     const bounds = boundsOf({ depth: 20, batch: 2 })
-    const reception = new FakeReception()
+    const reception = new FakeHandler()
     const host = createHttpListener({
       reception,
       clock: new FakeClock(),

@@ -6,7 +6,7 @@ import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { FakeAsk, FakeReception, IDENTITY, shown } from '../../support/fake-reception.js'
+import { FakeServerRequest, FakeHandler, IDENTITY, shown } from '../../support/fake-reception.js'
 import { ENVELOPE, modern } from '../../support/modern-message.js'
 import { recordedLog } from '../../support/recorded-channel.js'
 
@@ -14,7 +14,7 @@ const EMPTY = resulted(rawText('{}'))
 
 const start = (speaks?: ServedEras) => {
   const client = new FarEnd()
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', {
@@ -69,10 +69,10 @@ t.test('only a session is asked and told by itself', async t => {
   client.say(modern(1, 'tools/call'))
   const [session] = reception.clients
   reception.last.client.notify('notifications/tools/list_changed', undefined)
-  reception.last.client.ask(new FakeAsk(), reception.last)
+  reception.last.client.ask(new FakeServerRequest(), reception.last)
   t.same(client.take(), [])
   session?.notify('notifications/tools/list_changed', undefined)
-  session?.ask(new FakeAsk(), undefined)
+  session?.ask(new FakeServerRequest(), undefined)
   t.match(client.take(), [{ method: 'notifications/tools/list_changed' }, { method: 'roots/list' }])
 })
 
@@ -234,13 +234,13 @@ t.test('a client that has said all gets its answers, and then the end', async t 
   client.say({ id: 1, method: 'tools/call' })
   client.say(modern(2, 'tools/call'))
   client.say(modern(3, 'subscriptions/listen', { notifications: {} }))
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   reception.clients[0]?.ask(ask, undefined)
   client.take()
   client.ends()
   t.ok(host.isLeaving)
   t.match(shown(ask.outcomes[0]), /^disconnected/, 'nobody will answer')
-  const late = new FakeAsk()
+  const late = new FakeServerRequest()
   reception.clients[0]?.ask(late, undefined)
   t.match(shown(late.outcomes[0]), /^disconnected/)
   for (const call of reception.calls.slice(0, 2)) {

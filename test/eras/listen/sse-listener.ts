@@ -13,7 +13,7 @@ import { boundsOf } from '../../support/bounds.js'
 import type { Heard } from '../../support/channel-pair.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { FakeResponder, httpRequest, textOfChunk } from '../../support/fake-http.js'
-import { FakeAsk, FakeReception, IDENTITY } from '../../support/fake-reception.js'
+import { FakeServerRequest, FakeHandler, IDENTITY } from '../../support/fake-reception.js'
 import { modern } from '../../support/modern-message.js'
 import { until } from '../../support/processes.js'
 import { progressOf } from '../../support/progress.js'
@@ -37,7 +37,7 @@ const said = (stream: FakeResponder): Heard[] =>
 
 /** A host whose principals are the addresses of its clients. */
 function start(limits: Partial<Limits> = {}) {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
@@ -413,7 +413,7 @@ t.test('closing ends every stream after the answers that are still due, and leav
 
 /** The face over real sockets, and clients of the TypeScript SDK. */
 async function overSockets(t: Test) {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const around = { log: silentLogger, clock: systemClock }
   const host = createSseListener({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
   const listener = await listenHttp({
@@ -464,7 +464,7 @@ t.test('clients of SDK v1 connect, call many tools at once, hear progress and ar
   )
   t.ok(results.every(({ content }, i) => JSON.stringify(content).includes(`did tool${i} éé`)))
   t.equal(steps.length, 20)
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   reception.client.ask(ask, undefined)
   await until(() => ask.outcomes.length > 0, 'the roots of the client')
   t.match(JSON.stringify(ask.outcomes[0]), /result/)

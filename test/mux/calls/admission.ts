@@ -5,14 +5,14 @@ import { resulted } from '../../../src/model/outcome.js'
 import { Admission } from '../../../src/mux/calls/admission.js'
 import { boundsOf } from '../../support/bounds.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { FakeReception } from '../../support/fake-reception.js'
+import { FakeHandler } from '../../support/fake-reception.js'
 import { FakeCall, type FakeClient } from '../../support/mux.js'
 
 const ENDED = resulted(textOf({}))
 
 const setUp = (limits: Partial<Limits> = {}) => {
   const clock = new FakeClock()
-  const behind = new FakeReception()
+  const behind = new FakeHandler()
   const gate = new Admission(behind, clock, boundsOf(limits))
   const call = (method = 'tools/call', params?: object) => {
     const made = new FakeCall({} as FakeClient, method, params, false)

@@ -6,7 +6,7 @@ import type { Call, Client } from '../../../src/model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import { Audit } from '../../../src/mux/calls/audit.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { FakeReception } from '../../support/fake-reception.js'
+import { FakeHandler } from '../../support/fake-reception.js'
 import { FakeCall, type FakeClient } from '../../support/mux.js'
 
 const CLIENT: Partial<Client> = { id: 7, principal: 'local', sessionId: 'a-secret-session-id' }
@@ -14,7 +14,7 @@ const CLIENT: Partial<Client> = { id: 7, principal: 'local', sessionId: 'a-secre
 const setUp = (withArguments = false) => {
   const clock = new FakeClock()
   const lines: string[] = []
-  const behind = new FakeReception()
+  const behind = new FakeHandler()
   const audit = new Audit({
     write: line => lines.push(line),
     clock,

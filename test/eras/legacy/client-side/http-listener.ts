@@ -12,7 +12,7 @@ import { boundsOf } from '../../../support/bounds.js'
 import { rpc } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../../support/fake-http.js'
-import { FakeAsk, FakeReception, IDENTITY, shown } from '../../../support/fake-reception.js'
+import { FakeServerRequest, FakeHandler, IDENTITY, shown } from '../../../support/fake-reception.js'
 import { progressOf } from '../../../support/progress.js'
 import { recordedLog } from '../../../support/recorded-channel.js'
 
@@ -32,7 +32,7 @@ const call = (id: number, token?: unknown, name = 'x') => ({
 type Headers = Record<string, string>
 
 const start = (limits: Partial<Limits> = {}) => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
@@ -246,7 +246,7 @@ t.test('a client that comes with everything at once in parallel is served in ord
 })
 
 const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const bounds = boundsOf(limits, clock)
   const table = new HttpSessions(clock, bounds)
   const add = async () => {
@@ -571,7 +571,7 @@ t.test(
     const { open, reception, clock } = start()
     const { post, client, get } = await open('2025-11-25', { roots: {} })
     post(call(1), { accept: 'application/json' })
-    const [lost, found] = [new FakeAsk(), new FakeAsk()]
+    const [lost, found] = [new FakeServerRequest(), new FakeServerRequest()]
     client.ask(lost, reception.last)
     clock.advance(10_000)
     t.match(shown(lost.outcomes[0]), /^unavailable/)
@@ -614,7 +614,7 @@ t.test('a question of a call in such a batch goes to the standalone stream, or n
   const { open, reception, clock } = start()
   const { post, client } = await open('2025-03-26', { roots: {} })
   post([{ jsonrpc: '2.0', id: 1, method: 'tools/call' }], { accept: 'application/json' })
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   client.ask(ask, reception.last)
   clock.advance(10_000)
   t.match(shown(ask.outcomes[0]), /^unavailable/)
@@ -680,7 +680,7 @@ t.test('notifications wait for a stream: a hundred of them, changed lists once e
 t.test('a question waits 10 s for a stream, then the server hears an error', async t => {
   const { open, clock } = start()
   const { client, get, post } = await open('2025-06-18', { roots: {} })
-  const [late, timely] = [new FakeAsk(), new FakeAsk()]
+  const [late, timely] = [new FakeServerRequest(), new FakeServerRequest()]
   client.ask(late, undefined)
   clock.advance(9000)
   client.ask(timely, undefined)
@@ -700,7 +700,7 @@ t.test('a question waits 10 s for a stream, then the server hears an error', asy
 t.test('a question that was withdrawn before a stream came is followed by its cancellation', async t => {
   const { open } = start()
   const { client, get } = await open('2025-06-18', { roots: {} })
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   client.ask(ask, undefined)
   ask.onWithdrawn?.('over')
   const [question, cancelled] = get().messages
@@ -712,7 +712,7 @@ t.test('a forged answer of another session reaches nobody', async t => {
   const { open } = start()
   const session = await open('2025-06-18', { roots: {} })
   const other = await open('2025-06-18')
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   session.client.ask(ask, undefined)
   const { id } = session.get().messages[0] ?? {}
   t.match(id, /^[!-~]{22,}$/, '128 bits in base64url')
@@ -913,7 +913,7 @@ t.test(
     const other = await open()
     const long = textOf({ data: 'x'.repeat(30_000) })
     other.client.notify('notifications/message', long)
-    const ask = new FakeAsk()
+    const ask = new FakeServerRequest()
     client.ask(ask, undefined)
     client.notify('notifications/message', long)
     t.ok(bounds.unread.bytes > 60_000)

@@ -5,12 +5,12 @@ import { resulted } from '../../../../src/model/outcome.js'
 import { Progress } from '../../../../src/model/progress.js'
 import { FarEnd } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeReception, IDENTITY } from '../../../support/fake-reception.js'
+import { FakeHandler, IDENTITY } from '../../../support/fake-reception.js'
 import { recordedLog } from '../../../support/recorded-channel.js'
 
 const start = async (version?: string) => {
   const client = new FarEnd()
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', { reception, identity: IDENTITY, log, clock })

@@ -13,7 +13,7 @@ import { whole } from '../../../../src/wire/message-parts.js'
 import { boundsOf } from '../../../support/bounds.js'
 import { type Heard, rpc } from '../../../support/channel-pair.js'
 import { settled } from '../../../support/fake-clock.js'
-import { FakeAsk, FakeReception, IDENTITY, shown } from '../../../support/fake-reception.js'
+import { FakeServerRequest, FakeHandler, IDENTITY, shown } from '../../../support/fake-reception.js'
 import { progressOf } from '../../../support/progress.js'
 
 const INFO = { name: 'c', version: '1' }
@@ -26,7 +26,7 @@ const READY = { method: 'notifications/initialized' }
 
 /** A client that writes every frame of its one stream into `heard`, related ones with a mark. */
 const start = (bounds?: LimitCounters) => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const heard: string[] = []
   let asked = 0
   const undeliverable: (() => void)[] = []
@@ -379,8 +379,8 @@ t.test('questions wait until the client has said that it is ready', async t => {
   say(hello())
   await settled()
   take()
-  const [first, second] = [new FakeAsk('roots/list'), new FakeAsk('elicitation/create', { message: '?' })]
-  const withdrawn = new FakeAsk('sampling/createMessage')
+  const [first, second] = [new FakeServerRequest('roots/list'), new FakeServerRequest('elicitation/create', { message: '?' })]
+  const withdrawn = new FakeServerRequest('sampling/createMessage')
   for (const ask of [first, withdrawn, second]) uplink.ask(ask, undefined)
   withdrawn.onWithdrawn?.('changed its mind')
   t.same(take(), [])
@@ -400,7 +400,7 @@ t.test('questions wait until the client has said that it is ready', async t => {
 t.test('an answer counts only under the very id of an open question, and must be an object', async t => {
   const { say, uplink, open } = start()
   await open()
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   uplink.ask(ask, undefined)
   for (const id of ['"1"', '2', '1.5', '0']) {
     try {
@@ -419,7 +419,7 @@ t.test('a question of a call travels on the stream of the call, and is withdrawn
   const { say, take, uplink, open, reception } = start()
   await open()
   say({ id: 1, method: 'tools/call' })
-  const ask = new FakeAsk('sampling/createMessage', { _meta: { progressToken: 'theirs', x: 1 } }, true)
+  const ask = new FakeServerRequest('sampling/createMessage', { _meta: { progressToken: 'theirs', x: 1 } }, true)
   uplink.ask(ask, reception.last)
   t.same(take(), [
     'related {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"_meta":{"progressToken":1,"x":1}}}',
@@ -445,7 +445,7 @@ t.test('a question whose call is over, or whose stream takes none, goes the ambi
   over.end(resulted(rawText('{}')))
   say({ id: 2, method: 'tools/call' }, false)
   take()
-  const [late, narrow] = [new FakeAsk(), new FakeAsk()]
+  const [late, narrow] = [new FakeServerRequest(), new FakeServerRequest()]
   uplink.ask(late, over)
   uplink.ask(narrow, reception.last)
   t.match(take(), [/^ambient .*"id":1/, /^ambient .*"id":2/])
@@ -458,7 +458,7 @@ t.test('a question whose call is over, or whose stream takes none, goes the ambi
 t.test('a client owes at most 64 answers; the next question fails at once', async t => {
   const { uplink, open } = start()
   await open()
-  const asks = Array.from({ length: 65 }, () => new FakeAsk())
+  const asks = Array.from({ length: 65 }, () => new FakeServerRequest())
   for (const ask of asks) uplink.ask(ask, undefined)
   t.equal(asks.filter(ask => ask.outcomes.length > 0).length, 1)
   t.match(shown(asks[64]?.outcomes[0]), /^overloaded/)
@@ -469,7 +469,7 @@ t.test('the end of a session answers questions, cancels calls and is told, each 
   await open()
   say({ id: 1, method: 'tools/call' })
   say({ id: 2, method: 'prompts/get' })
-  const [asked, held] = [new FakeAsk(), new FakeAsk()]
+  const [asked, held] = [new FakeServerRequest(), new FakeServerRequest()]
   uplink.ask(asked, reception.last)
   take()
   uplink.close('hung up')
@@ -594,7 +594,7 @@ t.test('questions that wait for an answer are counted by what they say', async t
   const { uplink, say, open, undeliverable } = start(bounds)
   await open('2025-11-25', { elicitation: {} })
   const question = () => {
-    const ask = new FakeAsk('elicitation/create', { message: 'x'.repeat(30_000) })
+    const ask = new FakeServerRequest('elicitation/create', { message: 'x'.repeat(30_000) })
     uplink.ask(ask, undefined)
     return ask
   }

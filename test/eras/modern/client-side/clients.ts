@@ -3,7 +3,7 @@ import { ModernClients } from '../../../../src/eras/modern/client-side/clients.j
 import { type Envelope, readEnvelope } from '../../../../src/eras/modern/envelope.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import { FakeClock } from '../../../support/fake-clock.js'
-import { FakeAsk, shown } from '../../../support/fake-reception.js'
+import { FakeServerRequest, shown } from '../../../support/fake-reception.js'
 import { ENVELOPE } from '../../../support/modern-message.js'
 
 const MINUTE_MS = 60_000
@@ -67,7 +67,7 @@ t.test('a client says what it can be asked; that its roots change, nobody would 
 
 t.test('a client can be told and asked nothing outside of its requests', async t => {
   const client = start().clients.of('a', envelope())
-  const ask = new FakeAsk()
+  const ask = new FakeServerRequest()
   client?.notify()
   client?.ask(ask)
   t.same(ask.outcomes.map(shown), ['internal: This client can only be asked in the answer to its request'])

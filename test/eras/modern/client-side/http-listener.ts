@@ -4,7 +4,7 @@ import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { FakeResponder, httpRequest } from '../../../support/fake-http.js'
-import { FakeReception, IDENTITY } from '../../../support/fake-reception.js'
+import { FakeHandler, IDENTITY } from '../../../support/fake-reception.js'
 import { mirrored, modern } from '../../../support/modern-message.js'
 import { progressOf } from '../../../support/progress.js'
 import { recordedLog } from '../../../support/recorded-channel.js'
@@ -20,7 +20,7 @@ const ERROR = {
 type Headers = Record<string, string>
 
 const start = () => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const host = createHttpListener({

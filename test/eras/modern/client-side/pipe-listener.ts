@@ -5,7 +5,7 @@ import { silentLogger } from '../../../../src/kernel/logger.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { FarEnd } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeReception, IDENTITY } from '../../../support/fake-reception.js'
+import { FakeHandler, IDENTITY } from '../../../support/fake-reception.js'
 import { modern } from '../../../support/modern-message.js'
 import { progressOf } from '../../../support/progress.js'
 
@@ -13,7 +13,7 @@ const EMPTY = resulted(rawText('{}'))
 
 const start = () => {
   const client = new FarEnd()
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', { reception, identity: IDENTITY, log: silentLogger, clock })
   return { client, reception, clock, host }

@@ -12,13 +12,13 @@ import { whole } from '../../../../src/wire/message-parts.js'
 import { boundsOf } from '../../../support/bounds.js'
 import { type Heard, rpc } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeReception, IDENTITY } from '../../../support/fake-reception.js'
+import { FakeHandler, IDENTITY } from '../../../support/fake-reception.js'
 import { ENVELOPE, mirrored, modern } from '../../../support/modern-message.js'
 
 const EMPTY = resulted(rawText('{}'))
 
 const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
-  const reception = new FakeReception()
+  const reception = new FakeHandler()
   const clock = new FakeClock()
   const uplink = new ModernUplink(
     { reception, identity: IDENTITY, log: silentLogger, clock, bounds: boundsOf(limits) },

@@ -13,7 +13,7 @@ import {
   type RoundOptions,
 } from '../../../../src/mux/input-required/rounds/round-driver.js'
 import { FakeClock } from '../../../support/fake-clock.js'
-import { shown } from '../../../support/parking.js'
+import { valueOfOutcome } from '../../../support/parking.js'
 import { progressOf } from '../../../support/progress.js'
 
 const FORM = {
@@ -88,7 +88,7 @@ class Scene {
       progress: ({ params }) => this.said.push(valueOf(params)),
       ended: outcome => {
         this.said.push('end')
-        this.ends.push(shown(outcome))
+        this.ends.push(valueOfOutcome(outcome))
       },
     }
     this.driver = new RoundDriver(
