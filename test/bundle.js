@@ -12,7 +12,7 @@ const PURE = ['kernel', 'wire', 'model', 'rpc', 'eras', 'peers', 'catalog', 'mux
 const QUICK = ['architecture.ts', ...PURE]
 /** All tests but the official conformance suite. */
 export const EVERY = [...QUICK, 'transport', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
-const isTest = path => path.endsWith('.ts') && !/^(support|fixtures|matrix\/flows)\//.test(path)
+const isTest = path => path.endsWith('.ts') && !/^(support|fixtures|matrix\/flows|vectors\/play)\//.test(path)
 
 /** The test files at a path, relative to `test/`. */
 const filesAt = async path => {

@@ -5,11 +5,10 @@ import { openAudit } from '../../src/app/audit-log.js'
 import { rawText } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { resulted } from '../../src/model/outcome.js'
+import { FakeCall, type FakeClient } from '../support/client/fake-client.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { FakeHandler } from '../support/fake-reception.js'
-import { FakeCall, type FakeClient } from '../support/mux.js'
-import { isWindows, skipWithout } from '../support/platform.js'
-import { until } from '../support/processes.js'
+import { isWindows, skipWithout, until } from '../support/processes.js'
+import { FakeHandler } from '../support/proxy/listeners.js'
 
 const around = { clock: new FakeClock(), log: silentLogger }
 const withArguments = false

@@ -4,9 +4,9 @@ import { Children } from '../../src/app/processes/children.js'
 import { ServerRegistry } from '../../src/app/server-registry.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { linkOptions } from '../support/link-options.js'
+import { linkOptions } from '../support/proxy/links.js'
+import { boundsOf } from '../support/values.js'
 
 t.test('the room that was made for one server and taken by another is not taken twice', async t => {
   const text = JSON.stringify({ mcpServers: { s: { command: '/nowhere/at/all' } } })

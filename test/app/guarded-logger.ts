@@ -3,7 +3,7 @@ import { GuardedLogger, guardLogger } from '../../src/app/guarded-logger.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { addSecrets } from '../../src/kernel/mask.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { recordedLog } from '../support/recorded-channel.js'
+import { recordedLog } from '../support/wire/channel-pair.js'
 
 const guarded = () => {
   const { log: behind, lines } = recordedLog()

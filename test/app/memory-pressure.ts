@@ -1,9 +1,9 @@
 import t from 'tap'
 import { type MemorySample, pressureOf, sampleMemory, watchMemory } from '../../src/app/memory-pressure.js'
 import type { Pressure } from '../../src/kernel/limit-counters.js'
-import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { recordedLog } from '../support/recorded-channel.js'
+import { boundsOf } from '../support/values.js'
+import { recordedLog } from '../support/wire/channel-pair.js'
 
 const used = (share: number, heap = 0): MemorySample => ({
   usedBytes: share * 1000,

@@ -3,9 +3,9 @@ import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
 import type { ProxyConfig } from '../../src/config/types.js'
 import { mask } from '../../src/kernel/mask.js'
+import { RawClient } from '../support/client/raw-client.js'
 import { isRunning, until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { rawServer } from '../support/proxy/start.js'
 
 const read = (mcpServers: object, more: object = {}): ProxyConfig => {
   const { config } = parseConfig(JSON.stringify({ mcpServers, ...more }), 'test.json', process.env)

@@ -9,8 +9,7 @@ import type { ProxyConfig } from '../../src/config/types.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { skipWithout } from '../support/platform.js'
-import { until } from '../support/processes.js'
+import { skipWithout, until } from '../support/processes.js'
 
 const ONE = { one: { command: 'x' } }
 const TWO = { ...ONE, two: { command: 'y' } }

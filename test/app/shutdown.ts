@@ -4,10 +4,9 @@ import t from 'tap'
 import { createShutdown, watchTerminal } from '../../src/app/shutdown.js'
 import { Deferred } from '../../src/kernel/async/deferred.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import { BIN, configFile, tiny } from '../support/cli.js'
-import { skipWithout } from '../support/platform.js'
-import { endWith, isRunning, OWN_GROUP, until } from '../support/processes.js'
-import { recordedLog } from '../support/recorded-channel.js'
+import { endWith, isRunning, OWN_GROUP, skipWithout, until } from '../support/processes.js'
+import { BIN, configFile, tiny } from '../support/proxy/start.js'
+import { recordedLog } from '../support/wire/channel-pair.js'
 
 const codeOf = () => 0
 

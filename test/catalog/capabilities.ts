@@ -1,6 +1,6 @@
 import t from 'tap'
 import { joinCapabilities, joinInstructions } from '../../src/catalog/capabilities.js'
-import { FakeServer, type Script } from '../support/mux.js'
+import { FakeServer, type Script } from '../support/server/fake-server.js'
 
 const factsOf = (scripts: readonly (Script | undefined)[]) =>
   scripts.map((script, index) => script && new FakeServer(`s${index}`, script).facts)

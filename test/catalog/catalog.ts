@@ -2,8 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { failed } from '../../src/model/outcome.js'
+import type { FakeClient } from '../support/client/fake-client.js'
 import { settled } from '../support/fake-clock.js'
-import { type FakeClient, type Script, tool, World } from '../support/mux.js'
+import { World } from '../support/proxy/router.js'
+import type { Script } from '../support/server/fake-server.js'
+import { tool } from '../support/values.js'
 
 const CHANGED = 'notifications/tools/list_changed'
 const tools = (...names: string[]) => names.map(name => tool(name))

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { loadConfig } from '../../src/config/load.js'
-import { isWindows, skipWithout } from '../support/platform.js'
+import { isWindows, skipWithout } from '../support/processes.js'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 

@@ -19,11 +19,9 @@ import { LineSplitter } from '../../src/wire/framing/ndjson.js'
 import { SseReader } from '../../src/wire/framing/sse-read.js'
 import { sseEvent } from '../../src/wire/framing/sse-write.js'
 import { encodeError, encodeNotification, encodeResult, type Message } from '../../src/wire/jsonrpc.js'
-import { cutInto } from '../support/chunks.js'
-import { textOfChunk } from '../support/fake-http.js'
-import { holds, soon } from '../support/fuzz.js'
-import { keys, mutated, values } from '../support/json-documents.js'
-import { messages } from '../support/odd-messages.js'
+import { keys, messages, mutated, values } from '../support/arbitraries.js'
+import { cutInto, holds, soon } from '../support/property.js'
+import { textOfChunk } from '../support/wire/fake-http.js'
 
 const anyBytes = fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes))
 const cuts = fc.array(fc.nat(), { maxLength: 8 })

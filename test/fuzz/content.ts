@@ -14,8 +14,8 @@ import { resulted } from '../../src/model/outcome.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 import { decodeClientCapabilities } from '../../src/rpc/capabilities.js'
 import { whole as joined } from '../../src/wire/message-parts.js'
-import { holds, soon } from '../support/fuzz.js'
-import { values } from '../support/json-documents.js'
+import { values } from '../support/arbitraries.js'
+import { holds, soon } from '../support/property.js'
 
 /** An object of these members, each with a value that it may have or any other. */
 const objectOf = (members: Readonly<Record<string, fc.Arbitrary<string>>>): fc.Arbitrary<string> =>

@@ -13,14 +13,15 @@ import { failed, type Outcome, resulted } from '../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../src/model/peer.js'
 import { Progress } from '../../src/model/progress.js'
 import type { Channel } from '../../src/wire/channel.js'
-import { FarEnd, type Heard } from '../support/channel-pair.js'
+import { messages, mutated, values } from '../support/arbitraries.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeResponder, httpRequest } from '../support/fake-http.js'
-import { FakeServerRequest, FakeHandler, IDENTITY } from '../support/fake-reception.js'
-import { holds } from '../support/fuzz.js'
-import { mutated, values } from '../support/json-documents.js'
-import { linkOptions } from '../support/link-options.js'
-import { messages } from '../support/odd-messages.js'
+import { holds } from '../support/property.js'
+import { linkOptions } from '../support/proxy/links.js'
+import { FakeHandler } from '../support/proxy/listeners.js'
+import { FakeServerRequest } from '../support/server/fake-server.js'
+import { IDENTITY } from '../support/values.js'
+import { FarEnd, type Heard } from '../support/wire/channel-pair.js'
+import { FakeResponder, httpRequest } from '../support/wire/fake-http.js'
 
 const log = silentLogger
 const RUNS = 150
@@ -47,7 +48,8 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
       call.progress(new Progress(rawText('{"progress":1,"progressToken":"ours"}')))
       call.notify('notifications/message', rawText('{"level":"info","data":1}'))
     }
-    if (fate === 'ask' && call.client.serverRequests === 'pushed') call.client.ask(new FakeServerRequest(), call)
+    if (fate === 'ask' && call.client.serverRequests === 'pushed')
+      call.client.ask(new FakeServerRequest(), call)
     if (fate === 'now' || fate === 'talk') end()
     else if (fate !== 'never') later.push(end)
   }

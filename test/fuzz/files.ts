@@ -4,8 +4,8 @@ import t from 'tap'
 import { parseRecord } from '../../src/app/state/instance.js'
 import { decodeKnown, encodeKnown } from '../../src/app/state/server-cache-file.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { holds, soon } from '../support/fuzz.js'
-import { mutated, values } from '../support/json-documents.js'
+import { mutated, values } from '../support/arbitraries.js'
+import { holds, soon } from '../support/property.js'
 
 const KEYS = [
   'mcpServers',

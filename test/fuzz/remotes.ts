@@ -7,12 +7,11 @@ import { rawText, textOf } from '../../src/kernel/json/text.js'
 import type { Downlink, ServerRequest } from '../../src/model/links.js'
 import { resulted } from '../../src/model/outcome.js'
 import { salvageId } from '../../src/wire/salvage-id.js'
+import { messages, mutated, values } from '../support/arbitraries.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { type FakeExchange, FakeHttp } from '../support/fake-http.js'
-import { holds, soon } from '../support/fuzz.js'
-import { mutated, values } from '../support/json-documents.js'
-import { linkOptions } from '../support/link-options.js'
-import { messages } from '../support/odd-messages.js'
+import { holds, soon } from '../support/property.js'
+import { linkOptions } from '../support/proxy/links.js'
+import { type FakeExchange, FakeHttp } from '../support/wire/fake-http.js'
 
 const RUNS = 120
 const said = fc.oneof(

@@ -20,7 +20,7 @@ import { socketPathOf } from '../../src/kernel/socket-path.js'
 import { createSealer, type SealedState } from '../../src/mux/input-required/retry/sealed-state.js'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from '../../src/transport/http/guards.js'
 import { accepts, mediaTypeOf } from '../../src/wire/http/headers.js'
-import { holds, soon } from '../support/fuzz.js'
+import { holds, soon } from '../support/property.js'
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 80 }),

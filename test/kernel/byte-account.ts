@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ByteAccount } from '../../src/kernel/byte-account.js'
-import { boundsOf } from '../support/bounds.js'
+import { boundsOf } from '../support/values.js'
 
 /** An account of 100 bytes, and who was cut. */
 const world = (max = 100) => {

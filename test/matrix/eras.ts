@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ERA_PAIRS, runMatrix } from '../support/matrix.js'
-import { FLOWS } from '../support/matrix-flows.js'
+import { FLOWS } from './flows/index.js'
 import { reconnect } from './flows/reconnect.js'
+import { ERA_PAIRS, runMatrix } from './flows/rig.js'
 
 runMatrix(t, [...FLOWS, reconnect], ERA_PAIRS)

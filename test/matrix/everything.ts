@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { ALIAS, connectClient, ELICITED, SAMPLED } from '../support/matrix.js'
-import { EVERYTHING, startEverything } from '../support/matrix-server.js'
-import { CLIENTS } from '../support/matrix-transports.js'
+import { ELICITED, SAMPLED } from '../support/client/sdk-client.js'
+import { CLIENTS } from '../support/client/sdk-transports.js'
+import { EVERYTHING, startEverything } from '../support/server/started-server.js'
+import { ALIAS, connectClient } from './flows/rig.js'
 
 type Connected = Awaited<ReturnType<typeof connectClient>>
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { REVISION_PAIRS, runMatrix, TRANSPORT_PAIRS } from '../support/matrix.js'
-import { FLOWS } from '../support/matrix-flows.js'
+import { FLOWS } from './flows/index.js'
+import { REVISION_PAIRS, runMatrix, TRANSPORT_PAIRS } from './flows/rig.js'
 
 runMatrix(t, FLOWS, [...TRANSPORT_PAIRS, ...REVISION_PAIRS])

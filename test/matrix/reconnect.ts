@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runMatrix, TRANSPORT_PAIRS } from '../support/matrix.js'
 import { reconnect } from './flows/reconnect.js'
+import { runMatrix, TRANSPORT_PAIRS } from './flows/rig.js'
 
 runMatrix(t, [reconnect], TRANSPORT_PAIRS)

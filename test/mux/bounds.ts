@@ -2,10 +2,11 @@ import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
 import { Admission } from '../../src/mux/calls/admission.js'
-import { boundsOf } from '../support/bounds.js'
+import { FakeCall, type FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeHandler } from '../support/fake-reception.js'
-import { FakeCall, type FakeClient, tool, World } from '../support/mux.js'
+import { FakeHandler } from '../support/proxy/listeners.js'
+import { World } from '../support/proxy/router.js'
+import { boundsOf, tool } from '../support/values.js'
 
 t.test('a server has so many requests under way and no more; other servers do not notice', async t => {
   const bounds = boundsOf({ callsPerServer: 3 })

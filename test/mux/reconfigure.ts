@@ -4,15 +4,9 @@ import { textOf } from '../../src/kernel/json/text.js'
 import type { ServerOptions } from '../../src/peers/options.js'
 import { profileOf } from '../../src/peers/sharing.js'
 import { settled } from '../support/fake-clock.js'
-import {
-  ALL_ABILITIES,
-  FakeServer,
-  resource,
-  type Script,
-  tool,
-  World,
-  type WorldOptions,
-} from '../support/mux.js'
+import { World, type WorldOptions } from '../support/proxy/router.js'
+import { FakeServer, type Script } from '../support/server/fake-server.js'
+import { ALL_ABILITIES, resource, tool } from '../support/values.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 

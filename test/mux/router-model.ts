@@ -2,17 +2,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { textOf } from '../../src/kernel/json/text.js'
 import { resulted } from '../../src/model/outcome.js'
+import type { FakeCall, FakeClient } from '../support/client/fake-client.js'
 import { settled } from '../support/fake-clock.js'
-import {
-  type FakeCall,
-  type FakeClient,
-  type FakeRequest,
-  resource,
-  type ServerAsk,
-  tool,
-  World,
-} from '../support/mux.js'
 import { runs } from '../support/property.js'
+import { World } from '../support/proxy/router.js'
+import type { FakeRequest, ServerAsk } from '../support/server/fake-server.js'
+import { resource, tool } from '../support/values.js'
 
 // Random interleavings of everything that clients and servers can do, against what must hold in all of them.
 

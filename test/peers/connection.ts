@@ -5,8 +5,11 @@ import type { DownlinkListener } from '../../src/model/links.js'
 import { Connection, type ConnectionListener } from '../../src/peers/connection.js'
 import { Server } from '../../src/peers/server.js'
 import { shareOf } from '../../src/peers/sharing.js'
+import { FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeClient, FakeServer, type Script, tool, World } from '../support/mux.js'
+import { World } from '../support/proxy/router.js'
+import { FakeServer, type Script } from '../support/server/fake-server.js'
+import { tool } from '../support/values.js'
 
 const nobody = new World({}).router
 

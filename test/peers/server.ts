@@ -3,8 +3,11 @@ import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
 import type { Sharing } from '../../src/peers/options.js'
 import { Server } from '../../src/peers/server.js'
+import { FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { ALL_ABILITIES, CAN_NOTHING, FakeClient, FakeServer, World } from '../support/mux.js'
+import { World } from '../support/proxy/router.js'
+import { FakeServer } from '../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING } from '../support/values.js'
 
 const nobody = new World({}).router
 const MODERN = '2026-07-28'

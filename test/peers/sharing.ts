@@ -1,7 +1,9 @@
 import t from 'tap'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
 import { nobodysShare, shareOf } from '../../src/peers/sharing.js'
-import { ALL_ABILITIES, FakeClient, World } from '../support/mux.js'
+import { FakeClient } from '../support/client/fake-client.js'
+import { World } from '../support/proxy/router.js'
+import { ALL_ABILITIES } from '../support/values.js'
 
 const { router } = new World({})
 const client = (principal: string, more: Partial<ClientCapabilities> = {}): FakeClient =>

@@ -4,7 +4,7 @@ import { type JsonText, rawText, readJson, withMember } from '../../src/kernel/j
 import { Progress } from '../../src/model/progress.js'
 import { encodeProgress, tokenOf, withToken } from '../../src/rpc/progress-token.js'
 import { encodeNotification } from '../../src/wire/jsonrpc.js'
-import { objects, written } from '../support/json-documents.js'
+import { objects, written } from '../support/arbitraries.js'
 
 const text = (object: JsonText | undefined): string | undefined => object?.toString()
 

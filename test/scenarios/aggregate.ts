@@ -1,6 +1,6 @@
 import t from 'tap'
-import { rawServer, startProxy } from '../support/proxies.js'
-import { type Loose, RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { rawServer, startProxy } from '../support/proxy/start.js'
 
 const json = (answer: { last: { message: { result?: Loose } } }) =>
   JSON.parse(answer.last.message.result.content[0].text)

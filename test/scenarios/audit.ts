@@ -2,11 +2,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { configFile, startBin } from '../support/cli.js'
-import { skipWithout } from '../support/platform.js'
-import { until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { RawClient } from '../support/client/raw-client.js'
+import { skipWithout, until } from '../support/processes.js'
+import { configFile, rawServer, startBin } from '../support/proxy/start.js'
 
 type Line = Readonly<Record<string, unknown>>
 

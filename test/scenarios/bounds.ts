@@ -2,9 +2,9 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Proxy } from '../../src/app/proxy.js'
 import type { ProxyStatus } from '../../src/app/status.js'
+import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { rawServer, startProxy } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { rawServer, startProxy } from '../support/proxy/start.js'
 
 // Each bound, hit through the door where a peer would hit it, with somebody else beside who must not notice.
 

@@ -16,7 +16,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
 import { until } from '../support/processes.js'
-import { rawServer, startProxy } from '../support/proxies.js'
+import { rawServer, startProxy } from '../support/proxy/start.js'
 
 const BIN = fileURLToPath(new URL('../../bin/mcp-proxy.js', import.meta.url))
 const EVERYTHING = {

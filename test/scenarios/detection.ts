@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocketServer } from 'ws'
-import { startProxy } from '../support/proxies.js'
-import { type Loose, RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { startProxy } from '../support/proxy/start.js'
 
 const MODERN = '2026-07-28'
 const INITIALIZED = {

@@ -3,9 +3,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import t, { type Test } from 'tap'
+import { RawClient } from '../support/client/raw-client.js'
 import { endWith, OWN_GROUP } from '../support/processes.js'
-import { startProxy } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { startProxy } from '../support/proxy/start.js'
 
 const DUAL = fileURLToPath(new URL('../conformance/dual-server.mjs', import.meta.url))
 

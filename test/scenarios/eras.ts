@@ -1,12 +1,10 @@
 import t, { type Test } from 'tap'
-import { type Connected, connectTo, MODERN, type Revision } from '../support/matrix.js'
-import { NOWHERE } from '../support/matrix-client.js'
-import type { List } from '../support/matrix-peer.js'
-import { startServer } from '../support/matrix-server.js'
-import type { ClientKind } from '../support/matrix-transports.js'
-import type { AnyMessage } from '../support/matrix-wire.js'
-import { startProxy } from '../support/proxies.js'
-import type { Loose } from '../support/raw-client.js'
+import type { Loose } from '../support/client/raw-client.js'
+import { type Connected, connectTo, type List } from '../support/client/sdk-client.js'
+import type { AnyMessage, ClientKind } from '../support/client/sdk-transports.js'
+import { MODERN, type Revision } from '../support/era/codec.js'
+import { NOWHERE, startProxy } from '../support/proxy/start.js'
+import { startServer } from '../support/server/started-server.js'
 
 /** Ten servers, five of each era: aliases, with what carries them and what they speak. */
 const SERVERS = [

@@ -13,9 +13,9 @@ import {
   post,
   refused,
   textOf,
-} from '../support/attack.js'
+} from '../support/client/attack.js'
+import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { RawClient } from '../support/raw-client.js'
 
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
 const request = (params: string, method = 'tools/call'): string =>
@@ -351,7 +351,11 @@ const DEEDS: Readonly<Record<string, Attack>> = {
     for (let n = 0; n < 20; n += 1) {
       const all = await Promise.all(
         Array.from({ length: 50 }, async () => {
-          const response = await fetch(daemon.url, { method: 'POST', headers: HEADERS, body: INITIALIZE_BODY })
+          const response = await fetch(daemon.url, {
+            method: 'POST',
+            headers: HEADERS,
+            body: INITIALIZE_BODY,
+          })
           await response.text()
           return response.status
         }),

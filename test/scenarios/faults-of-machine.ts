@@ -4,13 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { configFile, startBin } from '../support/cli.js'
-import { openHandles, startDaemon } from '../support/daemon.js'
-import { probe } from '../support/neighbour.js'
-import { skipWithout } from '../support/platform.js'
-import { endWith, isRunning, OWN_GROUP, until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
-import { type Answer, RawClient } from '../support/raw-client.js'
+import { type Answer, probe, RawClient } from '../support/client/raw-client.js'
+import { endWith, isRunning, OWN_GROUP, skipWithout, until } from '../support/processes.js'
+import { configFile, openHandles, rawServer, startBin, startDaemon } from '../support/proxy/start.js'
 
 const skip = skipWithout.proc
 const CROWD = fileURLToPath(new URL('../fixtures/crowd.mjs', import.meta.url))

@@ -1,12 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { peakMiB, startDaemon } from '../support/daemon.js'
-import { startHostileRemote } from '../support/hostile-remote.js'
-import { probe } from '../support/neighbour.js'
-import { isWindows, KILLED } from '../support/platform.js'
-import { until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
-import { type Answer, type Loose, RawClient } from '../support/raw-client.js'
+import { type Answer, type Loose, probe, RawClient } from '../support/client/raw-client.js'
+import { isWindows, KILLED, until } from '../support/processes.js'
+import { peakMiB, rawServer, startDaemon } from '../support/proxy/start.js'
+import { startHostileRemote } from '../support/server/hostile-remote.js'
 
 const CHILD = fileURLToPath(new URL('../fixtures/hostile-child.mjs', import.meta.url))
 const child = (mode: string, more: object = {}) => ({

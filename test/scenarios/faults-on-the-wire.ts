@@ -18,11 +18,9 @@ import {
   statusesOf,
   type Target,
   textOf,
-} from '../support/attack.js'
-import { configFile, startBin } from '../support/cli.js'
-import { codeOnSignal, socketFile } from '../support/platform.js'
-import { until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
+} from '../support/client/attack.js'
+import { codeOnSignal, socketFile, until } from '../support/processes.js'
+import { configFile, rawServer, startBin } from '../support/proxy/start.js'
 
 const LENGTH = `Content-Length: ${PING.length}`
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { rawServer, startProxy } from '../support/proxies.js'
-import { type Loose, RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { rawServer, startProxy } from '../support/proxy/start.js'
 
 interface Seen {
   readonly headers: IncomingMessage['headers']

@@ -2,9 +2,17 @@ import { appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync } f
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ProxyStatus } from '../../src/app/status.js'
-import { configFile, INITIALIZE, type Running, STATE_HOME, startBin, TINY, tiny } from '../support/cli.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { type Loose, RawClient } from '../support/raw-client.js'
+import {
+  configFile,
+  INITIALIZE,
+  type Running,
+  STATE_HOME,
+  startBin,
+  TINY,
+  tiny,
+} from '../support/proxy/start.js'
 
 // What a proxy knows of servers that an earlier one has met: the program as users start it, with its state folder.
 

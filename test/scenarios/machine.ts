@@ -5,11 +5,9 @@ import { connect, type Socket } from 'node:net'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import type { ProxyStatus } from '../../src/app/status.js'
-import { BIN, configFile, tiny } from '../support/cli.js'
-import { codeOnSignal, skipWithout } from '../support/platform.js'
-import { endWith, isRunning, OWN_GROUP, until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { RawClient } from '../support/client/raw-client.js'
+import { codeOnSignal, endWith, isRunning, OWN_GROUP, skipWithout, until } from '../support/processes.js'
+import { BIN, configFile, rawServer, tiny } from '../support/proxy/start.js'
 
 interface Served {
   readonly child: ChildProcess

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { type MatrixServer, MODERN_SERVERS, startServer } from '../support/matrix-server.js'
-import { startProxy } from '../support/proxies.js'
-import { type Loose, RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { startProxy } from '../support/proxy/start.js'
+import { type MatrixServer, MODERN_SERVERS, startServer } from '../support/server/started-server.js'
 
 const MODERN = '2026-07-28'
 const URI = 'file:///1'

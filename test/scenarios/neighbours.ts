@@ -6,9 +6,8 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
-import { BIN } from '../support/cli.js'
 import { endWith, OWN_GROUP } from '../support/processes.js'
-import { startProxy } from '../support/proxies.js'
+import { BIN, startProxy } from '../support/proxy/start.js'
 
 const INFO = { name: 'test', version: '1' }
 const PRINT_PORT = new URL('../fixtures/print-port.mjs', import.meta.url).href

@@ -13,7 +13,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { startProxy } from '../support/proxies.js'
+import { startProxy } from '../support/proxy/start.js'
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const GROWING = fileOf('../fixtures/growing-server.mjs')

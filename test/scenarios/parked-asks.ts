@@ -1,7 +1,8 @@
 import t from 'tap'
 import { settled } from '../support/fake-clock.js'
-import { ALL_ABILITIES, CAN_NOTHING, type FakeServer, tool, World } from '../support/mux.js'
-import { again, REQUESTS, wishOf, withReturned } from '../support/returned.js'
+import { again, REQUESTS, World, wishOf, withReturned } from '../support/proxy/router.js'
+import type { FakeServer } from '../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING, tool } from '../support/values.js'
 
 // Questions that a server pushes to a client that is returned them, through the whole mux; `parked-calls` has the parts.
 

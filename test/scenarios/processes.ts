@@ -5,11 +5,18 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { Deferred } from '../../src/kernel/async/deferred.js'
-import { configFile, INITIALIZE, type Running, STATE_HOME, startBin, tiny } from '../support/cli.js'
-import { skipWithout, socketFile } from '../support/platform.js'
-import { isRunning, until } from '../support/processes.js'
-import { rawServer, startProxy } from '../support/proxies.js'
-import { type Loose, RawClient } from '../support/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { isRunning, skipWithout, socketFile, until } from '../support/processes.js'
+import {
+  configFile,
+  INITIALIZE,
+  type Running,
+  rawServer,
+  STATE_HOME,
+  startBin,
+  startProxy,
+  tiny,
+} from '../support/proxy/start.js'
 
 const RAW = fileURLToPath(new URL('../fixtures/raw-server.mjs', import.meta.url))
 /** A server with a child of its own, which outlives the end of its stdin and says its process id on stderr. */

@@ -13,11 +13,9 @@ import t, { type Test } from 'tap'
 import type { ConfigStatus } from '../../src/app/reload.js'
 import type { ProxyStatus } from '../../src/app/status.js'
 import { Deferred } from '../../src/kernel/async/deferred.js'
-import { configFile, INITIALIZE, type Running, startBin } from '../support/cli.js'
-import { skipWithout } from '../support/platform.js'
-import { isRunning, until } from '../support/processes.js'
-import { rawServer } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { RawClient } from '../support/client/raw-client.js'
+import { isRunning, skipWithout, until } from '../support/processes.js'
+import { configFile, INITIALIZE, type Running, rawServer, startBin } from '../support/proxy/start.js'
 
 type Entries = Readonly<Record<string, object>>
 

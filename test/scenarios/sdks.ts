@@ -2,10 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { BIN } from '../support/cli.js'
-import { startServer } from '../support/matrix-server.js'
-import { startProxy } from '../support/proxies.js'
-import type { Loose } from '../support/raw-client.js'
+import type { Loose } from '../support/client/raw-client.js'
+import { BIN, startProxy } from '../support/proxy/start.js'
+import { startServer } from '../support/server/started-server.js'
 
 // The official clients of every age, each with the transport of its days.
 

@@ -2,10 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { runHere } from '../support/cli.js'
-import { startDaemon } from '../support/daemon.js'
+import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { RawClient } from '../support/raw-client.js'
+import { runHere, startDaemon } from '../support/proxy/start.js'
 
 // Servers that say everything that they were told, on every way on which words of theirs leave the proxy.
 

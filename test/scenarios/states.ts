@@ -1,11 +1,13 @@
 import t from 'tap'
+import type { Loose } from '../support/client/raw-client.js'
+import { clientEnvelope } from '../support/era/codec.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeResponder, httpRequest } from '../support/fake-http.js'
-import type { Loose } from '../support/raw-client.js'
-import { planOf } from '../support/vector-plan.js'
-import { createMux, serveHttpClients } from '../support/vector-proxy.js'
-import { ScriptedServer } from '../support/vector-servers.js'
-import { clientEnvelope, type Json } from '../support/vectors.js'
+import type { Json } from '../support/match.js'
+import { serveHttpClients } from '../support/proxy/listeners.js'
+import { createMux } from '../support/proxy/router.js'
+import { ScriptedServer } from '../support/server/scripted-server.js'
+import { FakeResponder, httpRequest } from '../support/wire/fake-http.js'
+import { planOf } from '../vectors/play/plan.js'
 
 const FORM = {
   mode: 'form',

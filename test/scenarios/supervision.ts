@@ -5,10 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import { KILLED } from '../support/platform.js'
-import { until } from '../support/processes.js'
-import { rawServer, startProxy } from '../support/proxies.js'
-import { type Answer, type Loose, RawClient } from '../support/raw-client.js'
+import { type Answer, type Loose, RawClient } from '../support/client/raw-client.js'
+import { KILLED, until } from '../support/processes.js'
+import { rawServer, startProxy } from '../support/proxy/start.js'
 
 // Servers as real processes that are killed, or end by themselves, behind a real endpoint.
 

@@ -3,8 +3,8 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import t from 'tap'
-import { startEverything } from '../support/matrix-server.js'
-import { startProxy } from '../support/proxies.js'
+import { startProxy } from '../support/proxy/start.js'
+import { startEverything } from '../support/server/started-server.js'
 
 // The reference server has a tool that it calls only as a task, and that asks something in the course of it. The clients know
 // nothing of tasks.

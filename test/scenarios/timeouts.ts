@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
+import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { rawServer, startProxy } from '../support/proxies.js'
-import { RawClient } from '../support/raw-client.js'
+import { rawServer, startProxy } from '../support/proxy/start.js'
 
 // Every wait for a server has an end that its own configuration sets, and the server hears of it.
 

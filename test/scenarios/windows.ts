@@ -8,10 +8,9 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { socketUrlOf } from '../../src/kernel/socket-path.js'
 import { processTable } from '../../src/transport/process/process-table.js'
-import { configFile, INITIALIZE, type Running, startBin, TINY, tiny } from '../support/cli.js'
-import { skipWithout, socketFile } from '../support/platform.js'
-import { isRunning, until } from '../support/processes.js'
-import { RawClient } from '../support/raw-client.js'
+import { RawClient } from '../support/client/raw-client.js'
+import { isRunning, skipWithout, socketFile, until } from '../support/processes.js'
+import { configFile, INITIALIZE, type Running, startBin, TINY, tiny } from '../support/proxy/start.js'
 
 const skip = skipWithout.windows
 const needsTable =

@@ -19,12 +19,11 @@ import { connectSocket } from '../../src/transport/socket/client.js'
 import { checkSocketPath, socketPathOf } from '../../src/transport/socket/path.js'
 import { listenSocket, type SocketServerOptions } from '../../src/transport/socket/server.js'
 import type { Channel } from '../../src/wire/channel.js'
-import { boundsOf } from '../support/bounds.js'
-import { cutInto } from '../support/chunks.js'
 import { FakeClock } from '../support/fake-clock.js'
-import { skipWithout } from '../support/platform.js'
-import { until } from '../support/processes.js'
-import { HalfOpenRecorder, Recorder, recordedLog } from '../support/recorded-channel.js'
+import { skipWithout, until } from '../support/processes.js'
+import { cutInto } from '../support/property.js'
+import { boundsOf } from '../support/values.js'
+import { HalfOpenRecorder, Recorder, recordedLog } from '../support/wire/channel-pair.js'
 
 const skip = skipWithout.unixSockets
 

@@ -10,10 +10,10 @@ import { listenHttp } from '../../src/transport/http/server.js'
 import { connectWs, type WsClientOptions } from '../../src/transport/ws/client.js'
 import { createWsServer, type WsRequest, type WsServerOptions } from '../../src/transport/ws/server.js'
 import type { Channel } from '../../src/wire/channel.js'
-import { boundsOf } from '../support/bounds.js'
 import { FakeClock } from '../support/fake-clock.js'
 import { until } from '../support/processes.js'
-import { Recorder, recordedLog } from '../support/recorded-channel.js'
+import { boundsOf } from '../support/values.js'
+import { Recorder, recordedLog } from '../support/wire/channel-pair.js'
 
 async function listening(t: Test, more: Partial<WsServerOptions> = {}) {
   const channels: Channel[] = []

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { COVERED_QUESTIONS } from '../support/covered-questions.js'
-import { CHECK_EXCEPTIONS } from '../support/vector-exceptions.js'
-import { readChecks } from '../support/vectors.js'
+import { COVERED_QUESTIONS } from './play/covered-questions.js'
+import { CHECK_EXCEPTIONS } from './play/exceptions.js'
+import { readChecks } from './play/vector.js'
 
 /** Which tests show what a check says: file below test/ and title, or file of vectors and rule. */
 const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
@@ -700,10 +700,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a request that listens hears of changes, each under its own id',
     ],
   ],
-  'INV-1': [['support/matrix.ts', 'ids, tokens, cursors and states stay on their hop']],
+  'INV-1': [['matrix/flows/rig.ts', 'ids, tokens, cursors and states stay on their hop']],
   'CT-38': [
     ['vectors/hops.ts', 'what a schema does not allow is told'],
-    ['support/matrix.ts', 'whatever the client heard is of its revision'],
+    ['matrix/flows/rig.ts', 'whatever the client heard is of its revision'],
   ],
   'PG-3': [
     [

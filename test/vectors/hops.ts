@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HopWatch } from '../support/hop-watch.js'
+import { HopWatch } from '../support/era/revision-watch.js'
 
 type Said = readonly ['peer' | 'proxy', object]
 

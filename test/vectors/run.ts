@@ -1,8 +1,8 @@
 import t from 'tap'
-import { AMENDMENTS, EXCEPTIONS, WORDING } from '../support/vector-exceptions.js'
-import { Mismatch } from '../support/vector-match.js'
-import { play } from '../support/vector-stage.js'
-import { amended, type Json, readVectors, type Step, titleOf, type Vector } from '../support/vectors.js'
+import { type Json, Mismatch } from '../support/match.js'
+import { AMENDMENTS, EXCEPTIONS, WORDING } from './play/exceptions.js'
+import { play } from './play/stage.js'
+import { amended, readVectors, type Step, titleOf, type Vector } from './play/vector.js'
 
 const vectors = readVectors().map(vector => {
   const amendment = AMENDMENTS.get(titleOf(vector))

@@ -4,8 +4,8 @@ import t from 'tap'
 import { classify } from '../../src/wire/classify.js'
 import type { Message } from '../../src/wire/jsonrpc.js'
 import { usualMessage } from '../../src/wire/usual-message.js'
-import { holds } from '../support/fuzz.js'
-import { values } from '../support/json-documents.js'
+import { values } from '../support/arbitraries.js'
+import { holds } from '../support/property.js'
 
 const DEPTH = 512
 

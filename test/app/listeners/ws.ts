@@ -9,9 +9,8 @@ import { parseConfig } from '../../../src/config/parse.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { INITIALIZE } from '../../support/cli.js'
 import { until } from '../../support/processes.js'
-import { rawServer } from '../../support/proxies.js'
+import { INITIALIZE, rawServer } from '../../support/proxy/start.js'
 
 const SHAKE = {
   Connection: 'Upgrade',

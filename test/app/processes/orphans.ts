@@ -9,8 +9,7 @@ import { systemClock } from '../../../src/kernel/async/clock.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { MARK_VARIABLE } from '../../../src/transport/process/orphans.js'
 import { type ProcessTable, processTable } from '../../../src/transport/process/process-table.js'
-import { skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
+import { isRunning, skipWithout, until } from '../../support/processes.js'
 
 const skip = skipWithout.groups
 const table = processTable()

@@ -5,7 +5,7 @@ import { Children } from '../../../src/app/processes/children.js'
 import { Instance, parseRecord, readRecords } from '../../../src/app/state/instance.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ProcessTable } from '../../../src/transport/process/process-table.js'
-import { isWindows, skipWithout } from '../../support/platform.js'
+import { isWindows, skipWithout } from '../../support/processes.js'
 
 const MARK = 'aaaaaaaaaaaaaaaaaaaaaa'
 const RECORD = {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { removePrivate, whenReleased, writePrivate } from '../../../src/app/state/private-file.js'
-import { isWindows } from '../../support/platform.js'
+import { isWindows } from '../../support/processes.js'
 
 const failing = (code: string, times: number) => {
   let left = times

@@ -12,7 +12,7 @@ import {
 } from '../../../src/app/state/server-cache-file.js'
 import type { Known, Said } from '../../../src/catalog/lists/remembered.js'
 import { rawText } from '../../../src/kernel/json/text.js'
-import { isWindows } from '../../support/platform.js'
+import { isWindows } from '../../support/processes.js'
 
 const SAID: Said = {
   facts: {

@@ -9,7 +9,8 @@ import type { ServerConfig } from '../../../src/config/types.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { FakeServer, tool } from '../../support/mux.js'
+import { FakeServer } from '../../support/server/fake-server.js'
+import { tool } from '../../support/values.js'
 
 const { facts } = new FakeServer('a', { tools: [] })
 

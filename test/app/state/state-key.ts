@@ -5,8 +5,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { createLazySealer, keptKey, stateDir } from '../../../src/app/state/state-key.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { isWindows, skipWithout } from '../../support/platform.js'
-import { sourceUrl } from '../../support/processes.js'
+import { isWindows, skipWithout, sourceUrl } from '../../support/processes.js'
 
 const fileIn = (dir: string): string => join(dir, 'request-state.key')
 

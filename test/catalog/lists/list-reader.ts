@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { type Outcome, resulted } from '../../../src/model/outcome.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { FakeServer } from '../../support/mux.js'
+import { FakeServer } from '../../support/server/fake-server.js'
 
 /** Walks a server that answers each page as told; resolves with what was found and which cursors were sent. */
 const walk = async (

@@ -3,7 +3,7 @@ import type { Item } from '../../../src/catalog/lists/listed.js'
 import { mergeParts, type Part } from '../../../src/catalog/lists/merge.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Server } from '../../../src/peers/server.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 const part = (
   index: number,

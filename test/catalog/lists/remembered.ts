@@ -1,7 +1,10 @@
 import t from 'tap'
 import type { Known, KnownServers } from '../../../src/catalog/lists/remembered.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { type FakeClient, resource, type Script, tool, World } from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import type { Script } from '../../support/server/fake-server.js'
+import { resource, tool } from '../../support/values.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const PROMPTS_CHANGED = 'notifications/prompts/list_changed'

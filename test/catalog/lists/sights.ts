@@ -6,17 +6,11 @@ import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { Sharing } from '../../../src/peers/options.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import {
-  ALL_ABILITIES,
-  CAN_NOTHING,
-  type FakeClient,
-  type FakeRequest,
-  resource,
-  type Script,
-  tool,
-  World,
-} from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import type { FakeRequest, Script } from '../../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING, resource, tool } from '../../support/values.js'
 
 const CHANGED = 'notifications/tools/list_changed'
 const tools = (...names: string[]) => names.map(name => tool(name))

@@ -3,10 +3,9 @@ import { basename } from 'node:path'
 import t from 'tap'
 import { bridgedName, commandTransport, type UrlFlags, urlTransport } from '../../../src/cli/verbs/bridged.js'
 import { socketUrlOf } from '../../../src/kernel/socket-path.js'
-import { INITIALIZE, type Running, startBin, TINY } from '../../support/cli.js'
-import { tracedImports } from '../../support/imports.js'
-import { codeOnSignal, skipWithout, socketFile } from '../../support/platform.js'
-import { RawClient } from '../../support/raw-client.js'
+import { RawClient } from '../../support/client/raw-client.js'
+import { codeOnSignal, skipWithout, socketFile, tracedImports } from '../../support/processes.js'
+import { INITIALIZE, type Running, startBin, TINY } from '../../support/proxy/start.js'
 
 const AWKWARD = ['--config', 'x', '--help', '--', '--port=1', '', 'a b', "it's", '$HOME', '"q"', '-']
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { configFile, runHere, tiny } from '../../support/cli.js'
+import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
 t.test('call prints what a tool says, and arguments reach it as they were written', async t => {
   const file = configFile(t, { one: tiny(), never: tiny('--slow', '60000') })

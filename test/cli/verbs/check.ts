@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { configFile, runHere } from '../../support/cli.js'
+import { configFile, runHere } from '../../support/proxy/start.js'
 
 const SECRETS = /s3cret|hunter2/
 

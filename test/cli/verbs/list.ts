@@ -1,6 +1,6 @@
 import t from 'tap'
 import { tableText } from '../../../src/cli/output/table.js'
-import { configFile, runHere, tiny } from '../../support/cli.js'
+import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
 t.test('list shows what clients see, and why a server is not there', async t => {
   const file = configFile(t, { one: tiny(), two: tiny('--die') })

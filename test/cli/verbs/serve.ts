@@ -6,9 +6,15 @@ import t from 'tap'
 import { resolveListen } from '../../../src/cli/listening.js'
 import { DEFAULTS } from '../../../src/config/defaults.js'
 import { socketUrlOf } from '../../../src/kernel/socket-path.js'
-import { BIN, configFile, INITIALIZE, runHere, startBin, TINY, tiny } from '../../support/cli.js'
-import { codeOnSignal, isWindows, skipWithout, socketFile } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
+import {
+  codeOnSignal,
+  isRunning,
+  isWindows,
+  skipWithout,
+  socketFile,
+  until,
+} from '../../support/processes.js'
+import { BIN, configFile, INITIALIZE, runHere, startBin, TINY, tiny } from '../../support/proxy/start.js'
 
 const post = (url: string, message: object, session?: string | null) =>
   fetch(url, {

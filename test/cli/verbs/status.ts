@@ -3,10 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { spanText } from '../../../src/cli/verbs/status.js'
-import { configFile, type Running, runHere, startBin, tiny } from '../../support/cli.js'
-import { socketFile } from '../../support/platform.js'
-import { until } from '../../support/processes.js'
-import { RawClient } from '../../support/raw-client.js'
+import { RawClient } from '../../support/client/raw-client.js'
+import { socketFile, until } from '../../support/processes.js'
+import { configFile, type Running, runHere, startBin, tiny } from '../../support/proxy/start.js'
 
 const SECRET = 'hunter2hunter2'
 

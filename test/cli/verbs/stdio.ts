@@ -1,8 +1,6 @@
 import t from 'tap'
-import { configFile, INITIALIZE, startBin, tiny } from '../../support/cli.js'
-import { tracedImports } from '../../support/imports.js'
-import { skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
+import { isRunning, skipWithout, tracedImports, until } from '../../support/processes.js'
+import { configFile, INITIALIZE, startBin, tiny } from '../../support/proxy/start.js'
 
 t.test('stdio serves one client, loads nothing for others or for mistakes, and ends with stdin', async t => {
   const traced = tracedImports(t)

@@ -15,8 +15,7 @@ import type { FileWatchOptions } from '../../../src/config/file/watch.js'
 import { watchFile } from '../../../src/config/file/watch.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { skipWithout } from '../../support/platform.js'
-import { until } from '../../support/processes.js'
+import { skipWithout, until } from '../../support/processes.js'
 
 /** A watch on a file, whose changes can be waited for. */
 class Watched {

@@ -6,11 +6,11 @@ import type { Era, ServerLinkOptions } from '../../../src/eras/detect/server.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import type { ServerRequestMode } from '../../../src/model/links.js'
 import type { Channel } from '../../../src/wire/channel.js'
-import { FarEnd, type Heard } from '../../support/channel-pair.js'
+import { envelope, MODERN } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { type FakeExchange, FakeHttp } from '../../support/fake-http.js'
-import { linkOptions } from '../../support/link-options.js'
-import { envelope, MODERN } from '../../support/modern-link.js'
+import { linkOptions } from '../../support/proxy/links.js'
+import { FarEnd, type Heard } from '../../support/wire/channel-pair.js'
+import { type FakeExchange, FakeHttp } from '../../support/wire/fake-http.js'
 
 const DISCOVERED = { resultType: 'complete', supportedVersions: [MODERN], capabilities: { tools: {} } }
 const INITIALIZED = {

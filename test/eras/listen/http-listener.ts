@@ -9,14 +9,13 @@ import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Call } from '../../../src/model/links.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
 import { listenHttp } from '../../../src/transport/http/server.js'
-import { boundsOf } from '../../support/bounds.js'
+import { mirrored, modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { FakeResponder, httpRequest } from '../../support/fake-http.js'
-import { FakeHandler, IDENTITY } from '../../support/fake-reception.js'
-import { mirrored, modern } from '../../support/modern-message.js'
 import { until } from '../../support/processes.js'
-import { progressOf } from '../../support/progress.js'
 import { runs } from '../../support/property.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+import { boundsOf, IDENTITY, progressOf } from '../../support/values.js'
+import { FakeResponder, httpRequest } from '../../support/wire/fake-http.js'
 
 const HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 const hello = {

@@ -4,11 +4,12 @@ import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { Deferred } from '../../../src/kernel/async/deferred.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
-import { FarEnd } from '../../support/channel-pair.js'
+import { ENVELOPE, modern } from '../../support/era/codec.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { FakeServerRequest, FakeHandler, IDENTITY, shown } from '../../support/fake-reception.js'
-import { ENVELOPE, modern } from '../../support/modern-message.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+import { FakeServerRequest } from '../../support/server/fake-server.js'
+import { IDENTITY, shown } from '../../support/values.js'
+import { FarEnd, recordedLog } from '../../support/wire/channel-pair.js'
 
 const EMPTY = resulted(rawText('{}'))
 

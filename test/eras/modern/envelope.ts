@@ -7,7 +7,7 @@ import {
 } from '../../../src/eras/modern/envelope.js'
 import { type JsonText, rawText, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
-import { sdkOnPipe } from '../../support/modern-sdk.js'
+import { sdkOnPipe } from '../../support/client/sdk-client.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -14,7 +14,7 @@ import {
 } from '../../../src/eras/modern/methods.js'
 import { META, MODERN_REVISION } from '../../../src/eras/protocol.js'
 import { isLogLevel, LOG_LEVELS } from '../../../src/model/log-level.js'
-import { sdkOnPipe } from '../../support/modern-sdk.js'
+import { sdkOnPipe } from '../../support/client/sdk-client.js'
 
 const DISCOVER =
   '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}},"ttlMs":0,"cacheScope":"private"}'

@@ -9,7 +9,7 @@ import {
 } from '../../../src/eras/modern/mirror-headers.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 import type { HttpHeaders } from '../../../src/wire/http.js'
-import { sdkOnHttp } from '../../support/modern-sdk.js'
+import { sdkOnHttp } from '../../support/client/sdk-client.js'
 
 /** [value, header]: the examples of "Value Encoding", and the edges of its rules. */
 const ENCODED: [string, string][] = [

@@ -3,7 +3,7 @@ import t from 'tap'
 import { JsonCursor } from '../../../src/kernel/json/cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../../../src/kernel/json/scan.js'
 import { rawText, readJson } from '../../../src/kernel/json/text.js'
-import { mutated, values } from '../../support/json-documents.js'
+import { mutated, values } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
 /** Whether a key can be decoded is not for the walk to find out: JSON.parse says no to bad escapes. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { invalidUtf8At } from '../../../src/kernel/json/scan.js'
 import { JsonTextError, readJson } from '../../../src/kernel/json/text.js'
-import { mutated, space, values } from '../../support/json-documents.js'
+import { mutated, space, values } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
 /** What JSON.parse has to say about bytes that may be no UTF-8 and may begin with a byte order mark. */

@@ -17,7 +17,7 @@ import {
   withMembers,
   withoutMember,
 } from '../../../src/kernel/json/text.js'
-import { arrays, keys, objects, values, written } from '../../support/json-documents.js'
+import { arrays, keys, objects, values, written } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))

@@ -20,7 +20,7 @@ import {
   textOf,
   valueOf,
 } from '../../../src/kernel/json/text.js'
-import { arrays, keys, objects, strings, values, written } from '../../support/json-documents.js'
+import { arrays, keys, objects, strings, values, written } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
 const read = (text: string): JsonText => readJson(Buffer.from(text))

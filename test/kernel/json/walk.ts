@@ -11,7 +11,7 @@ import {
   stringOf,
 } from '../../../src/kernel/json/text.js'
 import { JsonWalk, Words } from '../../../src/kernel/json/walk.js'
-import { mutated, objects, written } from '../../support/json-documents.js'
+import { mutated, objects, written } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
 const LIMITS = { depth: 512, members: Number.POSITIVE_INFINITY }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { ALIAS, type Flow, MODERN, type Rig } from '../../support/matrix.js'
-import type { Loose } from '../../support/raw-client.js'
+import type { Loose } from '../../support/client/raw-client.js'
+import { MODERN } from '../../support/era/codec.js'
+import { ALIAS, type Flow, type Rig } from './rig.js'
 
 const WAITS = 8
 const URI = `${ALIAS}+file:///1`

@@ -3,10 +3,10 @@ import { textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { Admission } from '../../../src/mux/calls/admission.js'
-import { boundsOf } from '../../support/bounds.js'
+import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { FakeHandler } from '../../support/fake-reception.js'
-import { FakeCall, type FakeClient } from '../../support/mux.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+import { boundsOf } from '../../support/values.js'
 
 const ENDED = resulted(textOf({}))
 

@@ -5,9 +5,9 @@ import { addSecrets } from '../../../src/kernel/mask.js'
 import type { Call, Client } from '../../../src/model/links.js'
 import { type Answer, failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import { Audit } from '../../../src/mux/calls/audit.js'
+import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { FakeHandler } from '../../support/fake-reception.js'
-import { FakeCall, type FakeClient } from '../../support/mux.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
 
 const CLIENT: Partial<Client> = { id: 7, principal: 'local', sessionId: 'a-secret-session-id' }
 

@@ -2,9 +2,11 @@ import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { CAN_NOTHING, type FakeClient, type FakeServer, type Script, tool, World } from '../../support/mux.js'
-import { again, wishOf } from '../../support/returned.js'
+import { again, World, wishOf } from '../../support/proxy/router.js'
+import type { FakeServer, Script } from '../../support/server/fake-server.js'
+import { CAN_NOTHING, tool } from '../../support/values.js'
 
 const FORM = { message: 'Seat?', requestedSchema: { type: 'object', properties: {} } }
 const ACCEPT = { action: 'accept' }

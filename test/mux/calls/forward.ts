@@ -2,7 +2,8 @@ import t from 'tap'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { settled } from '../../support/fake-clock.js'
-import { resource, tool, World } from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import { resource, tool } from '../../support/values.js'
 
 const ECHO = { content: [{ type: 'text', text: 'ok' }] }
 

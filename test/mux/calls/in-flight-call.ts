@@ -4,9 +4,10 @@ import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import type { Revision } from '../../../src/model/revision.js'
 import { faultText } from '../../../src/model/rpc-error.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { type FakeClient, tool, World } from '../../support/mux.js'
-import { again } from '../../support/returned.js'
+import { again, World } from '../../support/proxy/router.js'
+import { tool } from '../../support/values.js'
 
 const TIMEOUTS = { connectMs: 1000, listMs: 1000, callMs: 10_000, totalMs: 60_000 }
 const GONE = { code: -32603, data: { server: 'a', reason: 'disconnected' } }

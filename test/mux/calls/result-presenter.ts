@@ -1,15 +1,9 @@
 import t from 'tap'
+import type { FakeCall } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import {
-  ALL_ABILITIES,
-  CAN_NOTHING,
-  type FakeCall,
-  type FakeServer,
-  resource,
-  tool,
-  World,
-} from '../../support/mux.js'
-import { again, REQUESTS, wishOf, withReturned } from '../../support/returned.js'
+import { again, REQUESTS, World, wishOf, withReturned } from '../../support/proxy/router.js'
+import type { FakeServer } from '../../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING, resource, tool } from '../../support/values.js'
 
 const CONNECT = { mode: 'url', elicitationId: 'e1', url: 'https://s.example/connect', message: 'Connect' }
 const CONFIRM = { mode: 'url', elicitationId: 'e2', url: 'https://s.example/confirm', message: '' }

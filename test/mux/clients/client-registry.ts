@@ -1,6 +1,8 @@
 import t from 'tap'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { CAN_NOTHING, type FakeClient, tool, World } from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import { CAN_NOTHING, tool } from '../../support/values.js'
 
 const names = async (client: FakeClient): Promise<string[]> => client.list('tools/list')
 

@@ -3,9 +3,11 @@ import type { Client } from '../../../src/model/links.js'
 import type { ListName } from '../../../src/model/listing.js'
 import { ClientRegistry } from '../../../src/mux/clients/client-registry.js'
 import { ListChanged } from '../../../src/mux/notifications/list-changed.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
-import { type FakeClient, tool, World } from '../../support/mux.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { World } from '../../support/proxy/router.js'
+import { tool } from '../../support/values.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const ALL = {

@@ -1,7 +1,10 @@
 import t from 'tap'
 import type { LogLevel } from '../../../src/model/log-level.js'
+import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { type FakeCall, type FakeClient, type FakeServer, tool, World } from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import type { FakeServer } from '../../support/server/fake-server.js'
+import { tool } from '../../support/values.js'
 
 const MESSAGE = 'notifications/message'
 const LOGS = { tools: [tool('x')], capabilities: { logging: true } }

@@ -3,8 +3,11 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { failed } from '../../../src/model/outcome.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { type FakeClient, type FakeServer, resource, type Script, World } from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import type { FakeServer, Script } from '../../support/server/fake-server.js'
+import { resource } from '../../support/values.js'
 
 const UPDATED = 'notifications/resources/updated'
 const A = { uri: 'a+file:///a' }

@@ -1,15 +1,10 @@
 import t from 'tap'
 import type { Revision } from '../../../src/model/revision.js'
+import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import {
-  CAN_NOTHING,
-  type FakeCall,
-  type FakeClient,
-  type FakeServer,
-  resource,
-  tool,
-  World,
-} from '../../support/mux.js'
+import { World } from '../../support/proxy/router.js'
+import type { FakeServer } from '../../support/server/fake-server.js'
+import { CAN_NOTHING, resource, tool } from '../../support/values.js'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const TOOLS_CHANGED = 'notifications/tools/list_changed'

@@ -1,14 +1,9 @@
 import t from 'tap'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import {
-  ALL_ABILITIES,
-  CAN_NOTHING,
-  type FakeClient,
-  type FakeServer,
-  tool,
-  World,
-} from '../../support/mux.js'
-import { again, REQUESTS, wishOf, withReturned } from '../../support/returned.js'
+import { again, REQUESTS, World, wishOf, withReturned } from '../../support/proxy/router.js'
+import type { FakeServer } from '../../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING, tool } from '../../support/values.js'
 
 const ROOTS = { roots: [{ uri: 'file:///w' }] }
 const NOT_GIVEN = { code: -32603, message: 'Client did not provide input', data: undefined }

@@ -3,8 +3,8 @@ import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { settled } from '../../support/fake-clock.js'
-import { CAN_NOTHING, tool, World } from '../../support/mux.js'
-import { again, wishOf, withReturned } from '../../support/returned.js'
+import { again, World, wishOf, withReturned } from '../../support/proxy/router.js'
+import { CAN_NOTHING, tool } from '../../support/values.js'
 
 const FORM = { mode: 'form', message: 'Seat?', requestedSchema: { type: 'object', properties: {} } }
 const SAMPLING = { messages: [], maxTokens: 5 }

@@ -1,17 +1,11 @@
 import t from 'tap'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import {
-  ALL_ABILITIES,
-  CAN_NOTHING,
-  type FakeClient,
-  type FakeServer,
-  type Script,
-  tool,
-  World,
-} from '../../support/mux.js'
-import { withReturned } from '../../support/returned.js'
+import { World, withReturned } from '../../support/proxy/router.js'
+import type { FakeServer, Script } from '../../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING, tool } from '../../support/values.js'
 
 const SAMPLING = { messages: [], maxTokens: 1 }
 const NOBODY = { code: -32602, message: 'No client request is associated with this request' }

@@ -2,9 +2,11 @@ import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { failed, resulted } from '../../../src/model/outcome.js'
+import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
-import { ALL_ABILITIES, CAN_NOTHING, type FakeClient, type Script, tool, World } from '../../support/mux.js'
-import { again, wishOf } from '../../support/returned.js'
+import { again, World, wishOf } from '../../support/proxy/router.js'
+import type { Script } from '../../support/server/fake-server.js'
+import { ALL_ABILITIES, CAN_NOTHING, tool } from '../../support/values.js'
 
 const RELATED = 'io.modelcontextprotocol/related-task'
 const FORM = { message: 'Seat?', requestedSchema: { type: 'object', properties: {} } }

@@ -2,10 +2,9 @@ import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText } from '../../../src/kernel/json/text.js'
 import { PipeCaller } from '../../../src/rpc/channel/caller.js'
-import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { shown } from '../../support/fake-reception.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { shown } from '../../support/values.js'
+import { FarEnd, recordedLog } from '../../support/wire/channel-pair.js'
 
 const start = () => {
   const server = new FarEnd()

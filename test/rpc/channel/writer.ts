@@ -1,8 +1,8 @@
 import t from 'tap'
 import { PipeWriter } from '../../../src/rpc/channel/writer.js'
-import { boundsOf } from '../../support/bounds.js'
-import { FarEnd } from '../../support/channel-pair.js'
 import { FakeClock } from '../../support/fake-clock.js'
+import { boundsOf } from '../../support/values.js'
+import { FarEnd } from '../../support/wire/channel-pair.js'
 
 const start = () => {
   const client = new FarEnd()

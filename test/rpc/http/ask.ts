@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { askRemote, collect, type RemoteReply } from '../../../src/rpc/http/ask.js'
-import { boundsOf } from '../../support/bounds.js'
 import { settled } from '../../support/fake-clock.js'
-import { FakeHttp } from '../../support/fake-http.js'
+import { boundsOf } from '../../support/values.js'
+import { FakeHttp } from '../../support/wire/fake-http.js'
 
 const start = () => {
   const http = new FakeHttp()

@@ -5,8 +5,7 @@ import type { Fault } from '../../../src/kernel/faults.js'
 import { askRemote, type RemoteReply } from '../../../src/rpc/http/ask.js'
 import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
 import type { OutboundExchange, OutboundRequest, ReplyListener } from '../../../src/wire/http.js'
-import { skipWithout } from '../../support/platform.js'
-import { until } from '../../support/processes.js'
+import { skipWithout, until } from '../../support/processes.js'
 
 const urlOf = (server: TcpServer) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 

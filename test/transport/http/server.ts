@@ -9,10 +9,10 @@ import type { RefusedRequest, UpgradeHandler } from '../../../src/transport/http
 import { connectionsThatFit, type HttpServerOptions, listenHttp } from '../../../src/transport/http/server.js'
 import { Unread } from '../../../src/transport/http/unread.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../../src/wire/http.js'
-import { boundsOf } from '../../support/bounds.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { boundsOf } from '../../support/values.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 const LIMIT = 1000
 

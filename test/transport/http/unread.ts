@@ -3,10 +3,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { Unread } from '../../../src/transport/http/unread.js'
-import { boundsOf } from '../../support/bounds.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { skipWithout } from '../../support/platform.js'
-import { until } from '../../support/processes.js'
+import { skipWithout, until } from '../../support/processes.js'
+import { boundsOf } from '../../support/values.js'
 
 const skip = skipWithout.sendBuffers
 const MIB = 1024 * 1024

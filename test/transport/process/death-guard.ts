@@ -10,8 +10,7 @@ import {
   DEATH_GUARD_SCRIPT,
   guardProgram,
 } from '../../../src/transport/process/death-guard.js'
-import { skipWithout } from '../../support/platform.js'
-import { isRunning, sourceUrl, until } from '../../support/processes.js'
+import { isRunning, skipWithout, sourceUrl, until } from '../../support/processes.js'
 
 const skip = skipWithout.groups
 const windowsGuard = fileURLToPath(packageFile('dist/windows-guard.js'))

@@ -5,8 +5,7 @@ import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { endGroup } from '../../../src/transport/process/kill-ladder.js'
 import { processTree, signalGroup } from '../../../src/transport/process/process-tree.js'
-import { skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
+import { isRunning, skipWithout, until } from '../../support/processes.js'
 
 /** Longer than anything takes: a rung that is waited for is left because it worked. */
 const patient = { closeMs: 60_000, termMs: 60_000, graceMs: 60_000 }

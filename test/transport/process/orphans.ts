@@ -10,9 +10,7 @@ import {
 } from '../../../src/transport/process/orphans.js'
 import { processTable } from '../../../src/transport/process/process-table.js'
 import { type ProcessTree, processTree } from '../../../src/transport/process/process-tree.js'
-import { skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
-import { windowsRow, windowsTable } from '../../support/windows-table.js'
+import { isRunning, skipWithout, until, windowsRow, windowsTable } from '../../support/processes.js'
 
 const skip = skipWithout.groups
 const table = processTable()

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { processTable, rowsOfPs, rowsOfWindows } from '../../../src/transport/process/process-table.js'
-import { skipWithout } from '../../support/platform.js'
+import { skipWithout } from '../../support/processes.js'
 
 const skip = skipWithout.groups
 

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { processTree, type RunProgram } from '../../../src/transport/process/process-tree.js'
-import { skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { isRunning, skipWithout, until } from '../../support/processes.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 const skip = skipWithout.groups
 const STAYS = "setInterval(() => {}, 1000); console.log('here')"

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import type { ProcessRow } from '../../../src/transport/process/process-table.js'
 import { guardTrees } from '../../../src/transport/process/windows-guard.js'
-import { windowsRow, windowsTable } from '../../support/windows-table.js'
+import { windowsRow, windowsTable } from '../../support/processes.js'
 
 const SINCE_MS = 1_790_000_000_000
 const OVER_MS = SINCE_MS + 3_600_000

@@ -8,11 +8,10 @@ import type { DeathGuard } from '../../../src/transport/process/death-guard.js'
 import { processTable } from '../../../src/transport/process/process-table.js'
 import { processTree } from '../../../src/transport/process/process-tree.js'
 import { type ChildChannel, type ChildOptions, spawnChild } from '../../../src/transport/stdio/child.js'
-import { boundsOf } from '../../support/bounds.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { isWindows, KILLED, skipWithout } from '../../support/platform.js'
-import { isRunning, until } from '../../support/processes.js'
-import { Recorder, recordedLog } from '../../support/recorded-channel.js'
+import { isRunning, isWindows, KILLED, skipWithout, until } from '../../support/processes.js'
+import { boundsOf } from '../../support/values.js'
+import { Recorder, recordedLog } from '../../support/wire/channel-pair.js'
 
 const skip = skipWithout.groups
 /** Longer than anything takes: what is waited for comes, whatever the machine has to do. */

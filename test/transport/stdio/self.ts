@@ -4,9 +4,9 @@ import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { createStdioSelf, protectStdout } from '../../../src/transport/stdio/self.js'
-import { boundsOf } from '../../support/bounds.js'
 import { sourceUrl, until } from '../../support/processes.js'
-import { HalfOpenRecorder, Recorder, recordedLog } from '../../support/recorded-channel.js'
+import { boundsOf } from '../../support/values.js'
+import { HalfOpenRecorder, Recorder, recordedLog } from '../../support/wire/channel-pair.js'
 
 /** A client's two ends of our pipes. */
 function pair() {

@@ -3,8 +3,8 @@ import type { Clock } from '../../../src/kernel/async/clock.js'
 import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { addSecrets } from '../../../src/kernel/mask.js'
 import { StderrLines } from '../../../src/transport/stdio/stderr-lines.js'
-import { boundsOf } from '../../support/bounds.js'
-import { recordedLog } from '../../support/recorded-channel.js'
+import { boundsOf } from '../../support/values.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 /** Time that moves only when told to. */
 function heldClock() {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { FrameMeter } from '../../../src/transport/ws/frames.js'
-import { cutInto } from '../../support/chunks.js'
+import { cutInto } from '../../support/property.js'
 
 const CONTINUED = 0
 const TEXT = 1

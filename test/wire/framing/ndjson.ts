@@ -6,8 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ByteAccount } from '../../../src/kernel/byte-account.js'
 import { LineSplitter } from '../../../src/wire/framing/ndjson.js'
-import { cutInto } from '../../support/chunks.js'
-import { runs } from '../../support/property.js'
+import { cutInto, runs } from '../../support/property.js'
 
 /** All that is told about a stream: lines as latin1 text, skipped lines as their size. */
 function split(chunks: readonly Buffer[], maxBytes = 1000): (string | number)[] {

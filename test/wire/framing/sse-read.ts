@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ByteAccount } from '../../../src/kernel/byte-account.js'
 import { SseReader } from '../../../src/wire/framing/sse-read.js'
-import { cutInto } from '../../support/chunks.js'
-import { runs } from '../../support/property.js'
+import { cutInto, runs } from '../../support/property.js'
 
 type Told = { event: string; data: string; id: string | undefined } | number
 

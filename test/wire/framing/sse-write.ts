@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
 import { messageEvent, SSE_COMMENT, sseEvent } from '../../../src/wire/framing/sse-write.js'
-import { textOfChunk } from '../../support/fake-http.js'
+import { textOfChunk } from '../../support/wire/fake-http.js'
 
 t.test('an event has its fields in order and ends with a blank line', async t => {
   const rows: [Parameters<typeof sseEvent>[0], string][] = [

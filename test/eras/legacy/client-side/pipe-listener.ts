@@ -3,10 +3,10 @@ import { servePipe } from '../../../../src/eras/listen/pipe-listener.js'
 import { rawText } from '../../../../src/kernel/json/text.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { Progress } from '../../../../src/model/progress.js'
-import { FarEnd } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeHandler, IDENTITY } from '../../../support/fake-reception.js'
-import { recordedLog } from '../../../support/recorded-channel.js'
+import { FakeHandler } from '../../../support/proxy/listeners.js'
+import { IDENTITY } from '../../../support/values.js'
+import { FarEnd, recordedLog } from '../../../support/wire/channel-pair.js'
 
 const start = async (version?: string) => {
   const client = new FarEnd()

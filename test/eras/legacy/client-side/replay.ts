@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Replay, ReplayTotal, replayLimits } from '../../../../src/eras/legacy/client-side/replay.js'
-import { boundsOf } from '../../../support/bounds.js'
 import { FakeClock } from '../../../support/fake-clock.js'
+import { boundsOf } from '../../../support/values.js'
 
 const WIDE = { events: 1e6, bytes: 1e9, ageMs: 1e9 }
 

@@ -10,11 +10,11 @@ import { Progress } from '../../../../src/model/progress.js'
 import type { Revision } from '../../../../src/model/revision.js'
 import { classify } from '../../../../src/wire/classify.js'
 import { whole } from '../../../../src/wire/message-parts.js'
-import { boundsOf } from '../../../support/bounds.js'
-import { type Heard, rpc } from '../../../support/channel-pair.js'
 import { settled } from '../../../support/fake-clock.js'
-import { FakeServerRequest, FakeHandler, IDENTITY, shown } from '../../../support/fake-reception.js'
-import { progressOf } from '../../../support/progress.js'
+import { FakeHandler } from '../../../support/proxy/listeners.js'
+import { FakeServerRequest } from '../../../support/server/fake-server.js'
+import { boundsOf, IDENTITY, progressOf, shown } from '../../../support/values.js'
+import { type Heard, rpc } from '../../../support/wire/channel-pair.js'
 
 const INFO = { name: 'c', version: '1' }
 const hello = (protocolVersion = '2025-11-25', capabilities: object = {}) => ({
@@ -379,7 +379,10 @@ t.test('questions wait until the client has said that it is ready', async t => {
   say(hello())
   await settled()
   take()
-  const [first, second] = [new FakeServerRequest('roots/list'), new FakeServerRequest('elicitation/create', { message: '?' })]
+  const [first, second] = [
+    new FakeServerRequest('roots/list'),
+    new FakeServerRequest('elicitation/create', { message: '?' }),
+  ]
   const withdrawn = new FakeServerRequest('sampling/createMessage')
   for (const ask of [first, withdrawn, second]) uplink.ask(ask, undefined)
   withdrawn.onWithdrawn?.('changed its mind')
@@ -419,7 +422,11 @@ t.test('a question of a call travels on the stream of the call, and is withdrawn
   const { say, take, uplink, open, reception } = start()
   await open()
   say({ id: 1, method: 'tools/call' })
-  const ask = new FakeServerRequest('sampling/createMessage', { _meta: { progressToken: 'theirs', x: 1 } }, true)
+  const ask = new FakeServerRequest(
+    'sampling/createMessage',
+    { _meta: { progressToken: 'theirs', x: 1 } },
+    true,
+  )
   uplink.ask(ask, reception.last)
   t.same(take(), [
     'related {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"_meta":{"progressToken":1,"x":1}}}',

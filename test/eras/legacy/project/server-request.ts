@@ -3,7 +3,7 @@ import { projectServerRequest } from '../../../../src/eras/legacy/project/server
 import { textOf, valueOf } from '../../../../src/kernel/json/text.js'
 import type { ClientCapabilities } from '../../../../src/model/peer.js'
 import type { LegacyRevision } from '../../../../src/model/revision.js'
-import { abilitiesAt } from '../../../support/mux.js'
+import { abilitiesAt } from '../../../support/values.js'
 
 const R1 = '2024-11-05'
 const R2 = '2025-03-26'

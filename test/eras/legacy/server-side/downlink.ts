@@ -6,10 +6,9 @@ import type { DownstreamCall, ServerRequest } from '../../../../src/model/links.
 import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import type { Progress } from '../../../../src/model/progress.js'
-import { FarEnd, type Heard } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { shown } from '../../../support/fake-reception.js'
-import { recordedLog } from '../../../support/recorded-channel.js'
+import { shown } from '../../../support/values.js'
+import { FarEnd, type Heard, recordedLog } from '../../../support/wire/channel-pair.js'
 
 const start = () => {
   const server = new FarEnd()

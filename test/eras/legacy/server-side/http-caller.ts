@@ -6,9 +6,9 @@ import type { ServerRequest } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { type FakeExchange, FakeHttp } from '../../../support/fake-http.js'
-import { shown } from '../../../support/fake-reception.js'
-import { recordedLog } from '../../../support/recorded-channel.js'
+import { shown } from '../../../support/values.js'
+import { recordedLog } from '../../../support/wire/channel-pair.js'
+import { type FakeExchange, FakeHttp } from '../../../support/wire/fake-http.js'
 
 const PATIENT_MS = 60_000
 const agreed = (protocolVersion: string) => ({

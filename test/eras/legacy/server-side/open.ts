@@ -3,10 +3,9 @@ import { openLegacySse, tryLegacyUrl } from '../../../../src/eras/legacy/server-
 import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
-import { rpc } from '../../../support/channel-pair.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeHttp } from '../../../support/fake-http.js'
-import { recordedLog } from '../../../support/recorded-channel.js'
+import { recordedLog, rpc } from '../../../support/wire/channel-pair.js'
+import { FakeHttp } from '../../../support/wire/fake-http.js'
 
 const URL_ = 'https://mcp.example/sse'
 const RESULT = {

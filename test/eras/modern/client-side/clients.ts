@@ -2,9 +2,10 @@ import t from 'tap'
 import { ModernClients } from '../../../../src/eras/modern/client-side/clients.js'
 import { type Envelope, readEnvelope } from '../../../../src/eras/modern/envelope.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
+import { ENVELOPE } from '../../../support/era/codec.js'
 import { FakeClock } from '../../../support/fake-clock.js'
-import { FakeServerRequest, shown } from '../../../support/fake-reception.js'
-import { ENVELOPE } from '../../../support/modern-message.js'
+import { FakeServerRequest } from '../../../support/server/fake-server.js'
+import { shown } from '../../../support/values.js'
 
 const MINUTE_MS = 60_000
 

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { type AnswerForm, HttpAnswer } from '../../../../src/eras/modern/client-side/http-answer.js'
 import { LinkedList } from '../../../../src/kernel/linked-list.js'
-import { boundsOf } from '../../../support/bounds.js'
-import { FakeResponder } from '../../../support/fake-http.js'
-import { recordedLog } from '../../../support/recorded-channel.js'
+import { boundsOf } from '../../../support/values.js'
+import { recordedLog } from '../../../support/wire/channel-pair.js'
+import { FakeResponder } from '../../../support/wire/fake-http.js'
 
 const NOTICE = Buffer.from('{"jsonrpc":"2.0","method":"notifications/progress","params":{}}')
 const ANSWER = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}')

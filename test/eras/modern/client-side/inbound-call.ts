@@ -6,9 +6,9 @@ import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import { failed, resulted } from '../../../../src/model/outcome.js'
 import { whole } from '../../../../src/wire/message-parts.js'
+import { ENVELOPE } from '../../../support/era/codec.js'
 import { FakeClock } from '../../../support/fake-clock.js'
-import { ENVELOPE } from '../../../support/modern-message.js'
-import { progressOf } from '../../../support/progress.js'
+import { progressOf } from '../../../support/values.js'
 
 const EMPTY = resulted(rawText('{}'))
 const LEVEL = 'io.modelcontextprotocol/logLevel'

@@ -9,11 +9,11 @@ import { resulted } from '../../../../src/model/outcome.js'
 import { classify } from '../../../../src/wire/classify.js'
 import type { HttpHeaders } from '../../../../src/wire/http.js'
 import { whole } from '../../../../src/wire/message-parts.js'
-import { boundsOf } from '../../../support/bounds.js'
-import { type Heard, rpc } from '../../../support/channel-pair.js'
+import { ENVELOPE, mirrored, modern } from '../../../support/era/codec.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeHandler, IDENTITY } from '../../../support/fake-reception.js'
-import { ENVELOPE, mirrored, modern } from '../../../support/modern-message.js'
+import { FakeHandler } from '../../../support/proxy/listeners.js'
+import { boundsOf, IDENTITY } from '../../../support/values.js'
+import { type Heard, rpc } from '../../../support/wire/channel-pair.js'
 
 const EMPTY = resulted(rawText('{}'))
 

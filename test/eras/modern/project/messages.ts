@@ -6,7 +6,7 @@ import {
   projectResult,
 } from '../../../../src/eras/modern/project/messages.js'
 import { type JsonText, readJson, textOf, valueOf } from '../../../../src/kernel/json/text.js'
-import { sdkOnPipe } from '../../../support/modern-sdk.js'
+import { sdkOnPipe } from '../../../support/client/sdk-client.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 

@@ -2,8 +2,9 @@ import t from 'tap'
 import { rawText } from '../../../../src/kernel/json/text.js'
 import type { Outcome } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
+import { envelope, key, MODERN } from '../../../support/era/codec.js'
 import { settled } from '../../../support/fake-clock.js'
-import { envelope, key, MODERN, modernOnHttp, modernOnPipe } from '../../../support/modern-link.js'
+import { modernOnHttp, modernOnPipe } from '../../../support/proxy/links.js'
 
 // ── what a server gets ──
 

@@ -1,6 +1,7 @@
 import t from 'tap'
+import { key, MODERN } from '../../../support/era/codec.js'
 import { settled } from '../../../support/fake-clock.js'
-import { key, MODERN, modernOnHttp } from '../../../support/modern-link.js'
+import { modernOnHttp } from '../../../support/proxy/links.js'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const REGION = {

@@ -2,10 +2,10 @@ import t from 'tap'
 import { openModernPipe } from '../../../../src/eras/modern/server-side/open.js'
 import { rawText } from '../../../../src/kernel/json/text.js'
 import { PipeCaller } from '../../../../src/rpc/channel/caller.js'
-import { FarEnd } from '../../../support/channel-pair.js'
+import { discovered } from '../../../support/era/codec.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { linkOptions } from '../../../support/link-options.js'
-import { discovered } from '../../../support/modern-link.js'
+import { linkOptions } from '../../../support/proxy/links.js'
+import { FarEnd } from '../../../support/wire/channel-pair.js'
 
 /** What is known of a server that said this of itself. */
 const factsOf = (text: string) => {

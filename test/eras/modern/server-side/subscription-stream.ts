@@ -1,7 +1,8 @@
 import t from 'tap'
-import type { Heard } from '../../../support/channel-pair.js'
+import { envelope, key } from '../../../support/era/codec.js'
 import { settled } from '../../../support/fake-clock.js'
-import { envelope, key, modernOnHttp, modernOnPipe } from '../../../support/modern-link.js'
+import { modernOnHttp, modernOnPipe } from '../../../support/proxy/links.js'
+import type { Heard } from '../../../support/wire/channel-pair.js'
 
 const ALL = {
   tools: { listChanged: true },

@@ -4,7 +4,7 @@ import type { CallSink } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
 import { InFlightCall } from '../../../../src/mux/calls/in-flight-call.js'
 import type { Connection } from '../../../../src/peers/connection.js'
-import { LegacyAsk, ModernCall, Parking } from '../../../support/parking.js'
+import { LegacyAsk, ModernCall, Parking } from '../../../support/proxy/parking.js'
 
 const ACCEPT = { action: 'accept' }
 

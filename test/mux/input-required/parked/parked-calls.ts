@@ -5,10 +5,9 @@ import { textOf } from '../../../../src/kernel/json/text.js'
 import { failed } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import { PARK_LIMITS } from '../../../../src/mux/input-required/parked/parked-calls.js'
-import { boundsOf } from '../../../support/bounds.js'
-import { type LegacyAsk, ModernCall, type Parked, Parking } from '../../../support/parking.js'
-import { progressOf } from '../../../support/progress.js'
 import { runs } from '../../../support/property.js'
+import { type LegacyAsk, ModernCall, type Parked, Parking } from '../../../support/proxy/parking.js'
+import { boundsOf, progressOf } from '../../../support/values.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }
 const SAMPLE = { role: 'assistant', content: { type: 'text', text: 'a' }, model: 'm' }

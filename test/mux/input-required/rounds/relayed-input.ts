@@ -1,7 +1,8 @@
 import t from 'tap'
 import { rawText } from '../../../../src/kernel/json/text.js'
-import { CAN_NOTHING, type FakeCall, type FakeClient, testSealer, tool, World } from '../../../support/mux.js'
-import { again, wishOf, withReturned } from '../../../support/returned.js'
+import type { FakeCall, FakeClient } from '../../../support/client/fake-client.js'
+import { again, testSealer, World, wishOf, withReturned } from '../../../support/proxy/router.js'
+import { CAN_NOTHING, tool } from '../../../support/values.js'
 
 const FORM = { method: 'elicitation/create', params: { message: 'm' } }
 const PAGE = { method: 'elicitation/create', params: { mode: 'url', message: 'm', url: 'https://x' } }

@@ -13,8 +13,8 @@ import {
   type RoundOptions,
 } from '../../../../src/mux/input-required/rounds/round-driver.js'
 import { FakeClock } from '../../../support/fake-clock.js'
-import { valueOfOutcome } from '../../../support/parking.js'
-import { progressOf } from '../../../support/progress.js'
+import { valueOfOutcome } from '../../../support/proxy/parking.js'
+import { progressOf } from '../../../support/values.js'
 
 const FORM = {
   method: 'elicitation/create',

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { projectServerRequest } from '../../../src/eras/legacy/project/server-request.js'
+import { Fault } from '../../../src/kernel/faults.js'
+import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
+import type {
+  Call,
+  CancelReason,
+  Client,
+  ProjectedRequest,
+  ServerRequest,
+  ServerRequestMode,
+} from '../../../src/model/links.js'
+import type { LogLevel } from '../../../src/model/log-level.js'
+import { failed, type Outcome } from '../../../src/model/outcome.js'
+import type { ClientCapabilities } from '../../../src/model/peer.js'
+import type { Progress } from '../../../src/model/progress.js'
+import { isLegacyRevision, type Revision } from '../../../src/model/revision.js'
+import { Router } from '../../../src/mux/router.js'
+import { settled } from '../fake-clock.js'
+import { abilitiesAt, askingOf, parsed, plain } from '../values.js'
+
+// ── clients ──
+
+/** A question as a client sees it. */
+export interface SeenAsk {
+  readonly ask: ServerRequest
+  readonly during: Call | undefined
+  /** Set once the client was told that nobody waits for the answer. */
+  withdrawn: boolean
+}
+
+let clients = 0
+
+/** A client that remembers what it was told. */
+export class FakeClient implements Client {
+  readonly id: number
+  readonly principal: string
+  readonly revision: Revision
+  readonly serverRequests: ServerRequestMode
+  readonly capabilities: ClientCapabilities
+  readonly info: JsonText
+  readonly told: (readonly [string, unknown])[] = []
+  readonly asked: SeenAsk[] = []
+  readonly calls: FakeCall[] = []
+  readonly #router: Router
+  isGone = false
+
+  constructor(
+    router: Router,
+    about: { principal?: string; revision?: Revision; capabilities?: ClientCapabilities } = {},
+  ) {
+    clients += 1
+    this.id = clients
+    this.#router = router
+    this.principal = about.principal ?? 'local'
+    this.revision = about.revision ?? '2025-11-25'
+    this.serverRequests = askingOf(this.revision)
+    this.capabilities = about.capabilities ?? abilitiesAt(this.revision)
+    this.info = textOf({ name: `client ${this.id}`, version: '1' })
+  }
+
+  notify(method: string, params: JsonText | undefined): void {
+    if (this.isGone) throw new Error('told something after it left')
+    this.told.push([method, parsed(params)])
+  }
+
+  ask(ask: ServerRequest, during: Call | undefined): void {
+    const seen: SeenAsk = { ask, during, withdrawn: false }
+    this.asked.push(seen)
+    ask.onWithdrawn = () => {
+      seen.withdrawn = true
+    }
+  }
+
+  project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
+    const { revision, capabilities } = this
+    if (!isLegacyRevision(revision)) return { is: 'impossible', what: 'a request outside an answer' }
+    return projectServerRequest(method, params, {
+      revision,
+      capabilities,
+      isShared,
+      newElicitationId: randomUUID,
+    })
+  }
+
+  /** Notifications of one method. */
+  heard(method: string): unknown[] {
+    return this.told.filter(([told]) => told === method).map(([, params]) => params)
+  }
+
+  /** Calls; params that are a string are JSON text. */
+  call(
+    method: string,
+    params?: object | string,
+    more: { wantsProgress?: boolean; logLevel?: LogLevel } = {},
+  ): FakeCall {
+    const call = new FakeCall(this, method, params, more.wantsProgress ?? false, more.logLevel)
+    this.calls.push(call)
+    this.#router.call(call)
+    return call
+  }
+
+  /** Calls and waits for whatever needs no time. */
+  async get(method: string, params?: object): Promise<unknown> {
+    const call = this.call(method, params)
+    await settled()
+    return call.ended
+  }
+
+  /** The names, URIs or templates of a whole list, page by page. */
+  async list(method: string, key = 'name'): Promise<string[]> {
+    const member = { 'resources/list': 'resources', 'prompts/list': 'prompts' }[method] ?? 'tools'
+    const names: string[] = []
+    let params: { cursor: string } | undefined
+    do {
+      const { result } = (await this.get(method, params)) as { result: Record<string, unknown> }
+      names.push(...(result[member] as Record<string, string>[]).map(item => item[key] ?? '?'))
+      params = typeof result['nextCursor'] === 'string' ? { cursor: result['nextCursor'] } : undefined
+    } while (params !== undefined)
+    return names
+  }
+
+  /** Leaves as the sessions do: questions are answered in its place, calls are cancelled, the router is told. */
+  leave(): void {
+    if (this.isGone) return
+    for (const { ask } of this.asked) ask.answer(failed(new Fault('disconnected', 'The client is gone')))
+    for (const call of this.calls) call.cancel('the session ended')
+    this.isGone = true
+    this.#router.left(this)
+  }
+}
+
+/** A call with everything that was said about it. */
+export class FakeCall implements Call {
+  readonly client: FakeClient
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  readonly logLevel: LogLevel | undefined
+  readonly ends: Outcome[] = []
+  readonly progresses: unknown[] = []
+  readonly told: (readonly [string, unknown])[] = []
+  /** What was said when nothing may be said any more. */
+  late = 0
+  isCancelled = false
+  onCancel: ((reason: CancelReason) => void) | undefined
+  onOver: ((outcome: Outcome | undefined) => void) | undefined
+
+  constructor(
+    client: FakeClient,
+    method: string,
+    params: object | string | undefined,
+    wantsProgress: boolean,
+    logLevel: LogLevel | undefined = undefined,
+  ) {
+    this.client = client
+    this.logLevel = logLevel
+    this.method = method
+    this.params = typeof params === 'string' ? rawText(params) : params && textOf(params)
+    this.wantsProgress = wantsProgress
+  }
+
+  get isOver(): boolean {
+    return this.isCancelled || this.ends.length > 0
+  }
+
+  /** The one end as its client reads it. */
+  get ended(): unknown {
+    return this.ends.length === 1 ? plain(this.ends[0]) : `ended ${this.ends.length} times`
+  }
+
+  progress({ params }: Progress): void {
+    if (this.isOver) this.late += 1
+    else this.progresses.push((valueOf(params) as { progress: unknown }).progress)
+  }
+
+  notify(method: string, params: JsonText | undefined): void {
+    if (this.isOver) this.late += 1
+    else this.told.push([method, parsed(params)])
+  }
+
+  end(outcome: Outcome): void {
+    if (this.isCancelled) return
+    this.ends.push(outcome)
+    if (this.ends.length === 1) this.onOver?.(outcome)
+  }
+
+  cancel(reason?: string): void {
+    if (this.isOver) return
+    this.isCancelled = true
+    this.onCancel?.(reason)
+    this.onOver?.(undefined)
+  }
+}

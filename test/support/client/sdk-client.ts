@@ -1,0 +1,292 @@
+import {
+  Client,
+  Client as ClientV2,
+  type JSONRPCMessage,
+  type McpSubscription,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import type { Test } from 'tap'
+import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
+import type { Rig } from '../../matrix/flows/rig.js'
+import { MODERN, type Revision } from '../era/codec.js'
+import type { Loose } from './raw-client.js'
+import { type Address, type AnyTransport, type ClientKind, transportTo, Wire } from './sdk-transports.js'
+
+/** How a call is made. */
+export interface CallOptions {
+  readonly signal?: AbortSignal
+  readonly onprogress?: () => void
+}
+
+/** The lists of a server, by the member that holds their items. */
+export type List = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
+
+const LIST_METHODS = {
+  tools: 'tools/list',
+  prompts: 'prompts/list',
+  resources: 'resources/list',
+  resourceTemplates: 'resources/templates/list',
+} as const
+
+/** What a person at a client answers, by method. */
+type Answers = Readonly<
+  Record<'sampling/createMessage' | 'elicitation/create' | 'roots/list', (params: unknown) => object>
+>
+
+/** An official client of either era, as the flows use it. */
+export interface AnyClient {
+  connect(transport: AnyTransport): Promise<void>
+  close(): Promise<void>
+  onclose: (() => void) | undefined
+  readonly capabilities: unknown
+  readonly serverName: string | undefined
+  readonly instructions: string | undefined
+  /** One page of a list. */
+  list(list: List, cursor?: string): Promise<{ items: Loose[]; next: string | undefined }>
+  callTool(name: string, args?: object, options?: CallOptions): Promise<Loose>
+  readResource(uri: string): Promise<Loose>
+  getPrompt(name: string, args: Readonly<Record<string, string>>): Promise<Loose>
+  complete(ref: object, argument: { name: string; value: string }): Promise<Loose>
+  /** Wants to hear when the tools change; before 2026-07-28 a client hears it anyway. */
+  hearChanges(): Promise<void>
+  subscribe(...uris: readonly string[]): Promise<void>
+  /** Ends what was begun with `subscribe` for this URI. */
+  unsubscribe(uri: string): Promise<void>
+  /** Wants log messages from this level on. */
+  setLevel(level: 'error' | 'warning'): Promise<void>
+  /** Asks for a sign of life. */
+  ping(): Promise<void>
+}
+
+const INFO = { name: 'test', version: '1' }
+const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
+const MODERN_CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: {} }
+
+/** The client of SDK v1, which shakes hands. */
+const legacyClient = (answers: Answers): AnyClient => {
+  const client = new ClientV1(INFO, { capabilities: CAPABILITIES })
+  const answer =
+    (method: keyof Answers) =>
+    ({ params }: { params?: unknown }): Loose =>
+      answers[method](params)
+  client.setRequestHandler(CreateMessageRequestSchema, answer('sampling/createMessage'))
+  client.setRequestHandler(ElicitRequestSchema, answer('elicitation/create'))
+  client.setRequestHandler(ListRootsRequestSchema, answer('roots/list'))
+  const PAGES = {
+    tools: cursor => client.listTools(cursor),
+    prompts: cursor => client.listPrompts(cursor),
+    resources: cursor => client.listResources(cursor),
+    resourceTemplates: cursor => client.listResourceTemplates(cursor),
+  } satisfies Record<List, (params: { cursor?: string }) => Promise<Loose>>
+  const one: AnyClient = {
+    onclose: undefined,
+    connect(transport) {
+      client.onclose = () => one.onclose?.()
+      return client.connect(transport as never)
+    },
+    close: () => client.close(),
+    get capabilities() {
+      return client.getServerCapabilities()
+    },
+    get serverName() {
+      return client.getServerVersion()?.name
+    },
+    get instructions() {
+      return client.getInstructions()
+    },
+    async list(list, cursor) {
+      const page: Loose = await PAGES[list](cursor === undefined ? {} : { cursor })
+      return { items: page[list], next: page.nextCursor }
+    },
+    callTool: (name, args = {}, options = {}) =>
+      client.callTool({ name, arguments: { ...args } }, undefined, options),
+    readResource: uri => client.readResource({ uri }),
+    getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
+    complete: (ref, argument) => client.complete({ ref: ref as never, argument }),
+    hearChanges: () => Promise.resolve(),
+    async subscribe(...uris) {
+      for (const uri of uris) await client.subscribeResource({ uri })
+    },
+    async unsubscribe(uri) {
+      await client.unsubscribeResource({ uri })
+    },
+    async setLevel(level) {
+      await client.setLoggingLevel(level)
+    },
+    async ping() {
+      await client.ping()
+    },
+  }
+  return one
+}
+
+/** The client of SDK v2, which speaks 2026-07-28 and nothing else. */
+const modernClient = (answers: Answers): AnyClient => {
+  const client = new ClientV2(INFO, {
+    capabilities: MODERN_CAPABILITIES,
+    versionNegotiation: { mode: { pin: '2026-07-28' } },
+  })
+  for (const method of Object.keys(answers) as (keyof Answers)[]) {
+    client.setRequestHandler(method, (({ params }: { params?: unknown }) => answers[method](params)) as never)
+  }
+  const subscriptions = new Map<string, McpSubscription>()
+  let level: string | undefined
+  const meta = () => (level === undefined ? {} : { _meta: { 'io.modelcontextprotocol/logLevel': level } })
+  const one: AnyClient = {
+    onclose: undefined,
+    connect(transport) {
+      client.onclose = () => one.onclose?.()
+      return client.connect(transport as never)
+    },
+    close: () => client.close(),
+    get capabilities() {
+      return client.getServerCapabilities()
+    },
+    get serverName() {
+      return client.getServerVersion()?.name
+    },
+    get instructions() {
+      return client.getInstructions()
+    },
+    async list(list, cursor) {
+      // The SDK's own methods put all pages together.
+      const params = cursor === undefined ? {} : { cursor }
+      const page: Loose = await client.request({ method: LIST_METHODS[list], params })
+      return { items: page[list], next: page.nextCursor }
+    },
+    callTool: (name, args = {}, options = {}) =>
+      client.callTool({ name, arguments: { ...args }, ...meta() } as never, options),
+    readResource: uri => client.readResource({ uri }),
+    getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
+    complete: (ref, argument) => client.complete({ ref: ref as never, argument }),
+    async hearChanges() {
+      subscriptions.set('', await client.listen({ toolsListChanged: true }))
+    },
+    async subscribe(...uris) {
+      subscriptions.set(uris[0] ?? '', await client.listen({ resourceSubscriptions: [...uris] }))
+    },
+    async unsubscribe(uri) {
+      await subscriptions.get(uri)?.close()
+    },
+    async setLevel(wanted) {
+      level = wanted
+    },
+    async ping() {
+      await client.discover()
+    },
+  }
+  return one
+}
+export const ROOTS = [{ uri: 'file:///here', name: 'here' }]
+export const SAMPLED = {
+  role: 'assistant',
+  content: { type: 'text', text: 'a haiku' },
+  model: 'test',
+} as const
+export const ELICITED = { action: 'accept', content: { city: 'Ulm' } } as const
+
+/** A client that is connected to a proxy. */
+export type Connected = Pick<Rig, 'client' | 'wire' | 'asked' | 'isClosed'>
+
+/** Connects a client to a proxy. */
+export const connectTo = async (
+  t: Test,
+  address: Address,
+  kind: ClientKind,
+  revision: Revision,
+): Promise<Connected> => {
+  const transport = transportTo(address, kind, revision === MODERN)
+  const wire = new Wire(transport, revision)
+  const asked: { method: string; params?: unknown }[] = []
+  /** Keeps a question, and answers it. */
+  const answer =
+    (method: string, result: object) =>
+    (params: unknown): object => {
+      asked.push(params === undefined ? { method } : { method, params })
+      return result
+    }
+  const answers: Answers = {
+    'sampling/createMessage': answer('sampling/createMessage', SAMPLED),
+    'elicitation/create': answer('elicitation/create', ELICITED),
+    'roots/list': answer('roots/list', { roots: ROOTS }),
+  }
+  const client = revision === MODERN ? modernClient(answers) : legacyClient(answers)
+  let isClosed = false
+  client.onclose = () => {
+    isClosed = true
+  }
+  t.teardown(async () => {
+    await transport.terminateSession?.()
+    await client.close()
+  })
+  await client.connect(transport)
+  return { client, wire, asked, isClosed: () => isClosed }
+}
+
+/** A request as the official client sent it, with its headers if it did so over HTTP. */
+export interface Sent {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly headers: Record<string, string>
+}
+
+/** The result that a stub answers a request with, as JSON. */
+export type StubAnswer = (sent: Sent) => string
+
+const STUB_CAPABILITIES = { sampling: {}, roots: {}, elicitation: { form: {}, url: {} } }
+
+const sentOf = (body: string, headers: Record<string, string>): Sent & { id: unknown } => {
+  const { id, method, params } = JSON.parse(body)
+  return { id, method, params: params && readJson(Buffer.from(JSON.stringify(params))), headers }
+}
+
+const newClient = (): Client =>
+  new Client(
+    { name: 'sdk', version: '2' },
+    { capabilities: STUB_CAPABILITIES, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+
+/** An official client that speaks 2026-07-28 alone, connected through a pipe to a stub. */
+export const sdkOnPipe = async (answer: StubAnswer): Promise<{ client: Client; sent: Sent[] }> => {
+  const sent: Sent[] = []
+  const client = newClient()
+  const transport = {
+    onmessage: undefined as ((message: JSONRPCMessage) => void) | undefined,
+    onclose: undefined as (() => void) | undefined,
+    start: async () => {},
+    close: async () => transport.onclose?.(),
+    send: async (message: JSONRPCMessage) => {
+      const request = sentOf(JSON.stringify(message), {})
+      sent.push(request)
+      if (request.id === undefined) return
+      const result = JSON.parse(answer(request))
+      setImmediate(() => transport.onmessage?.({ jsonrpc: '2.0', id: request.id, result } as JSONRPCMessage))
+    },
+  }
+  await client.connect(transport as never)
+  return { client, sent }
+}
+
+/** The same over HTTP, without a network. */
+export const sdkOnHttp = async (answer: StubAnswer): Promise<{ client: Client; sent: Sent[] }> => {
+  const sent: Sent[] = []
+  const client = newClient()
+  const fetch = async (_url: unknown, init?: { body?: unknown; headers?: unknown; method?: string }) => {
+    if (init?.method !== 'POST') return new Response(null, { status: 405 })
+    const request = sentOf(String(init.body), Object.fromEntries(new Headers(init.headers as never)))
+    sent.push(request)
+    if (request.id === undefined) return new Response(null, { status: 202 })
+    const body = `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":${answer(request)}}`
+    return new Response(body, { status: 200, headers: { 'content-type': 'application/json' } })
+  }
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL('http://stub/mcp'), { fetch: fetch as never }),
+  )
+  return { client, sent }
+}

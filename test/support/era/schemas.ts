@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import { Ajv } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import * as sdk1_0 from 'sdk-1.0.4/types.js'
+import * as sdk1_11 from 'sdk-1.11.4/types.js'
+import * as sdk1_20 from 'sdk-1.20.2/types.js'
+import * as sdk1_25 from 'sdk-1.25.3/types.js'
+
+/** The definitions of one revision, by the names that the specification gives them. */
+export interface Definitions {
+  /** The definition of a request or notification, by its method. */
+  readonly methods: ReadonlyMap<string, string>
+  readonly has: (definition: string) => boolean
+  /** What is wrong with a value; empty if it is as the definition says. */
+  readonly problems: (definition: string, value: unknown) => readonly string[]
+}
+
+interface Published {
+  readonly $schema: string
+  readonly definitions?: Named
+  readonly $defs?: Named
+}
+type Named = Readonly<
+  Record<string, { readonly properties?: { readonly method?: { readonly const?: string } } }>
+>
+
+const SUITE = new URL(
+  '../../../node_modules/@modelcontextprotocol/conformance/dist/index.js',
+  import.meta.url,
+)
+
+// The conformance suite carries the published schemas of all revisions that it tests, and exports nothing: they are cut out.
+const TABLE = /\{"(2025-03-26)":(\w+),"(2025-06-18)":(\w+),"(2025-11-25)":(\w+),\[\w+\]:(\w+)\}/
+
+/** An object literal in minified code; its strings stand in backticks. */
+const literalAt = (code: string, from: number): string => {
+  let depth = 0
+  let isString = false
+  for (let at = from; at < code.length; at += 1) {
+    const char = code[at]
+    if (isString && char === '\\') at += 1
+    else if (char === '`') isString = !isString
+    else if (!isString && char === '{') depth += 1
+    else if (!isString && char === '}') {
+      depth -= 1
+      if (depth === 0) return code.slice(from, at + 1)
+    }
+  }
+  throw new Error('the literal does not end')
+}
+
+const publishedIn = (code: string): ReadonlyMap<string, Published> => {
+  const table = TABLE.exec(code)?.slice(1)
+  if (table === undefined) throw new Error('the conformance suite has its schemas somewhere else now')
+  const names = [...table.slice(0, 6), '2026-07-28', table[6] ?? '']
+  const all = new Map<string, Published>()
+  for (let at = 0; at < names.length; at += 2) {
+    const start = `${names[at + 1]}={$schema:`
+    const literal = literalAt(code, code.indexOf(start) + start.indexOf('{'))
+    all.set(names[at] ?? '', new Function(`return ${literal}`)() as Published)
+  }
+  return all
+}
+
+const compile = (published: Published): Definitions => {
+  const isNew = published.$defs !== undefined
+  const ajv = isNew ? new Ajv2020({ strict: false }) : new Ajv({ strict: false })
+  formats.default(ajv)
+  ajv.addSchema(published, 'spec')
+  const definitions = published.$defs ?? published.definitions ?? {}
+  const methods = Object.entries(definitions).flatMap(([name, { properties }]) => {
+    const method = properties?.method?.const
+    return method === undefined || name.startsWith('Client') ? [] : [[method, name] as const]
+  })
+  return {
+    methods: new Map(methods),
+    has: name => name in definitions,
+    problems: (name, value) => {
+      const check = ajv.getSchema(`spec#/${isNew ? '$defs' : 'definitions'}/${name}`)
+      if (check === undefined) throw new Error(`there is no definition ${name}`)
+      if (check(value) === true) return []
+      return (check.errors ?? []).map(({ instancePath, message }) => `${name}${instancePath} ${message}`)
+    },
+  }
+}
+
+/** The JSON Schemas that are published with the revisions, by revision; there is none for 2024-11-05. */
+export const OFFICIAL_SCHEMAS: ReadonlyMap<string, Definitions> = new Map(
+  [...publishedIn(readFileSync(SUITE, 'utf8'))].map(([revision, published]) => [
+    revision,
+    compile(published),
+  ]),
+)
+
+interface ZodLike {
+  readonly shape?: { readonly method?: { readonly value?: string } }
+  safeParse(value: unknown): {
+    readonly success: boolean
+    readonly error?: {
+      readonly issues: readonly { readonly path: readonly unknown[]; readonly message: string }[]
+    }
+  }
+}
+
+const isZod = (value: unknown): value is ZodLike =>
+  typeof (value as ZodLike | undefined)?.safeParse === 'function'
+
+const definitionsOf = (types: object): Definitions => {
+  const schemas = new Map(
+    Object.entries(types)
+      .filter((entry): entry is [string, ZodLike] => isZod(entry[1]))
+      .map(([name, schema]) => [name.replace(/Schema$/, ''), schema]),
+  )
+  const methods = [...schemas].flatMap(([name, { shape }]) => {
+    const method = shape?.method?.value
+    return method === undefined ? [] : [[method, name] as const]
+  })
+  return {
+    methods: new Map(methods),
+    has: name => schemas.has(name),
+    problems: (name, value) => {
+      const parsed = schemas.get(name)?.safeParse(value)
+      return (parsed?.error?.issues ?? []).map(({ path, message }) => `${name}/${path.join('/')} ${message}`)
+    },
+  }
+}
+
+/**
+ * What clients and servers of the days of a revision took: the schemas of the TypeScript SDK that was current then. They are
+ * stricter than the published ones where it hurts: closed unions, and empty results that must be empty.
+ */
+export const SDK_SCHEMAS: ReadonlyMap<string, Definitions> = new Map(
+  Object.entries({
+    '2024-11-05': sdk1_0,
+    '2025-03-26': sdk1_11,
+    '2025-06-18': sdk1_20,
+    '2025-11-25': sdk1_25,
+  }).map(([revision, types]) => [revision, definitionsOf(types)]),
+)

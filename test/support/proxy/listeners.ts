@@ -1,0 +1,112 @@
+import { createHttpListener } from '../../../src/eras/listen/http-listener.js'
+import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
+import { createSseListener } from '../../../src/eras/listen/sse-listener.js'
+import type { Deferred } from '../../../src/kernel/async/deferred.js'
+import type { JsonText } from '../../../src/kernel/json/text.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import type { Call, Client, ClientHandler, Welcome } from '../../../src/model/links.js'
+import type { Channel } from '../../../src/wire/channel.js'
+import type { FakeClock } from '../fake-clock.js'
+import { IDENTITY } from '../values.js'
+
+const listenerContext = (reception: ClientHandler, clock: FakeClock) => ({
+  reception,
+  clock,
+  identity: IDENTITY,
+  log: silentLogger,
+})
+
+/** Serves a client on a channel. */
+export const servePipeClient = (reception: ClientHandler, clock: FakeClock, channel: Channel): void => {
+  servePipe(channel, 'local', listenerContext(reception, clock))
+}
+
+/** The endpoint of Streamable HTTP. */
+export const serveHttpClients = (
+  reception: ClientHandler,
+  clock: FakeClock,
+  principalOf: (request: { readonly remoteAddress: string }) => string = () => 'local',
+) => createHttpListener({ ...listenerContext(reception, clock), principalOf })
+
+/** The endpoints of HTTP+SSE. */
+export const serveSseClients = (reception: ClientHandler, clock: FakeClock) =>
+  createSseListener({
+    ...listenerContext(reception, clock),
+    principalOf: () => 'local',
+    messagesPath: '/messages',
+  })
+
+const WELCOME: Welcome = {
+  capabilities: {
+    tools: true,
+    prompts: false,
+    resources: { subscribe: true },
+    completions: true,
+    logging: true,
+  },
+  instructions: 'be nice',
+  isComplete: true,
+}
+
+/** A mux that remembers what it was told and answers when a test says so. */
+export class FakeHandler implements ClientHandler {
+  readonly clients: Client[] = []
+  readonly calls: Call[] = []
+  readonly notices: string[] = []
+  readonly rested: Client[] = []
+  readonly gone: Client[] = []
+  /** What calls were told when they were called off, in order. */
+  readonly cancels: string[] = []
+  /** Who the server is that is served as it is. */
+  identity: JsonText | undefined
+  readonly schemas = new Map<string, JsonText>()
+  /** Set to make newcomers wait. */
+  gate: Deferred<void> | undefined
+  /** Answers each call at once, if set. */
+  onCall: ((call: Call) => void) | undefined
+
+  async welcome(client: Client): Promise<Welcome> {
+    this.clients.push(client)
+    await this.gate?.promise
+    return WELCOME
+  }
+
+  call(call: Call): void {
+    this.calls.push(call)
+    call.onCancel = reason => this.cancels.push(`${call.method} ${reason}`)
+    this.onCall?.(call)
+  }
+
+  ownIdentity(): JsonText | undefined {
+    return this.identity
+  }
+
+  toolSchema(_client: Client, exposed: string): JsonText | undefined {
+    return this.schemas.get(exposed)
+  }
+
+  notified(_client: Client, method: string, _params: JsonText | undefined): void {
+    this.notices.push(method)
+  }
+
+  rests(client: Client): void {
+    this.rested.push(client)
+  }
+
+  left(client: Client): void {
+    this.gone.push(client)
+  }
+
+  get client(): Client {
+    const client = this.clients.at(-1)
+    if (client === undefined) throw new Error('no client was welcomed')
+    return client
+  }
+
+  /** The newest call. */
+  get last(): Call {
+    const call = this.calls.at(-1)
+    if (call === undefined) throw new Error('no call came')
+    return call
+  }
+}

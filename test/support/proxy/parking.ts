@@ -1,0 +1,215 @@
+import type { Fault } from '../../../src/kernel/faults.js'
+import { textOf, valueOf } from '../../../src/kernel/json/text.js'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
+import type { Call, CancelReason, Client, ServerRequest } from '../../../src/model/links.js'
+import { type Outcome, resulted } from '../../../src/model/outcome.js'
+import type { ClientCapabilities } from '../../../src/model/peer.js'
+import type { Progress } from '../../../src/model/progress.js'
+import type { ParkedCall } from '../../../src/mux/input-required/parked/parked-call.js'
+import type { ParkLimits } from '../../../src/mux/input-required/parked/parked-call-context.js'
+import { PARK_LIMITS, ParkedCalls } from '../../../src/mux/input-required/parked/parked-calls.js'
+import { FakeClock } from '../fake-clock.js'
+
+const ALL: ClientCapabilities = {
+  roots: { listChanged: false },
+  sampling: { tools: true, context: true },
+  elicitation: { form: true, url: true },
+}
+
+/** An outcome as plain values. */
+export const valueOfOutcome = (outcome: Outcome): unknown => {
+  switch (outcome.kind) {
+    case 'result':
+    case 'input':
+      return valueOf(outcome.result)
+    case 'error':
+      return { error: valueOf(outcome.error) }
+    case 'fault':
+      return { fault: outcome.fault.code, message: outcome.fault.message }
+  }
+}
+
+/** A request of a modern client. */
+export class ModernCall implements Call {
+  readonly client: Client
+  readonly method: string
+  readonly params
+  readonly wantsProgress: boolean
+  readonly logLevel = undefined
+  onCancel: ((reason: CancelReason) => void) | undefined
+  readonly ends: unknown[] = []
+  readonly progresses: unknown[] = []
+  readonly told: unknown[] = []
+  isCancelled = false
+  /** What was said after the end. */
+  late = 0
+
+  constructor(
+    options: { principal?: string; method?: string; wantsProgress?: boolean; can?: ClientCapabilities } = {},
+  ) {
+    this.client = {
+      principal: options.principal ?? 'local',
+      capabilities: options.can ?? ALL,
+      revision: '2026-07-28',
+    } as Client
+    this.method = options.method ?? 'tools/call'
+    this.params = textOf({ name: 'x' })
+    this.wantsProgress = options.wantsProgress ?? false
+  }
+
+  get isOpen(): boolean {
+    return this.ends.length === 0
+  }
+
+  get ended(): unknown {
+    return this.ends[0]
+  }
+
+  /** The keys and methods of the questions in its result. */
+  get asked(): Record<string, string> {
+    const { inputRequests = {} } = (this.ended ?? {}) as {
+      inputRequests?: Record<string, { method: string }>
+    }
+    return Object.fromEntries(Object.entries(inputRequests).map(([key, { method }]) => [key, method]))
+  }
+
+  get state(): { parkId: string; round: number } {
+    const { requestState } = this.ended as { requestState: string }
+    return JSON.parse(requestState) as { parkId: string; round: number }
+  }
+
+  end(outcome: Outcome): void {
+    if (this.ends.length > 0) this.late += 1
+    this.ends.push(valueOfOutcome(outcome))
+  }
+
+  progress({ params }: Progress): void {
+    if (!this.isOpen) this.late += 1
+    this.progresses.push(JSON.parse(params.toString()))
+  }
+
+  notify(method: string, params: Buffer | undefined): void {
+    if (!this.isOpen) this.late += 1
+    this.told.push([method, params && JSON.parse(params.toString())])
+  }
+
+  cancel(reason: string): void {
+    this.isCancelled = true
+    this.onCancel?.(reason)
+  }
+}
+
+/** What a legacy server asked. */
+export class LegacyAsk implements ServerRequest {
+  readonly method: string
+  readonly params
+  readonly about = undefined
+  readonly wantsProgress: boolean
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+  readonly answers: unknown[] = []
+  readonly progresses: unknown[] = []
+  isWithdrawn = false
+  readonly #deeds: string[]
+
+  constructor(
+    deeds: string[],
+    method = 'elicitation/create',
+    params: unknown = { message: 'm' },
+    wantsProgress = false,
+  ) {
+    this.#deeds = deeds
+    this.method = method
+    this.params = params === undefined ? undefined : textOf(params)
+    this.wantsProgress = wantsProgress
+  }
+
+  answer(outcome: Outcome): void {
+    this.#deeds.push(`answer ${this.method}`)
+    this.answers.push(valueOfOutcome(outcome))
+  }
+
+  progress(params: Buffer): void {
+    this.progresses.push(JSON.parse(params.toString()))
+  }
+
+  withdraw(): void {
+    this.isWithdrawn = true
+    this.onWithdrawn?.('enough')
+  }
+}
+
+/** A call at a legacy server that a modern client made: the park, and the live call's side of it. */
+export class Parked {
+  readonly park: ParkedCall
+  readonly call: ModernCall
+  readonly deeds: string[] = []
+  readonly held = new Set<ServerRequest>()
+  isCancelled = false
+  isEnded = false
+
+  constructor(park: ParkedCall, call: ModernCall) {
+    this.park = park
+    this.call = call
+    park.onCancel = reason => {
+      this.isCancelled = true
+      this.deeds.push(`cancel ${reason}`)
+    }
+  }
+
+  ask(method?: string, params?: unknown, wantsProgress?: boolean): LegacyAsk {
+    const ask = new LegacyAsk(this.deeds, method, params, wantsProgress)
+    this.put(ask)
+    return ask
+  }
+
+  put(ask: LegacyAsk): boolean {
+    return this.park.ask(ask, {
+      serverRequested: standIn => this.held.add(standIn),
+      answered: standIn => this.held.delete(standIn),
+    })
+  }
+
+  result(result: unknown = { content: [] }): void {
+    this.isEnded = true
+    this.park.end(resulted(textOf(result)))
+  }
+}
+
+/** A table of parks at a clock that stands still. */
+export class Parking {
+  readonly clock = new FakeClock()
+  readonly calls: ParkedCalls
+
+  constructor(limits: Partial<ParkLimits> = {}, bounds = new LimitCounters()) {
+    this.calls = new ParkedCalls({
+      clock: this.clock,
+      limits: { ...PARK_LIMITS, ...limits },
+      bounds,
+      states: {
+        replica: 'r',
+        seal: (_call, _server, facts) =>
+          'round' in facts ? JSON.stringify({ parkId: facts.parkId, round: facts.round }) : '',
+      },
+      logLevels: { isWanted: call => call.wantsProgress },
+    })
+  }
+
+  begin(call = new ModernCall(), connection: object = this): Parked {
+    const from = { connection, server: 'a', alias: 'a', mayReplay: () => false }
+    return new Parked(this.calls.adopt(call, from), call)
+  }
+
+  retry(
+    state: { parkId: string; round: number },
+    responses?: unknown,
+    call = new ModernCall(),
+  ): { call: ModernCall; was: 'taken' | 'gone' | Fault } {
+    const was = this.calls.retry(call, state, responses === undefined ? undefined : textOf(responses))
+    return { call, was }
+  }
+
+  /** The window in which questions are collected passes. */
+  collect(): void {
+    this.clock.advance(10)
+  }
+}

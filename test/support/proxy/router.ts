@@ -1,0 +1,182 @@
+import type { KnownServers } from '../../../src/catalog/lists/remembered.js'
+import type { Showing } from '../../../src/catalog/showing.js'
+import { Fault } from '../../../src/kernel/faults.js'
+import { valueOf } from '../../../src/kernel/json/text.js'
+import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
+import { type Logger, silentLogger } from '../../../src/kernel/logger.js'
+import type { ClientCapabilities } from '../../../src/model/peer.js'
+import { createSealer, type Sealer } from '../../../src/mux/input-required/retry/sealed-state.js'
+import { Router } from '../../../src/mux/router.js'
+import type { Dial } from '../../../src/peers/dial.js'
+import { type FakeCall, FakeClient } from '../client/fake-client.js'
+import { FakeClock, settled } from '../fake-clock.js'
+import { FakeServer, type Script } from '../server/fake-server.js'
+import { resource, tool } from '../values.js'
+
+// ── all together ──
+
+/** Seals with a key that everybody knows, by a clock that stands still. */
+export const testSealer = (clock: FakeClock, fill = 1): Sealer =>
+  createSealer({ keys: [{ kid: `k${fill}`, key: Buffer.alloc(32, fill) }], nowMs: () => clock.nowMs() })
+
+const SHOWN: Showing = {
+  prefix: true,
+  uris: 'prefix',
+  tools: { allow: undefined, deny: [], rename: {}, override: {} },
+}
+
+export interface WorldOptions {
+  readonly isAlone?: boolean
+  readonly pageSize?: number
+  readonly clock?: FakeClock
+  readonly log?: Logger
+  readonly known?: KnownServers
+  readonly bounds?: LimitCounters
+}
+
+/** Ports of a router over scripted servers. */
+const dialOf = (servers: readonly FakeServer[]): Dial => {
+  return async ({ name }, greeting, listener, signal) => {
+    const server = servers.find(one => one.name === name)
+    if (server === undefined) throw new Fault('unavailable', 'it is not configured')
+    return server.dial(greeting, listener, signal)
+  }
+}
+
+/** A router with scripted servers and a clock that stands still. */
+export class World {
+  readonly clock: FakeClock
+  readonly servers: readonly FakeServer[]
+  readonly router: Router
+
+  constructor(scripts: Readonly<Record<string, Script>>, options: WorldOptions = {}) {
+    this.clock = options.clock ?? new FakeClock()
+    this.servers = Object.entries(scripts).map(([name, script]) => new FakeServer(name, script))
+    this.router = new Router({
+      servers: this.servers.map(server => server.options),
+      showingOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
+      isAlone: options.isAlone ?? false,
+      known: options.known,
+      dial: dialOf(this.servers),
+      clock: this.clock,
+      log: options.log ?? silentLogger,
+      bounds: options.bounds,
+      sealer: testSealer(this.clock),
+      pageSize: options.pageSize ?? 100,
+      startupWaitMs: 5000,
+      listWaitMs: 3000,
+    })
+  }
+
+  server(name: string): FakeServer {
+    const server = this.servers.find(one => one.name === name)
+    if (server === undefined) throw new Error(`no server ${name}`)
+    return server
+  }
+
+  newcomer(about?: ConstructorParameters<typeof FakeClient>[1]): FakeClient {
+    return new FakeClient(this.router, about)
+  }
+
+  /** A client that was welcomed. */
+  async client(about?: ConstructorParameters<typeof FakeClient>[1]): Promise<FakeClient> {
+    const client = this.newcomer(about)
+    void this.router.welcome(client)
+    await settled()
+    return client
+  }
+
+  /** A client whose requests stand for themselves: nobody welcomes it. */
+  modern(about: Omit<ConstructorParameters<typeof FakeClient>[1] & {}, 'revision'> = {}): FakeClient {
+    return this.newcomer({ ...about, revision: '2026-07-28' })
+  }
+
+  /** Lets time pass in small steps, and everything happen that follows from it. */
+  async pass(ms: number, stepMs = ms): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.clock.advance(Math.min(stepMs, left))
+      await settled()
+    }
+  }
+}
+
+// The proxy of the vectors: the real one without its transports, wired as src/app does it.
+
+/** The mux in front of servers with these aliases; their URIs are not renamed, as the vectors have it. */
+export const createMux = (
+  aliases: readonly string[],
+  { dial, clock, isIsolated }: { dial: Dial; clock: FakeClock; isIsolated: boolean },
+): Router =>
+  new Router({
+    servers: aliases.map(alias => ({
+      name: alias,
+      alias,
+      sharing: isIsolated ? 'session' : 'principal',
+      isProcess: false,
+      limits: {},
+      start: 'lazy',
+      replay: false,
+      serialize: false,
+      restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
+      idleStopMs: 15 * 60_000,
+      timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
+    })),
+    showingOf: () => ({ ...SHOWN, uris: 'preserve' }),
+    isAlone: false,
+    dial,
+    clock,
+    log: silentLogger,
+    sealer: testSealer(clock),
+    pageSize: 100,
+    startupWaitMs: 5000,
+    listWaitMs: 3000,
+  })
+
+/** A result that wants input, as its client reads it. */
+export interface Wish {
+  readonly resultType: string
+  readonly inputRequests?: Readonly<Record<string, { readonly method: string; readonly params?: unknown }>>
+  readonly requestState: string
+}
+
+/** What a call was answered with, if that wants input. */
+export const wishOf = (call: FakeCall): Wish => {
+  const [outcome] = call.ends
+  if (call.ends.length !== 1 || outcome?.kind !== 'input')
+    throw new Error(`was not asked for input: ${JSON.stringify(call.ended)}`)
+  return valueOf(outcome.result) as Wish
+}
+
+/** The same request again, with the state that its answer held. */
+export const again = (
+  call: FakeCall,
+  inputResponses?: object,
+  more: { client?: FakeClient; params?: object; wantsProgress?: boolean; logLevel?: 'debug' | 'error' } = {},
+): FakeCall => {
+  const { client = call.client, params, ...rest } = more
+  const first = call.params === undefined ? {} : (valueOf(call.params) as object)
+  const { requestState } = wishOf(call)
+  return client.call(call.method, { ...first, inputResponses, requestState, ...params }, rest)
+}
+
+/** What is wanted from clients by requests that may be answered with a question. */
+export const REQUESTS = [
+  ['tools/call', { name: 'a__x', arguments: { day: 'fri' } }],
+  ['prompts/get', { name: 'a__p' }],
+  ['resources/read', { uri: 'a+mem:r' }],
+] as const
+
+/** One server that has one of each, and a client whose questions are returned. */
+export const withReturned = async (
+  script: Script = {},
+  options: WorldOptions & { capabilities?: ClientCapabilities } = {},
+): Promise<{ world: World; server: FakeServer; client: FakeClient }> => {
+  const { capabilities, ...rest } = options
+  const all = { tools: [tool('x')], prompts: [{ name: 'p' }], resources: [resource('mem:r')] }
+  const world = new World({ a: { ...all, ...script } }, rest)
+  const client = await world.client({ revision: '2026-07-28', ...(capabilities && { capabilities }) })
+  await client.get('tools/list')
+  await client.get('prompts/list')
+  await settled()
+  return { world, server: world.server('a'), client }
+}

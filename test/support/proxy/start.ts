@@ -1,0 +1,312 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { createProxy, type Proxy, type ProxyOptions } from '../../../src/app/proxy.js'
+import { main } from '../../../src/cli/main.js'
+import { parseConfig } from '../../../src/config/parse.js'
+import type { Address, ClientKind } from '../client/sdk-transports.js'
+import { codeOnSignal, endWith, isWindows, OWN_GROUP, socketFile, until } from '../processes.js'
+
+const RAW_SERVER = fileURLToPath(new URL('../../fixtures/raw-server.mjs', import.meta.url))
+
+/** A configured server that runs test/fixtures/raw-server.mjs with these arguments. */
+export const rawServer = (...args: readonly string[]): object => ({
+  command: process.execPath,
+  args: [RAW_SERVER, ...args],
+})
+
+/** A proxy of these servers, as a configuration file would make it; closed with the test. */
+export const startProxy = (
+  t: Test,
+  mcpServers: Readonly<Record<string, object>>,
+  options: ProxyOptions & {
+    readonly pageSize?: number
+    readonly startupWait?: string
+    readonly limits?: object
+  } = {},
+): Proxy => {
+  // A machine that has much else to do must not make servers look sick.
+  const { pageSize, limits, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
+  const text = JSON.stringify({ mcpServers, pageSize, limits, startupWait })
+  const { config, problems } = parseConfig(text, 'test.json', process.env)
+  if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
+    throw new Error(`bad test configuration: ${JSON.stringify(problems)}`)
+  }
+  const proxy = createProxy(config, rest)
+  t.teardown(() => proxy.close())
+  return proxy
+}
+
+/** Where proxies of this test file keep their state, so that they see no others and none see them. */
+export const STATE_HOME = mkdtempSync(join(tmpdir(), 'mcp-state-'))
+process.env[isWindows ? 'LOCALAPPDATA' : 'XDG_STATE_HOME'] = STATE_HOME
+process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }))
+
+/** A tiny stdio server; see its first lines for what it can be told. */
+export const TINY = fileURLToPath(new URL('../../fixtures/tiny-server.mjs', import.meta.url))
+
+/** The program as users start it; `npm run build` makes what it runs. */
+export const BIN = fileURLToPath(new URL('../../../bin/mcp-proxy.js', import.meta.url))
+
+/** An entry of `mcpServers` for the tiny server. */
+export const tiny = (...args: string[]) => ({ command: process.execPath, args: [TINY, ...args] })
+
+/** How many configurations each test has written. */
+const written = new WeakMap<Test, number>()
+
+/**
+ * Writes a configuration into a folder of the test; an object becomes `mcpServers`. Each time it is another file: those that are
+ * served are followed.
+ */
+export const configFile = (t: Test, servers: object, more: object = {}): string => {
+  const count = written.get(t) ?? 0
+  written.set(t, count + 1)
+  // tap runs what is torn down before it removes the folder only if something was registered before the folder was made; Windows
+  // removes no folder that a proxy watches.
+  t.teardown(() => undefined)
+  const folder = count === 0 ? t.testdir() : join(t.testdirName, String(count))
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'mcp.json')
+  writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))
+  return file
+}
+
+/** What a command line came to. */
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs a command line in this process, which is quicker than a new one. */
+export const runHere = async (t: Test, ...argv: string[]): Promise<Ran> => {
+  const texts = { out: '', err: '' }
+  const into = (key: 'out' | 'err') => (chunk: string | Uint8Array, done?: () => void) => {
+    texts[key] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()
+    done?.()
+    return true
+  }
+  const releases = [
+    t.intercept(process.stdout, 'write', { value: into('out') }),
+    t.intercept(process.stderr, 'write', { value: into('err') }),
+    t.capture(console, 'log', (text: string) => into('out')(`${text}\n`)),
+  ]
+  try {
+    return { code: await main(argv), ...texts }
+  } finally {
+    for (const release of releases) {
+      if ('restore' in release) (release as { restore(): void }).restore()
+    }
+  }
+}
+
+/** A running program with what it wrote so far. */
+export interface Running {
+  readonly child: ChildProcess
+  out: string
+  err: string
+  /** The first line of stdout that fits, from now or before. */
+  line(pattern: RegExp): Promise<string>
+  send(...messages: object[]): void
+  /** Exit code or signal. */
+  readonly exited: Promise<number | string>
+}
+
+/** Starts the program in a process of its own; it ends with the test at the latest. */
+export const startBin = (
+  t: Test,
+  argv: readonly string[],
+  {
+    nodeArgs = [],
+    env = {},
+    bin = BIN,
+  }: { nodeArgs?: string[]; env?: Record<string, string>; bin?: string } = {},
+): Running => {
+  const options = { ...OWN_GROUP, env: { ...process.env, ...env } }
+  const child = spawn(process.execPath, [...nodeArgs, bin, ...argv], options)
+  endWith(t, child)
+  const running: Running = {
+    child,
+    out: '',
+    err: '',
+    send: (...messages) => {
+      for (const message of messages) child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    },
+    line: pattern =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = running.out
+            .split('\n')
+            .slice(0, -1)
+            .find(text => pattern.test(text))
+          if (found !== undefined) resolve(found)
+        }
+        look()
+        child.stdout.on('data', look)
+        child.once('close', () => reject(new Error(`no line ${pattern}: ${running.out}${running.err}`)))
+      }),
+    exited: once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string),
+  }
+  child.stdout.on('data', chunk => {
+    running.out += String(chunk)
+  })
+  child.stderr.on('data', chunk => {
+    running.err += String(chunk)
+  })
+  child.stdin.on('error', () => undefined)
+  return running
+}
+
+/** A request of a client that can do nothing. */
+export const INITIALIZE = {
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+}
+
+/** A running `mcp-proxy serve`, and what can be seen of it from outside. */
+export interface Daemon extends Running {
+  readonly url: string
+  readonly wsUrl: string
+  readonly sseUrl: string
+  readonly host: string
+  readonly port: number
+  /** Everything that runs because of it: its servers, what they started, wherever that has gone. Empty where that cannot be seen. */
+  descendants(): number[]
+  /** What it answers at `/status`. */
+  status(): Promise<{ sessions: number; calls: number; rssBytes: number; servers: readonly object[] }>
+  /** Ends it in order; exit code and what is left of its descendants. */
+  stop(): Promise<{ code: number | string; left: number[] }>
+}
+
+const MARK = 'MCP_TEST_MARK'
+
+/** The processes with this variable in their environment. */
+const carriers = (mark: string, except: number | undefined): number[] => {
+  if (process.platform !== 'linux') return []
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name) && Number(name) !== except)
+    .filter(pid => {
+      try {
+        const isDead = /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+        return (
+          !isDead && readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`${MARK}=${mark}`)
+        )
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
+/** The most memory that a process ever had, in MiB; undefined where that cannot be seen. */
+export const peakMiB = (pid: number | undefined): number | undefined => {
+  if (process.platform !== 'linux') return undefined
+  const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kib) / 1024
+}
+
+/** What a process has open, by kind: sockets, pipes, files. Empty where that cannot be seen. */
+export const openHandles = (pid: number | undefined): readonly string[] => {
+  if (process.platform !== 'linux') return []
+  return readdirSync(`/proc/${pid}/fd`).flatMap(fd => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)]
+    } catch {
+      return []
+    }
+  })
+}
+
+/** Starts one over these servers; killed with the test. Its servers inherit a mark, by which they are found again. */
+export const startDaemon = async (
+  t: Test,
+  servers: Readonly<Record<string, object>>,
+  more: object = {},
+): Promise<Daemon> => {
+  const mark = randomUUID()
+  const marked = Object.fromEntries(
+    Object.entries(servers).map(([name, entry]) => [
+      name,
+      'command' in entry
+        ? { ...entry, env: { ...('env' in entry ? (entry.env as object) : {}), [MARK]: mark } }
+        : entry,
+    ]),
+  )
+  const running = startBin(t, ['serve', '--config', configFile(t, marked, more), '--port', '0'])
+  const line = await running.line(/listening on http/)
+  const url = new URL(line.split(' ').at(-1) ?? '')
+  const { pid } = running.child
+  const daemon: Daemon = Object.assign(running, {
+    url: url.href,
+    wsUrl: new URL('/ws', url).href.replace('http', 'ws'),
+    sseUrl: new URL('/sse', url).href,
+    host: url.hostname,
+    port: Number(url.port),
+    descendants: () => carriers(mark, pid),
+    status: async () => (await (await fetch(new URL('/status', url))).json()) as never,
+    stop: async () => {
+      running.child.kill('SIGTERM')
+      const code = await running.exited
+      // Zombies of a container without an init are no longer there, and what was just killed may take a moment.
+      await until(() => carriers(mark, pid).length === 0, 'the end of all descendants')
+      return { code: code === codeOnSignal('SIGTERM') ? 0 : code, left: carriers(mark, pid) }
+    },
+  })
+  return daemon
+}
+
+/** How every proxy is configured, beside its servers. */
+const SETTINGS = {
+  // A server's page holds two items: neither is cut where the other is.
+  pageSize: 3,
+  // Capabilities are those of the servers that have started by then; this machine may have much else to do.
+  startupWait: '20s',
+  // What one proxy learnt of a server is nothing to the next: each pair stands for itself.
+  knownServers: false,
+}
+
+/** A proxy, and where it is. */
+export interface Door {
+  readonly address: Address
+  /** How many sessions the proxy has, where it runs in this process and tells. */
+  readonly sessions: () => number | undefined
+}
+
+/** An address of which nothing is known yet. */
+export const NOWHERE: Address = { command: [], url: '', sseUrl: '', wsUrl: '', path: '' }
+
+/** Starts a proxy of these servers; for clients on stdio it is a process of its own, which they start, else it runs here. */
+export const openDoor = async (
+  t: Test,
+  kind: ClientKind,
+  servers: Readonly<Record<string, object>>,
+): Promise<Door> => {
+  if (kind === 'stdio') {
+    const file = join(t.testdir(), 'mcp.json')
+    writeFileSync(file, JSON.stringify({ mcpServers: servers, ...SETTINGS }))
+    const command = [process.execPath, BIN, 'stdio', '--config', file]
+    return { address: { ...NOWHERE, command }, sessions: () => undefined }
+  }
+  const proxy = startProxy(t, servers, SETTINGS)
+  if (kind === 'socket') {
+    const { path } = await proxy.listenSocket(socketFile(t))
+    return { address: { ...NOWHERE, path }, sessions: () => undefined }
+  }
+  const face = await proxy.listen({ port: 0 })
+  const { url, sseUrl = '', wsUrl = '' } = face
+  return { address: { ...NOWHERE, url, sseUrl, wsUrl }, sessions: () => face.sessions }
+}

@@ -1,0 +1,391 @@
+import type { Showing } from '../../../src/catalog/showing.js'
+import { Fault } from '../../../src/kernel/faults.js'
+import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
+import type {
+  Caller,
+  CallSink,
+  CancelReason,
+  Downlink,
+  DownlinkListener,
+  DownstreamCall,
+  Request,
+  ServerRequest,
+  ServerRequestMode,
+} from '../../../src/model/links.js'
+import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
+import type { ServerCapabilities, ServerFacts } from '../../../src/model/peer.js'
+import type { Revision } from '../../../src/model/revision.js'
+import type { Greeting } from '../../../src/peers/dial.js'
+import type { ServerOptions } from '../../../src/peers/options.js'
+import { askingOf, parsed, plain, progressOf } from '../values.js'
+
+// ── servers ──
+
+type Items = readonly object[]
+
+type ListOf = 'tools' | 'prompts' | 'resources' | 'templates'
+
+/** What a scripted server has and does. */
+export interface Script {
+  readonly tools?: Items
+  readonly prompts?: Items
+  readonly resources?: Items
+  readonly templates?: Items
+  readonly revision?: Revision
+  /** What it speaks beside that, to those who want it. */
+  readonly otherRevision?: Revision
+  /** Its own. */
+  readonly version?: string
+  readonly capabilities?: Partial<ServerCapabilities>
+  /** The same as it says it. */
+  readonly announced?: object
+  readonly instructions?: string
+  readonly showing?: Partial<Showing>
+  readonly options?: Partial<ServerOptions>
+  /** Items on a page of its lists. */
+  readonly pageSize?: number
+  readonly hearsAmbient?: boolean
+  /** What a connection has in place of what all have. */
+  readonly own?: (greeting: Greeting) => Partial<Pick<Script, ListOf | 'capabilities'>>
+  /** What it says about keeping its lists. */
+  readonly hints?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
+}
+
+const PARTS: Readonly<Record<string, readonly ['tools' | 'prompts' | 'resources' | 'templates', string]>> = {
+  'tools/list': ['tools', 'tools'],
+  'prompts/list': ['prompts', 'prompts'],
+  'resources/list': ['resources', 'resources'],
+  'resources/templates/list': ['templates', 'resourceTemplates'],
+}
+
+const BY_ITSELF = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
+
+/** A server that does as it is told, over any number of connections. */
+export class FakeServer {
+  readonly name: string
+  readonly script: Script
+  readonly links: FakeLink[] = []
+  readonly greetings: Greeting[] = []
+  lists: Record<'tools' | 'prompts' | 'resources' | 'templates', Items>
+  /** What dialling it comes to; `hang` waits for `admit` or for being called off. */
+  dialling: 'open' | 'refuse' | 'hang' = 'open'
+  /** Methods that it does not answer by itself. */
+  readonly silent = new Set<string>()
+  /** Methods that it answers with an error of this text, or with a fault. */
+  readonly failing = new Map<string, Outcome>()
+  /** Whether its connections throw when they are used: a bug of ours. */
+  isBroken = false
+  #waiting: (() => void)[] = []
+
+  constructor(name: string, script: Script) {
+    this.name = name
+    this.script = script
+    const { tools = [], prompts = [], resources = [], templates = [] } = script
+    this.lists = { tools, prompts, resources, templates }
+  }
+
+  get facts(): ServerFacts {
+    const { script } = this
+    return {
+      revision: script.revision ?? '2025-11-25',
+      capabilities: {
+        tools: script.tools && { listChanged: true },
+        prompts: script.prompts && { listChanged: true },
+        resources: (script.resources ?? script.templates) && { listChanged: true, subscribe: true },
+        completions: script.revision === '2024-11-05' && 'undeclared',
+        logging: false,
+        tasks: false,
+        ...script.capabilities,
+      },
+      announced: textOf(script.announced ?? {}),
+      info: textOf({ name: this.name, version: script.version ?? '1' }),
+      instructions: script.instructions,
+    }
+  }
+
+  get options(): ServerOptions {
+    return {
+      name: this.name,
+      alias: this.name,
+      sharing: 'principal',
+      isProcess: false,
+      limits: {},
+      start: 'lazy',
+      replay: false,
+      serialize: false,
+      restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
+      idleStopMs: 15 * 60_000,
+      timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
+      ...this.script.options,
+    }
+  }
+
+  /** The newest connection. */
+  get link(): FakeLink {
+    const link = this.links.at(-1)
+    if (link === undefined) throw new Error(`server ${this.name} was not dialled`)
+    return link
+  }
+
+  /** All requests of one method, over all connections. */
+  got(method: string): FakeRequest[] {
+    return this.links.flatMap(link => link.requests).filter(request => request.method === method)
+  }
+
+  /** The newest request of a method. */
+  last(method: string): FakeRequest {
+    const request = this.got(method).at(-1)
+    if (request === undefined) throw new Error(`server ${this.name} got no ${method}`)
+    return request
+  }
+
+  async dial(greeting: Greeting, listener: DownlinkListener, signal: AbortSignal): Promise<Downlink> {
+    this.greetings.push(greeting)
+    if (this.dialling === 'refuse') throw new Fault('unavailable', 'connection refused')
+    if (this.dialling === 'hang') {
+      await new Promise<void>((resolve, reject) => {
+        this.#waiting.push(resolve)
+        signal.addEventListener('abort', () => reject(new Fault('cancelled', 'called off')), { once: true })
+      })
+    }
+    const link = new FakeLink(this, greeting, listener)
+    this.links.push(link)
+    return link
+  }
+
+  /** Lets those in who wait. */
+  admit(): void {
+    this.dialling = 'open'
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  answerTo({ method, params }: FakeRequest, link?: FakeLink): Outcome | undefined {
+    const failure = this.failing.get(method)
+    if (failure !== undefined) return failure
+    if (this.silent.has(method)) return undefined
+    const part = PARTS[method]
+    if (part !== undefined) return this.#page(link?.lists[part[0]] ?? this.lists[part[0]], part[1], params)
+    return BY_ITSELF.has(method) ? resulted(rawText('{}')) : undefined
+  }
+
+  #page(items: Items, member: string, params: unknown): Outcome {
+    const { pageSize = Number.POSITIVE_INFINITY } = this.script
+    const from = Number((params as { cursor?: string } | undefined)?.cursor ?? 0)
+    const isMore = from + pageSize < items.length
+    return resulted(
+      textOf({
+        [member]: items.slice(from, from + pageSize),
+        ...(isMore && { nextCursor: String(from + pageSize) }),
+        ...this.script.hints,
+      }),
+    )
+  }
+}
+
+/** One connection to a scripted server. */
+export class FakeLink implements Downlink {
+  readonly server: FakeServer
+  readonly serverRequests: ServerRequestMode
+  readonly hasOtherMode: boolean
+  readonly mayReturnTasks: boolean
+  readonly listener: DownlinkListener
+  readonly facts: ServerFacts
+  readonly requests: FakeRequest[] = []
+  /** What it has in place of what all connections have. */
+  lists: Partial<Record<ListOf, Items>>
+  /** Notifications that it was sent: method and params. */
+  readonly told: (readonly [string, unknown])[] = []
+  readonly asks: ServerAsk[] = []
+  hearsAmbient: boolean
+  lastHeardMs = 0
+  isClosed = false
+
+  constructor(server: FakeServer, greeting: Greeting, listener: DownlinkListener) {
+    const { revision = '2025-11-25', otherRevision, own } = server.script
+    const { capabilities, ...lists } = own?.(greeting) ?? {}
+    const hasWanted = otherRevision !== undefined && askingOf(otherRevision) === greeting.serverRequests
+    const other = hasWanted ? otherRevision : undefined
+    this.lists = lists
+    this.server = server
+    this.listener = listener
+    const { facts } = server
+    const all = { ...facts.capabilities, ...capabilities }
+    this.facts = { ...facts, capabilities: all, revision: other ?? revision }
+    this.serverRequests = askingOf(this.facts.revision)
+    this.hasOtherMode = otherRevision !== undefined
+    this.mayReturnTasks = this.serverRequests === 'returned' ? all.tasks : this.facts.revision >= '2025-11-25'
+    this.hearsAmbient = server.script.hearsAmbient ?? true
+  }
+
+  call(request: Request, sink: CallSink): DownstreamCall {
+    if (this.server.isBroken) throw new Error('bug')
+    const call = new FakeRequest(request, sink)
+    this.requests.push(call)
+    const answer = this.server.answerTo(call, this)
+    if (answer !== undefined) queueMicrotask(() => call.end(answer))
+    return call
+  }
+
+  notify(method: string, params: JsonText | undefined): void {
+    this.told.push([method, parsed(params)])
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  close(): Promise<void> {
+    this.drop(new Fault('disconnected', 'closed by us'))
+    return Promise.resolve()
+  }
+
+  /** Asks something, as if on the stream of `about`. */
+  ask(method: string, params?: object, about?: DownstreamCall): ServerAsk {
+    const ask = new ServerAsk(method, params, about)
+    this.asks.push(ask)
+    this.listener.requested(ask)
+    return ask
+  }
+
+  notice(method: string, params?: object, about?: DownstreamCall): void {
+    this.listener.notified(method, params && textOf(params), about)
+  }
+
+  /** The connection breaks: as in the real ones, calls end first, then questions are withdrawn, then it is closed. */
+  drop(why = new Fault('disconnected', 'the connection broke')): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.hearsAmbient = false
+    for (const request of this.requests) request.end(failed(why))
+    for (const ask of this.asks) ask.withdraw()
+    this.listener.closed(why)
+  }
+}
+
+/** One request as the server got it. */
+export class FakeRequest implements DownstreamCall {
+  readonly method: string
+  readonly params: unknown
+  /** The params as they were written. */
+  readonly text: string | undefined
+  readonly wantsProgress: boolean
+  readonly caller: Caller | undefined
+  readonly followsTasks: boolean
+  readonly taskTtlMs: number | undefined
+  /** Why it was cancelled, each time that it was. */
+  readonly cancels: CancelReason[] = []
+  readonly #sink: CallSink
+  isOver = false
+
+  constructor({ method, params, wantsProgress, caller, followsTasks, taskTtlMs }: Request, sink: CallSink) {
+    this.method = method
+    this.followsTasks = followsTasks ?? false
+    this.taskTtlMs = taskTtlMs
+    this.caller = caller
+    this.params = parsed(params)
+    this.text = params?.toString()
+    this.wantsProgress = wantsProgress
+    this.#sink = sink
+  }
+
+  cancel(reason: CancelReason): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.cancels.push(reason)
+  }
+
+  end(outcome: Outcome): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.#sink.ended(outcome)
+  }
+
+  answer(result: object = { content: [] }): void {
+    this.end(resulted(textOf(result)))
+  }
+
+  /** Wants input first. */
+  returns(inputRequests: object | undefined, requestState?: string): void {
+    this.end({ kind: 'input', result: textOf({ resultType: 'input_required', inputRequests, requestState }) })
+  }
+
+  /** Makes a task of it. */
+  becomes(task: object): void {
+    this.end({ kind: 'task', result: textOf(task) })
+  }
+
+  refuse(code: number, message: string, data?: object): void {
+    this.end({ kind: 'error', error: textOf({ code, message, ...(data && { data }) }) })
+  }
+
+  fail(fault: Fault): void {
+    this.end(failed(fault))
+  }
+
+  progress(progress: unknown): void {
+    if (!this.isOver) this.#sink.progress(progressOf({ progressToken: 1, progress }))
+  }
+}
+
+/** A question of a server, with everything that it was answered. */
+export class ServerAsk implements ServerRequest {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly about: DownstreamCall | undefined
+  readonly wantsProgress = true
+  readonly outcomes: Outcome[] = []
+  readonly progresses: unknown[] = []
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+  isWithdrawn = false
+
+  constructor(method: string, params: object | undefined, about: DownstreamCall | undefined) {
+    this.method = method
+    this.params = params && textOf(params)
+    this.about = about
+  }
+
+  /** What the server got, if exactly one answer came. */
+  get answered(): unknown {
+    return this.outcomes.length === 1 ? plain(this.outcomes[0]) : `${this.outcomes.length} answers`
+  }
+
+  answer(outcome: Outcome): void {
+    if (!this.isWithdrawn) this.outcomes.push(outcome)
+  }
+
+  progress(params: JsonText): void {
+    this.progresses.push(valueOf(params))
+  }
+
+  /** The server does not want to know any more. */
+  withdraw(): void {
+    if (this.isWithdrawn || this.outcomes.length > 0) return
+    this.isWithdrawn = true
+    this.onWithdrawn?.('withdrawn')
+  }
+}
+
+/** A question of a server that remembers its answers. */
+export class FakeServerRequest implements ServerRequest {
+  readonly method: string
+  readonly params: JsonText | undefined
+  readonly wantsProgress: boolean
+  readonly about: DownstreamCall | undefined = undefined
+  onWithdrawn: ((reason: CancelReason) => void) | undefined
+  readonly outcomes: Outcome[] = []
+  readonly progresses: string[] = []
+
+  constructor(method = 'roots/list', params?: object, wantsProgress = false) {
+    this.method = method
+    this.params = params === undefined ? undefined : textOf(params)
+    this.wantsProgress = wantsProgress
+  }
+
+  answer(outcome: Outcome): void {
+    this.outcomes.push(outcome)
+  }
+
+  progress(params: JsonText): void {
+    this.progresses.push(params.toString())
+  }
+}

@@ -1,0 +1,227 @@
+import { Fault } from '../../../src/kernel/faults.js'
+import type { Downlink, DownlinkListener } from '../../../src/model/links.js'
+import type { Greeting } from '../../../src/peers/dial.js'
+import type { Channel } from '../../../src/wire/channel.js'
+import { MODERN } from '../era/codec.js'
+import { HopWatch } from '../era/revision-watch.js'
+import type { FakeClock } from '../fake-clock.js'
+import { isObject, type Json, Mismatch } from '../match.js'
+import { openServer } from '../proxy/links.js'
+import { FarEnd, rpc } from '../wire/channel-pair.js'
+import { type FakeExchange, FakeHttp } from '../wire/fake-http.js'
+
+/** What a server of a vector has and does of its own accord. */
+export interface ServerPlan {
+  readonly alias: string
+  readonly revision: string
+  readonly isModern: boolean
+  readonly capabilities: Json
+  /** Its lists by method: the whole result of each. */
+  readonly lists: Readonly<Record<string, Json>>
+  /** Where it is reached over HTTP; undefined: it is on a pipe. */
+  readonly url: string | undefined
+  /** Whether it takes GET requests: the vector shows one. */
+  readonly takesGet: boolean
+  /** The id of its HTTP session. */
+  readonly sessionId: string
+  /** Nothing answers at its address. */
+  readonly isDown: boolean
+  /** It hangs when it is asked what it is. */
+  readonly ignoresProbe: boolean
+}
+
+/** A message that the proxy sent to a server. */
+export interface Received {
+  readonly message: Json
+  readonly exchange: FakeExchange | undefined
+}
+
+/** Something that a server says by itself. */
+type Own = { readonly result: Json } | { readonly error: Json } | 'nothing'
+
+const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
+const UNKNOWN: Own = { error: { code: -32601, message: 'Method not found' } }
+
+/** A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the vector. */
+export class ScriptedServer {
+  readonly plan: ServerPlan
+  /** Methods that the vector speaks of; they are left to it. */
+  scripted: ReadonlySet<string> = new Set()
+  readonly watch = new HopWatch()
+  readonly #clock: FakeClock
+  readonly #http = new FakeHttp()
+  readonly #got: Received[] = []
+  #pipe: FarEnd | undefined
+  #exchange: FakeExchange | undefined
+  /** Requests to listen that the vector does not show; their ends are not shown either. */
+  readonly #listens: unknown[] = []
+  #added = 0
+
+  constructor(plan: ServerPlan, clock: FakeClock) {
+    this.plan = plan
+    this.#clock = clock
+    this.#http.onRequest = exchange => this.#hear(exchange)
+  }
+
+  async dial(greeting: Greeting, listener: DownlinkListener, signal: AbortSignal): Promise<Downlink> {
+    const { isDown, alias, url } = this.plan
+    if (isDown) throw new Fault('unavailable', 'connection refused')
+    const way = url === undefined ? { pipe: () => this.#newPipe() } : { http: this.#http, url }
+    return openServer(alias, way, this.#clock, greeting, listener, signal)
+  }
+
+  /** The next message that waits for the vector. */
+  take(): Received {
+    const received = this.#got.shift()
+    if (received === undefined) throw new Mismatch(`server ${this.plan.alias} got nothing`)
+    const isAnswered = received.message['id'] !== undefined || received.exchange?.method === 'GET'
+    if (isAnswered) this.#exchange = received.exchange
+    return received
+  }
+
+  /** Messages that no step has taken. */
+  get waiting(): readonly Received[] {
+    return this.#got
+  }
+
+  /** The id of the newest request to listen that the vector does not show. */
+  get ownListen(): unknown {
+    return this.#listens.at(-1)
+  }
+
+  /** Says a message; over HTTP, as the answer to the request that was taken last. */
+  say(message: Json): void {
+    const { http, event, body } = message
+    if (message['method'] === 'notifications/tools/list_changed') this.#added += 1
+    if (this.plan.url === undefined) this.#sayOnPipe(message)
+    else if (event !== undefined) this.#startSse(message)
+    else if (typeof http === 'number') this.#reply(http, body)
+    else this.#exchange?.json(message)
+  }
+
+  #newPipe(): Channel {
+    const pipe = new FarEnd()
+    this.#pipe = pipe
+    pipe.onMessage = message => {
+      const heard = message as unknown as Json
+      this.watch.proxySays(heard)
+      if (this.#isEndOfOwnListen(heard)) return
+      const own = this.#byItself(heard)
+      if (own === undefined) this.#got.push({ message: heard, exchange: undefined })
+      else if (own !== 'nothing' && heard['id'] !== undefined)
+        this.#sayOnPipe({ id: heard['id'], ...own }, pipe)
+      this.#acknowledge(heard, own, said => this.#sayOnPipe(said, pipe))
+    }
+    return pipe.channel
+  }
+
+  #sayOnPipe(message: Json, pipe = this.#pipe): void {
+    this.watch.peerSays(message)
+    pipe?.say(message)
+  }
+
+  #reply(status: number, body: unknown): void {
+    const type = body === undefined ? undefined : { 'content-type': 'application/json' }
+    if (isObject(body)) this.watch.peerSays(body)
+    this.#exchange?.reply(status, type, isObject(body) ? rpc(body) : '')
+  }
+
+  #startSse({ event, data }: Json): void {
+    this.#exchange?.sse()
+    this.#exchange?.raw(`event: ${event}\ndata: ${data}\n\n`)
+  }
+
+  /** What is said of what the vector does not speak of; undefined: it speaks of it. */
+  #byItself(message: Json): Own | undefined {
+    const method = message['method'] as string | undefined
+    if (method === undefined || this.scripted.has(method)) return undefined
+    const { isModern, ignoresProbe } = this.plan
+    if (method === 'server/discover' && ignoresProbe && !this.watch.hasSeen('initialize')) return 'nothing'
+    return isModern ? this.#modernAnswer(method) : this.#legacyAnswer(method)
+  }
+
+  #legacyAnswer(method: string): Own | undefined {
+    const { revision, capabilities, alias } = this.plan
+    switch (method) {
+      case 'server/discover':
+        return UNKNOWN
+      case 'initialize':
+        return {
+          result: { protocolVersion: revision, capabilities, serverInfo: { name: alias, version: '1' } },
+        }
+      case 'notifications/initialized':
+        return 'nothing'
+      case 'logging/setLevel':
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        return { result: {} }
+      default:
+        return this.#list(method)
+    }
+  }
+
+  #modernAnswer(method: string): Own | undefined {
+    const { capabilities, alias } = this.plan
+    const _meta = { 'io.modelcontextprotocol/serverInfo': { name: alias, version: '1' } }
+    switch (method) {
+      case 'server/discover': {
+        const found = { resultType: 'complete', supportedVersions: [MODERN], capabilities, _meta }
+        return { result: { ...found, ttlMs: 0, cacheScope: 'private' } }
+      }
+      case 'initialize':
+        return { error: { code: -32022, message: 'no handshakes', data: { supported: [MODERN] } } }
+      case 'subscriptions/listen':
+        return 'nothing'
+      default:
+        return this.#list(method)
+    }
+  }
+
+  /** A list, which is another one after each time that the server has said so. */
+  #list(method: string): Own | undefined {
+    const list = this.plan.lists[method]
+    if (list === undefined) return undefined
+    if (method !== 'tools/list' || this.#added === 0) return { result: list }
+    const more = { name: `more-${this.#added}`, inputSchema: { type: 'object' } }
+    return { result: { ...list, tools: [...(list['tools'] as Json[]), more] } }
+  }
+
+  /** Confirms a request to listen that the vector does not show. */
+  #acknowledge(heard: Json, own: Own | undefined, say: (message: Json) => void): void {
+    if (heard['method'] !== 'subscriptions/listen' || own !== 'nothing') return
+    const { id, params } = heard
+    this.#listens.push(id)
+    const { notifications } = params as Json
+    const _meta = { [SUBSCRIPTION]: id }
+    say({ method: 'notifications/subscriptions/acknowledged', params: { notifications, _meta } })
+  }
+
+  #isEndOfOwnListen({ method, params }: Json): boolean {
+    const about = (params as Json | undefined)?.['requestId']
+    return method === 'notifications/cancelled' && this.#listens.includes(about)
+  }
+
+  #hear(exchange: FakeExchange): boolean {
+    const { takesGet, sessionId } = this.plan
+    if (exchange.method !== 'POST') {
+      if (takesGet) this.#got.push({ message: {}, exchange })
+      else exchange.reply(405)
+      return true
+    }
+    const message = exchange.message as unknown as Json
+    this.watch.proxySays(message)
+    const own = this.#byItself(message)
+    if (message['id'] === undefined) exchange.reply(202)
+    if (own === undefined) this.#got.push({ message, exchange })
+    else if (message['id'] === undefined) return true
+    else if (own !== 'nothing') {
+      const isGreeting = message['method'] === 'initialize'
+      this.watch.peerSays({ id: message['id'], ...own })
+      exchange.json(own, isGreeting ? { 'mcp-session-id': sessionId } : {})
+    } else if (message['method'] === 'subscriptions/listen') {
+      exchange.sse()
+      this.#acknowledge(message, own, said => exchange.event(said))
+    }
+    return true
+  }
+}

@@ -1,0 +1,66 @@
+import type { Clock } from '../../src/kernel/async/clock.js'
+import { type JsonText, textOf, valueOf } from '../../src/kernel/json/text.js'
+import { LimitCounters } from '../../src/kernel/limit-counters.js'
+import { DEFAULT_LIMITS, type Limits } from '../../src/kernel/limits.js'
+import type { ServerRequestMode } from '../../src/model/links.js'
+import type { Outcome } from '../../src/model/outcome.js'
+import { type ClientCapabilities, NO_CAPABILITIES } from '../../src/model/peer.js'
+import { Progress } from '../../src/model/progress.js'
+import type { Revision } from '../../src/model/revision.js'
+import { RPC_CODES } from '../../src/model/rpc-error.js'
+
+export const ALL_ABILITIES: ClientCapabilities = {
+  roots: { listChanged: true },
+  sampling: { tools: true, context: true },
+  elicitation: { form: true, url: true },
+}
+
+/** The same as a client of `revision` can have declared it. */
+export const abilitiesAt = (revision: Revision): ClientCapabilities =>
+  revision >= '2025-11-25'
+    ? ALL_ABILITIES
+    : {
+        roots: { listChanged: true },
+        sampling: { tools: false, context: true },
+        elicitation: revision >= '2025-06-18' ? { form: true, url: false } : undefined,
+      }
+
+export const parsed = (text: JsonText | undefined): unknown =>
+  text === undefined ? undefined : valueOf(text)
+
+/** An outcome in a form to compare: `{ result }` or `{ code, message, data }` as a peer would read it. */
+export const plain = (outcome: Outcome | undefined): unknown => {
+  if (outcome === undefined) return undefined
+  if (outcome.kind === 'result' || outcome.kind === 'input' || outcome.kind === 'task')
+    return { result: valueOf(outcome.result) }
+  if (outcome.kind === 'error') return valueOf(outcome.error)
+  const { fault } = outcome
+  return { code: RPC_CODES[fault.code], message: fault.message, data: fault.data }
+}
+
+export const askingOf = (revision: Revision): ServerRequestMode =>
+  revision === '2026-07-28' ? 'returned' : 'pushed'
+
+export const CAN_NOTHING = NO_CAPABILITIES
+export const tool = (name: string, more: object = {}): object => ({
+  name,
+  inputSchema: { type: 'object' },
+  ...more,
+})
+export const resource = (uri: string): object => ({ uri, name: uri })
+
+/** Progress whose notification has these params. */
+export const progressOf = (params: object): Progress => new Progress(textOf(params))
+
+/** Bounds of which some are not the defaults. */
+export const boundsOf = (limits: Partial<Limits> = {}, clock?: Clock): LimitCounters =>
+  new LimitCounters({ limits: { ...DEFAULT_LIMITS, ...limits }, ...(clock && { clock }) })
+
+/** An outcome in a form to compare: the text, or the code of the fault. */
+export const shown = (outcome: Outcome | undefined): string => {
+  if (outcome === undefined) return 'none'
+  if (outcome.kind === 'fault') return `${outcome.fault.code}: ${outcome.fault.message}`
+  return `${outcome.kind} ${(outcome.kind === 'error' ? outcome.error : outcome.result).toString()}`
+}
+
+export const IDENTITY = { name: 'proxy', version: '1', title: 'The proxy' }
