@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import type { Loose } from '../../support/client/raw-client.js'
 import { type AnyClient, type CallOptions, connectTo } from '../../support/client/sdk-client.js'
-import { CLIENTS, type ClientKind, MODERN_CLIENTS, Wire } from '../../support/client/sdk-transports.js'
+import { CLIENTS, type ClientKind, MODERN_CLIENTS, type Wire } from '../../support/client/sdk-transports.js'
 import { LEGACY, MODERN, NEWEST, type Revision } from '../../support/era/codec.js'
 import { HopWatch } from '../../support/era/revision-watch.js'
 import { openDoor } from '../../support/proxy/start.js'

@@ -15,7 +15,7 @@ import { failed, type Outcome } from '../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { Progress } from '../../../src/model/progress.js'
 import { isLegacyRevision, type Revision } from '../../../src/model/revision.js'
-import { Router } from '../../../src/mux/router.js'
+import type { Router } from '../../../src/mux/router.js'
 import { settled } from '../fake-clock.js'
 import { abilitiesAt, askingOf, parsed, plain } from '../values.js'
 
