@@ -74,7 +74,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const states = new RequestStates(sealer)
   const urlElicitations = new UrlElicitations(clock)
   const deferredRoots = new DeferredRoots(clock, states)
-  const parkedCalls = new ParkedCalls({ clock, bounds, states, logLevels })
+  const parkedCalls = new ParkedCalls({ catalog, clock, bounds, states, logLevels })
   const serverRequests = new ServerRequests({
     clock,
     log,
@@ -85,7 +85,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     onAsked: options.onAsked,
     isShared: () => pool.servers.length > 1,
   })
-  const retries = new InputRetries({ catalog, states, parkedCalls, deferredRoots, urlElicitations })
+  const retries = new InputRetries({ states, parkedCalls, deferredRoots, urlElicitations })
   const presenter = new ResultPresenter({ catalog, owners, serverRequests, states, urlElicitations })
   const forwarder = new Forwarder({
     clock,

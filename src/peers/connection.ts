@@ -77,7 +77,6 @@ export class Connection {
   #attempt: Attempt | undefined
   #isClosed = false
   #isRetired = false
-  /** Calls of clients that are to be answered over it. */
   #underWay = 0
   #quiet: Deferred<void> | undefined
   /** Resolved when the next attempt begins, or when there will be none. */
@@ -212,7 +211,12 @@ export class Connection {
     return isFirst
   }
 
-  /** A call of a client is to be answered over this connection. */
+  /** How many calls of clients are to be answered over this connection. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  /** Counts a call of a client that is to be answered over this connection. */
   callBegan(): void {
     this.#underWay += 1
   }

@@ -25,30 +25,39 @@ export class CallTable {
     this.#clock = clock
   }
 
+  /** How many calls are in flight or pending. */
   get size(): number {
     return this.#size
   }
 
+  /** Counts a call that is to be answered over a connection. */
+  begin(connection: Connection): void {
+    this.#size += 1
+    connection.callBegan()
+  }
+
+  end(connection: Connection): void {
+    this.#size -= 1
+    connection.callEnded()
+  }
+
   add(call: InFlightCall): void {
-    let calls = this.#byConnection.get(call.connection)
+    const { connection } = call
+    let calls = this.#byConnection.get(connection)
     if (calls === undefined) {
       calls = new LinkedList()
-      this.#byConnection.set(call.connection, calls)
+      this.#byConnection.set(connection, calls)
     }
     call.place = calls.add(call)
-    this.#size += 1
-    call.connection.callBegan()
-    if (this.#tick === undefined) {
-      this.#tickedMs = this.#clock.nowMs()
-      this.#tick = this.#clock.every(TICK_MS, () => this.#checkTimes())
-    }
+    this.begin(connection)
+    if (this.#tick !== undefined) return
+    this.#tickedMs = this.#clock.nowMs()
+    this.#tick = this.#clock.every(TICK_MS, () => this.#checkTimes())
   }
 
   remove(call: InFlightCall): void {
     const { connection, place } = call
-    if (place === undefined || this.#byConnection.get(connection)?.remove(place) !== true) return
-    this.#size -= 1
-    connection.callEnded()
+    if (place !== undefined && this.#byConnection.get(connection)?.remove(place)) this.end(connection)
   }
 
   /** Returns the calls in flight on a connection, oldest first. */

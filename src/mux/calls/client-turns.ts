@@ -1,15 +1,15 @@
 import type { Connection } from '../../peers/connection.js'
-import type { InFlightCall } from './in-flight-call.js'
+import type { RoutedCall } from './in-flight-call.js'
 
 interface Waiting {
-  readonly inFlight: InFlightCall
+  readonly routed: RoutedCall
   readonly admit: () => void
 }
 
 interface Line {
   /** The party whose turn it is. */
   holder: number | undefined
-  readonly running: Set<InFlightCall>
+  readonly running: Set<RoutedCall>
   readonly waiting: Waiting[]
 }
 
@@ -21,43 +21,43 @@ export class ClientTurns {
   readonly #lines = new Map<Connection, Line>()
 
   /** Resolves when a call may be sent; undefined if it may be sent now. The call holds its party's turn until it leaves. */
-  turn(inFlight: InFlightCall): Promise<void> | undefined {
-    const line = this.#lines.get(inFlight.connection) ?? {
+  turn(routed: RoutedCall): Promise<void> | undefined {
+    const line = this.#lines.get(routed.connection) ?? {
       holder: undefined,
       running: new Set(),
       waiting: [],
     }
-    this.#lines.set(inFlight.connection, line)
+    this.#lines.set(routed.connection, line)
     // A call that is sent again already has its turn.
-    if (line.running.has(inFlight)) return undefined
-    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === inFlight.party)) {
-      line.holder = inFlight.party
-      line.running.add(inFlight)
+    if (line.running.has(routed)) return undefined
+    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === routed.party)) {
+      line.holder = routed.party
+      line.running.add(routed)
       return undefined
     }
-    return new Promise(resolve => line.waiting.push({ inFlight, admit: resolve }))
+    return new Promise(resolve => line.waiting.push({ routed, admit: resolve }))
   }
 
   /** Removes a call that is over or was cancelled. */
-  leave(inFlight: InFlightCall): void {
-    const line = this.#lines.get(inFlight.connection)
+  leave(routed: RoutedCall): void {
+    const line = this.#lines.get(routed.connection)
     if (line === undefined) return
-    const place = line.waiting.findIndex(waiting => waiting.inFlight === inFlight)
+    const place = line.waiting.findIndex(waiting => waiting.routed === routed)
     if (place >= 0) line.waiting.splice(place, 1)
-    line.running.delete(inFlight)
+    line.running.delete(routed)
     const [first] = line.waiting
     const isFree = line.running.size === 0
-    if (first !== undefined && (isFree || first.inFlight.party === line.holder))
-      this.#admit(line, first.inFlight.party)
-    else if (isFree) this.#lines.delete(inFlight.connection)
+    if (first !== undefined && (isFree || first.routed.party === line.holder))
+      this.#admit(line, first.routed.party)
+    else if (isFree) this.#lines.delete(routed.connection)
   }
 
   /** Admits the first waiting calls, as long as they have the same party. */
   #admit(line: Line, party: number): void {
     line.holder = party
-    for (let next = line.waiting[0]; next?.inFlight.party === party; next = line.waiting[0]) {
+    for (let next = line.waiting[0]; next?.routed.party === party; next = line.waiting[0]) {
       line.waiting.shift()
-      line.running.add(next.inFlight)
+      line.running.add(next.routed)
       next.admit()
     }
   }

@@ -3,22 +3,30 @@ import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../../kernel/json/text.js'
-import type { Call, Client, Downlink, Request } from '../../model/links.js'
+import { newClientId } from '../../model/client-ids.js'
+import type { Call, Caller, Client, Downlink, Request } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { Server } from '../../peers/server.js'
 import type { ParkedCalls } from '../input-required/parked/parked-calls.js'
-import { bare, type InputRetries, type Resumed, type Retry } from '../input-required/retry/input-retries.js'
+import { bare, type InputRetries, type Retry } from '../input-required/retry/input-retries.js'
 import { mayNeedInput } from '../input-required/retry/request-states.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
 import type { DeferredRoots } from '../server-requests/deferred-roots.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
-import { mayBecomeTask } from '../tasks/following-tasks.js'
 import { stillWanted } from './call-events.js'
 import type { CallTable } from './call-table.js'
 import { ClientTurns } from './client-turns.js'
-import { type CallHandle, InFlightCall, type InFlightCallContext, type RoutedCall } from './in-flight-call.js'
+import {
+  aboutServer,
+  type CallHandle,
+  InFlightCall,
+  type InFlightCallContext,
+  type RoutedCall,
+  type TaskHandle,
+} from './in-flight-call.js'
+import { PendingCall, type PendingCallContext } from './pending-call.js'
 import { NO_COMPLETIONS, type ResultPresenter } from './result-presenter.js'
 
 /** The `ttl` asked for tasks: as long as a person may take to answer a request. */
@@ -46,12 +54,16 @@ export interface ForwarderContext {
 }
 
 /** Forwards requests that exactly one server can answer: finds that server by the name in the request, and uses its own name. */
-export class Forwarder implements InFlightCallContext {
+export class Forwarder implements PendingCallContext, InFlightCallContext {
+  readonly clock: Clock
+  readonly calls: CallTable
   readonly #context: ForwarderContext
   readonly #turns = new ClientTurns()
 
   constructor(context: ForwarderContext) {
     this.#context = context
+    this.clock = context.clock
+    this.calls = context.calls
   }
 
   /** Forwards a call; whatever goes wrong ends it. */
@@ -124,11 +136,22 @@ export class Forwarder implements InFlightCallContext {
       call.end(resumed)
       return
     }
-    const isRetry = retry !== undefined
-    const routed: RoutedCall = { request: call, exposed, own, path, params: resumed.params, isRetry }
-    const adopted = isAskable ? resumed : undefined
-    if (resumed.after === undefined) this.#start(routed, connection, adopted)
-    else this.#startAfter(resumed.after, routed, connection, adopted)
+    const routed: RoutedCall = {
+      request: call,
+      call: isAskable ? this.#context.parkedCalls.adopt(call, connection, resumed.earlier) : call,
+      connection,
+      party: call.client.serverRequests === 'pushed' ? call.client.id : newClientId(),
+      exposed,
+      own,
+      path,
+      params: resumed.params,
+      isRetry: retry !== undefined,
+      totalAtMs: this.nowMs() + connection.server.timeouts.totalMs,
+      progress: Number.NEGATIVE_INFINITY,
+      earlier: undefined,
+    }
+    if (resumed.after === undefined) this.#start(routed)
+    else void new PendingCall(routed, this).open(resumed.after.then(() => connection.open()))
   }
 
   /** Whether a server has no completions; one whose revision has no capability for them is asked. */
@@ -136,48 +159,104 @@ export class Forwarder implements InFlightCallContext {
     return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
 
-  /** Starts the call. With `adopted`, server requests reach the client in results: the call can be parked meanwhile. */
-  #start(routed: RoutedCall, connection: Connection, adopted: Resumed | undefined): void {
-    const call = adopted === undefined ? routed.request : this.#adopt(routed.request, connection, adopted)
-    const inFlight = new InFlightCall(call, connection, routed, this)
-    this.#context.calls.add(inFlight)
+  /** The error for a call to a server that has as many under way as it may; undefined if it has not. */
+  #overload({ bounds, server, underWay }: Connection): Fault | undefined {
+    if (underWay < bounds.max.callsPerServer) return undefined
+    const words = `Server ${server.name} has ${underWay} requests under way`
+    return bounds.overloaded('callsPerServer', words, { server: server.name })
+  }
+
+  /** Sends a call, at once if its server is ready for it. */
+  #start(routed: RoutedCall): void {
+    const { connection } = routed
+    const { link } = connection
+    if (link === undefined) {
+      void new PendingCall(routed, this).open(connection.open())
+      return
+    }
+    const prepared = this.prepare(routed, link)
+    if (prepared === undefined) this.send(routed, link)
+    else void new PendingCall(routed, this).prepared(link, prepared)
+  }
+
+  /** Sends a call over the next link: it was never sent, or its server did not run it. */
+  #startAgain(routed: RoutedCall): void {
+    const { connection, request } = routed
+    if (!connection.clients.has(request.client))
+      this.#fail(routed, new Fault('unavailable', 'it cannot be shared any more; try again'))
+    else if (connection.link !== undefined) this.#start(routed)
+    else void new PendingCall(routed, this).open(connection.reopen())
+  }
+
+  #fail(routed: RoutedCall, why: Fault): void {
+    this.leave(routed)
+    routed.call.end(failed(aboutServer(why, routed.connection)))
+  }
+
+  // ── for pending calls ──
+
+  prepare(routed: RoutedCall, link: Downlink): Promise<unknown> | undefined {
+    const turn = takesTurns(routed, link) ? this.#turns.turn(routed) : undefined
+    return turn === undefined ? this.#ready(routed, link) : turn.then(() => this.#ready(routed, link))
+  }
+
+  send(routed: RoutedCall, link: Downlink): void {
+    const { connection, earlier } = routed
+    if (!connection.isOpen(link)) {
+      this.#startAgain(routed)
+      return
+    }
+    const fault = earlier?.errorOver(link)
+    if (fault !== undefined) {
+      this.#fail(routed, fault)
+      return
+    }
+    const inFlight = new InFlightCall(routed, link, this)
+    this.calls.add(inFlight)
     inFlight.start()
   }
 
-  #startAfter(
-    after: Promise<void>,
-    routed: RoutedCall,
-    connection: Connection,
-    adopted: Resumed | undefined,
-  ): void {
-    const isWanted = stillWanted(routed.request)
-    void after.then(() => {
-      if (isWanted()) this.#start(routed, connection, adopted)
-    })
+  leave(routed: RoutedCall): void {
+    this.#turns.leave(routed)
   }
 
-  /** The error for a call to a server that has as many in flight as it may; undefined if it has not. */
-  #overload(connection: Connection): Fault | undefined {
-    const { bounds, server } = connection
-    const { size } = this.#context.calls.on(connection)
-    if (size < bounds.max.callsPerServer) return undefined
-    const words = `Server ${server.name} has ${size} requests under way`
-    return bounds.overloaded('callsPerServer', words, { server: server.name })
+  /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */
+  #ready({ connection, call, exposed }: RoutedCall, link: Downlink): Promise<unknown> | undefined {
+    const { catalog, logLevels } = this.#context
+    const ready = logLevels.prepare(connection, call)
+    const mayNeedTask = call.method === 'tools/call' && link.facts.capabilities.tasks
+    if (!mayNeedTask || catalog.find(call.client, 'tools', exposed) !== undefined) return ready
+    return Promise.all([ready, catalog.readOnce(call.client, 'tools')])
   }
 
   // ── for calls in flight ──
 
   nowMs(): number {
-    return this.#context.clock.nowMs()
+    return this.clock.nowMs()
   }
 
-  prepare(inFlight: InFlightCall): Promise<unknown> | undefined {
-    const turn = takesTurns(inFlight) ? this.#turns.turn(inFlight) : undefined
-    return turn === undefined ? this.#ready(inFlight) : turn.then(() => this.#ready(inFlight))
+  run(inFlight: InFlightCall): CallHandle {
+    return this.#context.serverRequests.send(inFlight, this.#requestFor(inFlight))
   }
 
-  run(inFlight: InFlightCall, link: Downlink): CallHandle {
-    return this.#context.serverRequests.send(inFlight, link, this.#requestFor(inFlight.routed, link))
+  taskOf(inFlight: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle {
+    const caller = this.#callerOf(inFlight.routed)
+    return this.#context.serverRequests.taskOf(inFlight, { down, caller, result })
+  }
+
+  again(inFlight: InFlightCall): void {
+    // In this order the connection is in use all the time.
+    this.#startAgain(inFlight.routed)
+    this.calls.remove(inFlight)
+  }
+
+  forget(inFlight: InFlightCall): void {
+    this.calls.remove(inFlight)
+    this.leave(inFlight.routed)
+  }
+
+  present(inFlight: InFlightCall, outcome: Outcome): Outcome {
+    return this.#context.presenter.present(inFlight, outcome)
   }
 
   firstCalled(inFlight: InFlightCall): void {
@@ -186,22 +265,25 @@ export class Forwarder implements InFlightCallContext {
       serverRequests.handle(inFlight.connection, request)
   }
 
-  forget(inFlight: InFlightCall): void {
-    this.#context.calls.remove(inFlight)
-    this.#turns.leave(inFlight)
+  #requestFor({ routed, link }: InFlightCall): Request {
+    const { method, named, wantsProgress } = routed.request
+    const isPushed = link.serverRequests === 'pushed'
+    return {
+      method,
+      params: renamed(routed, isPushed),
+      isBare: named !== undefined,
+      wantsProgress,
+      followsTasks: method === 'tools/call' && link.mayReturnTasks,
+      taskTtlMs: isPushed && this.#needsTask(routed, link) ? TASK_TTL_MS : undefined,
+      caller: this.#callerOf(routed),
+    }
   }
 
-  present(inFlight: InFlightCall, outcome: Outcome): Outcome {
-    return this.#context.presenter.present(inFlight, outcome)
-  }
-
-  /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */
-  #ready({ connection, call, routed }: InFlightCall): Promise<unknown> | undefined {
-    const { catalog, logLevels } = this.#context
-    const ready = logLevels.prepare(connection, call)
-    const mayNeedTask = call.method === 'tools/call' && connection.link?.facts.capabilities.tasks === true
-    if (!mayNeedTask || catalog.find(call.client, 'tools', routed.exposed) !== undefined) return ready
-    return Promise.all([ready, catalog.readOnce(call.client, 'tools')])
+  #callerOf({ request: { client, logLevel } }: RoutedCall): Caller {
+    return {
+      capabilities: client.capabilities,
+      logLevel: logLevel ?? this.#context.logLevels.wantedBy(client),
+    }
   }
 
   /** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
@@ -210,40 +292,13 @@ export class Forwarder implements InFlightCallContext {
     const tool = this.#context.catalog.find(request.client, 'tools', exposed)
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
-
-  /** Wraps a call so that it can wait for answers while no request of its client is open. */
-  #adopt(call: Call, connection: Connection, { earlier }: Resumed): Call {
-    const { server } = connection
-    const { retries, parkedCalls } = this.#context
-    const mayReplay = (): boolean => retries.mayReplay(call, server)
-    return parkedCalls.adopt(
-      call,
-      { connection, server: server.name, alias: server.alias, mayReplay },
-      earlier,
-    )
-  }
-
-  #requestFor(routed: RoutedCall, link: Downlink): Request {
-    const { method, client, named, wantsProgress, logLevel } = routed.request
-    const { logLevels } = this.#context
-    const isPushed = link.serverRequests === 'pushed'
-    return {
-      method,
-      params: renamed(routed, isPushed),
-      isBare: named !== undefined,
-      wantsProgress,
-      followsTasks: mayBecomeTask(method, link),
-      taskTtlMs: isPushed && this.#needsTask(routed, link) ? TASK_TTL_MS : undefined,
-      caller: { capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) },
-    }
-  }
 }
 
 /** Whether a server request during this call could belong to another client's call on the same connection. */
-const takesTurns = ({ connection, call: { client } }: InFlightCall): boolean => {
+const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean => {
   const { roots, sampling, elicitation } = client.capabilities
   const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return connection.server.serialize && connection.link?.serverRequests === 'pushed' && canBeAsked
+  return connection.server.serialize && link.serverRequests === 'pushed' && canBeAsked
 }
 
 /** Returns a string that a request must have. Throws a Fault `invalid-params` without it. */

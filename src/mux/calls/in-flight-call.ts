@@ -23,12 +23,27 @@ export interface CallHandle extends DownstreamCall {
   isAbout?(down: DownstreamCall): boolean
   /** The id of the task that the server made of it. */
   readonly taskId?: string | undefined
+  /** URL elicitations that the user accepted: they are complete once the call has a result. */
+  readonly acceptedUrls?: readonly string[]
 }
 
-/** A client request with the server's own name for what it names. */
+/** The task that a server made of a call: nothing is asked about it until it is started. */
+export interface TaskHandle extends CallHandle {
+  start(): void
+}
+
+/** A client request with the server it is for. */
 export interface RoutedCall {
   /** The request as its client made it. */
   readonly request: Call
+  /** The same, wrapped so that it can be parked if its client gets server requests in results. */
+  readonly call: Call
+  readonly connection: Connection
+  /**
+   * Identifies the user it is for: all calls of a session have the same. A sessionless client may be several users
+   * who describe themselves alike, so each of its calls has a party of its own.
+   */
+  readonly party: number
   /** The name in the request as the client writes it, and as the server does. */
   readonly exposed: string
   readonly own: string
@@ -38,33 +53,36 @@ export interface RoutedCall {
   readonly params: JsonText | undefined
   /** Whether the client made the request before. */
   readonly isRetry: boolean
+  /** When the call times out, however busy its server is. */
+  totalAtMs: number
+  /** The last progress that the client was told of. */
+  progress: number
+  /** The try before this one. */
+  earlier: EarlierTry | undefined
 }
 
 /** What an in-flight call depends on. */
 export interface InFlightCallContext {
   nowMs(): number
-  /** Prepares the server once there is a link; undefined if there is nothing to wait for. Never rejects. */
-  prepare(call: InFlightCall): Promise<unknown> | undefined
   /** Sends the request to the server; may throw what the link throws. */
-  run(call: InFlightCall, link: Downlink): CallHandle
+  run(call: InFlightCall): CallHandle
   /** Called after the first call over a link was sent. */
   firstCalled(call: InFlightCall): void
+  /** Returns the task that the server made of what `call` sent. */
+  taskOf(call: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle
+  /** Sends a call once more, because its server did not run it; this one is over. */
+  again(call: InFlightCall): void
   /** Called when the call is over. */
   forget(call: InFlightCall): void
   /** Converts a server's outcome for the client. */
   present(call: InFlightCall, outcome: Outcome): Outcome
 }
 
-/** A client request in flight at one server: bound to both hops, ended exactly once. */
+/** A client request that was sent to its server over one link: bound to both hops, ended exactly once. */
 export class InFlightCall implements CallSink {
   readonly call: Call
-  readonly connection: Connection
   readonly routed: RoutedCall
-  /**
-   * Identifies the user it is for: all calls of a session have the same. A sessionless client may be several users who describe
-   * themselves alike, so each of its calls has a party of its own.
-   */
-  readonly party: number
+  readonly link: Downlink
   /** Its position among the calls of its connection. */
   place: Link<InFlightCall> | undefined
   readonly #context: InFlightCallContext
@@ -72,25 +90,25 @@ export class InFlightCall implements CallSink {
   #serverRequests: Set<ServerRequest> | undefined
   #askedAtMs = 0
   #down: CallHandle | undefined
-  /** The link it was sent over. */
-  #link: Downlink | undefined
-  #progress = Number.NEGATIVE_INFINITY
   #isOver = false
-  #earlier: EarlierTry | undefined
-  /** Infinite until the request was sent: before that the server is not silent about it. */
   #idleAtMs = Number.POSITIVE_INFINITY
-  #totalAtMs: number
 
-  constructor(call: Call, connection: Connection, errand: RoutedCall, context: InFlightCallContext) {
-    this.call = call
-    this.connection = connection
-    this.routed = errand
+  constructor(routed: RoutedCall, link: Downlink, context: InFlightCallContext) {
+    this.call = routed.call
+    this.routed = routed
+    this.link = link
     this.#context = context
-    this.party = call.client.serverRequests === 'pushed' ? call.client.id : newClientId()
-    this.#totalAtMs = context.nowMs() + connection.server.timeouts.totalMs
-    // Not assigned to `onCancel` as a literal: V8 allocates a function literal that is assigned to a property in old space
-    // (src/parsing/parser-base.h, `CheckAssigningFunctionLiteralToProperty`), which would keep the call until a full collection.
-    whenCancelled(call, reason => this.#cancelled(reason))
+    // Not assigned to `onCancel` as a literal: V8 allocates a function literal that is assigned to a property in old
+    // space (`CheckAssigningFunctionLiteralToProperty`), which would keep the call until a full collection.
+    whenCancelled(routed.call, reason => this.#cancelled(reason))
+  }
+
+  get connection(): Connection {
+    return this.routed.connection
+  }
+
+  get party(): number {
+    return this.routed.party
   }
 
   /** Whether the client still waits and the server works on it. */
@@ -115,14 +133,24 @@ export class InFlightCall implements CallSink {
 
   /** Whether the server waits for an answer of its client, which has no request open meanwhile and may never come back. */
   get isWaiting(): boolean {
-    return this.parked?.at === 'parked' && this.#serverRequests !== undefined && this.#serverRequests.size > 0
+    return this.parked?.at === 'parked' && this.#hasQuestions
   }
 
-  /** Sends the request, at once if the server is connected, else when it is. */
+  get #hasQuestions(): boolean {
+    return this.#serverRequests !== undefined && this.#serverRequests.size > 0
+  }
+
   start(): void {
-    const { link } = this.connection
-    if (link !== undefined) this.#prepare(link)
-    else this.#open(this.connection.open())
+    this.stillAlive()
+    try {
+      const isFirst = this.connection.carry()
+      const down = this.#context.run(this)
+      // The server may have made a task of it by then.
+      this.#down ??= down
+      if (isFirst) this.#context.firstCalled(this)
+    } catch (thrown) {
+      this.#finish(failed(Fault.from(thrown)))
+    }
   }
 
   /** Notes a server request that belongs to this call. A user may take long to answer, so silence does not count meanwhile. */
@@ -135,7 +163,7 @@ export class InFlightCall implements CallSink {
   answered(request: ServerRequest): void {
     if (this.#serverRequests?.delete(request) !== true) return
     if (this.#serverRequests.size === 0 && this.#isPatient)
-      this.#totalAtMs += this.#context.nowMs() - this.#askedAtMs
+      this.routed.totalAtMs += this.#context.nowMs() - this.#askedAtMs
     this.stillAlive()
   }
 
@@ -146,15 +174,11 @@ export class InFlightCall implements CallSink {
 
   /** Ends the call if it has taken too long; called periodically. */
   checkTime(nowMs: number): void {
-    const isWaiting = this.#serverRequests !== undefined && this.#serverRequests.size > 0
-    const isIdle = nowMs >= this.#idleAtMs && !isWaiting
-    const isTooLong = nowMs >= this.#totalAtMs && !(isWaiting && this.#isPatient)
+    const isIdle = nowMs >= this.#idleAtMs && !this.#hasQuestions
+    const isTooLong = nowMs >= this.routed.totalAtMs && !(this.#hasQuestions && this.#isPatient)
     if (this.#isOver || (!isIdle && !isTooLong)) return
-    const { name } = this.connection.server
     this.#down?.cancel('timed out')
-    this.#finish(
-      failed(new Fault('timeout', `Timed out waiting for server ${name}`, { data: { server: name } })),
-    )
+    this.#finish(failed(timedOut(this.connection)))
   }
 
   // ── server side ──
@@ -164,84 +188,40 @@ export class InFlightCall implements CallSink {
     this.stillAlive()
     // The value must increase (utilities/progress); what does not is dropped here, whatever the server does.
     const { value } = progress
-    if (value === undefined || value <= this.#progress) return
-    this.#progress = value
+    if (value === undefined || value <= this.routed.progress) return
+    this.routed.progress = value
     this.call.progress(progress)
   }
 
   ended(outcome: Outcome): void {
+    if (outcome.kind === 'task' && this.link.mayReturnTasks) {
+      this.#follow(outcome.result)
+      return
+    }
     if (this.#isOver) return
+    const { routed } = this
     // One more attempt is enough.
-    const link = this.#earlier === undefined ? this.#link : undefined
-    const tried = link && EarlierTry.of(outcome, link, this.routed.isRetry)
+    const tried = routed.earlier ? undefined : EarlierTry.of(outcome, this.link, routed.isRetry)
     if (tried === undefined) {
       this.#finish(outcome)
       return
     }
-    this.#earlier = tried
-    this.#down = undefined
-    this.#again()
+    routed.earlier = tried
+    this.#isOver = true
+    this.#context.again(this)
   }
 
-  #open(opening: Promise<Downlink>): void {
-    opening.then(
-      opened => this.#prepare(opened),
-      (thrown: unknown) => {
-        const why = Fault.from(thrown)
-        this.#finish(failed(this.#earlier?.unsent(why) ?? why))
-      },
-    )
-  }
-
-  #prepare(link: Downlink): void {
-    const prepared = this.#isOver ? undefined : this.#context.prepare(this)
-    if (prepared === undefined) this.#send(link)
-    else void prepared.then(() => this.#send(link))
-  }
-
-  #send(link: Downlink): void {
-    if (this.#isOver) return
-    const { connection } = this
-    // A call that was never sent can go over the next link.
-    if (!connection.isOpen(link)) {
-      this.#again()
-      return
-    }
-    const fault = this.#earlier?.errorOver(link)
-    if (fault !== undefined) {
-      this.#finish(failed(fault))
-      return
-    }
-    this.stillAlive()
-    try {
-      const isFirst = connection.carry()
-      this.#link = link
-      this.#down = this.#context.run(this, link)
-      if (isFirst) this.#context.firstCalled(this)
-    } catch (thrown) {
-      this.#finish(failed(Fault.from(thrown)))
-    }
-  }
-
-  /** Sends the call over a new link: it was never sent, or its server did not run it. */
-  #again(): void {
-    const { connection, routed } = this
-    const { link } = connection
-    this.#idleAtMs = Number.POSITIVE_INFINITY
-    if (!connection.clients.has(routed.request.client))
-      this.#finish(failed(new Fault('unavailable', 'it cannot be shared any more; try again')))
-    else if (link !== undefined) this.#prepare(link)
-    else this.#open(connection.reopen())
-  }
-
-  /** Whether the server returns its requests in results, so that the proxy asks the client. */
-  get #isDriven(): boolean {
-    return this.#link?.serverRequests === 'returned'
+  /** Follows the task that the server made of the call; one that nobody waits for any more is cancelled. */
+  #follow(result: JsonText): void {
+    const task = this.#context.taskOf(this, this.#down, result)
+    this.#down = task
+    if (this.#isOver) task.cancel('nobody waits for it')
+    else task.start()
   }
 
   /** Whether waiting for answers has a limit of its own, because it is not the server that keeps its requests open. */
   get #isPatient(): boolean {
-    return this.#isDriven || this.parked !== undefined
+    return this.link.serverRequests === 'returned' || this.parked !== undefined
   }
 
   #cancelled(reason: CancelReason): void {
@@ -274,18 +254,21 @@ export class InFlightCall implements CallSink {
 
   /** Converts an outcome; if that fails, the client gets the failure, so that it never waits for ever. */
   #presented(outcome: Outcome): Outcome {
-    if (outcome.kind === 'fault') return failed(this.#named(outcome.fault))
+    if (outcome.kind === 'fault') return failed(aboutServer(outcome.fault, this.connection))
     try {
       return this.#context.present(this, outcome)
     } catch (thrown) {
-      return failed(this.#named(Fault.from(thrown)))
+      return failed(aboutServer(Fault.from(thrown), this.connection))
     }
   }
-
-  /** Adds to a fault which server it is about and, if the server was lost, when to try again. */
-  #named(fault: Fault): Fault {
-    const { server, retryAfterLossMs } = this.connection
-    const retryAfterMs = fault.code === 'disconnected' ? retryAfterLossMs : undefined
-    return fault.about(server.name, retryAfterMs === undefined ? {} : { retryAfterMs })
-  }
 }
+
+/** Adds to a fault which server it is about and, if the server was lost, when to try again. */
+export const aboutServer = (fault: Fault, { server, retryAfterLossMs }: Connection): Fault => {
+  const retryAfterMs = fault.code === 'disconnected' ? retryAfterLossMs : undefined
+  return fault.about(server.name, retryAfterMs === undefined ? {} : { retryAfterMs })
+}
+
+/** The fault of a call that its server did not end in time. */
+export const timedOut = ({ server: { name } }: Connection): Fault =>
+  new Fault('timeout', `Timed out waiting for server ${name}`, { data: { server: name } })

@@ -1,20 +1,21 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { ByteAccount } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { mayHold } from '../../kernel/json/edit.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Client, Downlink, Request, ServerRequest } from '../../model/links.js'
+import type { Client, ProjectedRequest, Request, ServerRequest } from '../../model/links.js'
 import { type Answer, failed, type Outcome } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { CallTable } from '../calls/call-table.js'
-import type { CallHandle, InFlightCall } from '../calls/in-flight-call.js'
+import type { CallHandle, InFlightCall, TaskHandle } from '../calls/in-flight-call.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
-import { planAsIs, planRound, retryParams } from '../input-required/rounds/input-rounds.js'
+import { planAsIs, planRound, type RoundPlan, retryParams } from '../input-required/rounds/input-rounds.js'
+import type { InputSource, RoundLimits } from '../input-required/rounds/question-round.js'
 import { relayedInput } from '../input-required/rounds/relayed-input.js'
-import { type CallRunner, ROUND_LIMITS, RoundDriver } from '../input-required/rounds/round-driver.js'
+import { ROUND_LIMITS, RoundDriver } from '../input-required/rounds/round-driver.js'
 import type { UrlElicitations } from '../input-required/url-elicitations.js'
-import { callFollowing } from '../tasks/following-tasks.js'
-import type { TaskOptions } from '../tasks/task-driver.js'
+import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver.js'
 import { relatedTask, withoutTask } from '../tasks/task-state.js'
 import { type AskedCapability, capabilityFor, hasCapability, incapable } from './client-capabilities.js'
 import type { DeferredRoots } from './deferred-roots.js'
@@ -126,56 +127,39 @@ export class ServerRequests {
   // ── returned by servers ──
 
   /** Sends the request of a call to its server, so that the client can be asked for input in its own way. */
-  send(inFlight: InFlightCall, link: Downlink, request: Request): CallHandle {
-    const { client } = inFlight.call
-    // Few calls become tasks: the options are made when one does.
-    const taskOptions = (): TaskOptions => this.#taskOptions(inFlight)
+  send(inFlight: InFlightCall, request: Request): CallHandle {
+    const { call, link } = inFlight
     if (
-      client.serverRequests !== 'pushed' ||
-      link.serverRequests === 'pushed' ||
-      !mayNeedInput(request.method)
-    )
-      return callFollowing(link, request, inFlight, taskOptions)
-    const following: CallRunner = { call: (one, sink) => callFollowing(link, one, sink, taskOptions) }
-    const driver = new RoundDriver(following, firstOf(request), inFlight, {
-      ...this.#askingIn(inFlight),
-      isSequential: false,
-      limits: ROUND_LIMITS,
-    })
-    driver.start()
-    return driver
+      call.client.serverRequests === 'pushed' &&
+      link.serverRequests === 'returned' &&
+      mayNeedInput(request.method)
+    ) {
+      const driver = new RoundDriver(link, firstOf(request), inFlight, new CallInput(inFlight, this))
+      driver.start()
+      return driver
+    }
+    const down = link.call(request, inFlight)
+    return request.taskTtlMs === undefined ? down : cancelledByName(down, this.#context.clock)
   }
 
-  #askingIn(inFlight: InFlightCall) {
-    const { clock, isShared } = this.#context
-    const { client } = inFlight.call
-    return {
-      server: inFlight.connection.server.name,
-      clock,
-      account: inFlight.connection.bounds.unread,
-      ask: (request: ServerRequest) => this.#askFor(inFlight, request),
-      elicitationComplete: (elicitationId: string) =>
-        inFlight.call.notify('notifications/elicitation/complete', textOf({ elicitationId })),
-      project: (method: string, params: JsonText | undefined) => client.project(method, params, isShared()),
-    }
+  /** Returns the task that a server made of a call. */
+  taskOf(inFlight: InFlightCall, task: Omit<TaskCall, 'link'>): TaskHandle {
+    const { link } = inFlight
+    return new TaskDriver({ ...task, link }, inFlight, new CallInput(inFlight, this))
   }
 
-  #taskOptions(inFlight: InFlightCall): TaskOptions {
-    const about = this.#askingIn(inFlight)
-    const { capabilities, serverRequests } = inFlight.call.client
-    const isAsked = serverRequests === 'pushed'
-    return {
-      ...about,
-      waitMs: isAsked ? ROUND_LIMITS.roundMs : ROUND_LIMITS.totalMs,
-      plan: result => (isAsked ? planRound(result, about) : planAsIs(result, about.server, capabilities)),
-      stillAlive: () => inFlight.stillAlive(),
-    }
+  get clock(): Clock {
+    return this.#context.clock
+  }
+
+  /** Whether there are several servers, whose context clients must not hand to one another. */
+  get isShared(): boolean {
+    return this.#context.isShared()
   }
 
   /** Relays an `InputRequiredResult` to a client that knows it. Throws a Fault for what the client must not be asked. */
   relay(inFlight: InFlightCall, result: JsonText): Outcome {
-    const { states, isShared } = this.#context
-    const relaying = { states, isShared: isShared() }
+    const relaying = { states: this.#context.states, isShared: this.isShared }
     return {
       kind: 'input',
       result: relayedInput(result, inFlight.call, inFlight.connection.server, relaying),
@@ -185,7 +169,7 @@ export class ServerRequests {
   // ── on to the client ──
 
   /** Passes on one of the requests that a server returned. */
-  #askFor(inFlight: InFlightCall, request: ServerRequest): void {
+  ask(inFlight: InFlightCall, request: ServerRequest): void {
     const { connection, call } = inFlight
     if (!this.#hasRoom(connection, request)) return
     this.#pass(connection, request, { client: call.client, inFlight, isRepaired: false })
@@ -274,7 +258,49 @@ export class ServerRequests {
   #paramsFor(request: ServerRequest): JsonText | undefined {
     const params = request.params && withoutTask(request.params)
     const isSampling = request.method === 'sampling/createMessage'
-    return this.#context.isShared() && isSampling && params !== undefined ? withoutContext(params) : params
+    return this.isShared && isSampling && params !== undefined ? withoutContext(params) : params
+  }
+}
+
+/** A client that gets server requests in results is asked once for as long as its call may take. */
+const RETURNED_LIMITS: RoundLimits = { ...ROUND_LIMITS, roundMs: ROUND_LIMITS.totalMs }
+
+/** Asks the client of a call for the input that its server wants in a result. */
+class CallInput implements InputSource {
+  readonly server: string
+  readonly clock: Clock
+  readonly limits: RoundLimits
+  readonly account: ByteAccount
+  readonly #inFlight: InFlightCall
+  readonly #serverRequests: ServerRequests
+
+  constructor(inFlight: InFlightCall, serverRequests: ServerRequests) {
+    const { server, bounds } = inFlight.connection
+    this.server = server.name
+    this.clock = serverRequests.clock
+    this.limits = inFlight.call.client.serverRequests === 'pushed' ? ROUND_LIMITS : RETURNED_LIMITS
+    this.account = bounds.unread
+    this.#inFlight = inFlight
+    this.#serverRequests = serverRequests
+  }
+
+  plan(result: JsonText): RoundPlan {
+    const { client } = this.#inFlight.call
+    return client.serverRequests === 'pushed'
+      ? planRound(result, this)
+      : planAsIs(result, this.server, client.capabilities)
+  }
+
+  project(method: string, params: JsonText | undefined): ProjectedRequest {
+    return this.#inFlight.call.client.project(method, params, this.#serverRequests.isShared)
+  }
+
+  ask(request: ServerRequest): void {
+    this.#serverRequests.ask(this.#inFlight, request)
+  }
+
+  elicitationComplete(elicitationId: string): void {
+    this.#inFlight.call.notify('notifications/elicitation/complete', textOf({ elicitationId }))
   }
 }
 

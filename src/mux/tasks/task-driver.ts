@@ -1,143 +1,88 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import type { ByteAccount } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json/text.js'
-import type {
-  CallSink,
-  CancelReason,
-  Downlink,
-  DownstreamCall,
-  Request,
-  ServerRequest,
-} from '../../model/links.js'
-import { failed, midway, type Outcome, resulted } from '../../model/outcome.js'
-import type { Progress } from '../../model/progress.js'
-import type { CallHandle } from '../calls/in-flight-call.js'
+import type { Caller, CallSink, CancelReason, Downlink, DownstreamCall } from '../../model/links.js'
+import { answerOf, failed, midway, type Outcome, resulted } from '../../model/outcome.js'
+import type { CallHandle, TaskHandle } from '../calls/in-flight-call.js'
 import { noInput } from '../input-required/answers.js'
-import type { RoundPlan } from '../input-required/rounds/input-rounds.js'
-import { QuestionRound } from '../input-required/rounds/question-round.js'
-import { ROUND_LIMITS } from '../input-required/rounds/round-driver.js'
+import type { RoundEnd } from '../input-required/rounds/input-rounds.js'
+import { type InputSource, QuestionRound } from '../input-required/rounds/question-round.js'
 import { readTask, type TaskState, withoutTask } from './task-state.js'
 
 /** How long requests about a task that nobody follows any more may stay open. */
 const LINGER_MS = 10_000
 
-/** What following a task needs. */
-export interface TaskOptions {
-  /** For texts that clients read. */
-  readonly server: string
-  readonly clock: Clock
-  /** How long the client may take for questions that a task returns; something else may limit it. */
-  readonly waitMs: number
-  /** Where is counted what waits for the client. */
-  readonly account: ByteAccount
-  /** What to ask the client for such a wish for input. */
-  plan(wish: JsonText): RoundPlan
-  /** Puts a question to the client. */
-  ask(request: ServerRequest): void
-  /** The user has been to the page that the client was asked to send it to: told before the result. */
-  elicitationComplete(elicitationId: string): void
-  /** The server said how the task stands. */
+/** The call of a tool that became a task. */
+export interface TaskCall {
+  /** What was sent to the server; progress of the task comes under it. */
+  readonly down: CallHandle | undefined
+  readonly link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
+  readonly caller: Caller
+  /** What the server answered. */
+  readonly result: JsonText
+}
+
+/** What hears of the task: the call. */
+export interface TaskSink extends CallSink {
+  /** Called when the server has reported the task's status. */
   stillAlive(): void
 }
 
 /**
- * One call of a tool that its server makes a task of, for a client that knows nothing of tasks: the task is asked about until
- * it is over, and its result is the result of the call. A task of 2025-11-25 gives its result, and asks its questions, when it
- * is asked for the result; one of the extension of 2026-07-28 (SEP-2663) returns both with its status.
+ * Follows a task that a server made of a call, for a client that knows nothing of tasks: polls it until it is over, and ends
+ * the call with its result. A task of 2025-11-25 gives its result, and asks its questions, when it is asked for the result; one
+ * of the extension of 2026-07-28 (SEP-2663) returns both with its status.
  */
-export class TaskDriver implements CallHandle, CallSink {
-  readonly #link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
-  readonly #request: Request
-  readonly #sink: CallSink
-  readonly #makeOptions: () => TaskOptions
-  #madeOptions: TaskOptions | undefined
-  /** Requests under way about the task. */
-  #open: Set<DownstreamCall> | undefined
-  #call: DownstreamCall | undefined
-  #isCalled = false
-  #taskId: string | undefined
+export class TaskDriver implements TaskHandle {
+  readonly #call: TaskCall
+  readonly #sink: TaskSink
+  readonly #input: InputSource
+  readonly #task: TaskState | undefined
+  /** Open requests about the task. */
+  readonly #open = new Set<DownstreamCall>()
   #isResultAsked = false
   #poll: Timer | undefined
   #round: QuestionRound | undefined
   #rounds = 0
   /** Keys of questions that were answered: they are unique for the life of a task, and its status may be behind. */
-  #answered: Set<string> | undefined
-  #acceptedUrls: string[] | undefined
+  readonly #answered = new Set<string>()
+  readonly #acceptedUrls: string[]
   #isOver = false
 
-  constructor(
-    link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>,
-    request: Request,
-    sink: CallSink,
-    options: () => TaskOptions,
-  ) {
-    this.#link = link
-    this.#request = request
+  constructor(call: TaskCall, sink: TaskSink, input: InputSource) {
+    this.#call = call
     this.#sink = sink
-    this.#makeOptions = options
+    this.#input = input
+    this.#task = readTask(call.result)
+    this.#acceptedUrls = [...(call.down?.acceptedUrls ?? [])]
   }
 
-  get #options(): TaskOptions {
-    this.#madeOptions ??= this.#makeOptions()
-    return this.#madeOptions
-  }
-
-  /** The server's name for the task, if there is one. */
   get taskId(): string | undefined {
-    return this.#taskId
+    return this.#task?.id
   }
 
   isAbout(down: DownstreamCall): boolean {
-    return (down === this.#call && !this.#isCalled) || this.#open?.has(down) === true
+    return this.#open.has(down)
   }
 
-  /** Makes the request, which follows tasks. Throws what the link throws. */
   start(): void {
-    this.#call = this.#link.call(this.#request, this)
+    this.#turn(this.#task)
   }
 
-  /** Nobody waits any more: the server hears of it in the way of tasks, once there is one. */
+  /** Cancels the task at its server. */
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#close(reason)
-    if (this.#taskId !== undefined) this.#cancelTask()
-    // A task that was asked for is called off by its name, which is still to come.
-    else if (this.#request.taskTtlMs !== undefined) this.#endSoon()
-    else this.#call?.cancel(reason)
-  }
-
-  // ── what the server says ──
-
-  progress(progress: Progress): void {
-    this.#sink.progress(progress)
-  }
-
-  /** How the call of the tool ended. */
-  ended(outcome: Outcome): void {
-    this.#isCalled = true
-    if (outcome.kind !== 'task') {
-      this.#finish(outcome)
-      return
-    }
-    const task = readTask(outcome.result)
-    this.#taskId = task?.id
-    if (!this.#isOver) {
-      this.#turn(task)
-      return
-    }
-    this.#forgetProgress()
     this.#cancelTask()
   }
 
   #turn(task: TaskState | undefined): void {
-    const { server } = this.#options
-    if (task === undefined || task.id !== this.#taskId) {
-      this.#fail(`Server ${server} says what cannot be understood about a task`)
+    if (task === undefined || task.id !== this.taskId) {
+      this.#fail('says what cannot be understood about a task')
       return
     }
-    this.#options.stillAlive()
-    if (this.#link.serverRequests === 'returned') this.#turnWithResult(task)
+    this.#sink.stillAlive()
+    if (this.#call.link.serverRequests === 'returned') this.#turnWithResult(task)
     else this.#turnWithoutResult(task)
   }
 
@@ -145,7 +90,7 @@ export class TaskDriver implements CallHandle, CallSink {
   #turnWithoutResult({ status, pollMs }: TaskState): void {
     if (status !== 'working' && !this.#isResultAsked) {
       this.#isResultAsked = true
-      this.#ask('tasks/result', [], outcome =>
+      this.#request('tasks/result', [], outcome =>
         this.#finish(outcome.kind === 'result' ? resulted(withoutTask(outcome.result)) : outcome),
       )
     }
@@ -154,35 +99,34 @@ export class TaskDriver implements CallHandle, CallSink {
 
   /** SEP-2663: questions and result stand beside the status. */
   #turnWithResult({ status, text, pollMs }: TaskState): void {
-    const { server } = this.#options
     switch (status) {
       case 'working':
         this.#pollAfter(pollMs)
         return
       case 'input_required':
-        this.#input(text, pollMs)
+        this.#ask(text, pollMs)
         return
       case 'completed': {
         const result = memberOf(text, 'result')
         if (result !== undefined && kindOf(result) === 'object') this.#finish(resulted(result))
-        else this.#fail(`Server ${server} completed a task without a result`)
+        else this.#fail('completed a task without a result')
         return
       }
       case 'failed': {
         const error = memberOf(text, 'error')
         if (error !== undefined && memberOf(error, 'code') !== undefined)
-          this.#finish({ kind: 'error', error, revision: this.#link.facts.revision })
-        else this.#fail(`Server ${server} could not complete a task`)
+          this.#finish({ kind: 'error', error, revision: this.#call.link.facts.revision })
+        else this.#fail('could not complete a task')
         return
       }
       case 'cancelled':
-        this.#fail(`Server ${server} cancelled a task`)
+        this.#fail('cancelled a task')
     }
   }
 
   #pollAfter(ms: number): void {
-    this.#poll = this.#options.clock.after(ms, () => {
-      this.#ask('tasks/get', [], outcome => {
+    this.#poll = this.#input.clock.after(ms, () => {
+      this.#request('tasks/get', [], outcome => {
         const isState = outcome.kind === 'result' || outcome.kind === 'task'
         if (isState) this.#turn(readTask(outcome.result))
         else this.#finish(outcome)
@@ -192,72 +136,64 @@ export class TaskDriver implements CallHandle, CallSink {
 
   // ── questions that a task returns ──
 
-  #input(text: JsonText, pollMs: number): void {
-    const { server, clock, waitMs, account } = this.#options
-    const plan = this.#options.plan(text)
+  #ask(text: JsonText, pollMs: number): void {
+    const { server, limits } = this.#input
+    const plan = this.#input.plan(text)
     if (plan.is === 'abort') {
       this.#abort(plan.words)
       return
     }
-    const questions =
-      plan.is === 'ask' ? plan.questions.filter(({ key }) => this.#answered?.has(key) !== true) : []
+    const questions = plan.is === 'ask' ? plan.questions.filter(({ key }) => !this.#answered.has(key)) : []
     if (questions.length === 0) {
       this.#pollAfter(pollMs)
       return
     }
     this.#rounds += 1
-    if (this.#rounds > ROUND_LIMITS.rounds) {
-      this.#abort(`Server ${server} asked for input more than ${ROUND_LIMITS.rounds} times`)
+    if (this.#rounds > limits.rounds) {
+      this.#abort(`Server ${server} asked for input more than ${limits.rounds} times`)
       return
     }
-    const round = new QuestionRound(questions, {
-      server,
-      clock,
-      waitMs,
-      bytes: text.length,
-      account,
-      isSequential: false,
-      ask: request => this.#options.ask(request),
-      over: end => {
-        this.#round = undefined
-        if (end.is === 'abort') {
-          this.#abort(end.words)
-          return
-        }
-        this.#acceptedUrls = [...(this.#acceptedUrls ?? []), ...round.acceptedUrls]
-        this.#answered = new Set([...(this.#answered ?? []), ...questions.map(({ key }) => key)])
-        this.#update(end.responses, pollMs)
-      },
-    })
+    const over = (end: RoundEnd): void => {
+      this.#round = undefined
+      if (end.is === 'abort') {
+        this.#abort(end.words)
+        return
+      }
+      this.#acceptedUrls.push(...round.acceptedUrls)
+      for (const { key } of questions) this.#answered.add(key)
+      this.#update(end.responses, pollMs)
+    }
+    const round = new QuestionRound(
+      { questions, waitMs: limits.roundMs, bytes: text.length, over },
+      this.#input,
+    )
     this.#round = round
     round.start()
   }
 
   #update(responses: JsonText, pollMs: number): void {
-    this.#ask('tasks/update', [['inputResponses', responses]], outcome => {
+    this.#request('tasks/update', [['inputResponses', responses]], outcome => {
       if (outcome.kind === 'result') this.#pollAfter(pollMs)
       else this.#finish(outcome)
     })
   }
 
-  /** The task cannot go on without what nobody gives it. */
+  /** Ends a task that cannot go on without input that was not given. */
   #abort(words: string): void {
-    this.#acceptedUrls = undefined
+    this.#acceptedUrls.length = 0
     this.#cancelTask()
-    this.#finish(noInput(this.#request.method, words, this.#options.server))
+    this.#finish(noInput('tools/call', words, this.#input.server))
   }
 
   // ── requests ──
 
-  #ask(
+  #request(
     method: string,
     members: readonly (readonly [string, JsonText])[],
     on: (outcome: Outcome) => void,
   ): void {
-    const params = objectText([['taskId', textOf(this.#taskId)], ...members])
-    const { caller } = this.#request
     try {
-      this.#send({ method, params, wantsProgress: false, caller, followsTasks: true }, outcome => {
+      this.#send(method, members, outcome => {
         if (!this.#isOver) on(midway(outcome))
       })
     } catch (thrown) {
@@ -265,75 +201,71 @@ export class TaskDriver implements CallHandle, CallSink {
     }
   }
 
-  #send(request: Request, on: (outcome: Outcome) => void): DownstreamCall {
+  #send(
+    method: string,
+    members: readonly (readonly [string, JsonText])[],
+    on: (outcome: Outcome) => void,
+  ): void {
+    const { link, caller } = this.#call
+    const params = objectText([['taskId', textOf(this.taskId)], ...members])
     // A link may end a request before it returns it.
     const under: { isOver: boolean; down?: DownstreamCall } = { isOver: false }
     const sink: CallSink = {
       progress: progress => this.#sink.progress(progress),
       ended: outcome => {
         under.isOver = true
-        if (under.down !== undefined) this.#open?.delete(under.down)
+        if (under.down !== undefined) this.#open.delete(under.down)
         on(outcome)
       },
     }
-    const down = this.#link.call(request, sink)
-    under.down = down
-    if (!under.isOver) {
-      this.#open ??= new Set()
-      this.#open.add(down)
-    }
-    return down
+    under.down = link.call({ method, params, wantsProgress: false, caller, followsTasks: true }, sink)
+    if (!under.isOver) this.#open.add(under.down)
   }
 
-  /** Nobody waits for what the server says to that. */
   #cancelTask(): void {
-    if (this.#taskId === undefined) return
-    const { caller } = this.#request
-    const params = textOf({ taskId: this.#taskId })
+    if (this.taskId === undefined) return
     try {
-      this.#send(
-        { method: 'tasks/cancel', params, wantsProgress: false, caller, followsTasks: true },
-        () => undefined,
-      )
+      this.#send('tasks/cancel', [], () => undefined)
     } catch {
       // The connection is gone, and the task with it.
     }
     this.#endSoon()
   }
 
-  /** A server that has not answered by then never will. */
+  /** Cancels what is open after a while: a server that has not answered by then never will. */
   #endSoon(): void {
-    this.#options.clock.after(LINGER_MS, () => {
-      const first = this.#isCalled ? [] : [this.#call]
-      for (const down of [...first, ...(this.#open ?? [])]) down?.cancel('nobody waits for it')
+    this.#input.clock.after(LINGER_MS, () => {
+      for (const down of this.#open) down.cancel('nobody waits for it')
     })
   }
 
   // ── the end ──
 
-  #fail(words: string): void {
-    this.#finish(failed(new Fault('internal', words, { data: { server: this.#options.server } })))
+  #fail(what: string): void {
+    const { server } = this.#input
+    this.#finish(failed(new Fault('internal', `Server ${server} ${what}`, { data: { server } })))
   }
 
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
     this.#close('the request that it belongs to is over')
-    if (outcome.kind === 'result')
-      for (const id of this.#acceptedUrls ?? []) this.#options.elicitationComplete(id)
-    this.#sink.ended(outcome)
-  }
-
-  /** The server tells of the progress of a task under the token of its call, until nobody listens there any more. */
-  #forgetProgress(): void {
-    if (this.#taskId !== undefined) this.#call?.cancel(undefined)
+    if (outcome.kind === 'result') for (const id of this.#acceptedUrls) this.#input.elicitationComplete(id)
+    this.#sink.ended(answerOf(outcome))
   }
 
   #close(reason: CancelReason): void {
     this.#isOver = true
-    this.#forgetProgress()
+    // The server reports the progress of a task under the token of its call until nobody listens there any more.
+    this.#call.down?.cancel(undefined)
     this.#poll?.cancel()
     this.#round?.withdraw(reason)
     this.#round = undefined
-    if (this.#open !== undefined && this.#open.size > 0) this.#endSoon()
+    if (this.#open.size > 0) this.#endSoon()
   }
 }
+
+/** A call that asks for a task (2025-11-25): one that is cancelled goes on until the server has named the task to cancel. */
+export const cancelledByName = (down: DownstreamCall, clock: Clock): CallHandle => ({
+  isAbout: other => other === down,
+  cancel: () => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it')),
+})

@@ -8,6 +8,7 @@ import type { Progress } from '../../../src/model/progress.js'
 import type { ParkedCall } from '../../../src/mux/input-required/parked/parked-call.js'
 import type { ParkLimits } from '../../../src/mux/input-required/parked/parked-call-context.js'
 import { PARK_LIMITS, ParkedCalls } from '../../../src/mux/input-required/parked/parked-calls.js'
+import type { Connection } from '../../../src/peers/connection.js'
 import { FakeClock } from '../fake-clock.js'
 
 const ALL: ClientCapabilities = {
@@ -175,13 +176,19 @@ export class Parked {
   }
 }
 
+/** A connection to a server whose tools may not be called again. */
+export const parkingConnection = (): Connection =>
+  ({ server: { name: 'a', alias: 'a', replay: false } }) as unknown as Connection
+
 /** A table of parks at a clock that stands still. */
 export class Parking {
   readonly clock = new FakeClock()
+  readonly connection = parkingConnection()
   readonly calls: ParkedCalls
 
   constructor(limits: Partial<ParkLimits> = {}, bounds = new LimitCounters()) {
     this.calls = new ParkedCalls({
+      catalog: { find: () => undefined },
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },
       bounds,
@@ -194,9 +201,8 @@ export class Parking {
     })
   }
 
-  begin(call = new ModernCall(), connection: object = this): Parked {
-    const from = { connection, server: 'a', alias: 'a', mayReplay: () => false }
-    return new Parked(this.calls.adopt(call, from), call)
+  begin(call = new ModernCall(), connection = this.connection): Parked {
+    return new Parked(this.calls.adopt(call, connection), call)
   }
 
   retry(

@@ -4,19 +4,8 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { Call, Client, ServerRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
+import type { Connection } from '../../../peers/connection.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
-
-/** Where a call that may be parked goes to. */
-export interface ParkOrigin {
-  /** The connection to its server; only its identity counts. */
-  readonly connection: object
-  /** For texts that clients read. */
-  readonly server: string
-  /** For states: what stands in front of the server's names. */
-  readonly alias: string
-  /** Whether the call may be run again if it is lost while parked: then its state tells what was asked and answered. */
-  mayReplay(): boolean
-}
 
 /** An earlier run of a call that was lost while parked. */
 export interface EarlierRun {
@@ -49,7 +38,7 @@ export interface ParkRound {
 
 /** A call as the table of parks sees it. */
 export interface Parkable {
-  readonly from: ParkOrigin
+  readonly connection: Connection
   readonly client: Client
   readonly method: string
   readonly params: JsonText | undefined
@@ -69,6 +58,8 @@ export interface ParkedCallContext {
   errorFor(client: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
   /** Whether this request of the client wants such a log line. */
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean
+  /** Whether the call may be run again if it is lost while parked: then its state tells what was asked and answered. */
+  mayReplay(parked: Parkable): boolean
   /** Takes a place for a call that is about to be parked, where a retry finds it; false if there is none. */
   admit(parked: Parkable): boolean
   /** The call runs again, or is over: gives its place back. */

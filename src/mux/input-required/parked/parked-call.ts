@@ -6,12 +6,13 @@ import type { Call, CancelReason, Client, ServerRequest } from '../../../model/l
 import type { LogLevel } from '../../../model/log-level.js'
 import { type Answer, bytesOf, failed, type Outcome, resulted } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
+import type { Connection } from '../../../peers/connection.js'
 import { whenCancelled } from '../../calls/call-events.js'
 import { noAnswer, noInput } from '../answers.js'
 import { inputRequired } from '../requests.js'
 import { invalidState } from '../retry/request-states.js'
 import { BufferedNotifications, kept } from './buffered-notifications.js'
-import type { EarlierRun, Parkable, ParkedCallContext, ParkOrigin } from './parked-call-context.js'
+import type { EarlierRun, Parkable, ParkedCallContext } from './parked-call-context.js'
 import {
   AnswerHistory,
   askedUnder,
@@ -50,7 +51,7 @@ const NO_INPUT = 'Client did not provide input'
  * DONE, EXPIRED and CANCELLED are `over`.
  */
 export class ParkedCall implements Call, Parkable {
-  readonly from: ParkOrigin
+  readonly connection: Connection
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
@@ -68,8 +69,8 @@ export class ParkedCall implements Call, Parkable {
   #beat: Timer | undefined
   #lastMs = Number.POSITIVE_INFINITY
 
-  constructor(call: Call, from: ParkOrigin, context: ParkedCallContext, earlier?: EarlierRun) {
-    this.from = from
+  constructor(call: Call, connection: Connection, context: ParkedCallContext, earlier?: EarlierRun) {
+    this.connection = connection
     this.method = call.method
     this.params = call.params
     this.wantsProgress = call.wantsProgress
@@ -201,7 +202,7 @@ export class ParkedCall implements Call, Parkable {
     this.#attach(call)
     this.#buffered.replay(call, this.#context)
     for (const [question, outcome] of answers) {
-      if (outcome.kind === 'result' && this.from.mayReplay())
+      if (outcome.kind === 'result' && this.#context.mayReplay(this))
         this.#history.add(question.request, outcome.result)
       this.#questions.settle(question, outcome)
     }
@@ -227,11 +228,11 @@ export class ParkedCall implements Call, Parkable {
     if (this.#lastMs === Number.POSITIVE_INFINITY) this.#lastMs = clock.nowMs() + limits.totalMs
     const waitMs = Math.min(limits.roundMs, this.#lastMs - clock.nowMs())
     if (this.#round >= limits.rounds) {
-      this.#giveUp(`Server ${this.from.server} asked for input more than ${limits.rounds} times`)
+      this.#giveUp(`Server ${this.connection.server.name} asked for input more than ${limits.rounds} times`)
       return
     }
     if (waitMs <= 0) {
-      this.#giveUp(`Server ${this.from.server} waited too long for input`)
+      this.#giveUp(`Server ${this.connection.server.name} waited too long for input`)
       return
     }
     this.#round += 1
@@ -256,7 +257,7 @@ export class ParkedCall implements Call, Parkable {
     const questions = this.#questions.keyed.filter(
       request => this.#context.errorFor(this.client, request) === undefined,
     )
-    const isKept = this.from.mayReplay()
+    const isKept = this.#context.mayReplay(this)
     const state = this.#context.mintState(this, {
       round: this.#round,
       asked: isKept ? askedUnder(questions) : [],
@@ -272,7 +273,7 @@ export class ParkedCall implements Call, Parkable {
     const questions = this.#close()
     this.#cancelThere('input not provided')
     answerAll(questions)
-    upstream.end(noInput(this.method, words, this.from.server))
+    upstream.end(noInput(this.method, words, this.connection.server.name))
   }
 
   #cancelled(reason: CancelReason): void {
@@ -331,7 +332,7 @@ export class ParkedCall implements Call, Parkable {
 
   #attach(call: Call): void {
     this.#upstream = call
-    call.servedBy = this.from.server
+    call.servedBy = this.connection.server.name
     whenCancelled(call, reason => {
       if (call === this.#upstream) this.#cancelled(reason)
     })

@@ -1,24 +1,19 @@
+import type { Catalog } from '../../../catalog/catalog.js'
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
-import type { JsonText } from '../../../kernel/json/text.js'
+import { at, type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Call, Client, ServerRequest } from '../../../model/links.js'
 import { type Answer, failed } from '../../../model/outcome.js'
 import type { Principal } from '../../../model/peer.js'
+import type { Connection } from '../../../peers/connection.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
 import { capabilityFor, hasCapability, incapable } from '../../server-requests/client-capabilities.js'
 import type { RequestStates } from '../retry/request-states.js'
 import { ParkedCall } from './parked-call.js'
-import type {
-  EarlierRun,
-  Parkable,
-  ParkedCallContext,
-  ParkLimits,
-  ParkOrigin,
-  ParkRound,
-} from './parked-call-context.js'
+import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
 
 /** How much is parked unless somebody says otherwise. */
 export const PARK_LIMITS: ParkLimits = {
@@ -32,6 +27,7 @@ export const PARK_LIMITS: ParkLimits = {
 
 /** What parked calls depend on. */
 export interface ParkedCallsOptions {
+  readonly catalog: Pick<Catalog, 'find'>
   readonly clock: Clock
   readonly limits?: ParkLimits | undefined
   readonly bounds: LimitCounters
@@ -42,7 +38,7 @@ export interface ParkedCallsOptions {
 /** Where a park's place is counted. */
 interface Slot {
   readonly principal: Principal
-  readonly connection: object
+  readonly connection: Connection
 }
 
 /**
@@ -54,6 +50,7 @@ export class ParkedCalls implements ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
   readonly account: ByteAccount
+  readonly #catalog: Pick<Catalog, 'find'>
   readonly #bounds: LimitCounters
   readonly #states: Pick<RequestStates, 'seal' | 'replica'>
   readonly #logLevels: Pick<LogLevels, 'isWanted'>
@@ -62,9 +59,10 @@ export class ParkedCalls implements ParkedCallContext {
   readonly #ids = new WeakMap<Parkable, string>()
   readonly #places = new Map<Parkable, Slot>()
   readonly #ofPrincipal = new Map<Principal, number>()
-  readonly #onConnection = new Map<object, number>()
+  readonly #onConnection = new Map<Connection, number>()
 
   constructor(options: ParkedCallsOptions) {
+    this.#catalog = options.catalog
     this.clock = options.clock
     this.limits = options.limits ?? PARK_LIMITS
     this.account = options.bounds.unread
@@ -79,13 +77,13 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /** How many of them are on a connection, which must not be closed for being idle meanwhile. */
-  on(connection: object): number {
+  on(connection: Connection): number {
     return this.#onConnection.get(connection) ?? 0
   }
 
   /** The request to give to an in-flight call in place of the client's own, so that it can be parked. */
-  adopt(call: Call, from: ParkOrigin, earlier?: EarlierRun): ParkedCall {
-    return new ParkedCall(call, from, this, earlier)
+  adopt(call: Call, connection: Connection, earlier?: EarlierRun): ParkedCall {
+    return new ParkedCall(call, connection, this, earlier)
   }
 
   /**
@@ -112,7 +110,7 @@ export class ParkedCalls implements ParkedCallContext {
   mintState(parked: Parkable, round: ParkRound): string {
     const { replica } = this.#states
     const facts = { kind: 'park', parkId: this.#idOf(parked), replica, ...round } as const
-    return this.#states.seal(parked, parked.from.alias, facts, this.limits.totalMs)
+    return this.#states.seal(parked, parked.connection.server.alias, facts, this.limits.totalMs)
   }
 
   errorFor({ capabilities }: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined {
@@ -123,16 +121,27 @@ export class ParkedCalls implements ParkedCallContext {
     return method !== 'notifications/message' || this.#logLevels.isWanted(call, params)
   }
 
+  /** Only what a tool says about itself lets it be called again: what it does may be done only once. */
+  mayReplay({ client, method, params, connection }: Omit<Parkable, 'retry' | 'expire'>): boolean {
+    if (method !== 'tools/call') return true
+    if (!connection.server.replay) return false
+    const name = params && textMember(params, 'name')
+    const tool = name === undefined ? undefined : this.#catalog.find(client, 'tools', name)
+    return ['readOnlyHint', 'idempotentHint'].some(
+      hint => tool !== undefined && at(tool.text, 'annotations', hint)?.toString() === 'true',
+    )
+  }
+
   admit(parked: Parkable): boolean {
     if (this.#places.has(parked)) return true
     const { max } = this.#bounds
     const { principal } = parked.client
-    const { connection, server } = parked.from
+    const { connection } = parked
     const ofPrincipal = this.#ofPrincipal.get(principal) ?? 0
     const onConnection = this.on(connection)
     const limit = ofPrincipal >= max.parksPerPrincipal ? 'parksPerPrincipal' : 'parks'
     if (ofPrincipal >= max.parksPerPrincipal || onConnection >= max.parks) {
-      this.#bounds.hit(limit, { server, principal })
+      this.#bounds.hit(limit, { server: connection.server.name, principal })
       return false
     }
     this.#ofPrincipal.set(principal, ofPrincipal + 1)

@@ -1,8 +1,6 @@
-import type { Catalog } from '../../../catalog/catalog.js'
 import { Fault } from '../../../kernel/faults.js'
 import { mayHold } from '../../../kernel/json/edit.js'
 import {
-  at,
   type JsonText,
   kindOf,
   memberOf,
@@ -16,7 +14,6 @@ import {
 import type { Call } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { Connection } from '../../../peers/connection.js'
-import type { ServerOptions } from '../../../peers/options.js'
 import type { DeferredRoots } from '../../server-requests/deferred-roots.js'
 import { bareAnswer, isAnswer, noInput } from '../answers.js'
 import type { EarlierRun } from '../parked/parked-call-context.js'
@@ -50,7 +47,6 @@ export interface Resumed {
 
 /** What taking retries needs of the router. */
 export interface InputRetriesContext {
-  readonly catalog: Catalog
   readonly states: RequestStates
   readonly parkedCalls: ParkedCalls
   readonly deferredRoots: DeferredRoots
@@ -98,7 +94,7 @@ export class InputRetries {
       case 'relay':
         return { params: withInner(params, state.inner) }
       case 'park':
-        return { params: bare(params), earlier: this.#earlier(call, state, responses, connection.server) }
+        return { params: bare(params), earlier: this.#earlier(call, state, responses, connection) }
       case 'pre':
         this.#context.deferredRoots.answered(connection, state.parkId, responses)
         return { params: bare(params) }
@@ -107,27 +103,14 @@ export class InputRetries {
     }
   }
 
-  /** Whether a call may be run again if it is lost while parked; what a tool does may be done only once. */
-  mayReplay(
-    { client, method, params }: Pick<Call, 'client' | 'method' | 'params'>,
-    server: ServerOptions,
-  ): boolean {
-    if (method !== 'tools/call') return true
-    if (!server.replay) return false
-    const name = params && textMember(params, 'name')
-    const tool = name === undefined ? undefined : this.#context.catalog.find(client, 'tools', name)
-    return ['readOnlyHint', 'idempotentHint'].some(
-      hint => tool !== undefined && at(tool.text, 'annotations', hint)?.toString() === 'true',
-    )
-  }
-
   #earlier(
     call: Call,
     state: StateOf<'park'>,
     responses: JsonText | undefined,
-    server: ServerOptions,
+    connection: Connection,
   ): EarlierRun {
-    if (!this.mayReplay(call, server))
+    const { client, method, params } = call
+    if (!this.#context.parkedCalls.mayReplay({ client, method, params, connection }))
       throw new Fault('invalid-params', 'Request state expired; call the tool again')
     return { round: state.round, answers: [...state.history, ...answersTo(state, responses)] }
   }

@@ -3,70 +3,82 @@ import type { ByteAccount, Holding } from '../../../kernel/byte-account.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
-import { collectRound, type RoundEnd, type RoundQuestion } from './input-rounds.js'
+import { collectRound, type RoundEnd, type RoundPlan, type RoundQuestion } from './input-rounds.js'
 
-/** How the questions of a round are put. */
-export interface QuestionRoundOptions {
+/** How often and how long a client is asked in the course of one request. */
+export interface RoundLimits {
+  readonly rounds: number
+  /** How long the client may take for the questions of one round. */
+  readonly roundMs: number
+  /** How long all rounds of a request may take. */
+  readonly totalMs: number
+}
+
+/** Obtains input from the client of one call on behalf of a server. */
+export interface InputSource {
   /** For texts that clients read. */
   readonly server: string
   readonly clock: Clock
+  readonly limits: RoundLimits
+  /** Counts what waits for the client. */
+  readonly account: ByteAccount
+  /** Plans what to ask the client for a result that wants input. */
+  plan(result: JsonText): RoundPlan
+  /** Sends a request to the client and sets its `onWithdrawn`. */
+  ask(request: ServerRequest): void
+  /** Tells the client that its user has completed a URL elicitation. */
+  elicitationComplete(elicitationId: string): void
+}
+
+/** The questions of one round. */
+export interface RoundOptions {
+  readonly questions: readonly RoundQuestion[]
   /** How long the client may take for all of them. */
   readonly waitMs: number
-  /** What of the server's words stays meanwhile, and where that is counted. */
+  /** How much of the server's text is kept meanwhile. */
   readonly bytes: number
-  readonly account: ByteAccount
-  /** One form after the other, for hosts that show only one at a time; other questions never wait. */
-  readonly isSequential: boolean
-  /** Puts a question to the client; `ask.onWithdrawn` is set by whoever does. */
-  ask(request: ServerRequest): void
-  /** Told once, unless the round is withdrawn before. */
+  /** Called once, unless the round is withdrawn before. */
   over(end: RoundEnd): void
 }
 
-/** Questions that a server returned, at a client that is asked one by one: until all are answered, or one ends it. */
+/** Puts questions that a server returned to a client, until all are answered or one ends the round. */
 export class QuestionRound {
-  readonly #questions: readonly RoundQuestion[]
-  readonly #options: QuestionRoundOptions
+  readonly #options: RoundOptions
+  readonly #input: InputSource
   readonly #answers = new Map<string, Answer>()
   readonly #requests = new Map<string, RoundRequest>()
-  /** Forms that wait for the one before. */
-  readonly #waiting: RoundQuestion[]
   #limit: Timer | undefined
   #holding: Holding | undefined
   #isOver = false
 
-  constructor(questions: readonly RoundQuestion[], options: QuestionRoundOptions) {
-    const forms = options.isSequential
-      ? questions.filter(({ method }) => method === 'elicitation/create')
-      : []
-    this.#questions = questions
+  constructor(options: RoundOptions, input: InputSource) {
     this.#options = options
-    this.#waiting = forms.slice(1)
+    this.#input = input
   }
 
   /** The elicitations of ours with which the user was sent to a page and agreed. */
   get acceptedUrls(): readonly string[] {
-    return this.#questions.flatMap(({ key, elicitationId }) =>
+    return this.#options.questions.flatMap(({ key, elicitationId }) =>
       elicitationId !== undefined && isAccepted(this.#answers.get(key)) ? [elicitationId] : [],
     )
   }
 
   /** Asks; may be over before it returns. */
   start(): void {
-    const { clock, waitMs, server, account, bytes } = this.#options
+    const { clock, server, account } = this.#input
+    const { questions, waitMs, bytes } = this.#options
     this.#holding = account.reserve(bytes)
     if (this.#holding === undefined) {
       this.#end({ is: 'abort', words: `Server ${server} asked for input when too much waits for clients` })
       return
     }
-    const later = new Set(this.#waiting)
     this.#limit = clock.after(waitMs, () => {
       this.#end({ is: 'abort', words: `Server ${server} asked for input that did not come in time` })
     })
-    for (const question of this.#questions) if (!later.has(question)) this.#ask(question)
+    for (const question of questions) this.#ask(question)
   }
 
-  /** Nobody wants to know any more: the client is told to stop asking. */
+  /** Ends the round without an outcome: the client is told to stop asking. */
   withdraw(reason: CancelReason): void {
     this.#isOver = true
     this.#limit?.cancel()
@@ -80,10 +92,10 @@ export class QuestionRound {
     if (this.#isOver) return
     const request = new RoundRequest(question, outcome => this.#answered(question, outcome))
     this.#requests.set(question.key, request)
-    this.#options.ask(request)
+    this.#input.ask(request)
   }
 
-  #answered({ key, method }: RoundQuestion, outcome: Answer): void {
+  #answered({ key }: RoundQuestion, outcome: Answer): void {
     if (this.#isOver) return
     this.#requests.delete(key)
     // Nobody is there any more: the server must not take that for an answer.
@@ -93,13 +105,10 @@ export class QuestionRound {
     }
     this.#answers.set(key, outcome)
     // One answer that ends the request makes the other questions pointless.
-    const answered = this.#questions.filter(question => this.#answers.has(question.key))
-    const end = collectRound(answered, this.#answers, this.#options.server)
-    if (end.is === 'abort' || answered.length === this.#questions.length) this.#end(end)
-    else if (method === 'elicitation/create') {
-      const next = this.#waiting.shift()
-      if (next !== undefined) this.#ask(next)
-    }
+    const { questions } = this.#options
+    const answered = questions.filter(question => this.#answers.has(question.key))
+    const end = collectRound(answered, this.#answers, this.#input.server)
+    if (end.is === 'abort' || answered.length === questions.length) this.#end(end)
   }
 
   #end(end: RoundEnd): void {

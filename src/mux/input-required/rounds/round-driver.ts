@@ -1,77 +1,48 @@
-import type { Clock, Timer } from '../../../kernel/async/clock.js'
-import type { ByteAccount } from '../../../kernel/byte-account.js'
+import type { Timer } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { CallSink, CancelReason, DownstreamCall, Request, ServerRequest } from '../../../model/links.js'
+import type { CallSink, CancelReason, Downlink, DownstreamCall, Request } from '../../../model/links.js'
 import { failed, midway, type Outcome } from '../../../model/outcome.js'
 import type { CallHandle } from '../../calls/in-flight-call.js'
 import { noInput } from '../answers.js'
-import { pauseMs, planRound, type RoundContext, type RoundQuestion, retryParams } from './input-rounds.js'
-import { QuestionRound } from './question-round.js'
+import { pauseMs, type RoundEnd, type RoundQuestion, retryParams } from './input-rounds.js'
+import { type InputSource, QuestionRound, type RoundLimits } from './question-round.js'
 
-/** How often and how long a client is asked in the course of one request. */
-export interface RoundLimits {
-  readonly rounds: number
-  /** How long the client may take for the questions of one round. */
-  readonly roundMs: number
-  /** How long all rounds of a request may take. */
-  readonly totalMs: number
-}
-
-/** The limits unless somebody says otherwise. */
+/** The limits of every call. */
 export const ROUND_LIMITS: RoundLimits = { rounds: 10, roundMs: 600_000, totalMs: 3_600_000 }
-
-/** What makes requests: a link, or what makes several of one. */
-export interface CallRunner {
-  call(request: Request, sink: CallSink): CallHandle
-}
-
-/** What driving rounds needs. */
-export interface RoundOptions extends RoundContext {
-  readonly clock: Clock
-  readonly limits: RoundLimits
-  /** Where is counted what waits for the client. */
-  readonly account: ByteAccount
-  /** One form after the other, for hosts that show only one at a time; other questions never wait. */
-  readonly isSequential: boolean
-  /** Puts a question to the client, on the stream of its request; `ask.onWithdrawn` is set by whoever does. */
-  ask(request: ServerRequest): void
-  /** The request went well for which the client sent its user to a page: told before its result. */
-  elicitationComplete(elicitationId: string): void
-}
 
 /**
  * One request of a legacy client at a modern server, which returns questions instead of asking them: the client is asked, and
  * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr). For the caller it is one call.
  */
 export class RoundDriver implements CallHandle {
-  readonly #link: CallRunner
+  readonly #link: Pick<Downlink, 'call'>
   readonly #request: Request
   readonly #sink: CallSink
-  readonly #options: RoundOptions
+  readonly #input: InputSource
   readonly #lastMs: number
-  readonly #elicitations: string[] = []
-  #down: CallHandle | undefined
+  readonly #acceptedUrls: string[] = []
+  #down: DownstreamCall | undefined
   #round: QuestionRound | undefined
   #pause: Timer | undefined
   #rounds = 0
   #pauses = 0
   #isOver = false
 
-  constructor(link: CallRunner, request: Request, sink: CallSink, options: RoundOptions) {
+  constructor(link: Pick<Downlink, 'call'>, request: Request, sink: CallSink, input: InputSource) {
     this.#link = link
     this.#request = request
     this.#sink = sink
-    this.#options = options
-    this.#lastMs = options.clock.nowMs() + options.limits.totalMs
+    this.#input = input
+    this.#lastMs = input.clock.nowMs() + input.limits.totalMs
   }
 
   isAbout(down: DownstreamCall): boolean {
-    return this.#down === down || this.#down?.isAbout?.(down) === true
+    return this.#down === down
   }
 
-  get taskId(): string | undefined {
-    return this.#down?.taskId
+  get acceptedUrls(): readonly string[] {
+    return this.#acceptedUrls
   }
 
   /** Makes the request for the first time. Throws what the link throws. */
@@ -110,13 +81,13 @@ export class RoundDriver implements CallHandle {
       this.#finish(this.#rounds > 0 ? midway(outcome) : outcome)
       return
     }
-    const { limits, server, clock } = this.#options
+    const { limits, server, clock } = this.#input
     if (this.#rounds >= limits.rounds) {
       this.#abort(`Server ${server} asked for input more than ${limits.rounds} times`)
       return
     }
     this.#rounds += 1
-    const plan = planRound(outcome.result, this.#options)
+    const plan = this.#input.plan(outcome.result)
     switch (plan.is) {
       case 'abort':
         this.#abort(plan.words)
@@ -132,33 +103,25 @@ export class RoundDriver implements CallHandle {
   }
 
   #ask(questions: readonly RoundQuestion[], state: JsonText | undefined, bytes: number): void {
-    const { clock, limits, server, isSequential, account } = this.#options
+    const { clock, limits } = this.#input
     const waitMs = Math.min(limits.roundMs, this.#lastMs - clock.nowMs())
     if (waitMs <= 0) {
       this.#outOfTime()
       return
     }
-    const round = new QuestionRound(questions, {
-      server,
-      clock,
-      waitMs,
-      bytes,
-      account,
-      isSequential,
-      ask: request => this.#options.ask(request),
-      over: end => {
-        this.#round = undefined
-        this.#elicitations.push(...round.acceptedUrls)
-        if (end.is === 'abort') this.#abort(end.words)
-        else this.#retry(end.responses, state)
-      },
-    })
+    const over = (end: RoundEnd): void => {
+      this.#round = undefined
+      this.#acceptedUrls.push(...round.acceptedUrls)
+      if (end.is === 'abort') this.#abort(end.words)
+      else this.#retry(end.responses, state)
+    }
+    const round = new QuestionRound({ questions, waitMs, bytes, over }, this.#input)
     this.#round = round
     round.start()
   }
 
   #retry(responses: JsonText | undefined, state: JsonText | undefined): void {
-    if (this.#options.clock.nowMs() >= this.#lastMs) {
+    if (this.#input.clock.nowMs() >= this.#lastMs) {
       this.#outOfTime()
       return
     }
@@ -170,19 +133,19 @@ export class RoundDriver implements CallHandle {
   }
 
   #outOfTime(): void {
-    this.#abort(`Server ${this.#options.server} asked for input that did not come in time`)
+    this.#abort(`Server ${this.#input.server} asked for input that did not come in time`)
   }
 
   #abort(words: string): void {
-    this.#elicitations.length = 0
-    this.#finish(noInput(this.#request.method, words, this.#options.server))
+    this.#acceptedUrls.length = 0
+    this.#finish(noInput(this.#request.method, words, this.#input.server))
   }
 
   #finish(outcome: Outcome): void {
     if (this.#isOver) return
     this.#close('the request that it belongs to is over')
     if (outcome.kind === 'result') {
-      for (const id of this.#elicitations) this.#options.elicitationComplete(id)
+      for (const id of this.#acceptedUrls) this.#input.elicitationComplete(id)
     }
     this.#sink.ended(outcome)
   }

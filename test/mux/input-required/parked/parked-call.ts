@@ -1,8 +1,8 @@
 import t from 'tap'
 import { textOf } from '../../../../src/kernel/json/text.js'
-import type { CallSink } from '../../../../src/model/links.js'
+import type { CallSink, Downlink } from '../../../../src/model/links.js'
 import { resulted } from '../../../../src/model/outcome.js'
-import { InFlightCall } from '../../../../src/mux/calls/in-flight-call.js'
+import { InFlightCall, type RoutedCall } from '../../../../src/mux/calls/in-flight-call.js'
 import type { Connection } from '../../../../src/peers/connection.js'
 import { LegacyAsk, ModernCall, Parking } from '../../../support/proxy/parking.js'
 
@@ -12,7 +12,6 @@ const ACCEPT = { action: 'accept' }
 const running = () => {
   const parking = new Parking()
   const call = new ModernCall()
-  const { park } = parking.begin(call)
   const deeds: string[] = []
   const server: { sink?: CallSink } = {}
   const link = {
@@ -20,28 +19,39 @@ const running = () => {
       server.sink = sink
       return { cancel: (reason: string) => deeds.push(`cancel ${reason}`) }
     },
-  }
+  } as unknown as Downlink
   const timeouts = { connectMs: 1000, listMs: 1000, callMs: 300_000, totalMs: 3_600_000 }
   const connection = {
-    server: { name: 'a', timeouts },
-    link,
-    isOpen: () => true,
+    server: { name: 'a', alias: 'a', replay: false, timeouts },
     carry: () => false,
     served: () => undefined,
   } as unknown as Connection
-  const live = new InFlightCall(
-    park,
+  const { park } = parking.begin(call, connection)
+  const routed: RoutedCall = {
+    request: call,
+    call: park,
     connection,
-    { request: call, exposed: 'x', own: 'x', path: ['name'], params: undefined, isRetry: false },
-    {
-      prepare: () => undefined,
-      run: (sink, to) => to.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
-      firstCalled: () => undefined,
-      nowMs: () => parking.clock.nowMs(),
-      forget: () => deeds.push('forgotten'),
-      present: (_, outcome) => outcome,
+    party: 1,
+    exposed: 'x',
+    own: 'x',
+    path: ['name'],
+    params: undefined,
+    isRetry: false,
+    totalAtMs: parking.clock.nowMs() + timeouts.totalMs,
+    progress: Number.NEGATIVE_INFINITY,
+    earlier: undefined,
+  }
+  const live = new InFlightCall(routed, link, {
+    nowMs: () => parking.clock.nowMs(),
+    run: sink => link.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
+    firstCalled: () => undefined,
+    taskOf: () => {
+      throw new Error('no task comes back')
     },
-  )
+    again: () => undefined,
+    forget: () => deeds.push('forgotten'),
+    present: (_, outcome) => outcome,
+  })
   live.start()
   const ask = new LegacyAsk(deeds)
   park.ask(ask, live)

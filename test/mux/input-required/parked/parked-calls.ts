@@ -6,7 +6,13 @@ import { failed } from '../../../../src/model/outcome.js'
 import { NO_CAPABILITIES } from '../../../../src/model/peer.js'
 import { PARK_LIMITS } from '../../../../src/mux/input-required/parked/parked-calls.js'
 import { runs } from '../../../support/property.js'
-import { type LegacyAsk, ModernCall, type Parked, Parking } from '../../../support/proxy/parking.js'
+import {
+  type LegacyAsk,
+  ModernCall,
+  type Parked,
+  Parking,
+  parkingConnection,
+} from '../../../support/proxy/parking.js'
 import { boundsOf, progressOf } from '../../../support/values.js'
 
 const ACCEPT = { action: 'accept', content: { seat: '12A' } }
@@ -34,7 +40,7 @@ t.test('a question ends the request; its answer reaches the server, whose result
     inputRequests: { '1-1': { method: FORM, params: { mode: 'form', message: 'Seat?' } } },
   })
   t.equal(parking.calls.size, 1)
-  t.equal(parking.calls.on(parking), 1)
+  t.equal(parking.calls.on(parking.connection), 1)
   const { call, was } = parking.retry(one.call.state, { '1-1': ACCEPT })
   t.equal(was, 'taken')
   t.same(ask.answers, [ACCEPT])
@@ -307,10 +313,10 @@ t.test('a client that answers nothing uses up its rounds', async t => {
 
 t.test('no more is parked than allowed, for a principal and on a connection', async t => {
   const parking = new Parking({}, boundsOf({ parksPerPrincipal: 2, parks: 3 }))
-  const connection = {}
+  const connection = parkingConnection()
   const begin = (principal: string, on = connection): Parked =>
     parking.begin(new ModernCall({ principal }), on)
-  const [first, second, third] = [begin('a'), begin('a'), begin('a', {})]
+  const [first, second, third] = [begin('a'), begin('a'), begin('a', parkingConnection())]
   first.ask()
   second.ask()
   t.same([first.held.size, second.held.size], [1, 1])

@@ -7,11 +7,9 @@ import { DEFAULT_LIMITS } from '../../../../src/kernel/limits.js'
 import type { CallSink, Request, ServerRequest } from '../../../../src/model/links.js'
 import { failed, resulted } from '../../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../../src/model/peer.js'
-import {
-  ROUND_LIMITS,
-  RoundDriver,
-  type RoundOptions,
-} from '../../../../src/mux/input-required/rounds/round-driver.js'
+import { planRound, type RoundContext } from '../../../../src/mux/input-required/rounds/input-rounds.js'
+import type { InputSource } from '../../../../src/mux/input-required/rounds/question-round.js'
+import { ROUND_LIMITS, RoundDriver } from '../../../../src/mux/input-required/rounds/round-driver.js'
 import { FakeClock } from '../../../support/fake-clock.js'
 import { valueOfOutcome } from '../../../support/proxy/parking.js'
 import { progressOf } from '../../../support/values.js'
@@ -56,7 +54,7 @@ const CAPABILITIES: ClientCapabilities = {
 }
 
 const projectFor =
-  (capabilities: ClientCapabilities): RoundOptions['project'] =>
+  (capabilities: ClientCapabilities): RoundContext['project'] =>
   (method, params) =>
     projectServerRequest(method, params, {
       revision: '2025-11-25',
@@ -75,7 +73,7 @@ class Scene {
   readonly driver: RoundDriver
   refuses = false
 
-  constructor(options: Partial<RoundOptions> = {}, method = 'tools/call') {
+  constructor(options: Partial<InputSource & RoundContext> = {}, method = 'tools/call') {
     const link = {
       call: (request: Request, sink: CallSink) => {
         if (this.refuses) throw new Fault('overloaded', 'too much')
@@ -97,11 +95,10 @@ class Scene {
       sink,
       {
         server: 'b',
-        project: projectFor(CAPABILITIES),
+        plan: result => planRound(result, { server: 'b', project: projectFor(CAPABILITIES), ...options }),
         clock: this.clock,
         account: new LimitCounters().unread,
         limits: ROUND_LIMITS,
-        isSequential: false,
         ask: ask => {
           this.asks.push(ask)
           ask.onWithdrawn = reason => this.withdrawn.push(`${ask.method}: ${reason}`)
@@ -180,22 +177,6 @@ t.test('all questions of a round are asked at once, and the retry waits for the 
     { name: 'pay', arguments: { amt: 5 }, inputResponses: { d: ACCEPT } },
     'only of this round',
   )
-})
-
-t.test('a host that shows one form at a time gets them one after the other', async t => {
-  const scene = new Scene({ isSequential: true })
-  scene.last.returns(asking({ a: FORM, b: PAGE, c: ROOTS, d: FORM }))
-  t.same(
-    scene.asks.map(ask => ask.method),
-    ['elicitation/create', 'roots/list'],
-  )
-  scene.answer(1, { roots: [] })
-  t.equal(scene.asks.length, 2)
-  scene.answer(0, ACCEPT)
-  t.equal(scene.asks.length, 3)
-  scene.answer(2, ACCEPT)
-  scene.answer(3, ACCEPT)
-  t.equal(scene.tries.length, 2)
 })
 
 t.test('a server that only wants time gets some, and is asked again with its state', async t => {
