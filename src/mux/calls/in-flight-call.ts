@@ -10,7 +10,6 @@ import type {
   ServerRequest,
 } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
-import { newClientId } from '../../model/peer.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
