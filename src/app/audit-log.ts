@@ -1,7 +1,7 @@
 import { createWriteStream, fstatSync, openSync } from 'node:fs'
 import type { AuditConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
-import { Fault } from '../kernel/faults.js'
+import { Fault, systemCode } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import { maskAddress, said } from '../kernel/mask.js'
 import type { ClientHandler } from '../model/links.js'
@@ -9,21 +9,18 @@ import type { Principal } from '../model/peer.js'
 import { Audit } from '../mux/calls/audit.js'
 import type { OnAsked } from '../mux/server-requests/server-requests.js'
 import type { RefusedRequest } from '../transport/http/gate.js'
-import { LinePace } from './guarded-logger.js'
+import { LineRateLimiter } from './guarded-logger.js'
 import { createStderrSink } from './logger.js'
 import { isPrivate } from './state/private-file.js'
 
-/** Where audit lines go. */
 interface AuditSink {
-  /** Takes one line without its end. */
+  /** Writes one line, given without its line feed. */
   write(line: string): void
-  /** Goes on in a new file, if somebody has moved the old one away. */
   reopen(): void
-  /** Resolves when all that was written is on its way. Never rejects. */
   close(): Promise<void>
 }
 
-/** What waits for a disk that does not keep up; further lines are dropped, and counted. */
+/** The most that waits for a slow disk; further lines are dropped, and counted. */
 const QUEUE_BYTES = 16 * 1024 * 1024
 
 const stderrSink = (): AuditSink => {
@@ -35,22 +32,22 @@ const stderrSink = (): AuditSink => {
   }
 }
 
-/** What writes lines about what clients do, if the configuration wants them; the looks-on are undefined where it does not. */
+/** Writes the audit log; without one in the configuration the callbacks are undefined and the rest does nothing. */
 export interface AuditLog {
-  /** The reception to report to in place of this one; this very one if nothing is written. */
-  wrap(reception: ClientHandler): ClientHandler
+  /** Wraps a handler so that what clients do is logged. */
+  wrap(handler: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
-  /** What came of a reload. */
+  /** Logs the result of a reload. */
   reloaded(result: object): void
-  /** Goes on in a new file, if somebody has moved the old one away. */
+  /** Opens the file again, after it was rotated. */
   reopen(): void
-  /** Resolves when all lines are on their way. Never rejects. */
+  /** Resolves when all lines are written. Never rejects. */
   close(): Promise<void>
 }
 
 const NO_AUDIT: AuditLog = {
-  wrap: reception => reception,
+  wrap: handler => handler,
   onAsked: undefined,
   onRefused: undefined,
   reloaded: () => undefined,
@@ -58,7 +55,7 @@ const NO_AUDIT: AuditLog = {
   close: () => Promise.resolve(),
 }
 
-/** Opens where the configuration wants audit lines. Throws a Fault `unavailable` if the file cannot be written to. */
+/** Opens the configured audit log. Throws a Fault `unavailable` if its file cannot be written to. */
 export const openAudit = (
   config: AuditConfig | undefined,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
@@ -67,12 +64,12 @@ export const openAudit = (
   const { to, withArguments } = config
   const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, { clock, log })
   const audit = new Audit({ write: line => sink.write(line), clock, now: () => new Date(), withArguments })
-  const pace = new LinePace(clock)
+  const rate = new LineRateLimiter(clock)
   return {
-    wrap: reception => audit.wrap(reception),
+    wrap: handler => audit.wrap(handler),
     onAsked: audit.asked,
     onRefused({ status, remoteAddress: address, method, path, host, origin }, principal) {
-      const unlogged = pace.admit(`${status} ${address}`)
+      const unlogged = rate.admit(`${status} ${address}`)
       if (unlogged === undefined) return
       audit.write('refused', {
         principal,
@@ -91,10 +88,10 @@ export const openAudit = (
   }
 }
 
-/** How soon a file is tried again that could not be written to. */
+/** How soon a file that failed is opened again. */
 const RETRY_MS = 5000
 
-/** Appends to a file that only its user can read. A disk that fails for a while costs lines, and a word in the log. */
+/** Appends to a file that only its user can read. While the disk fails, lines are dropped and the log says so. */
 class AuditFile implements AuditSink {
   readonly #file: string
   readonly #clock: Clock
@@ -123,7 +120,7 @@ class AuditFile implements AuditSink {
       before.end()
       this.#report()
     } catch (thrown) {
-      this.#log.error({ err: thrown }, 'the audit file cannot be opened anew')
+      this.#log.error({ err: thrown }, 'cannot reopen the audit file')
     }
   }
 
@@ -142,12 +139,12 @@ class AuditFile implements AuditSink {
     if (found.isFile() && !isPrivate(found)) {
       this.#log.warn(
         { file: this.#file },
-        'others may write to the audit file: what stands in it may be theirs',
+        'other users may write to the audit file: its content cannot be trusted',
       )
     }
     const stream = createWriteStream(this.#file, { fd })
     stream.on('error', error =>
-      this.#log.error({ err: error }, 'the audit file cannot be written to; it is tried again'),
+      this.#log.error({ err: error }, 'cannot write to the audit file; trying again'),
     )
     stream.on('drain', () => this.#report())
     return stream
@@ -157,7 +154,7 @@ class AuditFile implements AuditSink {
     if (this.#dropped === 0) return
     this.#log.error(
       { dropped: this.#dropped },
-      'audit lines were dropped: the disk does not keep up, or failed',
+      'dropped audit lines: the disk failed or is too slow',
     )
     this.#dropped = 0
   }
@@ -167,7 +164,7 @@ const open = (file: string): number => {
   try {
     return openSync(file, 'a', 0o600)
   } catch (thrown) {
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown reason'
+    const code = systemCode(thrown) ?? 'unknown reason'
     throw new Fault('unavailable', `cannot write the audit file ${file} (${code}): check "audit"`, {
       cause: thrown,
     })

@@ -8,28 +8,20 @@ export interface AdjustableLogger extends Logger {
   level: LogLevel
 }
 
-/** A logger of somebody else, for whom words of peers are held to the same as for our own; one that is ours, as it is. */
+/** Guards a logger that is not ours already. */
 export const guardLogger = (log: Logger, clock: Clock): Logger =>
   log instanceof GuardedLogger || log === silentLogger
     ? log
-    : new GuardedLogger(log, { level: 'debug', pace: new LinePace(clock) })
+    : new GuardedLogger(log, { level: 'debug', rate: new LineRateLimiter(clock) })
 
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const satisfies Record<LogLevel, number>
 
-/** What a logger and all its children have in common. */
+/** What a logger shares with its children. */
 interface Guard {
   level: LogLevel
-  /** Lines are of a kind that say the same about the same server and limit. */
-  readonly pace: LinePace
+  readonly rate: LineRateLimiter
 }
 
-/** What lines of a kind have in common, beside their words. */
-interface About {
-  readonly server: unknown
-  readonly limit?: unknown
-}
-
-/** What a string may hold at most, and one that is a line of a server's stderr, or the stack of an error. */
 const FACT_BYTES = 1024
 const LONG_BYTES = 8 * 1024
 const LONG = new Set(['stderr', 'stack'])
@@ -37,8 +29,8 @@ const FACTS_MAX = 100
 const DEPTH_MAX = 4
 
 /**
- * Guards a log against peers: what they say is written without secrets and control characters, and cut; and what they can cause a line
- * for again and again is merged.
+ * Guards a log against peers: their words are written without secrets and control characters, and cut, and lines
+ * that they can cause again and again are merged.
  */
 export class GuardedLogger implements AdjustableLogger {
   readonly #behind: Logger
@@ -82,10 +74,10 @@ export class GuardedLogger implements AdjustableLogger {
 
   #write(level: Exclude<LogLevel, 'silent'>, facts: object, words: string): void {
     if (RANKS[level] < RANKS[this.#guard.level]) return
-    // Whoever wants to see everything does; lines of stderr have a limit of their own.
+    // At the debug level nothing is left out; lines of stderr have a limit of their own.
     const isFree = level === 'debug' || 'stderr' in facts
-    const { server, limit }: About = { server: this.#server, ...facts }
-    const unlogged = isFree ? 0 : this.#guard.pace.admit([words, server, limit].join('\0'))
+    const { server, limit }: { server: unknown; limit?: unknown } = { server: this.#server, ...facts }
+    const unlogged = isFree ? 0 : this.#guard.rate.admit([words, server, limit].join('\0'))
     if (unlogged === undefined) return
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
     this.#behind[level](shown, said(words))
@@ -102,59 +94,59 @@ const isHidden = (name: string): boolean => name === 'env' || name === 'headers'
 const shown = (value: unknown, depth: number, name = ''): unknown => {
   if (typeof value === 'string') return saidText(value, LONG.has(name) ? LONG_BYTES : FACT_BYTES)
   if (typeof value !== 'object' || value === null) return value
-  // Written as numbers, a secret among them would not be found.
+  // Written as numbers, a secret would not be recognised.
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
   if (depth >= DEPTH_MAX) return '[more]'
   if (Array.isArray(value)) return value.slice(0, FACTS_MAX).map(one => shown(one, depth + 1))
   return shownFacts(value instanceof Error ? ofError(value) : value, depth + 1)
 }
 
-/** What Node does not enumerate of an error, and what it does, such as `code`. */
+/** The members of an error that are not enumerable, and those that are, such as `code`. */
 const ofError = (error: Error): object => {
   const { name: type, message, stack, cause } = error
   const more = Object.entries(error).filter(([name]) => name !== 'name')
   return { ...Object.fromEntries(more), type, message, stack, ...(cause instanceof Error && { cause }) }
 }
 
-/** So many lines of a kind may come at once, and one more in each `EACH_MS`. */
-const AT_ONCE = 10
-const EACH_MS = 10_000
-/** Kinds that are told apart; peers cannot make up as many, unless they have as many addresses. */
+/** Tokens of a kind of lines, and the time in which another is added. */
+const BURST = 10
+const REFILL_MS = 10_000
+/** The most kinds that are told apart. Peers can cause as many only with as many addresses. */
 const KINDS_MAX = 10_000
 
-/** How often lines of a kind came. */
-interface Kind {
-  /** How many may come at once, as of `atMs`. */
-  room: number
+/** A token bucket for lines of one kind. */
+interface Bucket {
+  /** As of `atMs`. */
+  tokens: number
   atMs: number
-  /** Left out since the last one that was written. */
+  /** Lines left out since the last one that was written. */
   unlogged: number
 }
 
-/** Merges lines that peers can cause again and again: of each kind some are written at once, and then one now and then. */
-export class LinePace {
+/** Limits the rate of lines that peers can cause again and again, kind by kind. */
+export class LineRateLimiter {
   readonly #clock: Clock
-  readonly #kinds = new Map<string, Kind>()
+  readonly #buckets = new Map<string, Bucket>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** How many lines of the kind were left out before this one; undefined if this is to be left out, too. */
-  admit(name: string): number | undefined {
+  /** How many lines of the kind were left out before this one; undefined if this one is to be left out too. */
+  admit(kind: string): number | undefined {
     const nowMs = this.#clock.nowMs()
-    let kind = this.#kinds.get(name)
-    if (kind === undefined) {
-      kind = { room: AT_ONCE, atMs: nowMs, unlogged: 0 }
-      if (this.#kinds.size >= KINDS_MAX) this.#kinds.clear()
-      this.#kinds.set(name, kind)
+    let bucket = this.#buckets.get(kind)
+    if (bucket === undefined) {
+      bucket = { tokens: BURST, atMs: nowMs, unlogged: 0 }
+      if (this.#buckets.size >= KINDS_MAX) this.#buckets.clear()
+      this.#buckets.set(kind, bucket)
     }
-    kind.room = Math.min(AT_ONCE, kind.room + (nowMs - kind.atMs) / EACH_MS)
-    kind.atMs = nowMs
-    const { unlogged } = kind
-    const isAdmitted = kind.room >= 1
-    kind.room -= isAdmitted ? 1 : 0
-    kind.unlogged = isAdmitted ? 0 : unlogged + 1
+    bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.atMs) / REFILL_MS)
+    bucket.atMs = nowMs
+    const { unlogged } = bucket
+    const isAdmitted = bucket.tokens >= 1
+    bucket.tokens -= isAdmitted ? 1 : 0
+    bucket.unlogged = isAdmitted ? 0 : unlogged + 1
     return isAdmitted ? unlogged : undefined
   }
 }

@@ -2,12 +2,12 @@ import type { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { LogLevel } from '../config/types.js'
 import { type Clock, systemClock } from '../kernel/async/clock.js'
-import { type AdjustableLogger, GuardedLogger, LinePace } from './guarded-logger.js'
+import { type AdjustableLogger, GuardedLogger, LineRateLimiter } from './guarded-logger.js'
 import { unblock } from './unblock.js'
 
 /**
- * A logger that writes to stderr (stdout may be the protocol): one JSON object a line, or lines for people on a terminal.
- * Lost lines (a closed stderr, a full disk) never end the proxy.
+ * Creates a logger that writes to stderr (stdout may be the protocol): a JSON object per line, or plain lines on a
+ * terminal. Lost lines (a closed stderr, a full disk) never end the proxy.
  */
 export const createLogger = async (options: {
   readonly level: LogLevel
@@ -16,13 +16,10 @@ export const createLogger = async (options: {
 }): Promise<AdjustableLogger> => {
   const { level, isTerminal, clock = systemClock } = options
   const sink = isTerminal ? await sinkForPeople() : createStderrSink()
-  return new GuardedLogger(pino(SETTINGS, sink), { level, pace: new LinePace(clock) })
+  return new GuardedLogger(pino(SETTINGS, sink), { level, rate: new LineRateLimiter(clock) })
 }
 
-/**
- * What is below the level is dropped before it gets here: a child of pino keeps the level that it was made with. Errors come as they are
- * to be written.
- */
+/** GuardedLogger checks the level, since a child of pino keeps the level that it was made with, and writes errors. */
 const SETTINGS = { level: 'debug', base: null, serializers: { err: (facts: unknown) => facts } }
 
 const sinkForPeople = async (): Promise<LineSink> => {
@@ -32,25 +29,25 @@ const sinkForPeople = async (): Promise<LineSink> => {
   return { write: line => sink.write(pretty(line)) }
 }
 
-/** Takes whole lines, each with its end, for whoever reads our stderr. */
+/** Takes whole lines, each with its line feed. */
 export interface LineSink {
   write(line: string): void
 }
 
-/** What may wait for a reader that is slow, or a disk that is full; further lines are dropped, and counted. */
+/** The most that waits for a slow reader or a full disk; further lines are dropped, and counted. */
 const QUEUE_BYTES = 1024 * 1024
 const STDERR = 2
 
 /**
- * Our stderr, as a sink that never blocks and never grows: many hosts start us with a pipe that they do not read, and a write that
- * waits for them would stop every call. Never throws.
+ * Creates a sink for our stderr that never blocks and never grows: many hosts start us with a pipe that they do not
+ * read, and a write that waits for them would stop every call. Never throws.
  */
 export const createStderrSink = (
   stderr: Writable = process.stderr,
   isUnblocked = unblock(stderr),
 ): LineSink => {
   if (isUnblocked) return new QueueSink(stderr)
-  // A file, which has no reader to wait for; or the console of Windows, which makes everybody wait while somebody selects text in it.
+  // A file, which has no reader to wait for, or the console of Windows, which blocks while text in it is selected.
   const file = pino.destination({ dest: STDERR, sync: !process.stderr.isTTY, maxLength: QUEUE_BYTES })
   file.on('error', nothing)
   return file
@@ -58,14 +55,14 @@ export const createStderrSink = (
 
 const nothing = (): void => undefined
 
-/** Written to by Node, which keeps what the reader does not take yet. */
+/** A stream of Node, which queues what its reader does not take. */
 class QueueSink implements LineSink {
   readonly #stderr: Writable
   #dropped = 0
 
   constructor(stderr: Writable) {
     this.#stderr = stderr
-    // Several sinks share it, and its other users.
+    // Several sinks share the stream.
     stderr.off('error', nothing).on('error', nothing)
   }
 
@@ -77,7 +74,7 @@ class QueueSink implements LineSink {
     if (this.#dropped > 0) {
       const facts = { level: 40, time: Date.now(), dropped: this.#dropped }
       this.#dropped = 0
-      this.#stderr.write(`${JSON.stringify({ ...facts, msg: 'lines were dropped: nobody read stderr' })}\n`)
+      this.#stderr.write(`${JSON.stringify({ ...facts, msg: 'dropped lines: nobody read stderr' })}\n`)
     }
     this.#stderr.write(line)
   }

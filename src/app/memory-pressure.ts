@@ -1,52 +1,45 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import type { Clock } from '../kernel/async/clock.js'
+import type { Clock, Timer } from '../kernel/async/clock.js'
 import type { LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 
-/** How much memory there is, and how much of it is in use; bytes. */
+/** A measurement of memory. @internal */
 export interface MemorySample {
-  /** What the process has of the machine, without what it could give back at once. */
+  /** Resident memory, without the free part of the heap. */
   readonly usedBytes: number
-  /** What it may have. */
   readonly limitBytes: number
   readonly heapUsedBytes: number
   readonly heapLimitBytes: number
 }
 
-/** What is done about it. */
 export interface MemoryPressureOptions {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Gives back what is kept for convenience; told at each look while memory is that short. */
+  /** Frees what is kept for convenience; called at each look while memory is that short. */
   readonly relieve: () => void
   readonly sample?: (maxBytes: number) => MemorySample
 }
 
-/** Watches memory until it is closed. */
-export interface MemoryPressure {
-  close(): void
-}
-
 const LOOK_MS = 500
 
-/** The share of memory at which each level begins. */
+/** The share of memory in use at which each level begins. */
 const LEVELS = [0.8, 0.85, 0.9, 0.95] as const
 
-/** A level ends so much below where it began, so that it does not come and go. */
+/** Hysteresis: how far below its beginning a level ends. */
 const SLACK = 0.03
 
 /** What the levels mean, for the log. */
 const WORDS: Readonly<Record<Pressure, string>> = {
   0: 'there is enough memory again',
   1: 'memory is short: new sessions keep nothing for clients that lose their connection',
-  2: 'memory is short: there are no new sessions, and those that are idle for longest end',
-  3: 'memory is short: what is large and not complete is cut off, and so are clients that do not read',
-  4: 'memory is very short: there are no new requests',
+  2: 'memory is short: refusing new sessions, and ending those that are idle for longest',
+  3: 'memory is short: cutting off large incomplete messages, and clients that do not read',
+  4: 'memory is very short: refusing new requests',
 }
 
-/** How short memory is, from what was measured and how short it was before. Pure. */
+/** Computes the level from a measurement and the level before. @internal */
 export const pressureOf = (sample: MemorySample, before: Pressure): Pressure => {
   const { usedBytes, limitBytes, heapUsedBytes, heapLimitBytes } = sample
   const share = Math.max(usedBytes / limitBytes, heapUsedBytes / heapLimitBytes)
@@ -54,10 +47,10 @@ export const pressureOf = (sample: MemorySample, before: Pressure): Pressure => 
   return reached.length as Pressure
 }
 
-/** What this process uses; of `maxBytes` it may have no more than the machine, or the container, has. */
+/** Measures this process, limited to `maxBytes` and to what the machine or container has. @internal */
 export const sampleMemory = (maxBytes: number): MemorySample => {
   const { rss, heapTotal, heapUsed } = process.memoryUsage()
-  // Without a limit this is 0, or larger than any machine (https://nodejs.org/api/process.html, "constrainedMemory").
+  // Without a limit this is 0, or larger than any machine (Node, "process.constrainedMemory").
   const constrained = process.constrainedMemory() as number | undefined
   const machineBytes = totalmem()
   const ownBytes = constrained === undefined || constrained === 0 ? machineBytes : constrained
@@ -69,8 +62,8 @@ export const sampleMemory = (maxBytes: number): MemorySample => {
   }
 }
 
-/** What was measured; undefined if that could not be done: Linux opens a file for it, and there may be no more file descriptors. */
-const measured = <T>(measure: () => T): T | undefined => {
+/** Undefined if measuring fails: Linux opens a file for it, and there may be no file descriptors left. */
+const tryMeasure = <T>(measure: () => T): T | undefined => {
   try {
     return measure()
   } catch {
@@ -78,22 +71,22 @@ const measured = <T>(measure: () => T): T | undefined => {
   }
 }
 
-/** The memory that this process has of the machine, in bytes; undefined if that cannot be found out at the moment. */
-export const residentBytes = (): number | undefined => measured(() => process.memoryUsage.rss())
+/** The resident memory of this process; undefined if it cannot be measured at the moment. */
+export const residentBytes = (): number | undefined => tryMeasure(() => process.memoryUsage.rss())
 
 /**
- * Looks at memory now and then, and tells the bounds how short it is, so that new work is refused before the operating system
- * ends the process: first conveniences go, then sessions that nobody uses, then clients that do not read, then new requests.
+ * Measures memory until the timer is cancelled and tells `bounds` how short it is, so that work is refused before the
+ * operating system ends the process: first go conveniences, then idle sessions, then slow clients, then new requests.
  */
-export const watchMemory = (options: MemoryPressureOptions): MemoryPressure => {
+export const watchMemory = (options: MemoryPressureOptions): Timer => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
   const look = (): MemorySample | undefined => {
-    const seen = measured(() => sample(bounds.max.memory))
+    const seen = tryMeasure(() => sample(bounds.max.memory))
     if (seen !== undefined) bounds.memoryBytes = seen.limitBytes
     return seen
   }
   look()
-  const timer = clock.every(LOOK_MS, () => {
+  return clock.every(LOOK_MS, () => {
     const before = bounds.pressure
     const seen = look()
     if (seen === undefined) return
@@ -105,5 +98,4 @@ export const watchMemory = (options: MemoryPressureOptions): MemoryPressure => {
     }
     if (now >= 2) relieve()
   })
-  return { close: () => timer.cancel() }
 }

@@ -20,6 +20,10 @@ export type FaultCode =
   /** The same if the server was replaced by one of another kind; else nobody knows whether it ran. */
   | 'maybe-replaced'
 
+/** The code of a system error of Node, such as `ENOENT`; undefined for anything else that was thrown. */
+export const systemCode = (thrown: unknown): string | undefined =>
+  thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined
+
 /** What a peer may learn beside the message; never secrets, paths or stack traces. */
 export type FaultData = Readonly<Record<string, unknown>>
 

@@ -52,7 +52,7 @@ t.test('a disk that fails later costs lines, and is told', { skip: skipWithout.f
   await audit.close()
   t.same(logged, [
     'the audit file cannot be written to; it is tried again',
-    'audit lines were dropped: the disk does not keep up, or failed',
+    'dropped audit lines: the disk failed or is too slow',
   ])
 })
 

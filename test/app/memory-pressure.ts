@@ -46,7 +46,7 @@ t.test('the bounds learn of it while it lasts, and the log when it changes', asy
   let share = 0.5
   let relieved = 0
   const asked: number[] = []
-  const overload = watchMemory({
+  const timer = watchMemory({
     bounds,
     clock,
     log,
@@ -69,7 +69,7 @@ t.test('the bounds learn of it while it lasts, and the log when it changes', asy
   t.equal(bounds.inbound.maxBytes, 250, 'what all bytes may be together follows')
   t.equal(lines.length, 4)
   t.equal(bounds.hits.memory?.hits, 2)
-  overload.close()
+  timer.cancel()
   t.equal(clock.pending, 0)
 })
 
@@ -77,7 +77,7 @@ t.test('memory that cannot be measured, for want of file descriptors, changes no
   const clock = new FakeClock()
   const bounds = boundsOf({}, clock)
   let isBlind = false
-  const overload = watchMemory({
+  const timer = watchMemory({
     bounds,
     clock,
     log: recordedLog().log,
@@ -91,5 +91,5 @@ t.test('memory that cannot be measured, for want of file descriptors, changes no
   isBlind = true
   clock.advance(5000)
   t.equal(bounds.pressure, 2)
-  overload.close()
+  timer.cancel()
 })

@@ -1,60 +1,55 @@
-import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
+import { readdir, readlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from '../../kernel/logger.js'
 import type { RecordedChild } from '../../transport/process/orphans.js'
 import type { ProcessTable } from '../../transport/process/process-table.js'
 import type { Children } from '../processes/children.js'
-import { isPrivate, removePrivate, writePrivate } from './private-file.js'
+import { readPrivate, removePrivate, writePrivate } from './private-file.js'
 
-/** What a running proxy writes down about itself, one file each, for `status` and for whoever comes after it. */
+/** What a running proxy records about itself in a file, for `status` and for the proxies after it. */
 export interface InstanceRecord {
   readonly version: 1
   /** See `Children.mark`; also the name of the file. */
   readonly mark: string
-  /** The machine, or container, where its process ids mean something. */
+  /** The machine, or container, to which its process ids belong. */
   readonly place: string
   readonly pid: number
   /** See `ProcessRow`. */
   readonly born: string | undefined
-  /** As ISO 8601 has it. */
+  /** ISO 8601. */
   readonly startedAt: string
-  /** When all its children still were what the record says, also as ISO 8601 has it. */
+  /** When all its children were last known to be what the record says; ISO 8601. */
   readonly writtenAt: string
-  /** The word on its command line. */
+  /** The command of its command line. */
   readonly verb: string
-  /** Where it can be asked how it is; undefined if it listens on no port. */
+  /** Its MCP endpoint; undefined if it listens on no port. */
   readonly url: string | undefined
   readonly config: string | undefined
   readonly children: readonly RecordedChild[]
 }
 
-/** The folder of the records. */
 export const recordFolder = (stateDir: string): string => join(stateDir, 'instances')
 
-/** Where the process ids that we see mean something: containers that share a home folder do not see each other's. */
+/** Where our process ids are valid: containers that share a home folder do not see each other's processes. */
 export const thisPlace = async (): Promise<string> =>
   `${hostname()} ${await readlink('/proc/self/ns/pid').catch(() => process.platform)}`
 
 const MARK = /^[A-Za-z0-9_-]{22}$/
-/** More records than this are surely not ours to read one by one. */
 const MAX_RECORDS = 1000
 const MAX_BYTES = 1024 * 1024
 
-/** All records in the folder that are fit to be trusted; a folder that cannot be read holds none. */
+/** The records in the folder that can be trusted; none if the folder cannot be read. */
 export const readRecords = async (folder: string): Promise<InstanceRecord[]> => {
   const names = await readdir(folder).catch(() => [])
   const marks = names.filter(name => name.endsWith('.json')).map(name => name.slice(0, -'.json'.length))
   const known = marks.filter(mark => MARK.test(mark)).slice(0, MAX_RECORDS)
-  const records = await Promise.all(known.map(mark => readRecord(join(folder, `${mark}.json`), mark)))
-  return records.filter(record => record !== undefined)
+  return known.flatMap(mark => readRecord(join(folder, `${mark}.json`), mark) ?? [])
 }
 
-const readRecord = async (file: string, mark: string): Promise<InstanceRecord | undefined> => {
+const readRecord = (file: string, mark: string): InstanceRecord | undefined => {
   try {
-    const found = await lstat(file)
-    if (!isPrivate(found) || found.size > MAX_BYTES) return undefined
-    const record = parseRecord(await readFile(file, 'utf8'))
+    const record = parseRecord(readPrivate(file, MAX_BYTES)?.toString() ?? '')
     return record?.mark === mark ? record : undefined
   } catch {
     return undefined
@@ -72,8 +67,8 @@ const textAt = (value: Record<string, unknown>, key: string): string | undefined
   return typeof text === 'string' ? text : undefined
 }
 
-/** What stands in a file of ours; undefined for anything else, of a later version or broken. Throws for what is no JSON. */
-export const parseRecord = (text: string): InstanceRecord | undefined => {
+/** Undefined for a record of another version, or a broken one. Throws for text that is not JSON. */
+const parseRecord = (text: string): InstanceRecord | undefined => {
   const value: unknown = JSON.parse(text)
   if (!isObject(value) || value['version'] !== 1) return undefined
   const [mark, place, startedAt, verb] = ['mark', 'place', 'startedAt', 'verb'].map(key => textAt(value, key))
@@ -102,14 +97,13 @@ const parseChild = (child: unknown): readonly RecordedChild[] => {
   return [{ pid, sinceMs: typeof sinceMs === 'number' ? sinceMs : Number.NaN, born: textAt(child, 'born') }]
 }
 
-/** What is written down beside what we can find out ourselves. */
+/** What only the command knows. */
 interface InstanceFacts {
   readonly verb: string
   readonly url: string | undefined
   readonly config: string | undefined
 }
 
-/** What the record is made of, and where it goes. */
 export interface InstanceOptions {
   readonly facts: InstanceFacts
   readonly children: Children
@@ -119,15 +113,12 @@ export interface InstanceOptions {
   readonly table: ProcessTable
 }
 
-/**
- * Our own record, kept up to date while we run and removed when we end in order. A disk that cannot be written to costs the
- * record and nothing else.
- */
+/** Keeps our own record up to date until it is closed. If the disk cannot be written to, there is no record. */
 export class Instance {
   readonly #options: InstanceOptions
   readonly #file: string
   readonly #startedAt = new Date().toISOString()
-  /** When the children began: asked for once, right after their start. */
+  /** When processes began, looked up once each, right after their start. */
   readonly #born = new Map<number, string | undefined>()
   #writing: Promise<void> | undefined
   #isDirty = false
@@ -141,12 +132,12 @@ export class Instance {
     this.#changed()
   }
 
-  /** Resolves when what is known is on the disk. */
+  /** Resolves once the record is up to date. */
   get written(): Promise<void> {
     return this.#writing ?? Promise.resolve()
   }
 
-  /** All children were ended: there is nothing to clean up after us. Never rejects. */
+  /** Removes the record; called once all children have ended. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#writing
@@ -158,7 +149,7 @@ export class Instance {
     if (!this.#isClosed) this.#writing ??= this.#writeAll()
   }
 
-  /** Whatever changes while one is written is in the next. */
+  /** Changes during a write go into the next one. */
   async #writeAll(): Promise<void> {
     try {
       while (this.#isDirty && !this.#isClosed) {
@@ -166,7 +157,7 @@ export class Instance {
         await writePrivate(this.#file, JSON.stringify(await this.#record()))
       }
     } catch (thrown) {
-      this.#options.log.debug({ err: thrown }, 'the record of this proxy could not be written')
+      this.#options.log.debug({ err: thrown }, 'cannot write the record of this proxy')
     }
     this.#writing = undefined
   }

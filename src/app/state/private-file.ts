@@ -1,25 +1,90 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { systemCode } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 
 const OTHERS_MAY_WRITE = 0o022
+const OTHERS_MAY_READ = 0o077
 
 /**
- * Whether a file or folder is this user's, and nobody else may do with it what `forbidden` says, which is to write to it. On Windows modes
- * say nothing; who may write there is said by the folder of its user.
+ * Whether a file or folder belongs to this user and denies everybody else what `forbidden` says: writing, unless told
+ * otherwise. Windows has no such modes; there the user's folder decides who may write.
  */
 export const isPrivate = (
   { uid, mode }: { readonly uid: number; readonly mode: number },
   forbidden = OTHERS_MAY_WRITE,
 ): boolean => process.platform === 'win32' || (uid === process.getuid?.() && !(mode & forbidden))
 
-/** Puts a file there whole or not at all, and its folder, for nobody else to read. Rejects with what the file system throws. */
-export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${unguessableId()}`
+/** Follows no link and waits for no writer of a pipe; flags that Windows lacks are undefined and count as 0. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** A file of ours as it was found. */
+export interface FoundFile {
+  /** Undefined if the file is larger than any of its kind. */
+  readonly bytes: Buffer | undefined
+  /** Whether nobody else could have written it. */
+  readonly isTrusted: boolean
+  /** Whether nobody else could have read it either. */
+  readonly isSecret: boolean
+}
+
+/** Reads a file of at most `maxBytes`; undefined if there is none. Throws what the file system throws. */
+export const findFile = (file: string, maxBytes: number): FoundFile | undefined => {
+  let fd: number
   try {
-    await writeFile(draft, bytes, { mode: 0o600, flag: 'wx' })
+    fd = openSync(file, READ)
+  } catch (thrown) {
+    if (systemCode(thrown) === 'ENOENT') return undefined
+    throw thrown
+  }
+  try {
+    const stat = fstatSync(fd)
+    const bytes = Buffer.allocUnsafe(Math.min(stat.size, maxBytes) + 1)
+    const length = readSync(fd, bytes, 0, bytes.length, 0)
+    return {
+      bytes: length === stat.size && length <= maxBytes ? bytes.subarray(0, length) : undefined,
+      isTrusted: isPrivate(stat),
+      isSecret: isPrivate(stat, OTHERS_MAY_READ),
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Reads a file that only this user can have written; undefined for any other, or none. Never throws. */
+export const readPrivate = (file: string, maxBytes: number): Buffer | undefined => {
+  try {
+    const found = findFile(file, maxBytes)
+    return found?.isTrusted === true ? found.bytes : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const DRAFT = { mode: 0o600, flag: 'wx' } as const
+const FOLDER = { recursive: true, mode: 0o700 } as const
+
+const draftOf = (file: string): string => `${file}.${unguessableId()}`
+
+/** Writes or replaces a file atomically, readable by nobody else. Rejects with what the file system throws. */
+export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {
+  await mkdir(dirname(file), FOLDER)
+  const draft = draftOf(file)
+  try {
+    await writeFile(draft, bytes, DRAFT)
     await whenReleased(() => rename(draft, file))
   } catch (thrown) {
     await rm(draft, { force: true })
@@ -27,15 +92,34 @@ export const writePrivate = async (file: string, bytes: string | Uint8Array): Pr
   }
 }
 
+/** Does the same at once, unless the file is there already: then that one stays. */
+export const createPrivateSync = (file: string, bytes: string): void => {
+  mkdirSync(dirname(file), FOLDER)
+  const draft = draftOf(file)
+  writeFileSync(draft, bytes, DRAFT)
+  try {
+    linkSync(draft, file)
+  } catch (thrown) {
+    if (systemCode(thrown) === 'EEXIST') return
+    // Some file systems have no links.
+    renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
 /** Removes a file, if it is there. Rejects with what the file system throws. */
 export const removePrivate = (file: string): Promise<void> => whenReleased(() => rm(file, { force: true }))
 
 /** How Windows refuses to replace or remove a file that somebody has open. */
-const HELD: ReadonlySet<unknown> = new Set(['EACCES', 'EBUSY', 'EPERM'])
-/** A virus scanner, or another proxy that reads it, is done in a moment. */
+const HELD: ReadonlySet<string | undefined> = new Set(['EACCES', 'EBUSY', 'EPERM'])
+/** A virus scanner, or another proxy that reads the file, is done in a moment. */
 const WAITS_MS = [10, 20, 50, 100, 200, 400]
 
-/** Does something to a file that another program may hold open for a moment, which only Windows minds: tries again until it has let go. */
+/**
+ * Retries work on a file that another program may hold open for a moment, which only Windows minds.
+ * @internal
+ */
 export const whenReleased = async <T>(
   work: () => Promise<T>,
   {
@@ -47,7 +131,7 @@ export const whenReleased = async <T>(
     try {
       return await work()
     } catch (thrown) {
-      if (!(thrown instanceof Error && 'code' in thrown && HELD.has(thrown.code))) throw thrown
+      if (!HELD.has(systemCode(thrown))) throw thrown
       await wait(delayMs)
     }
   }

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Known, Said } from '../../catalog/lists/remembered.js'
@@ -18,16 +18,16 @@ import {
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import type { ServerCapabilities, ServerFacts } from '../../model/peer.js'
 import { isRevision } from '../../model/revision.js'
-import { isPrivate, writePrivate } from './private-file.js'
+import { isPrivate, readPrivate, writePrivate } from './private-file.js'
 
-/** What a file must say that it is; anything else was written by another version of this program, and is of no use. */
+/** The format of a file; one of another format comes from another version of this program, and is ignored. */
 const FORMAT = 3
-/** What is known of one server may take so much; of a server that lists more nothing is kept. */
+/** The most that is kept of one server; of a server that lists more, nothing is. */
 export const KNOWN_BYTES = 8 * 1024 * 1024
-/** So many servers are known; those that were met longest ago are forgotten. */
+/** The servers that are remembered: those that were reached last. */
 const FILES_MAX = 500
 
-/** What is known of a server as it stands in a file: what the server sent is in it byte for byte, once for all who were sent it. */
+/** Encodes what is known of a server: what it sent, byte for byte, and once for all profiles that it was sent to. */
 export const encodeKnown = (known: Known): JsonText => {
   const profiles = new Map<string, string[]>()
   for (const [profile, said] of known) {
@@ -62,7 +62,7 @@ const encodeSaid = ({ facts, lists }: Said): JsonText => {
   ])
 }
 
-/** What stands in a file; undefined for anything that is not exactly what we write. */
+/** Decodes a file; undefined for anything that we do not write. */
 export const decodeKnown = (bytes: Buffer): Known | undefined => {
   try {
     const text = readJson(bytes)
@@ -133,42 +133,31 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
   }
 }
 
-/** Neither through a link nor waiting for whoever writes a pipe; what Windows does not have counts for nothing here. */
-const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-
-/** The folder of what is known. */
+/** The folder of the cache. */
 export const knownFolder = (stateDir: string): string => join(stateDir, 'known')
 
-/** What stands in a file that only its user can write to, in a folder of the same kind; undefined for any other. */
+/** Reads the file of a server if only this user can have written it, or put it in the folder. Never throws. */
 export const readKnown = (folder: string, print: string): Buffer | undefined => {
-  let file: number | undefined
   try {
-    if (!isPrivate(lstatSync(folder))) return undefined
-    file = openSync(join(folder, `${print}.json`), READ)
-    const found = fstatSync(file)
-    if (!found.isFile() || !isPrivate(found) || found.size > KNOWN_BYTES) return undefined
-    const bytes = Buffer.allocUnsafe(found.size)
-    return readSync(file, bytes, 0, found.size, 0) === found.size ? bytes : undefined
+    return isPrivate(lstatSync(folder)) ? readPrivate(join(folder, `${print}.json`), KNOWN_BYTES) : undefined
   } catch {
     return undefined
-  } finally {
-    if (file !== undefined) closeSync(file)
   }
 }
 
-/** Keeps what is known of a server. Rejects with what the file system throws. */
+/** Writes the file of a server. Rejects with what the file system throws. */
 export const writeKnown = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
   await writePrivate(join(folder, `${print}.json`), bytes)
   await forgetOldest(folder)
 }
 
-/** A server was met again as it is known. Rejects with what the file system throws. */
+/** Marks the file of a server as used. Rejects with what the file system throws. */
 export const touchKnown = async (folder: string, print: string): Promise<void> => {
   const now = new Date()
   await utimes(join(folder, `${print}.json`), now, now)
 }
 
-/** Also drafts of proxies that were killed while they wrote: they grow old and go. */
+/** Also removes drafts of proxies that were killed while they wrote. */
 const forgetOldest = async (folder: string): Promise<void> => {
   const names = await readdir(folder)
   if (names.length <= FILES_MAX) return

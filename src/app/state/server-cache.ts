@@ -16,10 +16,9 @@ import {
   writeKnown,
 } from './server-cache-file.js'
 
-/** All lists of a server are read at about the same time, and are written once. */
+/** All lists of a server are read at about the same time, and written once. */
 const SETTLE_MS = 250
 
-/** What remembering needs. */
 export interface KnownServersContext {
   readonly stateDir: string
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
@@ -27,28 +26,27 @@ export interface KnownServersContext {
   readonly log: Logger
 }
 
-/** One server as it is remembered. */
-interface Note {
+/** The file of one server. */
+interface Entry {
   print: string
-  /** A hash of what stands in its file, as far as we know. */
+  /** The hash of its content, if known. */
   written: string | undefined
   isTouched: boolean
 }
 
-/** What is to be written soon. */
+/** A write that waits for further lists. */
 interface Due {
   readonly timer: Timer
-  readonly note: Note
+  readonly entry: Entry
   readonly known: () => Known
 }
 
-/** What the servers of this user said when they last ran: one file each, by its fingerprint. */
+/** Keeps what servers declared and listed when they last ran: a file for each, named by its fingerprint. */
 export class ServerCacheFiles implements KnownServers {
   readonly #context: KnownServersContext
   readonly #folder: string
-  readonly #notes = new WeakMap<ServerOptions, Note>()
+  readonly #entries = new WeakMap<ServerOptions, Entry>()
   readonly #due = new Map<ServerOptions, Due>()
-  /** One file is written at a time. */
   #writing: Promise<void> = Promise.resolve()
   #isFailing = false
 
@@ -58,44 +56,44 @@ export class ServerCacheFiles implements KnownServers {
   }
 
   recall(server: ServerOptions): Known | undefined {
-    const note = this.#note(server)
-    const bytes = note && readKnown(this.#folder, note.print)
+    const entry = this.#entry(server)
+    const bytes = entry && readKnown(this.#folder, entry.print)
     const known = bytes && decodeKnown(bytes)
-    if (note !== undefined && bytes !== undefined && known !== undefined) note.written = hashOf(bytes)
+    if (entry !== undefined && bytes !== undefined && known !== undefined) entry.written = hashOf(bytes)
     return known
   }
 
   met(server: ServerOptions): void {
     const config = this.#context.configOf(server)
-    const note = this.#note(server)
+    const entry = this.#entry(server)
     const print = config && fingerprint(config)
-    if (note === undefined || print === undefined || print === note.print) return
-    note.print = print
-    note.written = undefined
-    note.isTouched = false
+    if (entry === undefined || print === undefined || print === entry.print) return
+    entry.print = print
+    entry.written = undefined
+    entry.isTouched = false
   }
 
   learnt(server: ServerOptions, known: () => Known): void {
-    const note = this.#note(server)
-    if (note === undefined) return
+    const entry = this.#entry(server)
+    if (entry === undefined) return
     this.#due.get(server)?.timer.cancel()
     const timer = this.#context.clock.after(SETTLE_MS, () => this.#write(server))
-    this.#due.set(server, { timer, note, known })
+    this.#due.set(server, { timer, entry, known })
   }
 
-  /** Writes what is still to be written. Never rejects. */
+  /** Writes what is still pending. Never rejects. */
   async close(): Promise<void> {
     for (const server of [...this.#due.keys()]) this.#write(server)
     await this.#writing
   }
 
-  #note(server: ServerOptions): Note | undefined {
-    const found = this.#notes.get(server)
+  #entry(server: ServerOptions): Entry | undefined {
+    const found = this.#entries.get(server)
     const config = found === undefined ? this.#context.configOf(server) : undefined
     if (config === undefined) return found
-    const note: Note = { print: fingerprint(config), written: undefined, isTouched: false }
-    this.#notes.set(server, note)
-    return note
+    const entry: Entry = { print: fingerprint(config), written: undefined, isTouched: false }
+    this.#entries.set(server, entry)
+    return entry
   }
 
   #write(server: ServerOptions): void {
@@ -105,22 +103,22 @@ export class ServerCacheFiles implements KnownServers {
     if (due === undefined) return
     const bytes = encodeKnown(due.known())
     if (bytes.length > KNOWN_BYTES) {
-      this.#context.log.info({ server: server.name, bytes: bytes.length }, 'lists too much to be remembered')
+      this.#context.log.info({ server: server.name, bytes: bytes.length }, 'the lists of this server are too long to be cached')
       return
     }
-    this.#writing = this.#writing.then(() => this.#put(due.note, bytes))
+    this.#writing = this.#writing.then(() => this.#put(due.entry, bytes))
   }
 
-  async #put(note: Note, bytes: Buffer): Promise<void> {
+  async #put(entry: Entry, bytes: Buffer): Promise<void> {
     const hash = hashOf(bytes)
     try {
-      if (note.written !== hash) await writeKnown(this.#folder, note.print, bytes)
-      else if (!note.isTouched) await touchKnown(this.#folder, note.print)
-      note.written = hash
-      note.isTouched = true
+      if (entry.written !== hash) await writeKnown(this.#folder, entry.print, bytes)
+      else if (!entry.isTouched) await touchKnown(this.#folder, entry.print)
+      entry.written = hash
+      entry.isTouched = true
     } catch (thrown) {
-      note.written = undefined
-      if (!this.#isFailing) this.#context.log.warn({ err: thrown }, 'what servers list cannot be remembered')
+      entry.written = undefined
+      if (!this.#isFailing) this.#context.log.warn({ err: thrown }, 'cannot cache the lists of servers')
       this.#isFailing = true
     }
   }
@@ -128,12 +126,13 @@ export class ServerCacheFiles implements KnownServers {
 
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64')
 
-/** Grows with what goes into a fingerprint, or into a file. */
+/** Changes with what goes into a fingerprint, or into a file. */
 const FORMAT = 1
 
 /**
- * What decides which server this is, as a name for a file: how it is reached or started, with which credentials, what it is
- * asked to speak, and the size and time of each program file that its command line names. Nothing can be read back from it.
+ * A hash of what makes this server what it is: how it is reached or started, its credentials, its protocol version, and the
+ * size and time of each program file on its command line.
+ * @internal
  */
 export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig): string => {
   const parts = [FORMAT, transport.kind, era, protocolVersion ?? null, ...partsOf(transport)]
@@ -166,7 +165,7 @@ const partsOf = (transport: ServerTransport): readonly unknown[] => {
 const sorted = (values: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>
   Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1))
 
-/** Another version of a program is another server. A folder is none, whatever is put into it. */
+/** Tells versions of a program apart; a folder has no version. */
 const stamp = (cwd: string, word: string): readonly number[] | null => {
   try {
     const stat = statSync(resolve(cwd, word), { throwIfNoEntry: false })

@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Children } from '../../../src/app/processes/children.js'
-import { Instance, parseRecord, readRecords } from '../../../src/app/state/instance.js'
+import { Instance, readRecords } from '../../../src/app/state/instance.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ProcessTable } from '../../../src/transport/process/process-table.js'
 import { isWindows, skipWithout } from '../../support/processes.js'
@@ -22,9 +22,17 @@ const RECORD = {
   children: [{ pid: 4712, sinceMs: 1_800_000_000_000, born: 'later' }],
 }
 
+/** What is read of a file with this in it. */
+const readBack = async (t: Test, record: unknown) => {
+  const folder = t.testdir()
+  writeFileSync(join(folder, `${MARK}.json`), JSON.stringify(record), { mode: 0o600 })
+  const [read] = await readRecords(folder)
+  return read
+}
+
 t.test('a record comes back as it was written', async t => {
-  t.same(parseRecord(JSON.stringify(RECORD)), RECORD)
-  t.same(parseRecord(JSON.stringify({ ...RECORD, url: 1, config: null })), {
+  t.same(await readBack(t, RECORD), RECORD)
+  t.same(await readBack(t, { ...RECORD, url: 1, config: null }), {
     ...RECORD,
     url: undefined,
     config: undefined,
@@ -44,9 +52,9 @@ t.test('what is no record of ours is none', async t => {
     { ...RECORD, pid: 1.5 },
     { ...RECORD, children: {} },
   ]
-  for (const value of bad) t.equal(parseRecord(JSON.stringify(value)), undefined)
+  for (const value of bad) t.equal(await readBack(t, value), undefined)
   const children = [{ pid: 1 }, { pid: -5 }, null, 'x', { pid: 7, born: 3, sinceMs: '1' }]
-  t.same(parseRecord(JSON.stringify({ ...RECORD, children }))?.children, [
+  t.same((await readBack(t, { ...RECORD, children }))?.children, [
     { pid: 7, born: undefined, sinceMs: Number.NaN },
   ])
 })
@@ -144,5 +152,5 @@ t.test('a folder that cannot be written to costs nothing but the record', async 
   const instance = new Instance({ facts, children: new Children(), folder, table, log })
   await instance.written
   await instance.close()
-  t.same(logged, ['the record of this proxy could not be written'])
+  t.same(logged, ['cannot write the record of this proxy'])
 })

@@ -121,7 +121,7 @@ t.test('a disk that takes nothing costs a word in the log', async t => {
     files.learnt(options, () => knownOf(name))
     await files.close()
   }
-  t.same(warnings, ['what servers list cannot be remembered'])
+  t.same(warnings, ['cannot cache the lists of servers'])
 })
 
 const server = (entry: object): ServerConfig => {
