@@ -32,7 +32,7 @@ const stderrSink = (): AuditSink => {
   }
 }
 
-/** Writes the audit log; without one in the configuration the callbacks are undefined and the rest does nothing. */
+/** Writes the audit log; does nothing if none is configured. */
 export interface AuditLog {
   /** Wraps a handler so that what clients do is logged. */
   wrap(handler: ClientHandler): ClientHandler
@@ -91,7 +91,7 @@ export const openAudit = (
 /** How soon a file that failed is opened again. */
 const RETRY_MS = 5000
 
-/** Appends to a file that only its user can read. While the disk fails, lines are dropped and the log says so. */
+/** Appends to a file that only its user can read. While the disk fails, lines are dropped. */
 class AuditFile implements AuditSink {
   readonly #file: string
   readonly #clock: Clock
@@ -152,10 +152,7 @@ class AuditFile implements AuditSink {
 
   #report(): void {
     if (this.#dropped === 0) return
-    this.#log.error(
-      { dropped: this.#dropped },
-      'dropped audit lines: the disk failed or is too slow',
-    )
+    this.#log.error({ dropped: this.#dropped }, 'dropped audit lines: the disk failed or is too slow')
     this.#dropped = 0
   }
 }

@@ -29,8 +29,8 @@ const FACTS_MAX = 100
 const DEPTH_MAX = 4
 
 /**
- * Guards a log against peers: their words are written without secrets and control characters, and cut, and lines
- * that they can cause again and again are merged.
+ * Guards a log against peers: their words are written without secrets and control characters, and cut, and
+ * lines that they can cause again and again are merged.
  */
 export class GuardedLogger implements AdjustableLogger {
   readonly #behind: Logger
@@ -132,7 +132,7 @@ export class LineRateLimiter {
     this.#clock = clock
   }
 
-  /** How many lines of the kind were left out before this one; undefined if this one is to be left out too. */
+  /** How many lines of the kind were left out before this one; undefined if this one is left out too. */
   admit(kind: string): number | undefined {
     const nowMs = this.#clock.nowMs()
     let bucket = this.#buckets.get(kind)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { packageFile } from '../kernel/package-file.js'
 
-/** Our `Implementation` on both sides. The name is short and stable: clients build their own prefixes from it. */
+/** Our `Implementation` on both sides. The name stays: clients build their own prefixes from it. */
 export const IDENTITY = {
   name: 'mcp-proxy',
   title: 'MCP Proxy',

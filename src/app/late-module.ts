@@ -21,9 +21,9 @@ const LOST =
 
 /**
  * Loads a module when it is first needed. Node never retries a module that once failed to load
- * (https://nodejs.org/api/esm.html#no-requirecache), so while file descriptors are short it is not tried: the promise
- * rejects with a Fault `unavailable`, and the next call tries again. After a failed load all calls reject with such a
- * Fault.
+ * (https://nodejs.org/api/esm.html#no-requirecache), so while file descriptors are short it is not tried: the
+ * promise rejects with a Fault `unavailable`, and the next call tries again. After a failed load all calls
+ * reject with such a Fault.
  */
 export const lateModule = <T>(load: () => Promise<T>, check = checkDescriptors): (() => Promise<T>) => {
   let loaded: Promise<T> | undefined

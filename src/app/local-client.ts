@@ -16,57 +16,33 @@ import type { Progress } from '../model/progress.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
 import { IDENTITY } from './identity.js'
 
-/** What a local client wants to hear beside the answers to its requests. */
+/** What a local client is told beside the responses to its requests. */
 export interface LocalClientOptions {
-  /** The params of each progress notification; without it no progress is asked for. */
+  /** Called with the params of each progress notification; without it no progress is asked for. */
   readonly onProgress?: ((params: JsonText) => void) | undefined
-  /** Log messages and changed lists. */
+  /** Called with log messages and changed lists. */
   readonly onNotification?: ((method: string, params: JsonText | undefined) => void) | undefined
 }
 
-/** A client in this process: it asks, and can be asked nothing. */
-export interface LocalClient {
-  /** Resolves when the servers are there or were waited for long enough; requests are served from then on. */
-  readonly welcome: Promise<Welcome>
-  /** Sends a request once we are welcome. Never rejects. */
-  request(method: string, params?: JsonText): Promise<Answer>
-  /** All items of a list, through all its pages; none if no server has such a list. Rejects with a Fault. */
-  list(list: ListName): Promise<JsonText[]>
-  /** Cancels what is under way and leaves. */
-  close(): void
-}
-
-/** Introduces a client of this process to a proxy. */
-export const createLocalClient = (
-  reception: ClientHandler,
-  options: LocalClientOptions = {},
-): LocalClient => {
-  const client = new Local(reception, options)
-  return {
-    welcome: client.welcome,
-    request: (method, params) => client.request(method, params),
-    list: list => client.list(list),
-    close: () => client.close(),
-  }
-}
-
-class Local implements Client {
+/** A client in this process: it makes requests of a proxy, and answers none. */
+export class LocalClient implements Client {
   readonly id = newClientId()
   readonly principal: Principal = 'local'
   readonly revision = NEWEST_LEGACY
   readonly serverRequests = 'pushed'
   readonly capabilities = NO_CAPABILITIES
   readonly info: JsonText = textOf(IDENTITY)
+  /** Resolves when the servers are there, or were waited for long enough. */
   readonly welcome: Promise<Welcome>
   readonly options: LocalClientOptions
-  readonly #reception: ClientHandler
+  readonly #handler: ClientHandler
   readonly #calls = new Set<LocalCall>()
   #isClosed = false
 
-  constructor(reception: ClientHandler, options: LocalClientOptions) {
+  constructor(handler: ClientHandler, options: LocalClientOptions = {}) {
     this.options = options
-    this.#reception = reception
-    this.welcome = reception.welcome(this)
+    this.#handler = handler
+    this.welcome = handler.welcome(this)
   }
 
   notify(method: string, params: JsonText | undefined): void {
@@ -81,7 +57,8 @@ class Local implements Client {
     ask.answer(failed(new Fault('unknown-method', 'This client can be asked nothing')))
   }
 
-  async request(method: string, params: JsonText | undefined): Promise<Answer> {
+  /** Sends a request once the proxy is ready for us. Never rejects. */
+  async request(method: string, params?: JsonText): Promise<Answer> {
     await this.welcome
     if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
     return new Promise(resolve => {
@@ -90,10 +67,11 @@ class Local implements Client {
         resolve(outcome)
       })
       this.#calls.add(call)
-      this.#reception.call(call)
+      this.#handler.call(call)
     })
   }
 
+  /** Reads all pages of a list; empty if no server has such a list. Rejects with a Fault. */
   async list(list: ListName): Promise<JsonText[]> {
     const { method, member, capability } = LISTS[list]
     const { capabilities } = await this.welcome
@@ -114,15 +92,16 @@ class Local implements Client {
     return items
   }
 
+  /** Cancels all requests and leaves. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const call of [...this.#calls]) call.cancel('the client leaves')
-    this.#reception.left(this)
+    this.#handler.left(this)
   }
 }
 
-/** The result of an outcome; throws a Fault for anything else, a server's own error in its own words. */
+/** Returns the result of an answer. Throws a Fault for anything else, with the words of a server's error. */
 export const resultOf = (outcome: Answer): JsonText => {
   switch (outcome.kind) {
     case 'result':
@@ -137,7 +116,7 @@ export const resultOf = (outcome: Answer): JsonText => {
 }
 
 class LocalCall implements Call {
-  readonly client: Local
+  readonly client: LocalClient
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
@@ -147,7 +126,7 @@ class LocalCall implements Call {
   #settle: Reply | undefined
 
   constructor(
-    client: Local,
+    client: LocalClient,
     { method, params }: { readonly method: string; readonly params: JsonText | undefined },
     settle: Reply,
   ) {

@@ -6,8 +6,8 @@ import { type AdjustableLogger, GuardedLogger, LineRateLimiter } from './guarded
 import { unblock } from './unblock.js'
 
 /**
- * Creates a logger that writes to stderr (stdout may be the protocol): a JSON object per line, or plain lines on a
- * terminal. Lost lines (a closed stderr, a full disk) never end the proxy.
+ * Creates a logger that writes to stderr (stdout may be the protocol): a JSON object per line, or plain lines
+ * on a terminal. Lost lines (a closed stderr, a full disk) never end the proxy.
  */
 export const createLogger = async (options: {
   readonly level: LogLevel
@@ -19,7 +19,7 @@ export const createLogger = async (options: {
   return new GuardedLogger(pino(SETTINGS, sink), { level, rate: new LineRateLimiter(clock) })
 }
 
-/** GuardedLogger checks the level, since a child of pino keeps the level that it was made with, and writes errors. */
+/** GuardedLogger checks the level, which a child of pino could not change, and writes errors. */
 const SETTINGS = { level: 'debug', base: null, serializers: { err: (facts: unknown) => facts } }
 
 const sinkForPeople = async (): Promise<LineSink> => {
@@ -39,15 +39,16 @@ const QUEUE_BYTES = 1024 * 1024
 const STDERR = 2
 
 /**
- * Creates a sink for our stderr that never blocks and never grows: many hosts start us with a pipe that they do not
- * read, and a write that waits for them would stop every call. Never throws.
+ * Creates a sink for our stderr that never blocks and never grows: many hosts start us with a pipe that they
+ * do not read, and a write that waits for them would stop every call. Never throws.
  */
 export const createStderrSink = (
   stderr: Writable = process.stderr,
   isUnblocked = unblock(stderr),
 ): LineSink => {
   if (isUnblocked) return new QueueSink(stderr)
-  // A file, which has no reader to wait for, or the console of Windows, which blocks while text in it is selected.
+  // A file, which has no reader to wait for, or the console of Windows, which blocks while text in it is
+  // selected.
   const file = pino.destination({ dest: STDERR, sync: !process.stderr.isTTY, maxLength: QUEUE_BYTES })
   file.on('error', nothing)
   return file

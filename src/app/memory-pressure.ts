@@ -75,8 +75,9 @@ const tryMeasure = <T>(measure: () => T): T | undefined => {
 export const residentBytes = (): number | undefined => tryMeasure(() => process.memoryUsage.rss())
 
 /**
- * Measures memory until the timer is cancelled and tells `bounds` how short it is, so that work is refused before the
- * operating system ends the process: first go conveniences, then idle sessions, then slow clients, then new requests.
+ * Measures memory until the timer is cancelled and tells `bounds` how short it is, so that work is refused
+ * before the operating system ends the process: first go conveniences, then idle sessions, then slow clients,
+ * then new requests.
  */
 export const watchMemory = (options: MemoryPressureOptions): Timer => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options

@@ -1,19 +1,20 @@
 import { type ConfigDiff, changesOf, diffConfigs, isNothing } from '../config/diff.js'
+import { secretsOf } from '../config/read/secrets.js'
 import type { ProxyConfig } from '../config/types.js'
-import { type Clock, systemClock } from '../kernel/async/clock.js'
+import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
+import { addSecrets } from '../kernel/mask.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
 import { type AuditLog, openAudit } from './audit-log.js'
-import { createDialer, type Dialer } from './dialer.js'
+import { Dialer } from './dialer.js'
 import { guardLogger } from './guarded-logger.js'
-import { KeptSecrets } from './kept-secrets.js'
-import type { FrontContext, HttpFront } from './listeners/http.js'
-import { type SocketFront, type StdioFront, serveSocket, serveStdio } from './listeners/pipes.js'
-import { type MemoryPressure, watchMemory } from './memory-pressure.js'
+import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from './listeners/channels.js'
+import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
+import { watchMemory } from './memory-pressure.js'
 import { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
 import { ServerRegistry } from './server-registry.js'
@@ -25,68 +26,70 @@ import { type ProxyStatus, proxyStatus } from './status.js'
 export interface ProxyOptions {
   readonly log?: Logger
   readonly clock?: Clock
-  /** The one configured server stands for itself: nothing is renamed, as in `mcp-proxy bridge`. */
+  /** Serves the only configured server as it is: nothing is renamed, as in `mcp-proxy bridge`. */
   readonly isAlone?: boolean
   /** How long lists wait for servers that are still starting, in milliseconds. */
   readonly listWaitMs?: number
   /**
-   * The folder for what should outlive this process. If it is absent, states of clients outlive it in that of the user, and what
-   * servers list is not remembered.
+   * The folder for state that outlives this process. If absent, the lists of servers are not cached, and the
+   * key for request states is in the user's own state folder.
    */
   readonly stateDir?: string
   /** Where the configuration comes from, for the status. */
   readonly configStatus?: () => ConfigStatus | undefined
 }
 
-/** Many MCP servers that look like one, behind any number of faces. */
+/** Many MCP servers that look like one, served on any number of endpoints. */
 export interface Proxy {
-  /** Serves HTTP with all faces that the configuration leaves on. Rejects with a Fault `unavailable` if the port cannot be had. */
-  listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpFront>
-  /** Serves a unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot be had. */
-  listenSocket(path: string): Promise<SocketFront>
-  /** Serves one client on our own stdin and stdout, or on the given streams. */
-  serveStdio(): StdioFront
-  /** For clients in this process. */
-  readonly reception: ClientHandler
+  /** Serves the configured HTTP endpoints. Rejects with a Fault `unavailable` if it cannot listen. */
+  listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpEndpoints>
+  /** Serves a Unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot listen. */
+  listenSocket(path: string): Promise<SocketEndpoint>
+  /** Serves one client on our own stdin and stdout. */
+  serveStdio(): StdioEndpoint
+  /** Serves clients in this process. */
+  readonly clientHandler: ClientHandler
   /** The processes that run for it. */
   readonly children: Children
-  /** What is written down about clients, if the configuration wants it. */
+  /** The audit log; does nothing if none is configured. */
   readonly audit: Pick<AuditLog, 'reloaded' | 'reopen'>
-  /** How it is, and how its servers are. */
+  /** The state of the proxy and its servers. */
   status(): ProxyStatus
   /**
-   * Goes on with another configuration, and tells what that changes. Only what changed is touched: servers that stay the same, their
-   * processes, the clients and their calls notice nothing. Servers that are gone, or started in another way, take no more calls;
-   * those under way may take as long as `drainMs` says. What needs a restart stays as it is. Throws a Fault, and has
-   * done nothing: `invalid-params` for servers that cannot stand side by side, `unavailable` once the proxy closes.
+   * Applies another configuration and returns what it changes. Servers that stay the same, their processes,
+   * the clients and their calls notice nothing. Servers that are gone, or are started in another way, take no
+   * more calls; those in flight have `drainMs` left. Settings that need a restart stay as they are. Throws a
+   * Fault and changes nothing: `invalid-params` for servers with the same name or prefix, `unavailable` once
+   * the proxy closes.
    */
   reload(config: ProxyConfig): ConfigDiff
   /**
-   * Lets in no further calls, and waits up to `limitMs` for those that are under way; as long as the configuration says if absent.
-   * Never rejects.
+   * Refuses further calls, and waits for those in flight: up to `limitMs`, by default as long as the
+   * configuration says. Never rejects.
    */
   drain(limitMs?: number): Promise<void>
-  /** Ends all faces, then all servers. Never rejects. */
+  /** Closes all endpoints, then all servers. Never rejects. */
   close(): Promise<void>
 }
 
-/** How long lists wait for servers that are still starting. */
 const LIST_WAIT_MS = 2000
 
 /** While memory is short, peers' unread and unfinished data is cut to this fraction of its limit. */
 const SHED_PART = 16
 
-/** What a proxy serves clients on. */
-interface Front {
+/** How many configurations have their secrets masked: servers of earlier ones may still run. */
+const MASKED_CONFIGS = 8
+
+interface Endpoint {
   readonly isLeaving?: boolean
   shed?(): void
   close(): Promise<void>
 }
 
 /**
- * Makes a proxy of a resolved configuration. Starts only the servers that are configured to be eager; fronts are
- * added with `listen`, `listenSocket` and `serveStdio`. Throws a Fault `unavailable` if the audit file cannot be
- * written to.
+ * Creates a proxy from a resolved configuration. Starts only the servers that are configured to be eager;
+ * endpoints are added with `listen`, `listenSocket` and `serveStdio`. Throws a Fault `unavailable` if the
+ * audit file cannot be written to.
  */
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
   new RunningProxy(config, options)
@@ -94,22 +97,23 @@ export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Pr
 class RunningProxy implements Proxy {
   readonly children = new Children()
   readonly audit: AuditLog
-  readonly reception: ClientHandler
+  readonly clientHandler: ClientHandler
   readonly #clock: Clock
   readonly #log: Logger
   readonly #isAlone: boolean
   readonly #startedMs: number
   readonly #configStatus: ProxyOptions['configStatus']
-  readonly #secrets = new KeptSecrets()
+  /** Each ends the masking of one configuration's secrets. */
+  readonly #unmasks: (() => void)[] = []
   readonly #bounds: LimitCounters
   readonly #servers: ServerRegistry
   readonly #cache: ServerCacheFiles | undefined
   readonly #dialer: Dialer
   readonly #router: Router
   readonly #admission: Admission
-  readonly #memory: MemoryPressure
-  readonly #fronts: Front[] = []
-  readonly #frontContext: FrontContext
+  readonly #memory: Timer
+  readonly #endpoints: Endpoint[] = []
+  readonly #endpointContext: EndpointContext
   #config: ProxyConfig
   #isClosing = false
 
@@ -122,22 +126,22 @@ class RunningProxy implements Proxy {
     this.#isAlone = isAlone
     this.#startedMs = clock.nowMs()
     this.#configStatus = options.configStatus
-    this.#secrets.keep(config)
+    this.#maskSecrets(config)
     this.#servers = new ServerRegistry(config.servers)
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.#bounds = bounds
     this.audit = openAudit(config.audit, { clock, log })
     const { configOf } = this.#servers
     const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
-    this.#dialer = createDialer(configOf, { clock, log, children: this.children, bounds, makeRoom })
+    this.#dialer = new Dialer(configOf, { clock, log, children: this.children, bounds, makeRoom })
     if (options.stateDir !== undefined && config.knownServers) {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds)
-    this.reception = this.audit.wrap(this.#admission.reception)
-    this.#frontContext = {
-      reception: this.reception,
+    this.clientHandler = this.audit.wrap(this.#admission.reception)
+    this.#endpointContext = {
+      reception: this.clientHandler,
       bounds,
       clock,
       log,
@@ -150,17 +154,17 @@ class RunningProxy implements Proxy {
     this.#router.start()
   }
 
-  async listen(where: { readonly host?: string; readonly port?: number } = {}): Promise<HttpFront> {
+  async listen(where: { readonly host?: string; readonly port?: number } = {}): Promise<HttpEndpoints> {
     const { serveHttp } = await import('./listeners/http.js')
-    return this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#frontContext))
+    return this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#endpointContext))
   }
 
-  async listenSocket(path: string): Promise<SocketFront> {
-    return this.#add(await serveSocket(path, this.#frontContext))
+  async listenSocket(path: string): Promise<SocketEndpoint> {
+    return this.#add(await serveSocket(path, this.#endpointContext))
   }
 
-  serveStdio(): StdioFront {
-    return this.#add(serveStdio(this.#frontContext))
+  serveStdio(): StdioEndpoint {
+    return this.#add(serveStdio(this.#endpointContext))
   }
 
   status(): ProxyStatus {
@@ -183,10 +187,10 @@ class RunningProxy implements Proxy {
       throw new Fault('invalid-params', 'A server that stands for itself must be the only one')
     }
     const diff = diffConfigs(this.#config, next)
-    this.#servers.reload(next.servers, diff)
-    this.#secrets.keep(next)
+    this.#servers.reload(next.servers, diff.replaced)
+    this.#maskSecrets(next)
     const { listen, audit, stateKeys } = this.#config
-    // Settings that need a restart are compared with those in force, for as long as these are.
+    // Settings that need a restart stay in force, and are what the next configuration is compared with.
     this.#config = { ...next, listen, audit, stateKeys }
     this.#bounds.set(next.limits)
     if (!isNothing(diff)) {
@@ -202,21 +206,21 @@ class RunningProxy implements Proxy {
 
   async drain(wantedMs = this.#config.drainMs): Promise<void> {
     // A client that closed our stdin, and signals us as well, is not going to wait.
-    const limitMs = this.#fronts.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
+    const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
     const calls = await this.#admission.shut(limitMs)
-    if (calls > 0) this.#log.warn({ calls, limitMs }, 'calls were not over in time')
+    if (calls > 0) this.#log.warn({ calls, limitMs }, 'some calls did not end in time')
   }
 
   async close(): Promise<void> {
     this.#isClosing = true
-    this.#memory.close()
+    this.#memory.cancel()
     this.#router.closing()
-    await Promise.all(this.#fronts.map(front => front.close()))
+    await Promise.all(this.#endpoints.map(endpoint => endpoint.close()))
     await this.#router.close()
     await this.#cache?.close()
     await this.#dialer.close()
     await this.audit.close()
-    this.#secrets.close()
+    for (const unmask of this.#unmasks.splice(0)) unmask()
   }
 
   #createRouter(options: ProxyOptions): Router {
@@ -243,14 +247,19 @@ class RunningProxy implements Proxy {
     })
   }
 
-  #add<T extends Front>(front: T): T {
-    this.#fronts.push(front)
-    return front
+  #maskSecrets(config: ProxyConfig): void {
+    this.#unmasks.push(addSecrets(secretsOf(config)))
+    if (this.#unmasks.length > MASKED_CONFIGS) this.#unmasks.shift()?.()
   }
 
-  /** Gives back what is kept for convenience; when memory is very short, also what peers leave unread or unfinished. */
+  #add<T extends Endpoint>(endpoint: T): T {
+    this.#endpoints.push(endpoint)
+    return endpoint
+  }
+
+  /** Frees what is kept for convenience, and in the end what peers leave unread or unfinished. */
   #relieve(): void {
-    for (const front of this.#fronts) front.shed?.()
+    for (const endpoint of this.#endpoints) endpoint.shed?.()
     if (this.#bounds.pressure < 3) return
     for (const account of [this.#bounds.inbound, this.#bounds.unread])
       account.shed(account.maxBytes / SHED_PART)

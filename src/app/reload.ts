@@ -9,61 +9,58 @@ import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 
-/** What came of a reload. Holds no secrets. */
+/** The result of a reload. Holds no secrets. */
 export type ReloadResult =
-  /** The proxy runs with what the file says, but for what needs a restart. */
+  /** The proxy runs with the new configuration, except for settings that need a restart. */
   | ({ readonly result: 'ok'; readonly at: string } & ConfigDiff)
-  /** The proxy runs with the configuration that it had before. */
+  /** The proxy keeps the configuration that it had. */
   | { readonly result: 'refused'; readonly at: string; readonly problems: readonly string[] }
 
-/** Where the configuration of a proxy comes from, and how it is. Holds no secrets. */
+/** The state of a proxy's configuration, as `/status` shows it. Holds no secrets. */
 export interface ConfigStatus {
   /** Absolute. */
   readonly file: string
-  /** Counts the configurations that the proxy has run with, from 1. */
+  /** How many configurations the proxy has run with. */
   readonly generation: number
-  /** Since when it runs with this one. */
   readonly loadedAt: string
-  /** Undefined until the file was looked at again. */
+  /** Undefined until the file was read again. */
   readonly lastReload: ReloadResult | undefined
 }
 
-/** What reloading is about. */
 export interface ReloaderOptions {
   /** Absolute. */
   readonly file: string
-  /** What the proxy was started with. */
   readonly loaded: Loaded
   readonly env: Environment
-  /** Makes a good configuration that of the proxy. Throws a Fault if it cannot be, and nothing has happened then. */
+  /** Applies a valid configuration to the proxy, or throws a Fault and changes nothing. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
-  /** Told why a configuration was not taken. */
-  readonly refused?: (problems: readonly string[]) => void
-  /** Told when it was said in the log what a configuration changes: it may change what is logged. */
-  readonly adopted?: (config: ProxyConfig) => void
+  /** Called with why a configuration was refused. */
+  readonly onRefused?: (problems: readonly string[]) => void
+  /** Called once a configuration is in force and the log says so, which it may change. */
+  readonly onReloaded?: (config: ProxyConfig) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** More problems of one file are counted and not told one by one. */
-const TOLD_MAX = 20
+/** The most problems of a file that are logged one by one. */
+const PROBLEMS_MAX = 20
 
 /**
- * Keeps a proxy at what its configuration file says: read, checked as a whole, and made the proxy's at once, or not at all. A
- * file that is bad in any way that it was not at the start changes nothing, and it is said what is wrong with it.
+ * Reloads the configuration file when it changes, as a whole or not at all. A file with errors that the
+ * configuration in force does not have is refused, and the log says what is wrong with it.
  */
 export class Reloader {
   readonly #options: ReloaderOptions
-  /** Errors that we know and run with: at the start a server that is wrong costs that server. */
+  /** Errors of the configuration in force: at the start a wrong entry costs only its server. */
   #knownErrors: ReadonlySet<string>
-  /** The text that was read last, or why there was none. */
+  /** A digest of the text that was read last, or why there was none. */
   #seen: string | undefined
   #generation = 1
   #loadedAt = now()
   #last: ReloadResult | undefined
   #watch: FileWatch | undefined
   #running: Promise<void> | undefined
-  #wish: 'look' | 'reload' | undefined
+  #pending: 'check' | 'reload' | undefined
   #isClosed = false
 
   constructor(options: ReloaderOptions) {
@@ -76,71 +73,68 @@ export class Reloader {
     return { file, generation: this.#generation, loadedAt: this.#loadedAt, lastReload: this.#last }
   }
 
-  /** Watches the file from now on, and looks whether it has changed since it was read. */
+  /** Watches the file, and checks whether it has changed since it was read. */
   start(): void {
     const { clock, file, log } = this.#options
     this.#watch = watchFile(file, {
       clock,
-      onChange: () => this.#want('look'),
+      onChange: () => this.#request('check'),
       onTrouble: code =>
-        log.warn(
-          { file, code },
-          'the configuration cannot be watched; it is looked at now and then, and on SIGHUP',
-        ),
+        log.warn({ file, code }, 'cannot watch the configuration file; it is polled, and read on SIGHUP'),
     })
-    // Not before it is watched: what happened between the two would not be heard of.
-    void this.#watch.ready.then(() => this.#want('look'))
+    // Only once it is watched: a change in between would be missed.
+    void this.#watch.ready.then(() => this.#request('check'))
   }
 
-  /** Reads the file again, whether it has changed or not: variables may have. */
+  /** Reads the file again even if it has not changed: variables may have. */
   reload(): void {
-    this.#want('reload')
+    this.#request('reload')
   }
 
-  /** Nothing is applied from now on. */
+  /** Stops watching; nothing is applied any more. */
   close(): void {
     this.#isClosed = true
     this.#watch?.close()
   }
 
-  /** One reload at a time; what happens during one is followed by another. */
-  #want(wish: 'look' | 'reload'): void {
+  /** One reload at a time; a request during one is served after it. */
+  #request(kind: 'check' | 'reload'): void {
     if (this.#isClosed) return
-    if (this.#wish !== 'reload') this.#wish = wish
+    if (this.#pending !== 'reload') this.#pending = kind
     this.#running ??= this.#run()
   }
 
   async #run(): Promise<void> {
-    while (this.#wish !== undefined) {
-      const wish = this.#wish
-      this.#wish = undefined
-      await this.#once(wish)
+    while (this.#pending !== undefined) {
+      const kind = this.#pending
+      this.#pending = undefined
+      await this.#once(kind)
     }
     this.#running = undefined
   }
 
-  async #once(wish: 'look' | 'reload'): Promise<void> {
+  async #once(kind: 'check' | 'reload'): Promise<void> {
     const { env, file, log } = this.#options
     try {
       const read = await readConfigText(file, true)
       const seen = 'text' in read ? digestOf(read.text) : read.unusable.problems.map(formatProblem).join()
       const isFirst = this.#seen === undefined
-      if (this.#isClosed || (wish === 'look' && seen === this.#seen)) return
+      if (this.#isClosed || (kind === 'check' && seen === this.#seen)) return
       const loaded = 'text' in read ? parseConfig(read.text, file, env) : read.unusable
-      this.#take(loaded, isFirst && wish === 'look')
+      this.#apply(loaded, isFirst && kind === 'check')
       this.#seen = seen
     } catch (thrown) {
-      log.error({ file, err: thrown }, 'the configuration could not be reloaded; the old one stays')
-      this.#isRefused([Fault.from(thrown).message])
+      log.error({ file, err: thrown }, 'the configuration was not reloaded; the old one stays')
+      this.#refused([Fault.from(thrown).message])
     }
   }
 
   /** `isFirst`: the file was read a moment ago, at the start, and has probably not changed. */
-  #take(loaded: Loaded, isFirst: boolean): void {
+  #apply(loaded: Loaded, isFirst: boolean): void {
     const { file, log } = this.#options
-    const refusal = this.#refusal(loaded)
-    if (loaded.config === undefined || refusal.length > 0) {
-      this.#refuse(refusal)
+    const reasons = this.#reasonsAgainst(loaded)
+    if (loaded.config === undefined || reasons.length > 0) {
+      this.#refuse(reasons)
       return
     }
     let diff: ConfigDiff
@@ -159,16 +153,19 @@ export class Reloader {
       this.#generation += 1
       this.#loadedAt = this.#last.at
     }
-    for (const problem of loaded.problems.slice(0, TOLD_MAX)) log.warn({}, formatProblem(problem))
+    for (const problem of loaded.problems.slice(0, PROBLEMS_MAX)) log.warn({}, formatProblem(problem))
     if (needRestart.length > 0) {
-      log.warn({ file, needRestart }, 'some settings of the configuration hold only after a restart')
+      log.warn({ file, needRestart }, 'some settings of the configuration take effect only after a restart')
     }
-    log.info({ file, generation: this.#generation, ...changesOf(diff) }, hasChanged ? CHANGED : UNCHANGED)
-    this.#options.adopted?.(loaded.config)
+    log.info(
+      { file, generation: this.#generation, ...changesOf(diff) },
+      hasChanged ? 'the configuration was reloaded' : 'read the configuration again; nothing has changed',
+    )
+    this.#options.onReloaded?.(loaded.config)
   }
 
-  /** Why a configuration is not taken; nothing if it is. */
-  #refusal({ config, problems }: Loaded): readonly string[] {
+  /** Why a configuration is refused; empty if it is not. */
+  #reasonsAgainst({ config, problems }: Loaded): readonly string[] {
     const errors = problems.filter(({ severity }) => severity === 'error')
     const isKnown = (problem: Problem): boolean => this.#knownErrors.has(errorOf(problem))
     if (config === undefined || !errors.every(isKnown)) return errors.map(formatProblem)
@@ -178,27 +175,23 @@ export class Reloader {
 
   #refuse(problems: readonly string[]): void {
     const { file, log } = this.#options
-    const shown = problems.slice(0, TOLD_MAX)
+    const shown = problems.slice(0, PROBLEMS_MAX)
     for (const words of shown) log.error({}, words)
     log.error({ file, problems: problems.length }, 'the configuration was not reloaded; the old one stays')
-    this.#isRefused(shown)
+    this.#refused(shown)
   }
 
-  #isRefused(problems: readonly string[]): void {
+  #refused(problems: readonly string[]): void {
     this.#last = { result: 'refused', at: now(), problems }
-    this.#options.refused?.(problems)
+    this.#options.onRefused?.(problems)
   }
 }
 
-const CHANGED = 'the configuration was reloaded'
-const UNCHANGED = 'the configuration was read again, and nothing has changed'
-
-/** For people: the wall clock. */
 const now = (): string => new Date().toISOString()
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64')
 
-/** An error wherever it stands: lines move. */
+/** An error without its place, since lines move. */
 const errorOf = ({ key, message }: Problem): string => `${key}\0${message}`
 
 const errorsOf = (problems: readonly Problem[]): ReadonlySet<string> =>

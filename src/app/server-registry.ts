@@ -4,15 +4,8 @@ import type { ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from '../peers/options.js'
 
-/** What changed in the servers that stay. */
-export interface Changed {
-  /** By name: those whose place others take. */
-  readonly replaced: readonly string[]
-}
-
 /**
- * The configured servers: what the layers below know of each, and the configuration that it came from. The options of a server
- * stand for it as long as it is served.
+ * The configured servers: their configuration, and their options, which stand for them while they are served.
  */
 export class ServerRegistry {
   #byName: ReadonlyMap<string, ServerOptions> = new Map()
@@ -21,7 +14,7 @@ export class ServerRegistry {
 
   /** Throws a Fault as `checkServable` does. */
   constructor(servers: readonly ServerConfig[]) {
-    this.reload(servers, { replaced: [] })
+    this.reload(servers, [])
   }
 
   /** In the order of the configuration. */
@@ -29,7 +22,7 @@ export class ServerRegistry {
     return [...this.#byName.values()]
   }
 
-  /** What a server was configured to be last. */
+  /** The latest configuration of a server. */
   readonly configOf = (options: ServerOptions): ServerConfig | undefined => this.#configs.get(options)
 
   /** How a server is shown to clients. */
@@ -42,13 +35,16 @@ export class ServerRegistry {
     }
   }
 
-  /** The options of those with these names. */
+  /** The options of the servers with these names. */
   named(names: readonly string[]): ReadonlySet<ServerOptions> {
     return new Set(names.flatMap(name => this.#byName.get(name) ?? []))
   }
 
-  /** Goes on with other servers; those that are not new keep their options, with new values in them. Throws like `checkServable`, and has done nothing then. */
-  reload(servers: readonly ServerConfig[], { replaced }: Changed): void {
+  /**
+   * Replaces the servers. Those that were there keep their options, with new values in them, unless their
+   * name is among `replaced`. Throws as `checkServable` does, and changes nothing then.
+   */
+  reload(servers: readonly ServerConfig[], replaced: readonly string[]): void {
     checkServable(servers)
     this.#byName = new Map(
       servers.map(config => {
@@ -61,7 +57,7 @@ export class ServerRegistry {
   }
 }
 
-/** Throws a Fault `invalid-params` for servers that could not be told apart; the configuration file is checked before. */
+/** Throws a Fault `invalid-params` for servers that share a name or prefix. */
 const checkServable = (servers: readonly ServerConfig[]): void => {
   const names = new Set<string>()
   const aliases = new Map<string, string>()
@@ -95,10 +91,10 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   idleStopMs: server.idleStopMs,
 })
 
-/** What stands in front of the names of a server's tools, as clients see it; undefined if nothing does. */
+/** The prefix of a server's tools as clients see them; undefined if they have none. */
 export const prefixOf = ({ name, prefix }: ServerConfig): string | undefined =>
   prefix === false ? undefined : `${aliasOf(name, prefix)}__`
 
-/** The servers that could have a tool of this exposed name; the others need not be started to call it. */
+/** The servers that could have a tool with this exposed name; the others need not be started to call it. */
 export const couldOwn = (servers: readonly ServerConfig[], exposed: string): ServerConfig[] =>
   servers.filter(server => exposed.startsWith(prefixOf(server) ?? ''))

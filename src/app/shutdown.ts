@@ -1,61 +1,63 @@
 import { closeSync, constants, openSync } from 'node:fs'
+import { type Clock, systemClock } from '../kernel/async/clock.js'
+import { within } from '../kernel/async/deadline.js'
 import { Deferred } from '../kernel/async/deferred.js'
-import { Fault } from '../kernel/faults.js'
+import { Fault, systemCode } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 
-/** Signals that end us, with the code that shells give to a program that died of them. SIGBREAK is Ctrl-Break, on Windows only. */
+/** Signals that end us, with the exit codes that shells give them. SIGBREAK is Ctrl-Break on Windows. */
 export const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143, SIGBREAK: 149 } as const
 
 type Signal = keyof typeof SIGNAL_CODES
 
 const SIGNALS = Object.keys(SIGNAL_CODES) as Signal[]
 
-/** The exit code after an error that nobody foresaw, as Node has it. */
+/** The exit code after an uncaught error, as in Node. */
 const CRASHED = 1
 
-/** How long closing may take; the death guard ends what is left of the servers. Below the 5 s that hosts give us. */
+/**
+ * How long closing may take: less than the 5 s that hosts give us. The death guard ends the servers then
+ * left.
+ */
 const CLOSE_LIMIT_MS = 4500
 
-/** One Ctrl-C comes twice where somebody passes it on who started us, such as `npm` and `timeout`. Nobody presses it again so soon. */
+/** Within this a signal counts as one: whoever started us, such as `npm` or `timeout`, passes a Ctrl-C on. */
 const ECHO_MS = 250
 
-/** What is ended, and how. */
 export interface ShutdownOptions {
-  /** Waits for what is under way, within a time of its own; never rejects. */
+  /** Waits for calls in flight, within a time of its own; never rejects. */
   readonly drain?: () => Promise<void>
-  /** Ends everything in order; never rejects. */
+  /** Closes everything in order; never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
   /**
-   * Whether it goes on after an error that nobody caught. One of those that serve many does: the error came up in one event of one
-   * connection, process or timer, and nobody else is to lose anything by it.
+   * Whether the program goes on after an uncaught error, as one that serves many does: the error came up in
+   * one event of one connection, process or timer, and must not cost the others anything.
    */
   readonly isService?: boolean
-  /** Takes a SIGHUP for something else than the end, and says whether it did. */
-  readonly hungUp?: () => boolean
-  /** The exit code after a first signal; a second signal ends the process at once with a code of its own. */
+  /** Handles SIGHUP; false if it means the end. */
+  readonly onHangup?: () => boolean
+  /** The exit code after a first signal; a second one ends the process at once, as `SIGNAL_CODES` says. */
   readonly codeOf: (signal: Signal) => number
-  readonly limitMs?: number
   /** Ends the process at once. */
   readonly exit?: (code: number) => void
-  readonly nowMs?: () => number
+  readonly clock?: Clock
 }
 
-/** The end of a program, prepared from its beginning. */
+/** Ends a program in order. */
 export interface Shutdown {
-  /** Resolves with the exit code when something asked for the end and all is closed. */
+  /** Resolves with the exit code once all is closed. */
   readonly ended: Promise<number>
-  /** Ends in order, with this exit code unless the end has begun already. */
+  /** Begins the end, with this exit code, unless it has begun. */
   end(code: number): void
 }
 
 /**
- * Ends the program in order on SIGINT, SIGTERM, SIGBREAK and, unless it means something else, SIGHUP, after errors that nobody caught
- * unless it is a service, and on `end`. Keeps the process alive until then: our timers do not, and a server that is being restarted
- * has nothing else that would.
+ * Ends the program in order on `end`, on SIGINT, SIGTERM and SIGBREAK, on a SIGHUP that is not handled and,
+ * unless it is a service, after an uncaught error. Keeps the process alive until then: our timers do not.
  */
 export const createShutdown = (options: ShutdownOptions): Shutdown => {
-  const { log, exit = (code: number) => process.exit(code), nowMs = () => performance.now() } = options
+  const { log, exit = (code: number) => process.exit(code), clock = systemClock } = options
   const ended = new Deferred<number>()
   const hold = setInterval(() => undefined, 2 ** 30)
   let code: number | undefined
@@ -63,29 +65,29 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
   const end = (wanted: number): void => {
     if (code !== undefined) return
     code = wanted
-    void closeWithin(options).then(() => {
+    void closeInTime(options, clock).then(() => {
       clearInterval(hold)
       ended.resolve(code ?? wanted)
     })
   }
   const onSignal = (signal: Signal): void => {
-    const isEcho = heard?.signal === signal && nowMs() - heard.atMs < ECHO_MS
-    heard = { signal, atMs: nowMs() }
+    const isEcho = heard?.signal === signal && clock.nowMs() - heard.atMs < ECHO_MS
+    heard = { signal, atMs: clock.nowMs() }
     if (code !== undefined) {
       if (!isEcho) exit(SIGNAL_CODES[signal])
       return
     }
-    if (signal === 'SIGHUP' && options.hungUp?.() === true) return
+    if (signal === 'SIGHUP' && options.onHangup?.() === true) return
     log.info({ signal }, 'closing')
     end(options.codeOf(signal))
   }
   const onError = (thrown: unknown): void => {
     const err = thrown instanceof Error ? thrown : Fault.from(thrown)
     if (options.isService === true) {
-      log.error({ err }, 'an error that nobody foresaw; going on')
+      log.error({ err }, 'uncaught error; going on')
       return
     }
-    log.error({ err }, 'an error that nobody foresaw; closing')
+    log.error({ err }, 'uncaught error; closing')
     end(CRASHED)
     code = CRASHED
   }
@@ -100,45 +102,41 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
   return { ended: ended.promise.finally(release), end }
 }
 
-const closeWithin = async (options: ShutdownOptions): Promise<void> => {
-  const { drain, close, log, limitMs = CLOSE_LIMIT_MS } = options
+const closeInTime = async ({ drain, close, log }: ShutdownOptions, clock: Clock): Promise<void> => {
   if (drain !== undefined) await drain()
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>(resolve => {
-    timer = setTimeout(() => {
-      log.warn({ limitMs }, 'not everything closed in time')
-      resolve()
-    }, limitMs)
-  })
-  await Promise.race([close(), limit])
-  clearTimeout(timer)
+  const closed = close().then(() => true)
+  if ((await within(closed, { clock, ms: CLOSE_LIMIT_MS })) === undefined)
+    log.warn({ limitMs: CLOSE_LIMIT_MS }, 'not everything closed in time')
 }
 
-/** The terminal that controls this process, if any (tty(4)). */
-const CONTROLLING = '/dev/tty'
+/** What opening `/dev/tty` fails with if this process has no terminal, or lost it (tty(4)). */
+const GONE: ReadonlySet<string | undefined> = new Set([
+  'ENXIO',
+  'EIO',
+  'ENODEV',
+  'ENOTTY',
+  'ENOENT',
+  'EACCES',
+])
 
-/** What opening it fails with where there is none, or none any more. */
-const GONE: ReadonlySet<unknown> = new Set(['ENXIO', 'EIO', 'ENODEV', 'ENOTTY', 'ENOENT', 'EACCES'])
-
-/** Whether this process has a terminal. One that cannot be opened for want of a file descriptor is there. */
+/** Whether this process has a terminal; one that cannot be opened for want of a file descriptor is there. */
 const hasTerminal = (): boolean => {
   try {
-    closeSync(openSync(CONTROLLING, constants.O_RDONLY | constants.O_NOCTTY))
+    closeSync(openSync('/dev/tty', constants.O_RDONLY | constants.O_NOCTTY))
     return true
   } catch (thrown) {
-    return !(thrown instanceof Error && 'code' in thrown && GONE.has(thrown.code))
+    return !GONE.has(systemCode(thrown))
   }
 }
 
-/** What a hang-up means. */
 export interface Terminal {
-  /** Whether the terminal that we were started in was closed. */
+  /** Whether the terminal in which we were started was closed. */
   readonly isClosed: boolean
 }
 
 /**
- * Looks whether there is a terminal now, so that its end can be told from a SIGHUP that somebody sent: to a daemon that means to read
- * its configuration again, while whoever closes a terminal wants what runs in it to end.
+ * Remembers whether there is a terminal now, to tell a SIGHUP for its end, which ends what runs in it, from
+ * one that tells a daemon to reload its configuration.
  */
 export const watchTerminal = (isThere: () => boolean = hasTerminal): Terminal => {
   const wasThere = isThere()

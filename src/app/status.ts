@@ -15,38 +15,37 @@ import { residentBytes } from './memory-pressure.js'
 import type { Children } from './processes/children.js'
 import type { ConfigStatus } from './reload.js'
 
-/** How one server is, for people and programs. Holds no secrets. */
+/** The state of one server, for people and programs. Holds no secrets. */
 export interface ServerStatus {
   readonly name: string
   readonly alias: string
-  /** That of its best connection. */
+  /** The state of its best connection. */
   readonly state: ServerState['at']
-  /** For how long. */
+  /** How long it has been in this state. */
   readonly stateMs: number
   readonly transport: ServerConfig['transport']['kind']
-  /** What it speaks; undefined until it was reached once. */
+  /** The revision of MCP that it speaks; undefined until it was reached once. */
   readonly revision: string | undefined
-  /** Process ids, of a server that we start. */
+  /** Process ids, if we start the server. */
   readonly pids: readonly number[]
   readonly connections: number
   readonly clients: number
-  /** What clients see of it, on its best connection where they do not see the same; undefined until it was reached once. */
+  /** How many items clients see on its best connection; undefined until it was reached once. */
   readonly items: Readonly<Record<ListName, number>> | undefined
-  /** The lists of which something is left out because there is too much. */
+  /** The lists that were cut at a limit. */
   readonly truncated: readonly ListName[]
-  /** In a row, up to now. */
+  /** Consecutive failures up to now. */
   readonly failures: number
   /** Why it is not reachable. */
   readonly why: string | undefined
-  /** In how many milliseconds it is tried again, while it is not reachable. */
+  /** Milliseconds until the next attempt, while it is not reachable. */
   readonly retryMs: number | undefined
   /** What it last wrote to stderr before it was lost, oldest line first. */
   readonly stderr: readonly string[] | undefined
-  /** Why it was last lost, or could not be reached, and how long ago; it may work again by now. */
+  /** Why it was last lost or not reached, and how long ago; it may work again by now. */
   readonly lastError: { readonly message: string; readonly agoMs: number } | undefined
 }
 
-/** What a status is read from. */
 export interface StatusContext {
   readonly router: Router
   readonly admission: Admission
@@ -62,7 +61,6 @@ const ORDER: readonly ServerState['at'][] = ['ready', 'starting', 'backoff', 'fa
 
 const rankOf = ({ state }: Connection): number => ORDER.indexOf(state.at)
 
-/** How a server is at this moment. */
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
   const nowMs = context.clock.nowMs()
   const connections = [...server.connections].sort((one, other) => rankOf(one) - rankOf(other))
@@ -89,14 +87,9 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
 const stateOf = (best: Connection | undefined, nowMs: number) => {
   if (best === undefined) return { state: 'idle', stateMs: 0, failures: 0 } as const
   const { state, sinceMs } = best
-  return {
-    state: state.at,
-    stateMs: Math.round(nowMs - sinceMs),
-    failures: failuresOf(state),
-  }
+  return { state: state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
 }
 
-/** Why it is away, and until when at least. */
 const absence = (best: Connection | undefined, nowMs: number) => {
   const state = best?.state
   if (state?.at !== 'backoff' && state?.at !== 'failed') return { why: undefined, retryMs: undefined }
@@ -119,30 +112,30 @@ const countItems = (listed: (list: ListName) => Listed | undefined): Record<List
   }
 }
 
-/** How a proxy is, as `/status` tells it. Holds no secrets. */
+/** The state of a proxy, as `/status` shows it. Holds no secrets. */
 export interface ProxyStatus {
   readonly name: string
   readonly version: string
   readonly pid: number
   readonly state: 'ready' | 'draining'
   readonly upMs: number
-  /** Clients that are known at the moment: sessions, and those who ask without one. */
+  /** Clients that are known at the moment: with a session or without. */
   readonly sessions: number
-  /** Requests under way. */
+  /** Requests in flight. */
   readonly calls: number
   readonly rssBytes: number
   /** How short memory is, from 0 to 4. */
   readonly pressure: Pressure
-  /** The bounds that were reached, by their keys in the configuration. */
+  /** The limits that were reached, by their keys in the configuration. */
   readonly limits: Readonly<Partial<Record<LimitName, Hits>>>
   readonly servers: readonly ServerStatus[]
-  /** Those that were taken out of the configuration, or replaced, and have calls under way. */
+  /** Servers that were removed from the configuration, or replaced, and still have calls in flight. */
   readonly leaving: readonly ServerStatus[]
-  /** Where the configuration comes from; undefined if not from a file. */
+  /** Undefined if the configuration is not from a file. */
   readonly config: ConfigStatus | undefined
 }
 
-/** How a proxy is at this moment. */
+/** Reads the current status. */
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
   const { bounds, clock, configOf, admission, router, startedMs } = context
   const statusOf = (server: Server): ServerStatus[] => {

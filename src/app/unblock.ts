@@ -2,9 +2,9 @@ import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 
 /**
- * Has Node keep what a reader of our stdout or stderr does not take, where it would wait for it to be taken: on terminals (`lib/tty.js`),
- * and on pipes on Windows (`lib/net.js`, which also gives these two streams a `_write` of their own). False for what has no reader that
- * Node could know of. Never throws.
+ * Makes Node queue writes to our stdout or stderr where it would block: on terminals (`lib/tty.js`), and on
+ * pipes on Windows (`lib/net.js`, which also gives these two streams a `_write` of their own). Returns false
+ * for streams that are neither. Never throws.
  */
 export const unblock = (stream: Writable): boolean => {
   if (!(stream instanceof Socket) || (stream as Handled)._handle?.setBlocking?.(false) !== 0) return false
@@ -12,7 +12,7 @@ export const unblock = (stream: Writable): boolean => {
   return true
 }
 
-/** There is no public way to this; the package `set-blocking` goes the same, in the other direction. */
+/** There is no public API for this; the package `set-blocking` does the same the other way round. */
 interface Handled {
   readonly _handle?: { readonly setBlocking?: (isBlocking: boolean) => number } | null
 }

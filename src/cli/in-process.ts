@@ -34,7 +34,7 @@ export const inProcess = async (
   options: LocalClientOptions & { readonly level: LogLevel },
   work: (session: Session) => Promise<Finding>,
 ): Promise<number> => {
-  const [{ createProxy }, { createLogger }, { createLocalClient }, { createShutdown, SIGNAL_CODES }] =
+  const [{ createProxy }, { createLogger }, { LocalClient }, { createShutdown, SIGNAL_CODES }] =
     await Promise.all([
       import('../app/proxy.js'),
       import('../app/logger.js'),
@@ -52,7 +52,7 @@ export const inProcess = async (
     return proxy.close()
   }
   const shutdown = createShutdown({ close, log, codeOf: signal => SIGNAL_CODES[signal] })
-  const client = createLocalClient(proxy.reception, options)
+  const client = new LocalClient(proxy.clientHandler, options)
   const starts = watchStarts(() => proxy.status().servers)
   let failure: { readonly thrown: unknown } | undefined
   const done = async (): Promise<number> => {

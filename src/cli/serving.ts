@@ -95,11 +95,12 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
     const isSame = isSameSetting('listen', source?.loaded.config, next)
     return proxy.reload(isSame ? { ...next, listen: config.listen } : next)
   }
-  const adopted = ({ logLevel }: ProxyConfig): void => {
+  const onReloaded = ({ logLevel }: ProxyConfig): void => {
     if (source?.isLevelFixed === false) log.level = logLevel
   }
-  const refused = (problems: readonly string[]): void => proxy.audit.reloaded({ result: 'refused', problems })
-  const reloader: Reloader | undefined = following?.follow({ apply, adopted, refused, log })
+  const onRefused = (problems: readonly string[]): void =>
+    proxy.audit.reloaded({ result: 'refused', problems })
+  const reloader: Reloader | undefined = following?.follow({ apply, onReloaded, onRefused, log })
   let instance: Promise<Instance | undefined> | undefined
   const close = async (): Promise<void> => {
     reloader?.close()
@@ -122,14 +123,14 @@ const start = async ({ config, level, isAlone = false, verb, source }: Served) =
       },
     )
   }
-  const hungUp = (): boolean => {
+  const onHangup = (): boolean => {
     if (reloader === undefined || following?.terminal.isClosed !== false) return false
     log.info({ file: source?.file }, 'SIGHUP: reading the configuration again')
     proxy.audit.reopen()
     reloader.reload()
     return true
   }
-  const shutdown = createShutdown({ drain, close, isService: true, hungUp, log, codeOf: () => EXIT.ok })
+  const shutdown = createShutdown({ drain, close, isService: true, onHangup, log, codeOf: () => EXIT.ok })
   return { proxy, settle, shutdown }
 }
 
@@ -147,7 +148,7 @@ interface Source {
 interface Following {
   /** Its end is the end of what runs in it, although SIGHUP reloads. */
   readonly terminal: Terminal
-  follow(what: Pick<ReloaderOptions, 'apply' | 'adopted' | 'refused' | 'log'>): Reloader
+  follow(what: Pick<ReloaderOptions, 'apply' | 'onReloaded' | 'onRefused' | 'log'>): Reloader
 }
 
 /** What it takes to follow a file; undefined for what is none, such as a pipe, and cannot be read again. */

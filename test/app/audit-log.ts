@@ -51,7 +51,7 @@ t.test('a disk that fails later costs lines, and is told', { skip: skipWithout.f
   callAt(audit, 'late')
   await audit.close()
   t.same(logged, [
-    'the audit file cannot be written to; it is tried again',
+    'cannot write to the audit file; trying again',
     'dropped audit lines: the disk failed or is too slow',
   ])
 })

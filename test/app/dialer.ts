@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createDialer } from '../../src/app/dialer.js'
+import { Dialer } from '../../src/app/dialer.js'
 import { Children } from '../../src/app/processes/children.js'
 import { ServerRegistry } from '../../src/app/server-registry.js'
 import { parseConfig } from '../../src/config/parse.js'
@@ -10,8 +10,8 @@ import { boundsOf } from '../support/values.js'
 
 t.test('the room that was made for one server and taken by another is not taken twice', async t => {
   const text = JSON.stringify({ mcpServers: { s: { command: '/nowhere/at/all' } } })
-  const fleet = new ServerRegistry(parseConfig(text, '/x/mcp.json', {}).config?.servers ?? [])
-  const [server] = fleet.servers
+  const registry = new ServerRegistry(parseConfig(text, '/x/mcp.json', {}).config?.servers ?? [])
+  const [server] = registry.servers
   if (server === undefined) throw new Error('there is one')
   const clock = new FakeClock()
   const children = new Children()
@@ -24,7 +24,7 @@ t.test('the room that was made for one server and taken by another is not taken 
     return Promise.resolve(true)
   }
   const bounds = boundsOf({ children: 1 }, clock)
-  const dialer = createDialer(fleet.configOf, { clock, log: silentLogger, children, bounds, makeRoom })
+  const dialer = new Dialer(registry.configOf, { clock, log: silentLogger, children, bounds, makeRoom })
   const { listener, signal, ...greeting } = linkOptions({ clock })
   const refused = { code: 'overloaded', data: { limit: 'children', max: 1 } }
   await t.rejects(dialer.dial(server, greeting, listener, signal), refused)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLocalClient, resultOf } from '../../src/app/local-client.js'
+import { LocalClient, resultOf } from '../../src/app/local-client.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { memberOf, rawText, stringOf, textOf } from '../../src/kernel/json/text.js'
 import type { Call, Client, ClientHandler, Welcome } from '../../src/model/links.js'
@@ -12,7 +12,7 @@ const WELCOME: Welcome = {
   isComplete: true,
 }
 
-/** A reception that answers with what it is told, and keeps what it saw. */
+/** A handler that answers as it is told, and keeps what it saw. */
 const reception = (answer: (call: Call) => void) => {
   const seen: { client?: Client; calls: Call[]; left: number } = { calls: [], left: 0 }
   const fake: ClientHandler = {
@@ -37,7 +37,7 @@ const reception = (answer: (call: Call) => void) => {
 
 t.test('a local client is a local person of 2025-11-25 who can be asked nothing', async t => {
   const { seen, fake } = reception(() => undefined)
-  const one = createLocalClient(fake)
+  const one = new LocalClient(fake)
   await one.welcome
   const { client } = seen
   t.match(client, {
@@ -66,7 +66,7 @@ t.test('a local client is a local person of 2025-11-25 who can be asked nothing'
 t.test('a list is walked through all its pages, and not asked for if nobody has it', async t => {
   const pages = ['{"tools":[{"n":1.0},2],"nextCursor":"a"}', '{"tools":[],"nextCursor":"b"}', '{"tools":[3]}']
   const { seen, fake } = reception(call => call.end(resulted(rawText(pages.shift() ?? '{}'))))
-  const client = createLocalClient(fake)
+  const client = new LocalClient(fake)
   t.same((await client.list('tools')).map(String), ['{"n":1.0}', '2', '3'])
   t.same(
     seen.calls.map(({ params }) => params && stringOf(memberOf(params, 'cursor'))),
@@ -80,7 +80,7 @@ t.test('a list is walked through all its pages, and not asked for if nobody has 
 
 t.test('a list that cannot be had rejects with the reason', async t => {
   const { fake } = reception(call => call.end(failed(new Fault('unavailable', 'nobody is there'))))
-  await t.rejects(createLocalClient(fake).list('tools'), {
+  await t.rejects(new LocalClient(fake).list('tools'), {
     code: 'unavailable',
     message: 'nobody is there',
   })
@@ -102,7 +102,7 @@ t.test('progress and notices are heard until the call ends', async t => {
     call.notify('too late', undefined)
     call.end(failed(new Fault('internal', 'too late')))
   })
-  const client = createLocalClient(fake, {
+  const client = new LocalClient(fake, {
     onProgress: params => heard.push(String(params)),
     onNotification: method => heard.push(method),
   })
@@ -116,7 +116,7 @@ t.test('a client that leaves cancels what is under way', async t => {
     call.onCancel = reason => reasons.push(reason)
     client.close()
   })
-  const client = createLocalClient(fake)
+  const client = new LocalClient(fake)
   t.match(await client.request('tools/call'), { kind: 'fault', fault: { code: 'cancelled' } })
   client.close()
   t.same(reasons, ['the client leaves'])

@@ -19,7 +19,7 @@ class Bench {
   readonly file: string
   readonly reloader: Reloader
   readonly applied: ConfigDiff[] = []
-  readonly adopted: ProxyConfig[] = []
+  readonly onReloaded: ProxyConfig[] = []
   readonly logged: string[] = []
   readonly env: Record<string, string>
   refusal: Fault | undefined
@@ -47,7 +47,7 @@ class Bench {
         this.applied.push(diff)
         return diff
       },
-      adopted: config => void this.adopted.push(config),
+      onReloaded: config => void this.onReloaded.push(config),
       clock: new FakeClock(),
       log: { ...silentLogger, info: log, warn: log, error: log },
     })
@@ -92,9 +92,9 @@ t.test('a good file is applied, and counted if it changed something', async t =>
   t.match(bench.reloader.status, { generation: 2 })
   t.same(bench.logged, [
     'the configuration was reloaded',
-    'the configuration was read again, and nothing has changed',
+    'read the configuration again; nothing has changed',
   ])
-  t.equal(bench.adopted.length, 2)
+  t.equal(bench.onReloaded.length, 2)
 })
 
 t.test(

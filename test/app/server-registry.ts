@@ -9,38 +9,36 @@ const read = (mcpServers: object): readonly ServerConfig[] =>
 const X = { command: 'x' }
 
 t.test('a server that stays is known by the same options, with other values in them', t => {
-  const fleet = new ServerRegistry(read({ a: X, b: X, c: X }))
-  const [a, b, c] = fleet.servers
-  fleet.reload(read({ d: X, b: { ...X, args: ['1'] }, a: { ...X, prefix: 'p', replay: true } }), {
-    replaced: ['b'],
-  })
-  const [d, newB, sameA] = fleet.servers
+  const registry = new ServerRegistry(read({ a: X, b: X, c: X }))
+  const [a, b, c] = registry.servers
+  registry.reload(read({ d: X, b: { ...X, args: ['1'] }, a: { ...X, prefix: 'p', replay: true } }), ['b'])
+  const [d, newB, sameA] = registry.servers
   t.equal(sameA, a)
   t.match(a, { name: 'a', alias: 'p', replay: true })
   t.not(newB, b)
   t.same([d?.name, newB?.name], ['d', 'b'])
   if (a === undefined || b === undefined || c === undefined || newB === undefined) throw new Error('missing')
-  t.match(fleet.configOf(newB)?.transport, { args: ['1'] })
-  t.match(fleet.configOf(b)?.transport, { args: [] }, 'who left is still known')
-  t.ok(fleet.configOf(c))
-  t.same(fleet.named(['a', 'c', 'nobody']), new Set([a]))
-  t.match(fleet.showingOf({ options: a }), { prefix: true, uris: 'prefix' })
+  t.match(registry.configOf(newB)?.transport, { args: ['1'] })
+  t.match(registry.configOf(b)?.transport, { args: [] }, 'who left is still known')
+  t.ok(registry.configOf(c))
+  t.same(registry.named(['a', 'c', 'nobody']), new Set([a]))
+  t.match(registry.showingOf({ options: a }), { prefix: true, uris: 'prefix' })
   t.end()
 })
 
 t.test('servers that could not be told apart are refused, and nothing has changed', t => {
   const [a] = read({ a: X })
   if (a === undefined) throw new Error('missing')
-  const fleet = new ServerRegistry([a])
-  const before = fleet.servers
-  t.throws(() => fleet.reload([a, { ...a }], { replaced: [] }), {
+  const registry = new ServerRegistry([a])
+  const before = registry.servers
+  t.throws(() => registry.reload([a, { ...a }], []), {
     code: 'invalid-params',
     message: /the name a$/,
   })
-  t.throws(() => fleet.reload([a, { ...a, name: 'b', prefix: 'a' }], { replaced: [] }), {
+  t.throws(() => registry.reload([a, { ...a, name: 'b', prefix: 'a' }], []), {
     message: 'Servers a and b have the same prefix, a',
   })
   t.throws(() => new ServerRegistry([a, a]))
-  t.same(fleet.servers, before)
+  t.same(registry.servers, before)
   t.end()
 })

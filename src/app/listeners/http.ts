@@ -1,17 +1,17 @@
 import type { ListenConfig } from '../../config/types.js'
 import { createHttpListener, createSseListener } from '../../eras/index.js'
 import type { Principal } from '../../model/peer.js'
-import type { RefusedRequest } from '../../transport/http/gate.js'
+import type { RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
+import type { WsServer } from '../../transport/ws/server.js'
 import type { HttpHandler } from '../../wire/http.js'
 import { IDENTITY } from '../identity.js'
 import { lateModule } from '../late-module.js'
 import type { ProxyStatus } from '../status.js'
-import type { PipeContext } from './pipes.js'
-import { createWsFront } from './ws.js'
+import { type ChannelContext, ChannelListeners } from './channels.js'
 
 /** The endpoints on one HTTP port. */
-export interface HttpFront {
+export interface HttpEndpoints {
   /** The MCP endpoint over Streamable HTTP, ready to be pasted into a client. */
   readonly url: string
   /** The endpoint over HTTP+SSE for older clients, if it is served. */
@@ -22,7 +22,7 @@ export interface HttpFront {
   readonly port: number
   /** Sessions of all endpoints together. */
   readonly sessions: number
-  /** While memory is short: lets go of what is kept for convenience, and of what nobody seems to use. */
+  /** Frees what is kept for convenience, and what nobody seems to use; called while memory is short. */
   shed(): void
   close(): Promise<void>
 }
@@ -31,14 +31,14 @@ const MCP_PATH = '/mcp'
 const SSE_PATH = '/sse'
 const MESSAGES_PATH = '/messages'
 const WS_PATH = '/ws'
-/** Open to everybody: what they answer is no secret. */
+/** Open to everybody: their answers are no secret. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
-/** What an HTTP front reports to. */
-export interface FrontContext extends PipeContext {
+/** What the HTTP endpoints need. */
+export interface EndpointContext extends ChannelContext {
   /** For `/status`. */
   readonly status: () => ProxyStatus
-  /** Called with each refused request and its principal, if refusals are audited. */
+  /** Called with each refused request and its principal; undefined if refusals are not audited. */
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
 }
 
@@ -46,22 +46,22 @@ export interface FrontContext extends PipeContext {
  * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz`,
  * `/readyz` and `/status`, on one port. Rejects with a Fault `unavailable` if it cannot listen.
  */
-export const serveHttp = async (listen: ListenConfig, context: FrontContext): Promise<HttpFront> => {
+export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused } = context
   const http = createHttpListener({ ...context, identity: IDENTITY, principalOf })
   const sse = listen.sse
     ? createSseListener({ ...context, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
     : undefined
-  const ws = listen.ws ? createWsFront({ path: WS_PATH, principalOf, context }) : undefined
+  const ws = listen.ws ? createWsEndpoint(WS_PATH, context) : undefined
   const listener = await listenHttp({
     ...listen,
     open: HEALTH_PATHS,
     endpoints: new Map([
-      [MCP_PATH, forKnown(http.handle, context)],
+      [MCP_PATH, withDraining(http.handle, context)],
       ...(sse === undefined
         ? []
         : ([
-            [SSE_PATH, forKnown(sse.stream, context)],
+            [SSE_PATH, withDraining(sse.stream, context)],
             [MESSAGES_PATH, sse.messages],
           ] as const)),
     ]),
@@ -95,28 +95,74 @@ export const serveHttp = async (listen: ListenConfig, context: FrontContext): Pr
   }
 }
 
-const LEAVING = JSON.stringify({
+const SHUTTING_DOWN = JSON.stringify({
   jsonrpc: '2.0',
   error: { code: -32603, message: 'The proxy is shutting down' },
 })
 
 const httpPages = lateModule(() => import('./pages.js'))
 
-/** While the proxy drains, only clients with a session are served: they may have answers to give. */
-const forKnown =
-  (handler: HttpHandler, { isDraining }: FrontContext): HttpHandler =>
+/** Serves only clients with a session while the proxy drains: they may still have answers to give. */
+const withDraining =
+  (handler: HttpHandler, { isDraining }: EndpointContext): HttpHandler =>
   (request, responder) => {
     if (isDraining() && request.headers['mcp-session-id'] === undefined) {
-      responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, LEAVING)
+      responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, SHUTTING_DOWN)
     } else handler(request, responder)
   }
 
-/** Everybody on this machine is one principal; everybody else, without authentication, is another that shares nothing. */
+/** One principal for all on this machine; without authentication, each other address is one of its own. */
 const principalOf = ({ remoteAddress }: { readonly remoteAddress: string }): Principal =>
   remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress) ? 'local' : `anonymous ${remoteAddress}`
 
-/** The host of a URL that a person can open: a wildcard address is reached by loopback. */
+/** The host of a URL that a person can open: loopback for a wildcard address. */
 const urlHost = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
+}
+
+const wsServer = lateModule(() => import('../../transport/ws/server.js'))
+
+/** The WebSocket endpoint of an HTTP server. */
+interface WsEndpoint {
+  /** Takes over a connection. Rejects with a Fault `unavailable` while the module cannot be loaded. */
+  readonly upgrade: UpgradeHandler
+  readonly sessions: number
+  /** Ends all sessions and accepts no more. Never rejects. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves clients over WebSocket, each on a channel of its own; the server is loaded with the first client.
+ * @internal
+ */
+export const createWsEndpoint = (path: string, context: ChannelContext): WsEndpoint => {
+  const listeners = new ChannelListeners(context)
+  let server: WsServer | undefined
+  let isClosing = false
+  const load = async (): Promise<WsServer> => {
+    const { createWsServer } = await wsServer()
+    // Several first clients may arrive at the same time.
+    server ??= createWsServer({
+      ...context,
+      paths: [path],
+      onChannel: (channel, request) => listeners.serve(channel, principalOf(request)),
+    })
+    if (isClosing) void server.close()
+    return server
+  }
+  return {
+    async upgrade(request, socket, head) {
+      const loaded = server ?? (await load())
+      return await loaded.upgrade(request, socket, head)
+    },
+    get sessions() {
+      return listeners.size
+    },
+    async close() {
+      isClosing = true
+      await listeners.close()
+      await server?.close()
+    },
+  }
 }

@@ -3,22 +3,21 @@ import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import type { ProxyStatus } from '../status.js'
 
-/** What the pages tell about. */
 export interface PagesContext {
   readonly isDraining: () => boolean
   readonly bounds: Pick<LimitCounters, 'pressure'>
   readonly status: () => ProxyStatus
 }
 
-/** How short memory must be for us to say so, and for us to serve nobody new. */
+/** The levels of memory pressure at which health is degraded, and at which the proxy is not ready. */
 const DEGRADED: Pressure = 2
 const UNREADY: Pressure = 4
 
-/** What is served beside the MCP endpoint; not on the message path, so that its cost does not matter there. */
+/** Serves health and status pages beside the MCP endpoints. */
 export const createPages = ({ isDraining, bounds, status }: PagesContext): NodeHandler => {
   const app = express()
   app.disable('x-powered-by')
-  // An error that nobody foresaw is told without its stack.
+  // Unexpected errors are shown without their stack.
   app.set('env', 'production')
   app.use((_request, response, next) => {
     response.set('cache-control', 'no-store')
@@ -44,13 +43,14 @@ export const createPages = ({ isDraining, bounds, status }: PagesContext): NodeH
   }
 }
 
-/** The two ends of a connection. */
 interface Peer {
   readonly remoteAddress?: string | undefined
   readonly localAddress?: string | undefined
 }
 
-/** Whoever reaches an address of this machine from the same address is on it. */
+/**
+ * Whether a peer is on this machine: it connects from loopback, or from the address it connects to. @internal
+ */
 export const isFromHere = ({ remoteAddress, localAddress }: Peer): boolean =>
   remoteAddress !== undefined &&
   (remoteAddress === localAddress || /^(::1$|(::ffff:)?127\.)/.test(remoteAddress))

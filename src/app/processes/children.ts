@@ -5,21 +5,21 @@ import { createDeathGuard, type DeathGuard } from '../../transport/process/death
 import { endMarked, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { processTable } from '../../transport/process/process-table.js'
 
-/** For what servers left in sessions of their own when the proxy ends. */
+/** How long processes that servers left behind have to end before they are killed. */
 const TERM_MS = 500
 
-/** The processes of all servers that we started: who they are, and who ends them if we cannot. */
+/** The processes of all servers that we started, and the guard that ends them if we cannot. */
 export class Children {
-  /** Stands in the environment of each of them, and of what they start; nobody else can have it by chance. */
+  /** An unguessable value in the environment of each of them, and of what they start. */
   readonly mark = unguessableId()
-  /** Told whenever one came, answered or went. */
+  /** Called whenever one starts, answers or ends. */
   onChange: (() => void) | undefined
   readonly #running = new Map<number, { readonly owner: object; readonly sinceMs: number }>()
   #gone: Deferred<void> | undefined
-  /** Made when first needed: a proxy of remote servers needs none. */
+  /** Made on first use: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
 
-  /** What each of them gets beside its own environment. */
+  /** Added to the environment of each of them. */
   get env(): Readonly<Record<string, string>> {
     return { [MARK_VARIABLE]: this.mark }
   }
@@ -28,17 +28,17 @@ export class Children {
     return [...this.#running.keys()]
   }
 
-  /** Each with the wall clock at its start. */
+  /** Each with the wall-clock time of its start. */
   get starts(): readonly (readonly [pid: number, sinceMs: number])[] {
     return [...this.#running].map(([pid, { sinceMs }]) => [pid, sinceMs])
   }
 
-  /** The processes of one server, whatever stands for it, without what they started themselves. */
+  /** The processes that we started for one server. */
   of(owner: object): readonly number[] {
     return this.pids.filter(pid => this.#running.get(pid)?.owner === owner)
   }
 
-  /** Watches over the processes of one server. */
+  /** The death guard, as the processes of one server use it. */
   guardOf(owner: object): DeathGuard {
     this.#guard ??= createDeathGuard(`${MARK_VARIABLE}=${this.mark}`)
     const guard = this.#guard
@@ -67,12 +67,12 @@ export class Children {
     if (this.#running.size === 0) this.#gone?.resolve()
   }
 
-  /** One has answered: whatever stands between it and us, such as a shim, has started it by now, and still runs. */
+  /** Called when a server has answered: by now shims between it and us have started it, and still run. */
   answered(): void {
     this.onChange?.()
   }
 
-  /** Resolves when none is left; those that were called off while they started end by themselves, after the others. */
+  /** Resolves when none is left. */
   async gone(): Promise<void> {
     if (this.#running.size === 0) return
     this.#gone ??= new Deferred()
@@ -80,12 +80,12 @@ export class Children {
   }
 
   /**
-   * Once all of them have ended: ends what they have started in sessions of their own, where no signal to their groups reaches
-   * it. Never rejects.
+   * Ends what the children have started in sessions of their own, which signals to their process groups do
+   * not reach. Called once all of them have ended. Never rejects.
    */
   async close(): Promise<void> {
     if (this.#guard === undefined) return
-    // The timers of the clock do not keep us alive.
+    // Timers of the clock do not keep us alive.
     const hold = setInterval(() => undefined, 2 ** 30)
     await endMarked(this.mark, { table: processTable(), clock: systemClock, termMs: TERM_MS }).catch(
       () => undefined,

@@ -16,7 +16,6 @@ import {
 import { removePrivate } from '../state/private-file.js'
 import { stateDir } from '../state/state-key.js'
 
-/** Where to look, and with what. */
 export interface OrphanOptions {
   /** The state folder. */
   readonly folder: string
@@ -25,27 +24,28 @@ export interface OrphanOptions {
   readonly log: Logger
 }
 
-/** A record of another machine or container that has not changed for so long is of no use to anybody. */
+/** How long the record of a proxy that we cannot see is kept after its last change. */
 const STALE_MS = 30 * 24 * 3_600_000
 
 /**
- * Whether the proxy that wrote a record still runs; `rows` are the processes of this place. Who cannot see them (Windows lets
- * PowerShell alone do that, and administrators may not) takes the word of the number.
+ * Whether the proxy that wrote a record still runs; `rows` are the processes of this machine or container.
+ * Where they cannot be listed (on Windows that takes PowerShell, which may be forbidden) any process with its
+ * id counts.
  */
 export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
   isBlind(rows) ? isUsed(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
 
 const isBlind = (rows: readonly ProcessRow[]): boolean => !rows.some(row => row.pid === process.pid)
 
-/** Whether a process with the number of a proxy is that proxy. */
+/** Whether a process with the id of a proxy is that proxy. */
 const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean => {
   if (row.bornMs !== undefined) return hasRunSince(row, Date.parse(startedAt))
   return born === undefined || row.born === born
 }
 
 /**
- * Ends the children of earlier proxies that were killed before they, or their death guard, could do it. Records of proxies
- * that still run, or that ran on another machine, are left alone. Never rejects.
+ * Ends children of earlier proxies that were killed before they, or their death guard, could do it. Leaves
+ * alone proxies that still run, and those of other machines. Never rejects.
  */
 export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   const { folder, table, log } = options
@@ -57,11 +57,11 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
       records.map(async record => {
         const file = join(recordFolder(folder), `${record.mark}.json`)
         if (record.place !== place) await removeIfStale(file)
-        else if (isAlive(record, rows) || isOurForebear(record)) return
+        else if (isAlive(record, rows) || isOurAncestor(record)) return
         else if (isBlind(rows)) {
           log.warn(
             { of: record.pid },
-            'what runs here cannot be seen: what a killed proxy may have left stays',
+            'cannot list processes: servers that a killed proxy left behind are not ended',
           )
           await removeIfStale(file)
         } else {
@@ -71,31 +71,31 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
       }),
     )
   } catch (thrown) {
-    log.debug({ err: thrown }, 'could not look for what earlier proxies left')
+    log.debug({ err: thrown }, 'cannot look for servers that earlier proxies left behind')
   }
 }
 
-/** A proxy that is killed while it writes its record leaves a draft beside it. */
+/** Removes a record with its drafts, which a proxy leaves that is killed while it writes. */
 const removeWithDrafts = async (folder: string, name: string): Promise<void> => {
   const names = (await readdir(folder)).filter(one => one === name || one.startsWith(`${name}.`))
   await Promise.all(names.map(one => removePrivate(join(folder, one))))
 }
 
 const endLeftBy = async (record: InstanceRecord, { table, clock, log }: OrphanOptions): Promise<void> => {
-  const brood = { ...record, untilMs: Date.parse(record.writtenAt) }
-  const pids = await endRecorded(brood, { table, clock, tree: processTree({ log }) })
-  if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended what a killed proxy had left')
+  const recorded = { ...record, untilMs: Date.parse(record.writtenAt) }
+  const pids = await endRecorded(recorded, { table, clock, tree: processTree({ log }) })
+  if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended servers that a killed proxy left behind')
 }
 
-/** Whether we run among the children of that proxy ourselves, as the server of a client that it had. */
-const isOurForebear = ({ mark }: InstanceRecord): boolean => process.env[MARK_VARIABLE] === mark
+/** Whether we were started by a server of that proxy, or are one. */
+const isOurAncestor = ({ mark }: InstanceRecord): boolean => process.env[MARK_VARIABLE] === mark
 
 const removeIfStale = async (file: string): Promise<void> => {
   const { mtimeMs } = await stat(file)
   if (Date.now() - mtimeMs > STALE_MS) await removePrivate(file)
 }
 
-/** The proxies of this user that run on this machine, the youngest first. */
+/** Lists this user's running proxies on this machine, the newest first. */
 export const runningProxies = async (): Promise<InstanceRecord[]> => {
   const records = await readRecords(recordFolder(stateDir(process.env)))
   if (records.length === 0) return []
@@ -105,7 +105,7 @@ export const runningProxies = async (): Promise<InstanceRecord[]> => {
     .sort((one, other) => other.startedAt.localeCompare(one.startedAt))
 }
 
-/** Ends what earlier proxies left, and keeps a record of this one until it is closed. Neither is waited for. */
+/** Ends what earlier proxies left behind, and keeps a record of this one. Waits for neither. */
 export const registerInstance = (options: Omit<InstanceOptions, 'folder' | 'table'>): Instance => {
   const context = { ...options, folder: stateDir(process.env), table: processTable() }
   void endOrphans({ ...context, clock: systemClock })

@@ -67,8 +67,8 @@ const textAt = (value: Record<string, unknown>, key: string): string | undefined
   return typeof text === 'string' ? text : undefined
 }
 
-/** Undefined for a record of another version, or a broken one. Throws for text that is not JSON. */
-const parseRecord = (text: string): InstanceRecord | undefined => {
+/** Undefined for a record of another version, or a broken one. Throws for text that is not JSON. @internal */
+export const parseRecord = (text: string): InstanceRecord | undefined => {
   const value: unknown = JSON.parse(text)
   if (!isObject(value) || value['version'] !== 1) return undefined
   const [mark, place, startedAt, verb] = ['mark', 'place', 'startedAt', 'verb'].map(key => textAt(value, key))
@@ -113,7 +113,7 @@ export interface InstanceOptions {
   readonly table: ProcessTable
 }
 
-/** Keeps our own record up to date until it is closed. If the disk cannot be written to, there is no record. */
+/** Keeps our own record up to date until it is closed; a disk that fails costs only the record. */
 export class Instance {
   readonly #options: InstanceOptions
   readonly #file: string

@@ -20,15 +20,15 @@ const OTHERS_MAY_WRITE = 0o022
 const OTHERS_MAY_READ = 0o077
 
 /**
- * Whether a file or folder belongs to this user and denies everybody else what `forbidden` says: writing, unless told
- * otherwise. Windows has no such modes; there the user's folder decides who may write.
+ * Whether a file or folder belongs to this user and denies everybody else what `forbidden` says: writing,
+ * unless told otherwise. Windows has no such modes; there the user's folder decides who may write.
  */
 export const isPrivate = (
   { uid, mode }: { readonly uid: number; readonly mode: number },
   forbidden = OTHERS_MAY_WRITE,
 ): boolean => process.platform === 'win32' || (uid === process.getuid?.() && !(mode & forbidden))
 
-/** Follows no link and waits for no writer of a pipe; flags that Windows lacks are undefined and count as 0. */
+/** Follows no link and waits for no pipe; flags that Windows lacks are undefined and count as 0. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** A file of ours as it was found. */
@@ -79,7 +79,9 @@ const FOLDER = { recursive: true, mode: 0o700 } as const
 
 const draftOf = (file: string): string => `${file}.${unguessableId()}`
 
-/** Writes or replaces a file atomically, readable by nobody else. Rejects with what the file system throws. */
+/**
+ * Writes or replaces a file atomically, for nobody else to read. Rejects with what the file system throws.
+ */
 export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {
   await mkdir(dirname(file), FOLDER)
   const draft = draftOf(file)

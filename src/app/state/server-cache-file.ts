@@ -27,7 +27,7 @@ export const KNOWN_BYTES = 8 * 1024 * 1024
 /** The servers that are remembered: those that were reached last. */
 const FILES_MAX = 500
 
-/** Encodes what is known of a server: what it sent, byte for byte, and once for all profiles that it was sent to. */
+/** Encodes what is known of a server: what it sent byte for byte, and once for all profiles that got it. */
 export const encodeKnown = (known: Known): JsonText => {
   const profiles = new Map<string, string[]>()
   for (const [profile, said] of known) {
@@ -136,7 +136,7 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
 /** The folder of the cache. */
 export const knownFolder = (stateDir: string): string => join(stateDir, 'known')
 
-/** Reads the file of a server if only this user can have written it, or put it in the folder. Never throws. */
+/** Reads the file of a server if only this user can have written or replaced it. Never throws. */
 export const readKnown = (folder: string, print: string): Buffer | undefined => {
   try {
     return isPrivate(lstatSync(folder)) ? readPrivate(join(folder, `${print}.json`), KNOWN_BYTES) : undefined

@@ -103,7 +103,10 @@ export class ServerCacheFiles implements KnownServers {
     if (due === undefined) return
     const bytes = encodeKnown(due.known())
     if (bytes.length > KNOWN_BYTES) {
-      this.#context.log.info({ server: server.name, bytes: bytes.length }, 'the lists of this server are too long to be cached')
+      this.#context.log.info(
+        { server: server.name, bytes: bytes.length },
+        'the lists of this server are too long to be cached',
+      )
       return
     }
     this.#writing = this.#writing.then(() => this.#put(due.entry, bytes))
@@ -130,8 +133,8 @@ const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 const FORMAT = 1
 
 /**
- * A hash of what makes this server what it is: how it is reached or started, its credentials, its protocol version, and the
- * size and time of each program file on its command line.
+ * A hash of what makes this server what it is: how it is reached or started, its credentials, its protocol
+ * version, and the size and time of each program file on its command line.
  * @internal
  */
 export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig): string => {

@@ -23,9 +23,9 @@ export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = pro
 }
 
 /**
- * The key that this user's proxies share, 32 bytes: read from `dir`, or made and kept there. A file that holds no
- * key is replaced, and so is a key that others could read or write: `onExposed` is then called with its path.
- * Throws what the file system throws if no key can be kept.
+ * The key that this user's proxies share, 32 bytes: read from `dir`, or made and kept there. A file that
+ * holds no key is replaced, and so is a key that others could read or write: `onExposed` is then called with
+ * its path. Throws what the file system throws if no key can be kept.
  */
 export const keptKey = (dir: string, onExposed: (path: string) => void = () => undefined): Uint8Array => {
   const path = join(dir, FILE)
@@ -56,7 +56,7 @@ export interface KeySource {
   readonly log: Logger
 }
 
-/** A sealer that loads its keys on first use: most proxies never need them. Never throws for want of a key. */
+/** A sealer that loads its keys on first use: most proxies need none. Never throws for want of a key. */
 export const createLazySealer = (source: KeySource): Sealer => {
   let sealer: Sealer | undefined
   const load = (): Sealer => {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { createWsFront } from '../../../src/app/listeners/ws.js'
+import { createWsEndpoint } from '../../../src/app/listeners/http.js'
 import { createProxy } from '../../../src/app/proxy.js'
 import { parseConfig } from '../../../src/config/parse.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
@@ -19,20 +19,20 @@ const SHAKE = {
   'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
 }
 
-/** A face in front of one server; upgrades wait in `asked` until they are let through. */
-const facing = async (t: Test) => {
+/** A endpoint in front of one server; upgrades wait in `asked` until they are let through. */
+const setUp = async (t: Test) => {
   const { config } = parseConfig(JSON.stringify({ mcpServers: { a: rawServer() } }), 'test.json', process.env)
   if (config === undefined) throw new Error('bad configuration')
   const proxy = createProxy(config)
   const context = {
-    reception: proxy.reception,
+    reception: proxy.clientHandler,
     bounds: new LimitCounters(),
     clock: systemClock,
     log: silentLogger,
     isDraining: () => false,
     drainMs: () => 0,
   }
-  const face = createWsFront({ path: '/ws', principalOf: () => 'local', context })
+  const endpoint = createWsEndpoint('/ws', context)
   const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []
   const http = createServer()
   http.on('upgrade', (...upgrade) => asked.push(upgrade))
@@ -41,13 +41,13 @@ const facing = async (t: Test) => {
   })
   const { port } = http.address() as AddressInfo
   t.teardown(async () => {
-    await face.close()
+    await endpoint.close()
     await proxy.close()
     http.close()
   })
   /** Lets all in at once that have asked. */
-  const letIn = () => Promise.all(asked.splice(0).map(upgrade => face.upgrade(...upgrade)))
-  return { face, asked, letIn, port }
+  const letIn = () => Promise.all(asked.splice(0).map(upgrade => endpoint.upgrade(...upgrade)))
+  return { endpoint, asked, letIn, port }
 }
 
 const answerTo = (ws: WebSocket): Promise<string> =>
@@ -58,7 +58,7 @@ const answerTo = (ws: WebSocket): Promise<string> =>
   })
 
 t.test('clients who come before any other are all served, also those who leave at once', async t => {
-  const { face, asked, letIn, port } = await facing(t)
+  const { endpoint, asked, letIn, port } = await setUp(t)
   const url = `ws://127.0.0.1:${port}/ws`
   const clients = [new WebSocket(url, 'mcp'), new WebSocket(url)]
   const left = new WebSocket(url).on('error', () => undefined)
@@ -67,9 +67,9 @@ t.test('clients who come before any other are all served, also those who leave a
   left.terminate()
   await letIn()
   for (const answer of await answers) t.match(JSON.parse(answer), { id: 1, result: { serverInfo: {} } })
-  await until(() => face.sessions === 2, 'the end of the one that left')
+  await until(() => endpoint.sessions === 2, 'the end of the one that left')
   for (const client of clients) client.close()
-  await until(() => face.sessions === 0, 'the end of the others')
+  await until(() => endpoint.sessions === 0, 'the end of the others')
 })
 
 t.test('a client who comes while the proxy closes is refused, whether others were there or not', async t => {
@@ -81,9 +81,9 @@ t.test('a client who comes while the proxy closes is refused, whether others wer
       sent.on('error', reject)
       sent.end()
     })
-  const { face, asked, letIn, port } = await facing(t)
+  const { endpoint, asked, letIn, port } = await setUp(t)
   for (const [about, close] of [
-    ['closed before it is let in', () => face.close()],
+    ['closed before it is let in', () => endpoint.close()],
     ['closed already', () => Promise.resolve()],
   ] as const) {
     const status = statusOf(port)
@@ -92,5 +92,5 @@ t.test('a client who comes while the proxy closes is refused, whether others wer
     await closed
     t.equal(await status, 503, about)
   }
-  t.equal(face.sessions, 0)
+  t.equal(endpoint.sessions, 0)
 })

@@ -8,24 +8,24 @@ import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import type { Channel } from '../../wire/channel.js'
 import { IDENTITY } from '../identity.js'
 
-/** What every client on a channel reports to. */
-export interface PipeContext {
+/** What serving clients needs. */
+export interface ChannelContext {
   readonly reception: ClientHandler
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
-  /** Whether new clients are refused; those that are connected may still finish. */
+  /** Whether new clients are refused; connected ones may still finish. */
   readonly isDraining: () => boolean
-  /** How long calls may still take once the proxy drains or their client has closed its side; milliseconds. */
+  /** How many milliseconds calls have left once the proxy drains or their client has closed its side. */
   readonly drainMs: () => number
 }
 
-/** The clients of one front that each have a channel of their own: WebSockets, sockets. */
-export class PipeListeners {
-  readonly #context: PipeContext
+/** Serves clients that each have a channel of their own: WebSockets, sockets. */
+export class ChannelListeners {
+  readonly #context: ChannelContext
   readonly #open = new Set<ReturnType<typeof servePipe>>()
 
-  constructor(context: PipeContext) {
+  constructor(context: ChannelContext) {
     this.#context = context
   }
 
@@ -50,19 +50,19 @@ export class PipeListeners {
   }
 }
 
-/** A unix domain socket or named pipe that is served. */
-export interface SocketFront {
+/** A Unix domain socket or named pipe that is served. */
+export interface SocketEndpoint {
   readonly path: string
   close(): Promise<void>
 }
 
 /**
- * Serves clients on a socket of this machine, framed as on stdio; whoever may open the socket is the local user.
+ * Serves clients on a local socket, framed as on stdio; whoever may open the socket is the local user.
  * Rejects with a Fault `unavailable` if it cannot listen.
  */
-export const serveSocket = async (path: string, context: PipeContext): Promise<SocketFront> => {
+export const serveSocket = async (path: string, context: ChannelContext): Promise<SocketEndpoint> => {
   const { listenSocket } = await import('../../transport/socket/server.js')
-  const listeners = new PipeListeners(context)
+  const listeners = new ChannelListeners(context)
   const listener = await listenSocket({
     ...context,
     path,
@@ -78,7 +78,7 @@ export const serveSocket = async (path: string, context: PipeContext): Promise<S
 }
 
 /** The client on our own stdin and stdout. */
-export interface StdioFront {
+export interface StdioEndpoint {
   /** Resolves when the client has closed our stdin and got its answers. */
   readonly gone: Promise<void>
   /** Whether the client has closed our stdin. */
@@ -86,13 +86,10 @@ export interface StdioFront {
   close(): Promise<void>
 }
 
-/** Serves the client that started us, on stdin and stdout; nothing else may write to stdout from here on. */
-export const serveStdio = (context: Omit<PipeContext, 'isDraining'>): StdioFront => {
+/** Serves the client that started us, on stdin and stdout; from here on nothing else may write to stdout. */
+export const serveStdio = (context: Omit<ChannelContext, 'isDraining'>): StdioEndpoint => {
   protectStdout()
-  const listener = servePipe(createStdioSelf(context), 'local', {
-    ...context,
-    identity: IDENTITY,
-  })
+  const listener = servePipe(createStdioSelf(context), 'local', { ...context, identity: IDENTITY })
   return {
     gone: listener.gone,
     get isLeaving() {
