@@ -189,7 +189,10 @@ t.test(
     t.ok(isRunning(pid))
     const next = await serve(t, { other: tiny() })
     await until(() => !isRunning(pid), 'its end')
-    await until(() => /ended servers that a killed proxy left behind/.test(next.proxy.err), 'the line in the log')
+    await until(
+      () => /ended servers that a killed proxy left behind/.test(next.proxy.err),
+      'the line in the log',
+    )
   },
 )
 
