@@ -1,82 +1,75 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
-import type { ByteAccount, Holding } from '../kernel/byte-account.js'
+import type { Holding } from '../kernel/byte-account.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
-import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 
-/** Bounds on what waits for a peer that does not read. */
-export interface BacklogLimits {
-  /** Above it `send` returns false. */
-  readonly softBytes: number
-  /** A peer that is further behind than this when the next message comes is cut off. */
-  readonly hardBytes: number
-  /** The time in which a peer has to read up to 4 MiB; for more it gets more, in proportion. */
-  readonly stallMs: number
-}
-
-/** The bounds of every connection that is not a child of ours. */
-export const backlogLimits = ({ softQueue, clientQueue, stall }: Limits): BacklogLimits => ({
-  softBytes: softQueue,
-  // Several large answers at once pile up for a moment in front of readers that are quick.
-  hardBytes: clientQueue,
-  stallMs: stall,
-})
-
-/** The same where nothing else was said. */
-export const BACKLOG_LIMITS: BacklogLimits = backlogLimits(DEFAULT_LIMITS)
-
-/** What even a slow connection carries within `stallMs`. */
+/** What even a slow connection carries within the `stall` limit; a longer backlog gets more time. */
 const STALL_BYTES = 4 * 1024 * 1024
 
-/** Less than this is on its way to the operating system. */
+/** Anything less is already on its way to the operating system. */
 const WORTH_COUNTING_BYTES = 16 * 1024
 
-/** Whose backlog it is, and whom to tell. */
+/** Far above `serverQueue`, because responses and notifications to a child do not stop at it. */
+const CHILD_FACTOR = 16
+
+/** Whose backlog it is, and what happens when it grows too long. */
 export interface BacklogOptions {
-  readonly limits: BacklogLimits
+  readonly peer: 'client' | 'server' | 'child'
   readonly clock: Clock
-  /** Where a peer that was behind for too long is counted. */
-  readonly bounds?: LimitCounters | undefined
-  /** Where what waits is counted with that of others, and cut off when it is most of too much. */
-  readonly account?: ByteAccount | undefined
+  readonly bounds: LimitCounters
   /** Bytes that the operating system has not taken yet. */
   readonly queuedBytes: () => number
   readonly onDrained: () => void
-  /** The peer was behind for too long, or by too much; comes once. */
+  /** The peer was behind for too long, or by too much. Never called while a message is being sent. */
   readonly onStalled: () => void
 }
 
-/** Watches what waits for one peer: whether to slow down, when to go on, and when to give up. */
+/** Watches what waits for one peer: when to slow down, when to go on, and when to give up. */
 export class Backlog {
   readonly #options: BacklogOptions
+  readonly #limit: 'clientQueue' | 'serverQueue'
+  readonly #hardBytes: number
+  readonly #softBytes: number
   readonly #holding: Holding | undefined
-  /** Runs as long as the peer is behind. */
-  #patience: Timer | undefined
+  /** Runs while the peer is behind. */
+  #stallTimer: Timer | undefined
   #behindSinceMs = 0
   #peakBytes = 0
 
   constructor(options: BacklogOptions) {
+    const { bounds, onStalled, peer, queuedBytes } = options
+    const { clientQueue, serverQueue, softQueue } = bounds.max
     this.#options = options
-    // Not now: whoever sends does not expect the end of the channel in the middle of it.
-    this.#holding = options.account?.open(() => setImmediate(options.onStalled), options.queuedBytes)
+    this.#limit = peer === 'child' ? 'serverQueue' : 'clientQueue'
+    this.#hardBytes = peer === 'child' ? CHILD_FACTOR * serverQueue : clientQueue
+    this.#softBytes = softQueue
+    // Only requests wait for servers, and they are bounded where they come from.
+    if (peer === 'client') this.#holding = bounds.unread.open(() => setImmediate(onStalled), queuedBytes)
   }
 
   get isBehind(): boolean {
-    return this.#patience !== undefined
+    return this.#stallTimer !== undefined
   }
 
   /** Whether one more message may be queued, however large it is itself. */
   get hasRoom(): boolean {
-    return this.#options.queuedBytes() <= this.#options.limits.hardBytes
+    return this.#options.queuedBytes() <= this.#hardBytes
   }
 
-  /** A message was queued. False: the peer is behind. */
+  /** As `hasRoom`; gives up on the peer if there is none. */
+  admit(): boolean {
+    if (this.hasRoom) return true
+    this.#options.bounds.hit(this.#limit)
+    setImmediate(this.#options.onStalled)
+    return false
+  }
+
+  /** Call after queueing a message. False: the peer is behind. */
   grew(): boolean {
-    const { clock, limits, queuedBytes } = this.#options
-    const bytes = queuedBytes()
+    const bytes = this.#options.queuedBytes()
     this.#holding?.set(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
-    if (this.#patience === undefined) {
-      if (bytes <= limits.softBytes) return true
-      this.#behindSinceMs = clock.nowMs()
+    if (this.#stallTimer === undefined) {
+      if (bytes <= this.#softBytes) return true
+      this.#behindSinceMs = this.#options.clock.nowMs()
       this.#peakBytes = bytes
       this.#wait()
     }
@@ -84,31 +77,31 @@ export class Backlog {
     return false
   }
 
-  /** The operating system took something. */
+  /** Call when the operating system has taken something. */
   shrank(): void {
     this.#holding?.look()
-    if (this.#patience === undefined) return
-    if (this.#options.queuedBytes() > this.#options.limits.softBytes) return
+    if (this.#stallTimer === undefined) return
+    if (this.#options.queuedBytes() > this.#softBytes) return
     this.end()
     this.#options.onDrained()
   }
 
-  /** Nothing will be told any more, unless the peer gets behind again. */
+  /** Stops watching, unless the peer gets behind again. */
   end(): void {
     this.#holding?.set(0)
-    this.#patience?.cancel()
-    this.#patience = undefined
+    this.#stallTimer?.cancel()
+    this.#stallTimer = undefined
   }
 
   #wait(): void {
-    const { clock, limits, onStalled } = this.#options
-    const allowedMs = limits.stallMs * Math.max(1, this.#peakBytes / STALL_BYTES)
+    const { bounds, clock, onStalled } = this.#options
+    const allowedMs = bounds.max.stall * Math.max(1, this.#peakBytes / STALL_BYTES)
     const restMs = this.#behindSinceMs + allowedMs - clock.nowMs()
-    // A message that came meanwhile may have bought time.
-    if (restMs > 0) this.#patience = clock.after(restMs, () => this.#wait())
+    // The backlog may have grown meanwhile, and with it the time allowed.
+    if (restMs > 0) this.#stallTimer = clock.after(restMs, () => this.#wait())
     else {
       this.end()
-      this.#options.bounds?.hit('stall')
+      bounds.hit('stall')
       onStalled()
     }
   }

@@ -1,7 +1,7 @@
 import type { Fault } from '../kernel/faults.js'
 import type { ChannelListener } from '../wire/channel.js'
 
-/** The listener of a channel and the channel's end: `closed` comes once, also to a listener that arrives after it. */
+/** Holds the listener of a channel and tells it of the end exactly once, even if it attaches later. */
 export class ChannelEvents {
   /** Undefined until `attach`. */
   listener: ChannelListener | undefined
@@ -11,7 +11,7 @@ export class ChannelEvents {
     return this.#end !== undefined
   }
 
-  /** Takes the listener; false if the channel is closed already, which the listener learns in the next turn. */
+  /** Sets the listener. False if the channel is closed already; the listener is told in the next turn. */
   attach(listener: ChannelListener): boolean {
     this.listener = listener
     const end = this.#end

@@ -3,57 +3,41 @@ import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
-import { DEFAULT_LIMITS, type Limits } from '../kernel/limits.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
 import type { OutgoingMessage } from '../wire/message-parts.js'
-import { BACKLOG_LIMITS, Backlog, type BacklogLimits, backlogLimits } from './backlog.js'
+import { Backlog } from './backlog.js'
 import { ChannelEvents } from './channel-events.js'
 import { LineWriter } from './line-writer.js'
 
-/** Bounds on one connection. */
-export interface LineLimits extends BacklogLimits {
-  /** A longer line is skipped and told as `skipped`. */
-  readonly lineBytes: number
-  /** How long `close` waits for a peer that does not read or does not leave. */
-  readonly closeMs: number
-}
-
-/** What holds when nothing else was said. */
-export const LINE_LIMITS: LineLimits = { ...BACKLOG_LIMITS, lineBytes: DEFAULT_LIMITS.message, closeMs: 2000 }
-
-/** The same as somebody set them. */
-export const lineLimits = (limits: Limits, peer: 'client' | 'server'): LineLimits => ({
-  ...LINE_LIMITS,
-  ...backlogLimits(limits),
-  lineBytes: peer === 'client' ? limits.body : limits.message,
-})
-
-/** What a connection needs to know to be a channel. */
+/** What a connection is made a channel with. */
 export interface LineChannelOptions {
-  /** A client leaves when it wants to; a server that leaves is a fault. */
+  /** A client may leave at any time; a server that leaves is a fault. */
   readonly peer: 'client' | 'server'
-  readonly limits: LineLimits
   readonly log: Logger
   readonly clock: Clock
-  /** Where it is counted that one was reached. */
-  readonly bounds?: LimitCounters | undefined
+  readonly bounds: LimitCounters
 }
 
-/** How the operating system says that the other side is gone. */
+/** How long `close` waits for a peer that does not read or does not leave. */
+const CLOSE_MS = 2000
+
+/** Error codes for a peer that is gone. */
 const LEFT = new Set(['ECONNRESET', 'EPIPE'])
 
 const hasLeft = (error: Error | undefined): boolean =>
   error === undefined || ('code' in error && typeof error.code === 'string' && LEFT.has(error.code))
 
 /**
- * A connection that carries lines both ways, framed as on stdio (spec 2025-11-25, transports, "stdio"), as a
- * channel. The words of its fault follow the name of the peer.
+ * A channel over a connection that carries lines both ways, framed as on stdio (spec 2025-11-25, transports,
+ * "stdio"). The message of its fault continues a sentence that begins with the name of the peer.
  */
 export class LineChannel implements Channel {
   readonly #stream: Duplex
-  readonly #options: LineChannelOptions
+  readonly #peer: 'client' | 'server'
+  readonly #log: Logger
+  readonly #clock: Clock
   readonly #lines: LineSplitter
   readonly #writer: LineWriter
   readonly #backlog: Backlog
@@ -64,26 +48,26 @@ export class LineChannel implements Channel {
   #terminator: Timer | undefined
   #closing: Promise<void> | undefined
 
-  /** Takes a stream that nobody has read from. */
+  /** `stream` must not have been read from. */
   constructor(stream: Duplex, options: LineChannelOptions) {
-    const { bounds, clock, limits, peer } = options
+    const { bounds, clock, peer } = options
     this.#stream = stream
-    this.#options = options
+    this.#peer = peer
+    this.#log = options.log
+    this.#clock = clock
     this.#lines = new LineSplitter({
-      maxBytes: limits.lineBytes,
-      account: bounds?.inbound,
+      maxBytes: peer === 'client' ? bounds.max.body : bounds.max.message,
+      account: bounds.inbound,
       onOverrun: () => this.#events.listener?.overrun?.(),
     })
     this.#writer = new LineWriter(stream)
     this.#backlog = new Backlog({
       bounds,
-      // What waits for servers are requests, which are bounded where they come from.
-      account: peer === 'client' ? bounds?.unread : undefined,
-      limits,
+      peer,
       clock,
       queuedBytes: () => stream.writableLength,
       onDrained: () => this.#events.listener?.drained(),
-      onStalled: this.#onBehind,
+      onStalled: this.#onStalled,
     })
     stream.on('error', error => {
       this.#error = error
@@ -104,20 +88,14 @@ export class LineChannel implements Channel {
   }
 
   send(message: OutgoingMessage): boolean {
-    if (this.#isEnding || !this.#stream.writable) return false
-    if (!this.#backlog.hasRoom) {
-      this.#options.bounds?.hit('clientQueue')
-      // Not now: whoever sends does not expect the end of the channel in the middle of it.
-      setImmediate(this.#onBehind)
-      return false
-    }
+    if (this.#isEnding || !this.#stream.writable || !this.#backlog.admit()) return false
     this.#writer.send(message)
     return this.#backlog.grew()
   }
 
   pause(): void {
     this.#isPaused = true
-    // The end of the other side must be read.
+    // The peer's end of the connection must be read.
     if (!this.#isEnding) this.#stream.pause()
   }
 
@@ -128,8 +106,8 @@ export class LineChannel implements Channel {
 
   close(): Promise<void> {
     if (this.#closing === undefined) {
-      // What a peer has not read by now it would not read in the time that an orderly end gives it.
-      if (!this.#backlog.hasRoom) this.#onBehind()
+      // A peer that is this far behind would not catch up in the time that an orderly end gives it.
+      if (!this.#backlog.hasRoom) this.#onStalled()
       this.#closing = this.#gone.promise
       this.#end()
     }
@@ -144,7 +122,7 @@ export class LineChannel implements Channel {
     if (!this.#isEnding) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
   }
 
-  // A listener may close us between two lines of one chunk.
+  // The listener may close the channel between two lines of one chunk.
   readonly #onLine = (line: Buffer): void => {
     if (!this.#isEnding) this.#events.listener?.message(line)
   }
@@ -154,10 +132,9 @@ export class LineChannel implements Channel {
   }
 
   readonly #onEnd = (): void => {
-    // The line that the end of the stream cut off, as on stdio.
+    // The last line may lack its newline, as on stdio.
     if (!this.#isEnding) this.#lines.end(this.#onLine, this.#onSkipped)
-    const isClient = this.#options.peer === 'client'
-    if (isClient && !this.#isEnding && this.#events.listener?.ended !== undefined) {
+    if (this.#peer === 'client' && !this.#isEnding && this.#events.listener?.ended !== undefined) {
       this.#events.listener.ended()
       return
     }
@@ -165,12 +142,12 @@ export class LineChannel implements Channel {
     this.#end()
   }
 
-  readonly #onBehind = (): void => {
+  readonly #onStalled = (): void => {
     if (this.#isEnding) return
     const fault = new Fault('disconnected', 'does not read what it is sent')
-    this.#options.log.warn({ reason: fault.message }, 'a connection was cut off')
+    this.#log.warn({ reason: fault.message }, 'a connection was cut off')
     this.#settle(fault)
-    // Without an error of ours Node makes one for each line that waits, which holds up everybody for a while
+    // Without an error Node creates one for each queued line, which blocks the event loop
     // (lib/internal/streams/writable.js, errorBuffer).
     this.#stream.destroy(fault)
   }
@@ -181,13 +158,12 @@ export class LineChannel implements Channel {
     this.#gone.resolve()
   }
 
-  /** Ends our side when all is written; a peer that does not end its own in time is cut off. */
+  /** Ends our side once everything is written; a peer that does not end its own in time is cut off. */
   #end(): void {
     if (this.#stream.destroyed) return
-    const { clock, limits } = this.#options
     this.#stream.resume()
     this.#stream.end()
-    this.#terminator ??= clock.after(limits.closeMs, () => this.#stream.destroy())
+    this.#terminator ??= this.#clock.after(CLOSE_MS, () => this.#stream.destroy())
   }
 
   #endFault(): Fault | undefined {
@@ -195,7 +171,7 @@ export class LineChannel implements Channel {
     if (!hasLeft(this.#error)) {
       return new Fault('disconnected', 'lost the connection', { cause: this.#error })
     }
-    return this.#options.peer === 'client' ? undefined : new Fault('disconnected', 'closed the connection')
+    return this.#peer === 'client' ? undefined : new Fault('disconnected', 'closed the connection')
   }
 
   #settle(fault = this.#endFault()): void {

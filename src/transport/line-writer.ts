@@ -2,14 +2,15 @@ import type { Writable } from 'node:stream'
 import { type OutgoingMessage, whole } from '../wire/message-parts.js'
 
 const NEWLINE = Buffer.from('\n')
-/** Up to this size a message and its newline are written as one piece: copying them costs less than a second piece. */
+/** Up to this size a message is copied together with its newline, which costs less than a second write. */
 const JOINED_BYTES = 64 * 1024
-/** With so much waiting, the operating system gets it before the turn is over. */
+/** With this much waiting, the stream is flushed before the turn is over. */
 const FLUSH_BYTES = 256 * 1024
 
 /**
- * Writes messages as lines; those of one turn of the event loop reach the operating system in one call. A turn and not a tick:
- * each message that comes in has a tick of its own, and a call of the system costs as much as all else that is done for one.
+ * Writes messages as lines. Those of one turn of the event loop are written by one system call, because that
+ * costs as much as everything else done for a message; a tick would not do, because each incoming message has
+ * its own.
  */
 export class LineWriter {
   readonly #stream: Writable
@@ -24,7 +25,7 @@ export class LineWriter {
     return this.#stream.writableLength
   }
 
-  /** False: the peer is behind, or cannot be written to any more. */
+  /** False: the peer is behind, or can no longer be written to. */
   send(message: OutgoingMessage): boolean {
     const stream = this.#stream
     if (!stream.writable) return false

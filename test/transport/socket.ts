@@ -15,8 +15,9 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
+import { socketPathOf } from '../../src/kernel/socket-path.js'
 import { connectSocket } from '../../src/transport/socket/client.js'
-import { checkSocketPath, socketPathOf } from '../../src/transport/socket/path.js'
+import { checkSocketPath } from '../../src/transport/socket/path.js'
 import { listenSocket, type SocketServerOptions } from '../../src/transport/socket/server.js'
 import type { Channel } from '../../src/wire/channel.js'
 import { FakeClock } from '../support/fake-clock.js'
@@ -41,8 +42,9 @@ async function listening(t: Test, more: Partial<SocketServerOptions> = {}) {
     path,
     onChannel: channel => void channels.push(channel),
     log,
+    // Nothing times out unless the test says so.
+    clock: new FakeClock(),
     ...more,
-    limits: { closeMs: 60_000, ...more.limits },
   })
   t.teardown(() => listener.close())
   const accepted = async (count: number): Promise<Channel> => {
@@ -130,7 +132,7 @@ t.test('a message arrives whole wherever the bytes were cut', { skip }, async t 
 })
 
 t.test('a line that is too long is skipped and the next one arrives', { skip }, async t => {
-  const { path, accepted } = await listening(t, { limits: { lineBytes: 100 } })
+  const { path, accepted } = await listening(t, { bounds: boundsOf({ body: 100 }) })
   const { socket } = raw(t, path)
   const atServer = new Recorder()
   ;(await accepted(1)).listen(atServer)
@@ -198,7 +200,7 @@ t.test('a server that goes away by itself is a fault', { skip }, async t => {
 
 t.test('close flushes, then gives up on a peer that neither reads nor leaves', { skip }, async t => {
   const clock = new FakeClock()
-  const { path, accepted } = await listening(t, { clock, limits: { closeMs: 2000 } })
+  const { path, accepted } = await listening(t, { clock })
   const { socket, seen } = raw(t, path, { allowHalfOpen: true })
   const channel = await accepted(1)
   const atServer = new Recorder()
@@ -217,14 +219,14 @@ t.test('close flushes, then gives up on a peer that neither reads nor leaves', {
 })
 
 t.test('closing on a reader that is too far behind cuts it off, and says so', { skip }, async t => {
-  const limits = { softBytes: 10_000, hardBytes: 40_000 }
-  const { path, accepted, lines } = await listening(t, { clock: new FakeClock(), limits })
+  const bounds = boundsOf({ softQueue: 10_000, clientQueue: 40_000 })
+  const { path, accepted, lines } = await listening(t, { bounds })
   const slow = raw(t, path)
   slow.socket.pause()
   const toSlow = await accepted(1)
   const atSlow = new Recorder()
   toSlow.listen(atSlow)
-  while (toSlow.queuedBytes <= limits.hardBytes) {
+  while (toSlow.queuedBytes <= bounds.max.clientQueue) {
     toSlow.send(Buffer.alloc(9000, 0x20))
     await new Promise(resolve => setImmediate(resolve))
   }
@@ -237,9 +239,9 @@ t.test(
   'a slow reader is told to its sender, cut off in the end, and troubles nobody else',
   { skip },
   async t => {
-    const limits = { softBytes: 10_000, hardBytes: 40_000 }
+    const bounds = boundsOf({ softQueue: 10_000, clientQueue: 40_000 })
     const clock = new FakeClock()
-    const { path, accepted, lines } = await listening(t, { clock, limits })
+    const { path, accepted, lines } = await listening(t, { clock, bounds })
     const slow = raw(t, path)
     const atSlow = new Recorder()
     const toSlow = await accepted(1)
@@ -260,7 +262,7 @@ t.test(
       _sent += 1
     }
     await fill()
-    t.ok(toSlow.queuedBytes > limits.softBytes)
+    t.ok(toSlow.queuedBytes > bounds.max.softQueue)
     t.equal(atSlow.drains, 0)
     slow.socket.resume()
     await until(() => atSlow.drains === 1, 'drained')
@@ -270,7 +272,7 @@ t.test(
 
     slow.socket.pause()
     await fill()
-    while (toSlow.queuedBytes <= limits.hardBytes) t.equal(toSlow.send(message), false)
+    while (toSlow.queuedBytes <= bounds.max.clientQueue) t.equal(toSlow.send(message), false)
     const queued = toSlow.queuedBytes
     t.same(atSlow.ends, [])
     t.equal(toSlow.send(message), false)
@@ -338,17 +340,20 @@ t.test(
 t.test('what is no socket is left alone', { skip }, async t => {
   const path = place(t)
   writeFileSync(path, 'precious')
-  await t.rejects(listening(t, { path }), { code: 'unavailable', message: /a file that is no socket/ })
+  await t.rejects(listening(t, { path }), { code: 'unavailable', message: /the file there is not a socket/ })
   t.equal(lstatSync(path).size, 8)
   const { path: target } = await listening(t)
   const link = `${path}.link`
   symlinkSync(target, link)
-  await t.rejects(listening(t, { path: link }), { code: 'unavailable', message: /a file that is no socket/ })
+  await t.rejects(listening(t, { path: link }), {
+    code: 'unavailable',
+    message: /the file there is not a socket/,
+  })
   t.ok(lstatSync(link).isSymbolicLink())
   await t.rejects(listening(t, { path: join(path, 'x') }), { code: 'unavailable' })
   await t.rejects(listening(t, { path: `${path}.d/x` }), { message: /its directory does not exist/ })
   await t.rejects(listening(t, { path: `/tmp/${'ä'.repeat(50)}` }), {
-    message: /too long: 105 bytes, and 100/,
+    message: /too long: 105 bytes, where at most 100/,
   })
 })
 
@@ -404,7 +409,7 @@ t.test('a connection that fails says why, and not where', { skip }, async t => {
   t.match(await rejection(path), { code: 'unavailable', message: /there is no such socket \(ENOENT\)/ })
   await leaveStale(path)
   const refused = await rejection(path)
-  t.match(refused, { code: 'unavailable', message: /nobody listens on it \(ECONNREFUSED\)/ })
+  t.match(refused, { code: 'unavailable', message: /nothing is listening on it \(ECONNREFUSED\)/ })
   t.notMatch(refused.message, path)
   const file = `${path}.txt`
   writeFileSync(file, '')

@@ -26,9 +26,9 @@ async function listening(t: Test, more: Partial<WsServerOptions> = {}) {
       requests.push(request)
     },
     log,
-    clock: systemClock,
+    // Nothing times out unless the test says so.
+    clock: new FakeClock(),
     ...more,
-    limits: { closeMs: 60_000, ...more.limits },
   })
   const listener = await listenHttp({
     host: '127.0.0.1',
@@ -41,7 +41,7 @@ async function listening(t: Test, more: Partial<WsServerOptions> = {}) {
     bounds: boundsOf({ body: 1000 }),
     log,
     clock: systemClock,
-    times: { drainMs: 50 },
+    drainMs: 50,
   })
   t.teardown(async () => {
     await server.close()
@@ -256,7 +256,7 @@ t.test('a frame that is no message closes the connection with the code for it', 
     ['no UTF-8', ws => ws.send(Buffer.from([0xff]), { binary: false }), 1007, /broke the WebSocket protocol/],
   ]
   for (const [name, act, code, words] of rows) {
-    const { url, accepted, lines } = await listening(t, { limits: { messageBytes: 1000 } })
+    const { url, accepted, lines } = await listening(t, { bounds: boundsOf({ body: 1000 }) })
     const { ws, closed } = await peer(t, url)
     const channel = await accepted(1)
     const atServer = new Recorder()
@@ -409,7 +409,7 @@ t.test(
   'close says goodbye to every client, cuts off those that do not answer, and lets nobody in',
   async t => {
     const clock = new FakeClock()
-    const { url, port, server, accepted } = await listening(t, { clock, limits: { closeMs: 2000 } })
+    const { url, port, server, accepted } = await listening(t, { clock })
     const polite = await peer(t, url)
     const deaf = await peer(t, url)
     deaf.ws.pause()
@@ -503,18 +503,18 @@ t.test('a handshake that fails says why, without a secret', async t => {
     })
   })
   const rows: readonly (readonly [string, number, string, RegExp])[] = [
-    ['ws', await portOf(t, answering(401)), 'unauthorized', /does not let us in \(HTTP 401\)/],
-    ['ws', await portOf(t, answering(403)), 'unauthorized', /does not let us in \(HTTP 403\)/],
-    ['ws', await portOf(t, answering(404)), 'unavailable', /opens no WebSocket \(HTTP 404\)/],
-    ['ws', await portOf(t, answering(200)), 'unavailable', /opens no WebSocket \(HTTP 200\)/],
+    ['ws', await portOf(t, answering(401)), 'unauthorized', /refused access \(HTTP 401\)/],
+    ['ws', await portOf(t, answering(403)), 'unauthorized', /refused access \(HTTP 403\)/],
+    ['ws', await portOf(t, answering(404)), 'unavailable', /did not open a WebSocket \(HTTP 404\)/],
+    ['ws', await portOf(t, answering(200)), 'unavailable', /did not open a WebSocket \(HTTP 200\)/],
     [
       'ws',
       await portOf(t, answering(302, { Location: 'ws://elsewhere.example/' })),
       'unavailable',
-      /another place \(HTTP 302\), which is not followed/,
+      /another address \(HTTP 302\), which is not followed/,
     ],
     ['ws', await portOf(t, withoutProtocol), 'unavailable', /does not speak the subprotocol "mcp"/],
-    ['ws', await portOf(t, talking('SSH-2.0-x\r\n')), 'unavailable', /something that is no WebSocket/],
+    ['ws', await portOf(t, talking('SSH-2.0-x\r\n')), 'unavailable', /is not a WebSocket/],
     ['ws', await portOf(t, talking('')), 'unavailable', /was lost/],
     ['wss', await portOf(t, answering(200)), 'unavailable', /no TLS on that port/],
     ['ws', closedPort, 'unavailable', /connection refused/],
@@ -566,7 +566,7 @@ t.test('the client does not let its server send more than is allowed, and notice
     last = ws.on('error', () => undefined)
   }
   const url = await stranger(t, onConnection, false)
-  const channel = await dial(url, { limits: { messageBytes: 100 } })
+  const channel = await dial(url, { bounds: boundsOf({ message: 100 }) })
   const atClient = new Recorder()
   channel.listen(atClient)
   await until(() => last !== undefined, 'the connection')

@@ -8,11 +8,11 @@ import type {
 } from '../../wire/http.js'
 import { transferFault } from './faults.js'
 
-/** Times of an HTTP client; 0 is without a limit. */
+/** Times of an HTTP client; 0 for no limit. */
 export interface HttpClientOptions {
   /** From the first packet to an open (TLS) connection. */
   readonly connectTimeoutMs?: number
-  /** From the request to the status line; a call may take minutes, and the caller has its own limit. */
+  /** From the request to the status line; no limit by default, because the caller has its own. */
   readonly headersTimeoutMs?: number
 }
 
@@ -21,23 +21,24 @@ type RawHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 const MAX_REDIRECTS = 3
 
-/** What we read of an answer that nobody wants, so that its connection can be used again. */
+/** How much of an unwanted response is read so that its connection can be used again. */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
 
-/** An HTTP client for remote servers: connections are kept, and a body may stay silent for hours. */
+/** Creates an HTTP client for remote servers: it keeps connections, and a body may stay silent for hours. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const { connectTimeoutMs = 10_000, headersTimeoutMs = 0 } = options
-  // Event streams hold a connection each, so their number is left to the limits of sessions and servers.
+  // Each event stream needs a connection of its own; their number is bounded by the limits of sessions and
+  // servers.
   const dispatcher = new Agent({
     connect: { timeout: connectTimeoutMs },
     headersTimeout: headersTimeoutMs,
     bodyTimeout: 0,
   })
-  const way: ClientContext = { dispatcher, placeOf: createPlaceOf() }
+  const context: ClientContext = { dispatcher, targetOf: createTargetOf() }
   return {
     send(request, listener) {
-      const outbound = new HttpOutbound(way, request, listener)
+      const outbound = new HttpOutbound(context, request, listener)
       outbound.start()
       return outbound
     },
@@ -45,43 +46,46 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   }
 }
 
-/** What all requests of a client share. */
+/** What all requests of one client share. */
 interface ClientContext {
   readonly dispatcher: Dispatcher
-  /** Throws for a URL that leads nowhere. */
-  readonly placeOf: (url: string) => Place
+  /** Throws for a URL that is not of HTTP. */
+  readonly targetOf: (url: string) => Target
 }
 
 /**
- * One request and its reply. It is undici's handler itself: `request` would make a promise, a stream and an iterator for each.
+ * One request and its response. Implements undici's handler, because `request` would make a promise, a stream
+ * and an iterator for each.
  *
- *   asked ─head▶ replied ─end▶ over;  abort ▶ over from anywhere;  replied ─discard▶ drained ─end, too much, too late▶ over
+ *   sent ─head▶ receiving ─end▶ over;  receiving ─discard▶ draining ─end, too much or too late▶ over;
+ *   abort ▶ over at any time
  */
 class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
-  readonly #way: ClientContext
+  readonly #context: ClientContext
   readonly #request: OutboundRequest
   readonly #redirects: number
-  /** Undefined: nobody wants to know any more. */
+  /** Undefined once nobody wants the response any more. */
   #listener: ReplyListener | undefined
   #controller: Controller | undefined
   #isPaused = false
-  /** The headers of the reply, until its body is read or nobody is to read it. */
-  #unread: RawHeaders | undefined
+  /** The headers of the response until its body is read. */
+  #unreadHeaders: RawHeaders | undefined
   #drainedBytes = 0
-  #patience: NodeJS.Timeout | undefined
-  /** The same request at another place, to which the server sent us. */
+  #discardTimer: NodeJS.Timeout | undefined
+  /** The same request at the URL to which the server redirected us. */
   #next: HttpOutbound | undefined
 
-  constructor(way: ClientContext, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
-    this.#way = way
+  constructor(context: ClientContext, request: OutboundRequest, listener: ReplyListener, redirects = 0) {
+    this.#context = context
     this.#request = request
     this.#listener = listener
     this.#redirects = redirects
   }
 
   /**
-   * Sends the request, in a moment: whoever reacts to one reply with another request does so while undici's parser runs, which
-   * cannot look at a second connection meanwhile (undici, lib/dispatcher/client-h1.js, `currentParser`).
+   * Sends the request in the next tick. A request made in reaction to a response is made while undici's
+   * parser runs, which cannot handle a second connection meanwhile (undici, lib/dispatcher/client-h1.js,
+   * `currentParser`).
    */
   start(): void {
     process.nextTick(() => this.#dispatch())
@@ -99,7 +103,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (this.#next !== undefined) this.#next.resume()
     else {
       this.#isPaused = false
-      // Not now, for the reason that `start` has.
+      // In the next tick for the same reason as in `start`.
       process.nextTick(() => {
         if (!this.#isPaused) this.#controller?.resume()
       })
@@ -108,10 +112,10 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   discard(): void {
     if (this.#next !== undefined) this.#next.discard()
-    else if (this.#unread === undefined || !isWorthReading(this.#unread)) this.#cut()
+    else if (this.#unreadHeaders === undefined || !isWorthReading(this.#unreadHeaders)) this.#cut()
     else if (this.#listener !== undefined) {
       this.#listener = undefined
-      this.#patience = setTimeout(() => this.#cut(), DISCARD_MS).unref()
+      this.#discardTimer = setTimeout(() => this.#cut(), DISCARD_MS).unref()
       this.resume()
     }
   }
@@ -121,7 +125,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     else this.#cut()
   }
 
-  // ── what undici tells ──
+  // ── called by undici ──
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
@@ -129,10 +133,10 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 
   onResponseStart(controller: Controller, status: number, headers: RawHeaders): void {
-    // Only informational (RFC 9110 §15.2): the reply is still to come.
+    // Informational (RFC 9110 §15.2): the response is still to come.
     if (status < 200) return
-    this.#unread = headers
-    const url = this.#redirects < MAX_REDIRECTS ? nextUrl(status, headers, this.#request) : undefined
+    this.#unreadHeaders = headers
+    const url = this.#redirects < MAX_REDIRECTS ? redirectUrl(status, headers, this.#request) : undefined
     if (url !== undefined) this.#follow(url)
     else this.#listener?.head(status, joined(headers))
     if (this.#isPaused) controller.pause()
@@ -140,7 +144,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   onResponseData(_controller: Controller, chunk: Buffer): void {
     if (this.#listener !== undefined) {
-      this.#unread = undefined
+      this.#unreadHeaders = undefined
       this.#listener.data(chunk)
       return
     }
@@ -160,8 +164,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (this.#listener === undefined) return
     const { method, url, headers, body = null } = this.#request
     try {
-      const { origin, path } = this.#way.placeOf(url)
-      this.#way.dispatcher.dispatch({ origin, path, method, headers, body }, this)
+      const { origin, path } = this.#context.targetOf(url)
+      this.#context.dispatcher.dispatch({ origin, path, method, headers, body }, this)
     } catch (error) {
       this.#end(error)
     }
@@ -173,18 +177,23 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 
   #end(error: unknown): void {
-    clearTimeout(this.#patience)
+    clearTimeout(this.#discardTimer)
     const listener = this.#listener
     this.#listener = undefined
-    // The connection may be another request's by now.
+    // The connection may serve another request by now.
     this.#controller = undefined
-    this.#unread = undefined
+    this.#unreadHeaders = undefined
     listener?.ended(error === undefined ? undefined : transferFault(error, this.#request.url))
   }
 
   #follow(url: string): void {
     if (this.#listener === undefined) return
-    const next = new HttpOutbound(this.#way, { ...this.#request, url }, this.#listener, this.#redirects + 1)
+    const next = new HttpOutbound(
+      this.#context,
+      { ...this.#request, url },
+      this.#listener,
+      this.#redirects + 1,
+    )
     next.#isPaused = this.#isPaused
     this.discard()
     this.#next = next
@@ -192,37 +201,42 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 }
 
-/** Where a URL leads, in undici's terms. */
-interface Place {
+/** A URL in undici's terms. */
+interface Target {
   readonly origin: string
   readonly path: string
 }
 
-/** Reading a URL costs as much as a tenth of a call, and there are few of them. */
-const PLACES_MAX = 100
+/** Parsing a URL costs a tenth of a call, and there are few of them. */
+const TARGETS_MAX = 100
 
-const createPlaceOf = (): ((url: string) => Place) => {
-  const known = new Map<string, Place>()
+const createTargetOf = (): ((url: string) => Target) => {
+  const known = new Map<string, Target>()
   return url => {
-    let place = known.get(url)
-    if (place === undefined) {
-      place = readPlace(url)
-      if (known.size >= PLACES_MAX) known.clear()
-      known.set(url, place)
+    let target = known.get(url)
+    if (target === undefined) {
+      target = readTarget(url)
+      if (known.size >= TARGETS_MAX) known.clear()
+      known.set(url, target)
     }
-    return place
+    return target
   }
 }
 
-/** Throws for a URL that leads nowhere. */
-const readPlace = (url: string): Place => {
+const readTarget = (url: string): Target => {
   const { origin, pathname, protocol, search } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') throw new errors.InvalidArgumentError('no URL of HTTP')
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new errors.InvalidArgumentError('not an HTTP URL')
+  }
   return { origin, path: pathname + search }
 }
 
-/** Where to go on, when that is the same origin and repeats the request as it was; RFC 9110 §15.4. */
-const nextUrl = (status: number, { location }: RawHeaders, request: OutboundRequest): string | undefined => {
+/** The URL of a redirect that has the same origin and repeats the request as it is (RFC 9110 §15.4). */
+const redirectUrl = (
+  status: number,
+  { location }: RawHeaders,
+  request: OutboundRequest,
+): string | undefined => {
   const repeats = status === 307 || status === 308
   const becomesGet = status === 301 || status === 302 || status === 303
   if (!repeats && !(becomesGet && request.method === 'GET')) return undefined
@@ -231,22 +245,19 @@ const nextUrl = (status: number, { location }: RawHeaders, request: OutboundRequ
   return next.origin === new URL(request.url).origin ? next.href : undefined
 }
 
-/** The rest of a short answer is cheaper than a new connection; an event stream has no end to wait for. */
+/** Reading the rest of a short response is cheaper than a new connection; an event stream may never end. */
 const isWorthReading = (headers: RawHeaders): boolean =>
   !String(headers['content-type']).startsWith('text/event-stream') &&
   !(Number(headers['content-length']) > DISCARD_BYTES)
 
-const joined = (headers: RawHeaders): HttpHeaders =>
-  isPlain(headers)
-    ? headers
-    : Object.fromEntries(
-        Object.entries(headers).map(([name, value]) => [
-          name,
-          Array.isArray(value) ? value.join(', ') : value,
-        ]),
-      )
+const joined = (headers: RawHeaders): HttpHeaders => {
+  if (isPlain(headers)) return headers
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  )
+}
 
-/** Whether each header came once, as nearly always. */
+/** Whether each header came once, as they nearly always do. */
 const isPlain = (headers: RawHeaders): headers is HttpHeaders => {
   for (const name in headers) if (typeof headers[name] !== 'string') return false
   return true

@@ -3,17 +3,9 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { LimitCounters } from '../../kernel/limit-counters.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpHandler } from '../../wire/http.js'
-import {
-  Answering,
-  answerAndCut,
-  answerError,
-  createResponder,
-  type ResponderContext,
-  refuseOn,
-} from './answer.js'
 import {
   answerPreflight,
   hostAllowed,
@@ -24,14 +16,22 @@ import {
   shareWith,
 } from './guards.js'
 import { announcesTooMuch, comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
-import { Unread } from './unread.js'
+import {
+  NodeResponder,
+  PendingResponses,
+  type ResponderContext,
+  refuseOn,
+  respondAndCut,
+  respondError,
+} from './responder.js'
+import { SlowReaders } from './slow-readers.js'
 
-/** A handler of Node's own kind, such as an express application. */
+/** A handler in Node's own style, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * What takes over a connection, such as a WebSocket server. Resolves with the status that it refused with, if it did. A Fault
- * `unavailable` is answered with 503.
+ * Takes over a connection, as a WebSocket server does. Returns the status with which it refused, if it did.
+ * A Fault `unavailable` is answered with 503.
  */
 export type UpgradeHandler = (
   request: IncomingMessage,
@@ -39,30 +39,29 @@ export type UpgradeHandler = (
   head: Buffer,
 ) => number | undefined | Promise<number | undefined>
 
-/** For whom we listen, and what to do with a request. */
+/** Who may send requests, and what handles them. */
 export interface GateOptions {
   readonly host: string
-  /** Beside the loopback names and `host`. */
+  /** Besides the loopback names and `host`. */
   readonly allowedHosts: readonly string[]
-  /** Beside web pages of this machine. */
+  /** Besides web pages of this machine. */
   readonly allowedOrigins: readonly string[]
-  /** Exact paths that are for everybody, by whatever name they reach us: probes call a container by its address. */
+  /** Exact paths that need no allowed `Host`: probes call a container by its address. */
   readonly open?: ReadonlySet<string>
   /** By exact path. */
   readonly endpoints: ReadonlyMap<string, HttpHandler>
   /** Loaded with the first request to another path. */
   readonly other: () => Promise<NodeHandler>
-  /** Gets upgrades that passed the guards; without it a request to upgrade is a plain request. */
+  /** Gets upgrades that passed the guards; without it a request to upgrade is an ordinary request. */
   readonly upgrade?: UpgradeHandler
-  /** Told of each request that was answered with an error of HTTP. */
+  /** Called for each request that was answered with an HTTP error. */
   readonly onRefused?: ((refused: RefusedRequest) => void) | undefined
   readonly log: Logger
   readonly clock: Clock
-  /** The defaults if absent. */
-  readonly bounds?: LimitCounters | undefined
+  readonly bounds: LimitCounters
 }
 
-/** A request that was refused; all but the status and the address are words of whoever made it, as far as they could be read. */
+/** A refused request. All but status and address is what its sender claimed, as far as it was readable. */
 export interface RefusedRequest {
   readonly status: number
   readonly remoteAddress: string
@@ -82,44 +81,45 @@ const bodyRejection = (limit: 'body' | 'inbound', bounds: LimitCounters): Reject
     ? { status: 413, message: `Request body is larger than ${bounds.max.body} bytes` }
     : { status: 503, message: bounds.refusal(limit, 'Too much is being sent at the same time').message }
 
+const isUnavailable = (error: unknown): error is Fault =>
+  error instanceof Fault && error.code === 'unavailable'
+
 const nothing = (): void => undefined
 
 const addressOf = (socket: Duplex): string => (socket instanceof Socket ? (socket.remoteAddress ?? '') : '')
 
-/** What happens to a request before a handler sees it: Host, Origin, path, size. The sockets are Node's. */
+/** Checks each request (Host, Origin, size) and reads its body for the handler. The sockets are Node's. */
 export class HttpGate {
-  /** What waits for clients that do not read. */
-  readonly unread: Unread
+  readonly slowReaders: SlowReaders
+  readonly pending = new PendingResponses()
   readonly #options: GateOptions
   readonly #bounds: LimitCounters
   readonly #origins: ReadonlySet<string>
+  readonly #responderContext: ResponderContext
   #hosts: ReadonlySet<string> = new Set()
   #other: Promise<NodeHandler> | undefined
-  /** What was asked and is not answered yet. */
-  readonly answering = new Answering()
-  readonly #responding: ResponderContext
 
   constructor(options: GateOptions) {
+    const { bounds, clock, log } = options
     this.#options = options
-    this.#bounds = options.bounds ?? new LimitCounters()
-    this.unread = new Unread(this.#bounds, options.clock, options.log)
-    this.#responding = { log: options.log, unread: this.unread }
+    this.#bounds = bounds
+    this.slowReaders = new SlowReaders(bounds, clock, log)
+    this.#responderContext = { log, slowReaders: this.slowReaders }
     this.#origins = resolveOrigins(options.allowedOrigins)
   }
 
-  /** The port may be known only now. */
+  /** Call before the first request, with the port that is part of our names. */
   opened(port: number): void {
     const { host, allowedHosts } = this.#options
     this.#hosts = resolveHosts({ host, port, configured: allowedHosts })
   }
 
   readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    const { log } = this.#options
-    // Requests have no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
+    // Requests emit no errors as long as nobody listens for them (Node, lib/_http_incoming.js, onError).
     response.on('error', nothing)
-    this.answering.began(response)
+    this.pending.add(response)
     if (this.#options.onRefused !== undefined) {
-      // A connection that is closed has no address any more.
+      // A closed connection no longer has an address.
       const remoteAddress = addressOf(request.socket)
       response.once('close', () => {
         const { headersSent, statusCode } = response
@@ -129,12 +129,11 @@ export class HttpGate {
     try {
       this.#dispatch(request, response)
     } catch (error) {
-      log.error({ err: error }, 'a request could not be handled')
-      answerError(response, 500, 'Internal error in the proxy')
+      this.#failed(response, error)
     }
   }
 
-  /** A client that asks before it sends its body is spared sending one that is too large. */
+  /** Spares a client that asks first (`Expect: 100-continue`) from sending a body that is too large. */
   readonly onExpect = (request: IncomingMessage, response: ServerResponse): void => {
     if (!announcesTooMuch(request, this.#bounds.max.body)) response.writeContinue()
     this.onRequest(request, response)
@@ -142,30 +141,27 @@ export class HttpGate {
 
   readonly onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', nothing)
-    void this.#takeOver(request, socket, head)
+    const remoteAddress = addressOf(socket)
+    void this.#upgrade(request, socket, head).then(status => {
+      if (status !== undefined) this.#refused(request, status, remoteAddress)
+    })
   }
 
-  /** What could not be read as a request was answered with an error. */
+  /** Reports input that could not be read as a request. */
   unreadable(status: number, socket: Duplex): void {
     this.#options.onRefused?.({ status, remoteAddress: addressOf(socket) })
   }
 
-  async #takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const remoteAddress = addressOf(socket)
-    const status = await this.#upgraded(request, socket, head)
-    if (status !== undefined) this.#refused(request, status, remoteAddress)
-  }
-
-  /** The status with which an upgrade was refused, if it was. Never rejects. */
-  async #upgraded(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
+  /** Resolves with the status with which the upgrade was refused, if it was; never rejects. */
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
     try {
-      const refusal = this.#refusal(request, '')
-      if (refusal === undefined) return await this.#options.upgrade?.(request, socket, head)
-      refuseOn(socket, refusal.status)
-      return refusal.status
+      const rejection = this.#reject(request, '')
+      if (rejection === undefined) return await this.#options.upgrade?.(request, socket, head)
+      refuseOn(socket, rejection.status)
+      return rejection.status
     } catch (error) {
-      this.#options.log.error({ err: error }, 'a request could not be handled')
-      if (!(error instanceof Fault && error.code === 'unavailable')) {
+      this.#logFailure(error)
+      if (!isUnavailable(error)) {
         socket.destroy()
         return undefined
       }
@@ -174,47 +170,57 @@ export class HttpGate {
     }
   }
 
+  #failed(response: ServerResponse, error: unknown): void {
+    this.#logFailure(error)
+    if (isUnavailable(error)) respondError(response, 503, error.message)
+    else respondError(response, 500, 'Internal error in the proxy')
+  }
+
+  #logFailure(error: unknown): void {
+    this.#options.log.error({ err: error }, 'a request could not be handled')
+  }
+
   #refused({ method, url, headers }: IncomingMessage, status: number, remoteAddress: string): void {
     const { host, origin } = headers
     const [path] = url?.split('?', 1) ?? []
     this.#options.onRefused?.({ status, remoteAddress, method, path, host, origin })
   }
 
-  #refusal(request: IncomingMessage, path: string): Rejection | undefined {
+  /** Why a request is refused before its body is read, if it is. */
+  #reject(request: IncomingMessage, path: string): Rejection | undefined {
     const { headers, rawHeaders } = request
-    // Node reads the first of two `Host` headers, a proxy in front of us perhaps the second.
-    const isNamed = !comesTwice(rawHeaders, 'host') && hostAllowed(headers.host, this.#hosts)
-    if (!isNamed && this.#options.open?.has(path) !== true) {
+    // Node reads the first of two `Host` headers; a proxy in front of us might read the second.
+    const isAllowed = !comesTwice(rawHeaders, 'host') && hostAllowed(headers.host, this.#hosts)
+    if (!isAllowed && this.#options.open?.has(path) !== true) {
       return { status: 403, message: 'Host not allowed: add it to "allowedHosts"' }
     }
     const { origin } = headers
     if (origin !== undefined && (comesTwice(rawHeaders, 'origin') || !originAllowed(origin, this.#origins))) {
       return { status: 403, message: 'Origin not allowed: add it to "allowedOrigins"' }
     }
-    // Names and values in turn. Node alone would drop those above its own limit and say nothing.
+    // Names and values alternate. Node would silently drop headers above its own limit.
     if (rawHeaders.length > 2 * this.#bounds.max.headerLines) {
       this.#bounds.hit('headerLines', { client: request.socket.remoteAddress })
       return { status: 431, message: 'Too many headers' }
     }
-    if (request.url?.startsWith('/') !== true)
-      return { status: 400, message: 'Request target must be a path' }
-    return undefined
+    if (request.url?.startsWith('/') === true) return undefined
+    return { status: 400, message: 'Request target must be a path' }
   }
 
   #dispatch(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? '/'
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
-    const refusal = this.#refusal(request, path)
-    if (refusal !== undefined) {
-      if (hasLongBody(request)) this.#cut(response, refusal)
-      else answerError(response, refusal.status, refusal.message)
+    const rejection = this.#reject(request, path)
+    if (rejection !== undefined) {
+      if (hasLongBody(request)) this.#cut(response, rejection)
+      else respondError(response, rejection.status, rejection.message)
       return
     }
     const { origin } = request.headers
     if (origin !== undefined) shareWith(origin, response)
     const handler = this.#options.endpoints.get(path)
-    if (handler === undefined) void this.#passOn(request, response)
+    if (handler === undefined) void this.#handleOther(request, response)
     else if (isPreflight(request)) answerPreflight(request, response)
     else {
       const query = mark < 0 ? '' : target.slice(mark + 1)
@@ -222,16 +228,14 @@ export class HttpGate {
     }
   }
 
-  async #passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handleOther(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       this.#other ??= this.#options.other()
       const handler = await this.#other
       handler(request, response)
     } catch (error) {
       this.#other = undefined
-      this.#options.log.error({ err: error }, 'a request could not be handled')
-      if (error instanceof Fault && error.code === 'unavailable') answerError(response, 503, error.message)
-      else answerError(response, 500, 'Internal error in the proxy')
+      this.#failed(response, error)
     }
   }
 
@@ -239,8 +243,12 @@ export class HttpGate {
     readBody(response.req, this.#bounds, {
       whole: body => {
         request.body = body
-        this.#handle(handler, request, response)
-        // Whoever wants any of it later has taken that: the request stays until it is answered.
+        try {
+          handler(request, new NodeResponder(response, this.#responderContext))
+        } catch (error) {
+          this.#failed(response, error)
+        }
+        // The request lives until it is answered; its body need not.
         request.body = NO_BODY
       },
       refused: limit => {
@@ -250,18 +258,8 @@ export class HttpGate {
     })
   }
 
-  /** Refuses a request whose body is not worth reading. */
+  /** Refuses a request without reading its body. */
   #cut(response: ServerResponse, { status, message }: Rejection): void {
-    answerAndCut(response, status, message, this.#options.clock)
-  }
-
-  #handle(handler: HttpHandler, request: EndpointRequest, response: ServerResponse): void {
-    const { log } = this.#options
-    try {
-      handler(request, createResponder(response, this.#responding))
-    } catch (error) {
-      log.error({ err: error }, 'a request could not be handled')
-      answerError(response, 500, 'Internal error in the proxy')
-    }
+    respondAndCut(response, status, message, this.#options.clock)
   }
 }

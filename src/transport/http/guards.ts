@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What may stand in `Host`: a name, an IPv4 or a bracketed IPv6 address, and a port (RFC 9110 §7.2). */
+/** A valid `Host`: a name, an IPv4 or a bracketed IPv6 address, and perhaps a port (RFC 9110 §7.2). */
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/
 
 const HAS_PORT = /:\d{1,5}$/
 
-/** Names under which only programs of this machine reach us, whatever a DNS server of somebody else says. */
+/** Names that lead only programs on this machine to us, whatever a DNS server says. */
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 
-/** Addresses that stand for all addresses; nobody can connect to them by that name. */
+/** Addresses to listen on, but not to connect to. */
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', ''])
 
 const DEFAULT_PORTS = ['80', '443']
 
-/** What we listen on, and the names by which an operator lets others reach us. */
+/** What we listen on, and the further names that the operator allows. */
 export interface Reachable {
   readonly host: string
   readonly port: number
@@ -22,7 +22,7 @@ export interface Reachable {
 
 const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
 
-/** A name without a port may come with ours, or with the one of the TLS proxy in front of us, or without one. */
+/** A name without a port may come without one, with ours, or with that of a TLS proxy in front of us. */
 function spellings(entry: string, port: number): string[] {
   const name = entry.trim().toLowerCase()
   if (!HAS_PORT.test(name) || /^[^[]*:.*:/.test(name)) {
@@ -33,7 +33,7 @@ function spellings(entry: string, port: number): string[] {
   return DEFAULT_PORTS.includes(name.slice(colon + 1)) ? [name, name.slice(0, colon)] : [name]
 }
 
-/** Every `Host` header that is ours, in lower case; for `hostAllowed`. */
+/** Every allowed `Host` header in lower case, for `hostAllowed`. */
 export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet<string> {
   const own = WILDCARDS.has(host) ? LOOPBACK_NAMES : [...LOOPBACK_NAMES, bracketed(host.toLowerCase())]
   return new Set([
@@ -43,18 +43,18 @@ export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet
 }
 
 /**
- * Whether a request names us and not a host of somebody else: the check against DNS rebinding that the spec asks
- * for (2025-11-25, transports, "Security Warning"). A request without `Host` (HTTP/1.0) names nobody.
+ * Whether a request names this host: the check against DNS rebinding that the spec asks for (2025-11-25,
+ * transports, "Security Warning"). A request without `Host` (HTTP/1.0) does not.
  */
 export function hostAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
   if (header === undefined) return false
-  // What is allowed is written as most clients write it.
+  // Most clients write it in lower case already.
   if (allowed.has(header) && /^[^:]/.test(header)) return true
   const host = header.toLowerCase()
   return HOST.test(host) && allowed.has(host)
 }
 
-/** `scheme://host:port` and nothing else; also what makes `http://localhost@evil.example` no origin. */
+/** `scheme://host:port` and nothing else, so that `http://localhost@evil.example` is not an origin. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\]+$/i
 
 const LOOPBACK_ORIGIN_HOSTS = new Set(LOOPBACK_NAMES)
@@ -63,7 +63,7 @@ function parseOrigin(text: string): { readonly origin: string; readonly url: URL
   if (!ORIGIN.test(text)) return undefined
   try {
     const url = new URL(text)
-    // `URL.origin` of an extension (`chrome-extension://id`) is the word null, which would allow all of them.
+    // `URL.origin` of an extension (`chrome-extension://id`) is "null", which would allow all of them.
     const origin = url.origin === 'null' ? `${url.protocol}//${url.host}` : url.origin
     return { origin: origin.toLowerCase(), url }
   } catch {
@@ -71,13 +71,13 @@ function parseOrigin(text: string): { readonly origin: string; readonly url: URL
   }
 }
 
-/** The operator's list of origins as browsers write them; what is no origin is left out. For `originAllowed`. */
+/** The operator's origins as browsers write them, for `originAllowed`; leaves out invalid ones. */
 export const resolveOrigins = (configured: readonly string[]): ReadonlySet<string> =>
   new Set(configured.flatMap(entry => parseOrigin(entry.trim().replace(/\/$/, ''))?.origin ?? []))
 
 /**
- * Whether the web page that sent a request may talk to us; programs that are no browser send no `Origin`. Pages
- * of this machine may, on any port; `null` (a sandboxed frame, a file) may be anybody's and may not.
+ * Whether the web page that sent a request may talk to us. Only browsers send `Origin`. Pages of this machine
+ * may, on any port; `null` (a sandboxed frame, a file) may be anybody's, so it may not.
  */
 export function originAllowed(header: string | undefined, allowed: ReadonlySet<string>): boolean {
   if (header === undefined) return true
@@ -102,18 +102,18 @@ const ALLOWED_HEADERS = [
 
 const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version'
 
-/** Revision 2026-07-28 mirrors parameters that a tool marks with `x-mcp-header`; their names are the tool's. */
+/** Headers for parameters that a tool marks with `x-mcp-header` (2026-07-28). */
 const MIRRORED = /^mcp-param-[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/
 const MAX_MIRRORED = 32
 
-/** Lets the web page of an origin that passed the guard read our answer. */
+/** Lets a web page of an allowed origin read the response. */
 export function shareWith(origin: string, response: ServerResponse): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
   response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
   response.setHeader('Vary', 'Origin')
 }
 
-/** Whether a browser asks what a page may send, before it sends it (Fetch standard, "CORS-preflight request"). */
+/** Whether it is a CORS preflight (Fetch standard, "CORS-preflight request"). */
 export const isPreflight = (request: IncomingMessage): boolean =>
   request.method === 'OPTIONS' &&
   request.headers.origin !== undefined &&

@@ -3,34 +3,31 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
 
-/** Who wants the body of a request. */
+/** Receives the body of a request. */
 export interface BodyReader {
-  /** All of it. */
   whole(body: Buffer): void
-  /** It is longer than one body may be, or all that are on their way are too long together. */
+  /** It is too long for one body, or all bodies on their way are too long together. */
   refused(limit: 'body' | 'inbound'): void
 }
 
-/** Also what an endpoint sees of a body that it has not taken. */
 export const NO_BODY = Buffer.alloc(0)
 
-/** Node reads the rest of a body that nobody wanted, to use the connection again; worth it up to this size. */
+/** Up to this size reading the rest of an unwanted body, as Node does, costs less than a new connection. */
 const SHORT_BODY_BYTES = 64 * 1024
 
-/** How long the body is, by what its sender said beforehand; 0 if it said nothing. */
+/** The announced length of the body, 0 if there is none. */
 const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
-/** Whether the sender has said beforehand that it will send too much. */
 export const announcesTooMuch = (request: IncomingMessage, limitBytes: number): boolean =>
   announcedBytes(request) > limitBytes
 
-/** Whether a body follows that is better cut off than read, when the request is refused anyway. */
+/** Whether the body is better cut off than read if the request is refused anyway. */
 export const hasLongBody = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] !== undefined || announcesTooMuch(request, SHORT_BODY_BYTES)
 
 /**
- * Reads the body of a request up to the limit and tells once what became of it; never, if its sender leaves halfway. Of a body
- * that is too large no more is read than it takes to know that: nothing when its length was announced.
+ * Reads the body of a request and calls the reader once, or never if the sender leaves halfway. Stops reading
+ * as soon as the body is known to be too large, which may be before it begins.
  */
 export function readBody(
   request: IncomingMessage,
@@ -73,7 +70,7 @@ export function readBody(
   })
 }
 
-/** Whether a header, named in lower case, stands there more than once; names and values come in turn. */
+/** Whether a header, named in lower case, comes more than once; names and values alternate. */
 export function comesTwice(rawHeaders: readonly string[], name: string): boolean {
   let isThere = false
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -85,7 +82,7 @@ export function comesTwice(rawHeaders: readonly string[], name: string): boolean
   return false
 }
 
-/** All values of each header. Node keeps only the first of some that come twice; who sends two may mean the second. */
+/** All values of each header. Node keeps only the first of some, where the sender may mean the second. */
 function headersOf(request: IncomingMessage): HttpHeaders {
   const { headers, rawHeaders } = request
   if (Object.keys(headers).length * 2 === rawHeaders.length) return headers as HttpHeaders
@@ -94,12 +91,12 @@ function headersOf(request: IncomingMessage): HttpHeaders {
   )
 }
 
-/** A request to an endpoint, whose body is read; what few handlers look at is made when they do. */
+/** A request to an endpoint. What few handlers need is computed on demand. */
 export class EndpointRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly headers: HttpHeaders
-  /** Set before a handler sees it. */
+  /** Set while a handler runs. */
   body: Buffer = NO_BODY
   readonly remoteAddress: string
   readonly #query: string

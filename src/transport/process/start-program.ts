@@ -80,7 +80,7 @@ export interface ChildExit {
 }
 
 /** The end of a child in words that follow the name of the server: "exited with code 1". */
-export const exitWords = ({ code, signal }: ChildExit): string =>
+export const exitReason = ({ code, signal }: ChildExit): string =>
   signal === null ? `exited with code ${code ?? 'unknown'}` : `was killed by ${signal}`
 
 const START_FAILURES: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { LimitCounters } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
-import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from '../line-channel.js'
+import { LineChannel } from '../line-channel.js'
 import { checkSocketPath } from './path.js'
 
 /** Which socket, and for how long to try. */
@@ -12,9 +12,8 @@ export interface SocketClientOptions {
   /** Of a unix domain socket, or a named pipe on Windows. */
   readonly path: string
   readonly connectTimeoutMs: number
-  /** Of the attempt to connect; the open channel does not look at it. */
+  /** Aborts the attempt to connect; the open channel ignores it. */
   readonly signal: AbortSignal
-  readonly limits?: Partial<LineLimits>
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log?: Logger
@@ -23,12 +22,12 @@ export interface SocketClientOptions {
 
 const FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such socket (ENOENT): is the server running?',
-  ECONNREFUSED: 'nobody listens on it (ECONNREFUSED): is the server running?',
+  ECONNREFUSED: 'nothing is listening on it (ECONNREFUSED): is the server running?',
   EACCES: 'it is not open to this user (EACCES)',
   EPERM: 'it is not open to this user (EPERM)',
-  ENOTSOCK: 'the file is no socket (ENOTSOCK)',
+  ENOTSOCK: 'the file is not a socket (ENOTSOCK)',
   ENOTDIR: 'there is no such directory (ENOTDIR)',
-  EPROTOTYPE: 'it is a socket of another kind (EPROTOTYPE)',
+  EPROTOTYPE: 'it is a different kind of socket (EPROTOTYPE)',
   EAGAIN: 'the server does not accept connections fast enough (EAGAIN)',
   EMFILE: 'the proxy has no file descriptors left (EMFILE)',
 }
@@ -38,6 +37,8 @@ function connectFault(error: NodeJS.ErrnoException): Fault {
   const code = error.code ?? error.name
   return new Fault('unavailable', `cannot connect to the socket: ${FAILURES[code] ?? code}`, { cause: error })
 }
+
+const cancelled = (): Fault => new Fault('cancelled', 'the connection is no longer wanted')
 
 function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, clock: Clock): Promise<Socket> {
   return new Promise((resolve, reject) => {
@@ -53,13 +54,13 @@ function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, cloc
       reject(fault)
     }
     const onError = (error: Error): void => fail(connectFault(error))
-    const onAbort = (): void => fail(new Fault('cancelled', 'the connection was not wanted any more'))
+    const onAbort = (): void => fail(cancelled())
     const timer = clock.after(connectTimeoutMs, () =>
       fail(new Fault('unavailable', 'cannot connect to the socket: no answer in time')),
     )
     signal.addEventListener('abort', onAbort)
     socket.on('error', onError)
-    // For what comes too late to matter, and until the channel listens itself.
+    // An error may come after we gave up, or before the channel listens.
     socket.on('error', () => undefined)
     socket.once('connect', () => {
       settle()
@@ -69,15 +70,13 @@ function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, cloc
 }
 
 /**
- * Connects to a server on a unix domain socket or named pipe; messages are lines, as on stdio. Rejects with the
- * Fault `unavailable` or `cancelled`.
+ * Connects to a server on a unix domain socket or named pipe; messages are lines, as on stdio.
+ * Rejects with the Fault `unavailable` or `cancelled`.
  */
 export async function connectSocket(options: SocketClientOptions): Promise<Channel> {
-  const { bounds, clock = systemClock, log = silentLogger, path, signal } = options
+  const { bounds = new LimitCounters(), clock = systemClock, log = silentLogger, path, signal } = options
   checkSocketPath(path)
-  if (signal.aborted) throw new Fault('cancelled', 'the connection was not wanted any more')
+  if (signal.aborted) throw cancelled()
   const socket = await connected(options, clock)
-  const base = bounds === undefined ? LINE_LIMITS : lineLimits(bounds.max, 'server')
-  const limits = { ...base, ...options.limits }
-  return new LineChannel(socket, { peer: 'server', limits, log, clock, bounds })
+  return new LineChannel(socket, { peer: 'server', log, clock, bounds })
 }

@@ -1,12 +1,10 @@
 import { Fault } from '../../kernel/faults.js'
 import { isNamedPipe, PIPE_FOLDER } from '../../kernel/socket-path.js'
 
-export { isNamedPipe, socketPathOf } from '../../kernel/socket-path.js'
-
-/** `sun_path` of macOS holds 103 bytes and a NUL (`man 4 unix`), the one of Linux 107; a bit is left for others. */
+/** `sun_path` holds 103 bytes and a NUL on macOS (`man 4 unix`), 107 on Linux, perhaps less elsewhere. */
 const MAX_PATH_BYTES = 100
 
-/** Throws the Fault `unavailable` for a path that no socket of this machine can have. */
+/** Throws the Fault `unavailable` for a path that no socket on this machine can have. */
 export function checkSocketPath(path: string, platform: NodeJS.Platform = process.platform): void {
   const isPipe = isNamedPipe(path)
   if (platform === 'win32') {
@@ -20,7 +18,9 @@ export function checkSocketPath(path: string, platform: NodeJS.Platform = proces
   if (path === '' || path.includes('\0')) throw new Fault('unavailable', 'a socket needs a path')
   const bytes = Buffer.byteLength(path)
   if (bytes > MAX_PATH_BYTES) {
-    const words = `the path of the socket is too long: ${bytes} bytes, and ${MAX_PATH_BYTES} are possible`
-    throw new Fault('unavailable', words)
+    throw new Fault(
+      'unavailable',
+      `the socket path is too long: ${bytes} bytes, where at most ${MAX_PATH_BYTES} are possible`,
+    )
   }
 }

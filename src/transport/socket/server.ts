@@ -3,19 +3,19 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { LimitCounters } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { isNamedPipe } from '../../kernel/socket-path.js'
 import type { Channel } from '../../wire/channel.js'
-import { LINE_LIMITS, LineChannel, type LineLimits, lineLimits } from '../line-channel.js'
-import { checkSocketPath, isNamedPipe } from './path.js'
+import { LineChannel } from '../line-channel.js'
+import { checkSocketPath } from './path.js'
 
 /** Where to listen, and for whom. */
 export interface SocketServerOptions {
   /** Of a unix domain socket in a directory that exists, or a named pipe on Windows. */
   readonly path: string
-  /** Called for every client; nothing is told of it until `listen`. */
+  /** Called for every client; its channel reports nothing until `listen`. */
   readonly onChannel: (channel: Channel) => void
-  readonly limits?: Partial<LineLimits>
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
@@ -25,7 +25,7 @@ export interface SocketServerOptions {
 /** A socket that listens. */
 export interface SocketListener {
   readonly path: string
-  /** Stops listening, removes the file, says goodbye to all clients and resolves when they are gone; never rejects. */
+  /** Stops listening, removes the file, closes all channels, and resolves when done; never rejects. */
   close(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ const NOT_OWNER = 0o177
 
 const fileAt = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false })
 
-// A file system soon gives the number of a removed file to the next one; the time of its making tells them apart.
+// The inode of a removed file is soon reused, so the time tells them apart.
 const isSame = (a: Stats | undefined, b: Stats | undefined): boolean =>
   a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs
 
@@ -43,15 +43,13 @@ const takenFault = (path: string): Fault =>
 
 function listenFault(error: NodeJS.ErrnoException, path: string): Fault {
   const code = error.code ?? error.name
-  const more = { cause: error }
   if (code === 'EADDRINUSE') return takenFault(path)
-  if (code === 'EACCES' || code === 'EPERM') {
-    return new Fault('unavailable', `cannot listen on ${path}: this user may not write there (${code})`, more)
-  }
-  return new Fault('unavailable', `cannot listen on ${path} (${code})`, more)
+  const isDenied = code === 'EACCES' || code === 'EPERM'
+  const why = isDenied ? `: this user may not write there (${code})` : ` (${code})`
+  return new Fault('unavailable', `cannot listen on ${path}${why}`, { cause: error })
 }
 
-/** Whether somebody answers; rejects when that cannot be found out. */
+/** Whether a server answers on the socket; rejects when that cannot be determined. */
 function isAlive(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path })
@@ -61,15 +59,15 @@ function isAlive(path: string): Promise<boolean> {
     })
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
-      // Its queue of connections is full.
+      // Its backlog of connections is full.
       else if (error.code === 'EAGAIN') resolve(true)
       else reject(listenFault(error, path))
     })
   })
 }
 
-/** Removes what a process left that could not clean up; throws for everything else that is in the way. */
-async function makeWay(path: string): Promise<void> {
+/** Removes a socket file that a dead process left behind; throws for anything else in the way. */
+async function removeStale(path: string): Promise<void> {
   const directory = statSync(dirname(path), { throwIfNoEntry: false })
   if (directory?.isDirectory() !== true) {
     throw new Fault('unavailable', `cannot listen on ${path}: its directory does not exist`)
@@ -77,17 +75,17 @@ async function makeWay(path: string): Promise<void> {
   const found = fileAt(path)
   if (found === undefined) return
   if (!found.isSocket()) {
-    throw new Fault('unavailable', `cannot listen on ${path}: there is a file that is no socket`)
+    throw new Fault('unavailable', `cannot listen on ${path}: the file there is not a socket`)
   }
   if (await isAlive(path)) throw takenFault(path)
-  // Another proxy may have had the same idea and be listening by now.
+  // Another proxy may have replaced it by now.
   if (isSame(found, fileAt(path))) unlinkSync(path)
 }
 
 function opened(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', error => reject(listenFault(error, path)))
-    // Node makes the file before `listen` returns; nobody gets a chance to connect before the mode is right.
+    // Node creates the file before `listen` returns, so nobody can connect before its mode is right.
     const before = process.umask(NOT_OWNER)
     try {
       server.listen({ path }, resolve)
@@ -97,7 +95,7 @@ function opened(server: Server, path: string): Promise<void> {
   })
 }
 
-/** Node removes the file at the path with the server, whoever made it: one that is not ours steps aside. */
+/** Node removes whatever file is at the path when the server closes; one that is not ours is moved aside. */
 function stopListening(server: Server, path: string, ours: Stats | undefined): Promise<void> {
   return new Promise(resolve => {
     const stop = (): void => void server.close(() => resolve())
@@ -113,24 +111,17 @@ function stopListening(server: Server, path: string, ours: Stats | undefined): P
   })
 }
 
-type Resolved = SocketServerOptions & Required<Pick<SocketServerOptions, 'clock' | 'limits'>>
+type Served = SocketServerOptions & { readonly bounds: LimitCounters }
 
-/** Hands a connection on; a handler that fails costs that connection only. */
-function accept(socket: Socket, channels: Set<LineChannel>, options: Resolved): void {
-  const { bounds, clock, limits, log, onChannel } = options
-  if (bounds !== undefined && channels.size >= bounds.max.connections) {
+/** Passes a connection on; a handler that fails costs only that connection. */
+function accept(socket: Socket, channels: Set<LineChannel>, options: Served): void {
+  const { bounds, clock = systemClock, log, onChannel } = options
+  if (channels.size >= bounds.max.connections) {
     bounds.hit('connections')
     socket.destroy()
     return
   }
-  const base = bounds === undefined ? LINE_LIMITS : lineLimits(bounds.max, 'client')
-  const channel = new LineChannel(socket, {
-    peer: 'client',
-    limits: { ...base, ...limits },
-    log,
-    clock,
-    bounds,
-  })
+  const channel = new LineChannel(socket, { peer: 'client', log, clock, bounds })
   channels.add(channel)
   socket.once('close', () => channels.delete(channel))
   try {
@@ -141,14 +132,14 @@ function accept(socket: Socket, channels: Set<LineChannel>, options: Resolved): 
   }
 }
 
-/** Opens the socket; the file that it made, or undefined for a named pipe. */
+/** Opens the socket. Resolves with the file that it created, or undefined for a named pipe. */
 async function bind(server: Server, path: string): Promise<Stats | undefined> {
   try {
     if (isNamedPipe(path)) {
       await opened(server, path)
       return undefined
     }
-    await makeWay(path)
+    await removeStale(path)
     await opened(server, path)
     chmodSync(path, OWNER_ONLY)
     return fileAt(path)
@@ -159,23 +150,23 @@ async function bind(server: Server, path: string): Promise<Stats | undefined> {
 }
 
 /**
- * Listens on a unix domain socket that only this user can connect to, or on a named pipe; messages are lines, as on
- * stdio. Rejects with the Fault `unavailable`, in words for the operator.
+ * Listens on a unix domain socket that only this user can connect to, or on a named pipe; messages are lines,
+ * as on stdio. Rejects with the Fault `unavailable`, whose message is for the operator.
  */
 export async function listenSocket(options: SocketServerOptions): Promise<SocketListener> {
-  const { clock = systemClock, limits = {}, log, path } = options
+  const { bounds = new LimitCounters(), log, path } = options
   checkSocketPath(path)
   const channels = new Set<LineChannel>()
-  // A client that has said all may still wait for answers.
+  // A client that has ended its side may still wait for responses.
   const server = createServer({ allowHalfOpen: true }, socket =>
-    accept(socket, channels, { ...options, clock, limits }),
+    accept(socket, channels, { ...options, bounds }),
   )
   const ours = await bind(server, path)
   server.on('error', error => log.error({ cause: error }, 'the socket server reported an error'))
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     const stopped = stopListening(server, path, ours).catch((error: unknown) => {
-      log.error({ cause: error }, 'the file of the socket could not be removed')
+      log.error({ cause: error }, 'could not remove the socket file')
     })
     await Promise.all([...channels].map(channel => channel.close()))
     await stopped

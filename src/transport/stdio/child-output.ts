@@ -1,22 +1,30 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import { said } from '../../kernel/mask.js'
+import { KeyLines, MASK, mask, said } from '../../kernel/mask.js'
+import { cutText, drawnLine } from '../../kernel/plain-text.js'
 import type { ChannelListener } from '../../wire/channel.js'
 import { type LineOptions, LineSplitter } from '../../wire/framing/ndjson.js'
+
+const NEWLINE = 0x0a
+const SPACE = 0x20
+const TAB = 0x09
+const CR = 0x0d
 
 const NOISE_READ_BYTES = 4096
 const NOISE_SHOWN_BYTES = 256
 
-/** A JSON-RPC message or batch begins with a bracket; what package runners and banners print rarely does. */
+/** Whether the line begins with a bracket, as JSON-RPC does and banners of programs rarely do. */
 function mayBeMessage(line: Buffer): boolean {
   // Some programs write a byte order mark in front of each line.
   const isMarked = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf
   let at = isMarked ? 3 : 0
-  while (line[at] === 0x20 || line[at] === 0x09) at += 1
+  while (line[at] === SPACE || line[at] === TAB) at += 1
   return line[at] === 0x7b || line[at] === 0x5b
 }
 
-/** Finds the messages in what a child writes to stdout; other lines are counted, and the first is logged. */
-export class ChildOutput {
+/** Finds the messages in a child's stdout; counts all other lines and logs the first. */
+export class StdoutMessages {
   readonly #lines: LineSplitter
   readonly #log: Logger
   #noiseLines = 0
@@ -34,7 +42,7 @@ export class ChildOutput {
     )
   }
 
-  /** No more will come: what stands there without a line end is taken for a line. */
+  /** Ends the output; text without a newline counts as a line. */
   end(listener: ChannelListener | undefined): void {
     if (listener !== undefined) {
       this.#lines.end(
@@ -43,7 +51,8 @@ export class ChildOutput {
       )
     }
     this.#lines.drop()
-    if (this.#noiseLines > 0) this.#log.debug({ lines: this.#noiseLines }, 'lines of stdout were skipped')
+    if (this.#noiseLines > 0)
+      this.#log.debug({ lines: this.#noiseLines }, "ignored non-JSON-RPC output on the server's stdout")
   }
 
   #onLine(line: Buffer, listener: ChannelListener): void {
@@ -54,6 +63,154 @@ export class ChildOutput {
     this.#noiseLines += 1
     if (this.#noiseLines > 1) return
     const shown = said(line.subarray(0, NOISE_READ_BYTES).toString(), NOISE_SHOWN_BYTES)
-    this.#log.warn({ line: shown }, 'server writes to stdout what is no message; such lines are skipped')
+    this.#log.warn({ line: shown }, "ignoring non-JSON-RPC output on the server's stdout")
   }
 }
+
+/** Bounds on what is kept of a child's stderr; all of it is read. */
+const STDERR_LIMITS = {
+  /** The rest of a longer line is dropped. */
+  lineBytes: 8 * 1024,
+  /** Kept of a line before masking: the end of a cut line may be half a secret, and is left out. */
+  readBytes: 9 * 1024,
+  /** Kept for error reports. */
+  keptLines: 20,
+  keptBytes: 64 * 1024,
+} as const
+
+const SECOND_MS = 1000
+
+/** How much of it an error may hold; the log has all. */
+const REPORTED = { lines: 20, bytes: 4 * 1024, lineBytes: 1024 } as const
+
+/** The last of these lines that fit into an error report, oldest first and cut where they are long. */
+export const lastLines = (lines: readonly string[]): string[] => {
+  const reported: string[] = []
+  let bytes = 0
+  for (const line of lines.slice(-REPORTED.lines).reverse()) {
+    const short = cutText(line, REPORTED.lineBytes)
+    bytes += Buffer.byteLength(short)
+    if (bytes > REPORTED.bytes) break
+    reported.unshift(short)
+  }
+  return reported
+}
+
+/** A line as it came; it is made readable on demand, because most are never looked at. */
+interface Line {
+  readonly bytes: Buffer
+  readonly isInKey: boolean
+}
+
+const readable = ({ bytes, isInKey }: Line): string => {
+  if (isInKey) return MASK
+  const isWhole = bytes.length < STDERR_LIMITS.readBytes
+  return cutText(mask(drawnLine(bytes.toString()), isWhole), STDERR_LIMITS.lineBytes, isWhole)
+}
+
+/** Turns what a child writes to stderr into log lines without secrets, and keeps the last of them. */
+export class StderrLines {
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly #bounds: LimitCounters
+  readonly #keys = new KeyLines()
+  #partial: Buffer[] = []
+  #partialBytes = 0
+  #kept: Line[] = []
+  #keptBytes = 0
+  #secondStartedMs = -Infinity
+  #loggedThisSecond = 0
+  #dropped = 0
+  #report: Timer | undefined
+
+  constructor(log: Logger, clock: Clock, bounds: LimitCounters) {
+    this.#log = log
+    this.#bounds = bounds
+    this.#clock = clock
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, from)
+      if (end < 0) break
+      this.#keepPartial(chunk.subarray(from, end))
+      this.#endLine()
+      from = end + 1
+    }
+    this.#keepPartial(chunk.subarray(from))
+  }
+
+  /** Ends the output; text without a newline counts as a line. */
+  end(): void {
+    this.#endLine()
+    this.#reportDropped()
+  }
+
+  /** The last lines, oldest first, including an unfinished one; for error reports. */
+  last(): string[] {
+    const unfinished = { bytes: Buffer.concat(this.#partial), isInKey: this.#keys.isInside }
+    return [...this.#kept, ...(this.#partialBytes > 0 ? [unfinished] : [])].map(readable).filter(isSeen)
+  }
+
+  #keepPartial(piece: Buffer): void {
+    if (piece.length === 0) return
+    const room = STDERR_LIMITS.readBytes - this.#partialBytes
+    if (room <= 0) return
+    // A copy, because a view would keep the whole chunk in memory.
+    const taken = Buffer.from(piece.subarray(0, room))
+    this.#partial.push(taken)
+    this.#partialBytes += taken.length
+  }
+
+  #endLine(): void {
+    const [first] = this.#partial
+    if (first === undefined) return
+    const bytes = this.#partial.length === 1 ? first : Buffer.concat(this.#partial)
+    this.#partial = []
+    this.#partialBytes = 0
+    const line = { bytes, isInKey: this.#keys.take(bytes) }
+    if (isBlank(bytes)) return
+    this.#keep(line)
+    this.#write(line)
+  }
+
+  #keep(line: Line): void {
+    this.#kept.push(line)
+    this.#keptBytes += line.bytes.length
+    while (this.#kept.length > STDERR_LIMITS.keptLines || this.#keptBytes > STDERR_LIMITS.keptBytes) {
+      this.#keptBytes -= this.#kept.shift()?.bytes.length ?? 0
+    }
+  }
+
+  #write(line: Line): void {
+    const nowMs = this.#clock.nowMs()
+    if (nowMs - this.#secondStartedMs >= SECOND_MS) {
+      this.#reportDropped()
+      this.#secondStartedMs = nowMs
+      this.#loggedThisSecond = 0
+    }
+    if (this.#loggedThisSecond < this.#bounds.max.logLines) {
+      this.#loggedThisSecond += 1
+      const stderr = readable(line)
+      if (isSeen(stderr)) this.#log.info({ stderr }, 'server wrote to stderr')
+      return
+    }
+    this.#dropped += 1
+    if (this.#dropped === 1) this.#bounds.hit('logLines')
+    const restMs = this.#secondStartedMs + SECOND_MS - nowMs
+    this.#report ??= this.#clock.after(restMs, () => this.#reportDropped())
+  }
+
+  #reportDropped(): void {
+    this.#report?.cancel()
+    this.#report = undefined
+    if (this.#dropped === 0) return
+    this.#log.warn({ dropped: this.#dropped }, 'server wrote more to stderr than is logged')
+    this.#dropped = 0
+  }
+}
+
+const isSeen = (text: string): boolean => text.trim() !== ''
+
+const isBlank = (bytes: Buffer): boolean => bytes.every(byte => byte === SPACE || byte === TAB || byte === CR)

@@ -11,53 +11,48 @@ import { LineWriter } from '../line-writer.js'
 import type { DeathGuard } from '../process/death-guard.js'
 import { endGroup, LADDER_TIMES, type LadderTimes } from '../process/kill-ladder.js'
 import { type ProcessTree, processTree } from '../process/process-tree.js'
-import { type ChildExit, exitWords, startFault, startProgram } from '../process/start-program.js'
-import { ChildOutput } from './child-output.js'
-import { lastLines, StderrLines } from './stderr-lines.js'
+import { type ChildExit, exitReason, startFault, startProgram } from '../process/start-program.js'
+import { lastLines, StderrLines, StdoutMessages } from './child-output.js'
 
-/** Bounds on one child. */
-interface ChildLimits extends LadderTimes {
-  /** A longer line is skipped and told as `skipped`. */
-  readonly lineBytes: number
-  /** How long we wait for the rest after one sign of the end: a grandchild may hold the pipe of a dead child. */
+/** How long the end of a child may take. */
+interface ChildTimes extends LadderTimes {
+  /** Between its exit and the end of its output, either first: a grandchild may hold its pipes. */
   readonly exitWaitMs: number
 }
 
-/** What is started, and what it needs from us. */
+/** What to start, and how. */
 export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string | undefined
   /** The whole environment; see `childEnv`. */
   readonly env: Readonly<Record<string, string>>
-  /** Already knows which server it speaks of. */
+  /** Bound to the name of the server. */
   readonly log: Logger
   readonly clock: Clock
   readonly guard: DeathGuard
-  /** How it is ended with all that it started; as on this system if absent. */
+  /** That of this system if absent. */
   readonly tree?: ProcessTree
-  readonly limits?: Partial<ChildLimits>
-  /** Those of the server; the defaults if absent. */
+  readonly times?: Partial<ChildTimes>
+  /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
 }
 
 /**
- * A child process as a channel. It closes with `unavailable` when it could not be started and with
- * `disconnected` when it went by itself; the words of the fault follow the name of the server.
+ * A channel to a child process. It closes with `unavailable` if the child could not be started, and with
+ * `disconnected` if it ended by itself; the message of the fault continues a sentence that begins with the
+ * name of the server.
  */
 export interface ChildChannel extends Channel {
-  /** Undefined when the child could not be started. */
+  /** Undefined if the child could not be started. */
   readonly pid: number | undefined
-  /** Undefined as long as the child runs. */
+  /** Undefined while the child runs. */
   readonly exit: ChildExit | undefined
   /** The last lines of stderr, oldest first, without secrets. */
   lastStderr(): string[]
 }
 
-const CHILD_LIMITS = { ...LADDER_TIMES, exitWaitMs: 1000 }
-
-/** A child with so many times more in front of it than it should have is lost: answers and notices do not stop for it. */
-const HARD = 16
+const CHILD_TIMES: ChildTimes = { ...LADDER_TIMES, exitWaitMs: 1000 }
 
 const nothing = (): void => undefined
 
@@ -65,14 +60,13 @@ class StdioChild implements ChildChannel {
   readonly #child: ChildProcess
   readonly #options: ChildOptions
   readonly #tree: ProcessTree
-  readonly #limits: ChildLimits
-  readonly #output: ChildOutput
+  readonly #times: ChildTimes
+  readonly #stdout: StdoutMessages
   readonly #stderr: StderrLines
   readonly #writer: LineWriter | undefined
   readonly #backlog: Backlog
-  readonly #bounds: LimitCounters
   readonly #events = new ChannelEvents()
-  /** What came before anybody listened. */
+  /** What came before `listen`. */
   #early: Buffer[] = []
   #exit: ChildExit | undefined
   #pipesClosed = false
@@ -84,27 +78,22 @@ class StdioChild implements ChildChannel {
     this.#tree = tree
     this.#options = options
     const { bounds = new LimitCounters(), clock } = options
-    this.#limits = { ...CHILD_LIMITS, lineBytes: bounds.max.message, ...options.limits }
-    this.#bounds = bounds
-    this.#output = new ChildOutput(options.log, {
-      maxBytes: this.#limits.lineBytes,
+    this.#times = { ...CHILD_TIMES, ...options.times }
+    this.#stdout = new StdoutMessages(options.log, {
+      maxBytes: bounds.max.message,
       account: bounds.inbound,
       onOverrun: () => this.#events.listener?.overrun?.(),
     })
     this.#stderr = new StderrLines(options.log, clock, bounds)
-    // Without file descriptors Node makes no pipes, whatever its types say.
+    // Node creates no pipes when file descriptors run out, whatever its types say.
     this.#writer = child.stdin ? new LineWriter(child.stdin) : undefined
     this.#backlog = new Backlog({
-      limits: {
-        softBytes: bounds.max.softQueue,
-        hardBytes: HARD * bounds.max.serverQueue,
-        stallMs: bounds.max.stall,
-      },
+      peer: 'child',
       clock,
       bounds,
       queuedBytes: () => this.queuedBytes,
       onDrained: nothing,
-      onStalled: this.#onDeaf,
+      onStalled: this.#onStalled,
     })
     if (child.pid !== undefined) options.guard.watch(child.pid)
     this.#watchProcess()
@@ -137,13 +126,7 @@ class StdioChild implements ChildChannel {
   }
 
   send(message: OutgoingMessage): boolean {
-    if (this.#events.isClosed || this.#closing !== undefined) return false
-    if (!this.#backlog.hasRoom) {
-      this.#bounds.hit('serverQueue')
-      // Not now: whoever sends does not expect the end of the channel in the middle of it.
-      setImmediate(this.#onDeaf)
-      return false
-    }
+    if (this.#events.isClosed || this.#closing !== undefined || !this.#backlog.admit()) return false
     const isTaken = this.#writer?.send(message) ?? false
     this.#backlog.grew()
     return isTaken
@@ -183,14 +166,14 @@ class StdioChild implements ChildChannel {
 
   #watchPipes(): void {
     const { stdin, stdout, stderr } = this.#child
-    stdin?.on('error', () => this.#lostPipe('closed its input and kept running'))
+    stdin?.on('error', () => this.#onPipeClosed('closed its input and kept running'))
     stdin?.on('drain', () => {
       this.#backlog.shrank()
       if (!this.#events.isClosed) this.#events.listener?.drained()
     })
     stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
-    stdout?.on('end', () => this.#lostPipe('closed its output and kept running'))
-    stdout?.on('error', () => this.#lostPipe('closed its output and kept running'))
+    stdout?.on('end', () => this.#onPipeClosed('closed its output and kept running'))
+    stdout?.on('error', () => this.#onPipeClosed('closed its output and kept running'))
     stdout?.pause()
     stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
     stderr?.on('end', () => this.#stderr.end())
@@ -199,7 +182,7 @@ class StdioChild implements ChildChannel {
 
   #onError(error: Error): void {
     if (this.#child.pid === undefined) this.#settle(startFault(error, this.#options.cwd))
-    else this.#options.log.debug({ err: error }, 'a signal or message did not reach the server')
+    else this.#options.log.debug({ err: error }, 'could not signal or write to the server')
   }
 
   #onData(chunk: Buffer): void {
@@ -211,47 +194,44 @@ class StdioChild implements ChildChannel {
       this.#early.push(chunk)
       return
     }
-    this.#output.push(chunk, this.#events.listener)
+    this.#stdout.push(chunk, this.#events.listener)
   }
 
-  /** One of the two signs of the end has come (exit, closed pipes): the other gets a while to follow. */
+  /** A child is gone once it has exited and its pipes are closed; one waits some time for the other. */
   #settleWhenDrained(): void {
-    if (this.#events.listener === undefined || this.#exit === undefined) return
-    if (this.#pipesClosed) this.#onGone(this.#exit)
-    else this.#later(() => this.#onGone(this.#exit))
+    const exit = this.#exit
+    if (this.#events.listener === undefined || exit === undefined) return
+    if (this.#pipesClosed) this.#lost(exitReason(exit))
+    else this.#afterWait(() => this.#lost(exitReason(exit)))
   }
 
-  /** Without its pipes a child is of no use; mostly its exit follows at once and says more. */
-  #lostPipe(words: string): void {
-    this.#later(() => {
-      if (this.#exit === undefined) this.#onGone(undefined, words)
+  /** A child without its pipes is useless. Its exit usually follows at once and says more. */
+  #onPipeClosed(reason: string): void {
+    this.#afterWait(() => {
+      if (this.#exit === undefined) this.#lost(reason)
     })
   }
 
-  /** A server that takes nothing is of no use to anybody, and is started anew. */
-  readonly #onDeaf = (): void => this.#onGone(undefined, 'did not read its input')
+  /** A server that reads nothing is useless, and is started anew. */
+  readonly #onStalled = (): void => this.#lost('did not read its input')
 
-  #later(work: () => void): void {
-    if (!this.#events.isClosed) this.#options.clock.after(this.#limits.exitWaitMs, work)
+  #afterWait(work: () => void): void {
+    if (!this.#events.isClosed) this.#options.clock.after(this.#times.exitWaitMs, work)
   }
 
-  #onGone(exit: ChildExit | undefined, words = 'ended'): void {
+  #lost(reason: string): void {
     if (this.#events.isClosed || this.#closing !== undefined) return
-    this.#settle(
-      new Fault('disconnected', exit === undefined ? words : exitWords(exit), {
-        data: { reason: 'server_exited' },
-        lastWords: lastLines(this.lastStderr()),
-      }),
-    )
+    const lastWords = lastLines(this.lastStderr())
+    this.#settle(new Fault('disconnected', reason, { data: { reason: 'server_exited' }, lastWords }))
     void this.#endGroup()
   }
 
   #settle(fault: Fault | undefined): void {
     if (this.#events.isClosed) return
     this.#backlog.end()
-    this.#output.end(this.#events.listener)
+    this.#stdout.end(this.#events.listener)
     this.#stderr.end()
-    // A grandchild may hold the other ends.
+    // A grandchild may hold the other ends open.
     this.#child.stdout?.destroy()
     this.#child.stderr?.destroy()
     this.#events.close(fault)
@@ -259,7 +239,7 @@ class StdioChild implements ChildChannel {
 
   #endGroup(): Promise<void> {
     const { clock, guard } = this.#options
-    this.#ladder ??= endGroup(this.#child, clock, this.#limits, this.#tree).then(gone => {
+    this.#ladder ??= endGroup(this.#child, clock, this.#times, this.#tree).then(gone => {
       this.#child.stdin?.destroy()
       if (gone && this.#child.pid !== undefined) guard.forget(this.#child.pid)
     })
@@ -270,7 +250,7 @@ class StdioChild implements ChildChannel {
     if (this.#pipesClosed || this.#events.isClosed) return Promise.resolve()
     return new Promise(resolve => {
       this.#child.once('close', () => resolve())
-      this.#options.clock.after(this.#limits.exitWaitMs, resolve)
+      this.#options.clock.after(this.#times.exitWaitMs, resolve)
     })
   }
 }
@@ -291,8 +271,8 @@ const deadChannel = (fault: Fault): ChildChannel => ({
 })
 
 /**
- * Starts a server as a child process, in its own group where there are groups, and without a shell. Never throws: a child that cannot
- * be started is told through `closed`.
+ * Starts a server as a child process without a shell, in a process group of its own where there are groups.
+ * Never throws: a child that cannot be started closes its channel.
  */
 export function spawnChild(options: ChildOptions): ChildChannel {
   const { tree = processTree({ log: options.log }) } = options

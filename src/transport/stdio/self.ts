@@ -10,13 +10,13 @@ import type { OutgoingMessage } from '../../wire/message-parts.js'
 import { ChannelEvents } from '../channel-events.js'
 import { LineWriter } from '../line-writer.js'
 
-/** Whose stdin and stdout; all default to our own process. */
+/** All default to those of our own process. */
 export interface SelfOptions {
   readonly input?: Readable
   readonly output?: Writable
   readonly clock?: Clock
   readonly log?: Logger
-  /** A line that is longer than `body` is skipped and told as `skipped`. The defaults if absent. */
+  /** A line longer than `body` is skipped and reported as `skipped`. */
   readonly bounds?: LimitCounters
 }
 
@@ -46,7 +46,7 @@ class StdioSelf implements Channel {
     this.#log = log
     this.#lines = new LineSplitter({ maxBytes: bounds.max.body, account: bounds.inbound })
     this.#writer = new LineWriter(output)
-    // A client that leaves before we listen, or after, is no reason to crash.
+    // A client may leave at any time, even before `listen`.
     output.on('error', () => undefined)
     input.on('error', () => undefined)
   }
@@ -88,11 +88,10 @@ class StdioSelf implements Channel {
     if (!output.writable || output.writableLength === 0) return Promise.resolve()
     return new Promise(resolve => {
       const timer = this.#clock.after(FLUSH_MS, () => {
-        const facts = { queuedBytes: this.queuedBytes }
-        this.#log.warn(facts, 'left a client that does not read what it is sent')
+        this.#log.warn({ queuedBytes: this.queuedBytes }, 'left a client that does not read what it is sent')
         resolve()
       })
-      // The callback of an empty write comes after those of all writes before it; also when they failed.
+      // Called back after all writes before it, even failed ones.
       output.write('', () => {
         timer.cancel()
         resolve()
@@ -104,7 +103,7 @@ class StdioSelf implements Channel {
     if (!this.#events.isClosed) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
   }
 
-  // Also what is no JSON at all: the client is told so.
+  // Including lines that are not JSON: the client gets an error.
   readonly #onLine = (line: Buffer): void => this.#events.listener?.message(line)
 
   readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#events.listener?.skipped(bytes, ends)
@@ -126,7 +125,7 @@ class StdioSelf implements Channel {
     if (!this.#input.readableEnded) this.#settle(undefined)
   }
 
-  /** The line that the end of the stream cut off; a client that we left is not asked for it. */
+  /** Delivers a last line without a newline, unless we are closing. */
   #endLines(): void {
     if (this.#closing === undefined) this.#lines.end(this.#onLine, this.#onSkipped)
   }
@@ -143,23 +142,20 @@ class StdioSelf implements Channel {
     if (this.#events.isClosed) return
     this.#endLines()
     this.#input.off('data', this.#onData)
-    // An open stdin that nobody reads would keep the process alive.
+    // Otherwise stdin would keep the process alive.
     this.#input.pause()
     this.#events.close(fault)
   }
 }
 
 /**
- * Our own stdin and stdout as a channel to the client that started us. Every line is a message, also one that
- * is no JSON. The end of stdin closes it, as the spec asks of a server (2025-11-25, lifecycle, "Shutdown").
+ * Creates the channel to the client that started us, over our stdin and stdout. Every line is a message, even
+ * if it is not JSON. The end of stdin closes it, as the spec asks (2025-11-25, lifecycle, "Shutdown").
  */
 export const createStdioSelf = (options: SelfOptions = {}): Channel => new StdioSelf(options)
 
-/**
- * Sends everything that is written with `console` to stderr, so that no dependency can write into the protocol;
- * for as long as the process lives.
- */
+/** Redirects `console` to stderr for the life of the process: no dependency may write into the protocol. */
 export function protectStdout(): void {
-  // Each method is copied: a dependency may have kept the object, but hardly a single method of it.
+  // Method by method: a dependency may have kept the object.
   Object.assign(globalThis.console, new Console(process.stderr, process.stderr))
 }

@@ -2,22 +2,22 @@ import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { LimitCounters } from '../../kernel/limit-counters.js'
+import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
+import { codeOf } from '../error-code.js'
 import { transferFault } from '../http/faults.js'
-import { WS_LIMITS, WS_SUBPROTOCOL, WsChannel, type WsLimits, wsLimits } from './channel.js'
+import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
-/** Which server, and what it needs from us. */
+/** Which server, and how to connect to it. */
 export interface WsClientOptions {
   /** `ws:` or `wss:`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** From the first packet to the end of the opening handshake. */
   readonly connectTimeoutMs: number
-  /** Of the attempt to connect; the open channel does not look at it. */
+  /** Aborts the attempt to connect; the open channel ignores it. */
   readonly signal: AbortSignal
-  readonly limits?: Partial<WsLimits>
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
@@ -26,60 +26,58 @@ export interface WsClientOptions {
 
 const nothing = (): void => undefined
 
-/** Scheme, host and port; undefined for what is no URL of a WebSocket. */
-function placeOf(url: string): string | undefined {
+/** Scheme, host and port; undefined unless it is the URL of a WebSocket. */
+function originOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, hash, origin } = new URL(url)
   return (protocol === 'ws:' || protocol === 'wss:') && hash === '' ? origin : undefined
 }
 
-function statusFault(status: number, place: string): Fault {
+function statusFault(status: number, origin: string): Fault {
   if (status === 401 || status === 403) {
-    return new Fault('unauthorized', `${place} does not let us in (HTTP ${status}): check "headers"`)
+    return new Fault('unauthorized', `${origin} refused access (HTTP ${status}): check "headers"`)
   }
-  // A redirect would carry our credentials to whom it likes.
-  const words =
+  // A redirect could send our credentials anywhere.
+  const reason =
     status >= 300 && status < 400
-      ? `redirects to another place (HTTP ${status}), which is not followed: check "url"`
-      : `opens no WebSocket (HTTP ${status}): check "url"`
-  return new Fault('unavailable', `${place} ${words}`)
+      ? `redirects to another address (HTTP ${status}), which is not followed: check "url"`
+      : `did not open a WebSocket (HTTP ${status}): check "url"`
+  return new Fault('unavailable', `${origin} ${reason}`)
 }
 
-function handshakeFault(error: Error, place: string): Fault {
+function handshakeFault(error: Error, origin: string): Fault {
   const more = { cause: error }
-  // The library has no codes for what it finds in the answer.
+  // `ws` has no codes for what it finds in the response.
   if (error.message.includes('subprotocol')) {
-    return new Fault('unavailable', `${place} does not speak the subprotocol "${WS_SUBPROTOCOL}"`, more)
+    return new Fault('unavailable', `${origin} does not speak the subprotocol "${WS_SUBPROTOCOL}"`, more)
   }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   const isNetwork = code !== '' || error instanceof AggregateError
   if (!isNetwork || code.startsWith('HPE_')) {
-    return new Fault('unavailable', `${place} answered something that is no WebSocket`, more)
+    return new Fault('unavailable', `the answer of ${origin} is not a WebSocket`, more)
   }
-  return new Fault('unavailable', transferFault(error, place).message, more)
+  return new Fault('unavailable', transferFault(error, origin).message, more)
 }
 
-const limitsOf = ({ bounds, limits }: WsClientOptions): WsLimits => ({
-  ...(bounds === undefined ? WS_LIMITS : wsLimits(bounds.max, 'server')),
-  ...limits,
-})
+const cancelled = (): Fault => new Fault('cancelled', 'the connection is no longer wanted')
 
-function open(options: WsClientOptions): WebSocket {
-  const { url, headers } = options
+type Resolved = WsClientOptions & { readonly bounds: LimitCounters }
+
+function open({ bounds, headers, url }: Resolved): WebSocket {
   try {
     return new WebSocket(url, WS_SUBPROTOCOL, {
       headers,
       followRedirects: false,
       perMessageDeflate: false,
-      maxPayload: limitsOf(options).messageBytes,
+      maxPayload: maxMessageBytes(bounds.max, 'server'),
     })
   } catch (error) {
     throw new Fault('unavailable', 'a header of the server is not valid: check "headers"', { cause: error })
   }
 }
 
-function opened(ws: WebSocket, place: string, options: WsClientOptions): Promise<Channel> {
-  const { clock, connectTimeoutMs, log, signal } = options
+function opened(ws: WebSocket, origin: string, options: Resolved): Promise<Channel> {
+  const { bounds, clock, connectTimeoutMs, log, signal } = options
   return new Promise((resolve, reject) => {
     let socket: Duplex | undefined
     let isOpen = false
@@ -92,18 +90,18 @@ function opened(ws: WebSocket, place: string, options: WsClientOptions): Promise
       reject(fault)
       ws.terminate()
     }
-    const onAbort = (): void => fail(new Fault('cancelled', 'the connection was not wanted any more'))
+    const onAbort = (): void => fail(cancelled())
     const timer = clock.after(connectTimeoutMs, () =>
-      fail(new Fault('unavailable', `cannot connect to ${place} (no answer in time)`)),
+      fail(new Fault('unavailable', `cannot connect to ${origin} (no answer in time)`)),
     )
     signal.addEventListener('abort', onAbort)
-    // Not once: a handshake that we gave up is told as an error, too.
+    // Not `once`: a handshake that we gave up is reported as an error as well.
     ws.on('error', error => {
-      if (!isOpen) fail(handshakeFault(error, place))
+      if (!isOpen) fail(handshakeFault(error, origin))
     })
     ws.once('unexpected-response', (_request, response) => {
       response.on('error', nothing)
-      fail(statusFault(response.statusCode ?? 0, place))
+      fail(statusFault(response.statusCode ?? 0, origin))
     })
     ws.once('upgrade', response => {
       socket = response.socket
@@ -111,22 +109,24 @@ function opened(ws: WebSocket, place: string, options: WsClientOptions): Promise
     ws.once('open', () => {
       isOpen = true
       settle()
-      const { bounds } = options
-      const limits = limitsOf(options)
-      if (socket !== undefined)
-        resolve(new WsChannel(ws, { peer: 'server', socket, limits, log, clock, bounds }))
+      // At once: what the server sends next must find the channel listening.
+      if (socket !== undefined) {
+        resolve(new WsChannel(ws, { peer: 'server', socket, log, clock, bounds }))
+      }
     })
   })
 }
 
 /**
- * Connects to a server by WebSocket. Rejects with the Fault `unavailable`, `unauthorized` or `cancelled`, whose
- * words name no more of the URL than scheme, host and port.
+ * Connects to a server by WebSocket. Rejects with the Fault `unavailable`, `unauthorized` or `cancelled`,
+ * whose message names no more of the URL than scheme, host and port.
  */
 export async function connectWs(options: WsClientOptions): Promise<Channel> {
-  const place = placeOf(options.url)
-  // Without a cause: the words of the library repeat the URL with all its secrets.
-  if (place === undefined) throw new Fault('unavailable', 'the URL of the server is not valid: check "url"')
-  if (options.signal.aborted) throw new Fault('cancelled', 'the connection was not wanted any more')
-  return await opened(open(options), place, options)
+  const { bounds = new LimitCounters(), signal, url } = options
+  const origin = originOf(url)
+  // Without a cause: the message of `ws` repeats the URL with all its secrets.
+  if (origin === undefined) throw new Fault('unavailable', 'the URL of the server is not valid: check "url"')
+  if (signal.aborted) throw cancelled()
+  const resolved = { ...options, bounds }
+  return await opened(open(resolved), origin, resolved)
 }

@@ -201,7 +201,7 @@ async function overSockets(t: Test) {
     endpoints: new Map([['/mcp', host.handle]]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end()),
     bounds: boundsOf({ body: 1024 * 1024 }),
-    times: { drainMs: 50 },
+    drainMs: 50,
   })
   t.teardown(async () => {
     host.close()

@@ -427,7 +427,7 @@ async function overSockets(t: Test) {
     ]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end()),
     bounds: boundsOf({ body: MIB }),
-    times: { drainMs: 50 },
+    drainMs: 50,
   })
   t.teardown(async () => {
     host.close()

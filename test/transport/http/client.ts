@@ -299,7 +299,7 @@ t.test('an answer that is no HTTP is told as such', async t => {
   })
   const url = await listening(t, server)
   const { send } = client(t)
-  await t.rejects(send(url), { code: 'disconnected', message: /no HTTP/ })
+  await t.rejects(send(url), { code: 'disconnected', message: /not HTTP/ })
 })
 
 t.test('an abort is cancelled, before, while waiting, and within the answer', async t => {

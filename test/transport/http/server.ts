@@ -4,10 +4,10 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { createResponder } from '../../../src/transport/http/answer.js'
 import type { RefusedRequest, UpgradeHandler } from '../../../src/transport/http/gate.js'
+import { NodeResponder } from '../../../src/transport/http/responder.js'
 import { connectionsThatFit, type HttpServerOptions, listenHttp } from '../../../src/transport/http/server.js'
-import { Unread } from '../../../src/transport/http/unread.js'
+import { SlowReaders } from '../../../src/transport/http/slow-readers.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../../src/wire/http.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
@@ -34,8 +34,8 @@ async function listening(t: Test, handler: HttpHandler, more: Partial<HttpServer
     bounds: boundsOf({ body: LIMIT }),
     log,
     clock: systemClock,
+    drainMs: 50,
     ...more,
-    times: { drainMs: 50, ...more.times },
   })
   t.teardown(() => listener.close())
   const open = (path: string, headers: Record<string, string>, method: string): ClientRequest =>
@@ -299,7 +299,7 @@ t.test('slow heads and bodies are cut off, a slow stream is not', async t => {
       stream = responder.stream(200, { 'Content-Type': 'text/event-stream' })
     },
     // Node keeps these times itself. The stream must have been asked for within them.
-    { times: { headersMs: 2000, requestMs: 2500, keepAliveMs: 200 } },
+    { bounds: boundsOf({ body: LIMIT, headersTime: 2000, requestTime: 2500, keepAliveTime: 200 }) },
   )
   const host = `Host: localhost:${listener.port}\r\n`
   const open = raw(t, listener.port, `GET /mcp HTTP/1.1\r\n${host}\r\n`)
@@ -414,9 +414,9 @@ t.test(
       other: () =>
         Promise.resolve((_request: IncomingMessage, response: ServerResponse) => {
           held = response
-          stream = createResponder(response, {
+          stream = new NodeResponder(response, {
             log: silentLogger,
-            unread: new Unread(boundsOf(), systemClock, silentLogger),
+            slowReaders: new SlowReaders(boundsOf(), systemClock, silentLogger),
           }).stream(200, {})
         }),
     })
@@ -724,7 +724,7 @@ t.test('a port that is taken, forbidden or elsewhere is told in words for the op
   })
   await t.rejects(listening(t, echo, { host: '192.0.2.1' }), {
     code: 'unavailable',
-    message: '192.0.2.1 is no address of this machine: choose another with --host',
+    message: '192.0.2.1 is not an address of this machine: choose another with --host',
   })
 })
 
@@ -733,7 +733,7 @@ t.test('close lets a short answer finish, cuts a stream off, and takes no new co
   const clock = new FakeClock()
   const { listener, ask } = await listening(t, (_request, responder) => void responders.push(responder), {
     clock,
-    times: { drainMs: 300 },
+    drainMs: 300,
   })
   const short = ask('/mcp', { Connection: 'keep-alive' })
   await until(() => responders.length === 1, 'the first call')

@@ -43,7 +43,7 @@ function start(t: Test, code: string, more: Partial<ChildOptions> = {}) {
     log,
     clock: systemClock,
     guard: guarded.guard,
-    limits: quick,
+    times: quick,
     ...more,
   })
   t.teardown(() => child.close())
@@ -53,7 +53,7 @@ function start(t: Test, code: string, more: Partial<ChildOptions> = {}) {
 const send = (child: ChildChannel, text: string) => child.send(Buffer.from(text))
 
 t.test('messages go to the child and come back, one line each, whatever is in them', async t => {
-  const { child, listener, watched, forgotten } = start(t, echo, { limits: patient })
+  const { child, listener, watched, forgotten } = start(t, echo, { times: patient })
   child.listen(listener)
   const texts = ['{"a":"ä世界👩‍🚀"}', '[1,2]', ` {"big":"${'€'.repeat(100_000)}"}`, '{}']
   for (const text of texts) send(child, text)
@@ -104,7 +104,8 @@ t.test('a line over the limit is skipped and the next one arrives', async t => {
     t,
     `console.log('{' + 'x'.repeat(5000) + '}\\n{"id":1}'); process.stdin.resume()`,
     {
-      limits: { ...quick, lineBytes: 1000 },
+      times: quick,
+      bounds: boundsOf({ message: 1000 }),
     },
   )
   child.listen(listener)
@@ -233,7 +234,7 @@ t.test(
       t,
       `const c = require('child_process').spawn('sleep', ['60'], { stdio: 'inherit' })
      console.log('[' + c.pid + ']'); process.exit(7)`,
-      { limits: { ...quick, exitWaitMs: 1000 } },
+      { times: { ...quick, exitWaitMs: 1000 } },
     )
     child.listen(listener)
     t.match(await listener.isClosed(), { message: 'exited with code 7' })
@@ -250,7 +251,7 @@ t.test('a child without its pipes counts as gone, and is ended', { skip }, async
     [`${live} require('fs').closeSync(0); console.log('{}')`, 'closed its input and kept running'],
   ] as const
   for (const [code, words] of rows) {
-    const { child, listener } = start(t, code, { limits: { ...quick, exitWaitMs: 100 } })
+    const { child, listener } = start(t, code, { times: { ...quick, exitWaitMs: 100 } })
     child.listen(listener)
     if (words.includes('input')) {
       await listener.hasMessages(1)
@@ -281,7 +282,7 @@ t.test('an answer that a child gives after the end of its stdin still arrives', 
   const { child, listener } = start(
     t,
     `process.stdin.resume().on('end', () => console.log('{"last":1}')); console.log('{}')`,
-    { limits: patient },
+    { times: patient },
   )
   child.listen(listener)
   await listener.hasMessages(1)
@@ -316,7 +317,7 @@ t.test(
   async t => {
     const clock = new FakeClock()
     const bounds = boundsOf({ stall: 30_000 }, clock)
-    const { child, listener } = start(t, DEAF, { clock, bounds, limits: patient })
+    const { child, listener } = start(t, DEAF, { clock, bounds, times: patient })
     child.listen(listener)
     send(child, 'x'.repeat(3 * 1024 * 1024))
     clock.advance(29_000)

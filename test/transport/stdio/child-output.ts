@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Clock } from '../../../src/kernel/async/clock.js'
-import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
+
 import { addSecrets } from '../../../src/kernel/mask.js'
-import { StderrLines } from '../../../src/transport/stdio/stderr-lines.js'
+import { StderrLines } from '../../../src/transport/stdio/child-output.js'
 import { boundsOf } from '../../support/values.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'
 
@@ -34,7 +34,7 @@ function heldClock() {
   return { clock, pass, due }
 }
 
-function subject(bounds?: LimitCounters) {
+function subject(bounds = boundsOf()) {
   const time = heldClock()
   const { log, lines } = recordedLog()
   const stderr = new StderrLines(log, time.clock, bounds)

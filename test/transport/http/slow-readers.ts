@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { Unread } from '../../../src/transport/http/unread.js'
+import { SlowReaders } from '../../../src/transport/http/slow-readers.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { skipWithout, until } from '../../support/processes.js'
 import { boundsOf } from '../../support/values.js'
@@ -14,7 +14,7 @@ const MIB = 1024 * 1024
 const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) => {
   const clock = new FakeClock()
   const bounds = boundsOf(limits, clock)
-  const unread = new Unread(bounds, clock, silentLogger)
+  const slowReaders = new SlowReaders(bounds, clock, silentLogger)
   const responses: ServerResponse[] = []
   const server = createServer((_request, response) => {
     response.on('error', () => undefined)
@@ -43,10 +43,10 @@ const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) =
   const lazy = async (bytes: number): ReturnType<typeof open> => {
     const opened = await open()
     opened.response.end(Buffer.alloc(bytes))
-    unread.wrote(opened.response, bytes)
+    slowReaders.wrote(opened.response, bytes)
     return opened
   }
-  return { bounds, clock, lazy, open, unread }
+  return { bounds, clock, lazy, open, slowReaders }
 }
 
 t.test('an answer of which nothing is taken for long is cut off, whatever kind it is', { skip }, async t => {
@@ -89,7 +89,7 @@ t.test('a client that reads, however slowly, keeps its connection', { skip }, as
 })
 
 t.test('a stream that is behind now and then is watched once at a time', { skip }, async t => {
-  const { clock, open, unread } = await listening(t)
+  const { clock, open, slowReaders } = await listening(t)
   const { socket, response } = await open()
   const listeners = response.listenerCount('close')
   let read = 0
@@ -99,7 +99,7 @@ t.test('a stream that is behind now and then is watched once at a time', { skip 
   for (let round = 1; round <= 3; round++) {
     socket.pause()
     response.write(Buffer.alloc(6 * MIB))
-    unread.wrote(response, 6 * MIB)
+    slowReaders.wrote(response, 6 * MIB)
     t.equal(response.listenerCount('close'), listeners + 1)
     socket.resume()
     await until(() => response.writableLength === 0 && read > round * 6 * MIB, 'all of it')

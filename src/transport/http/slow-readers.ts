@@ -4,14 +4,14 @@ import type { Holding } from '../../kernel/byte-account.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 
-/** How soon we notice that a client takes nothing. */
+/** How often we check whether clients read. */
 const LOOK_MS = 1000
-/** What is on its way counts as taken only in large pieces, so a long answer on a slow line gets time by its length. */
+/** Progress shows only in large pieces, so a slow client gets time in proportion to the length. */
 const SLOWEST_BYTES_PER_MS = 256
-/** An answer that is shorter than this fits into what the operating system holds for us. */
+/** A shorter response fits into the socket buffers of the operating system. */
 const WORTH_WATCHING_BYTES = 16 * 1024
 
-/** What we last saw of an answer that waits for its client. */
+/** What is known of a response that waits for its client. */
 interface Seen {
   readonly holding: Holding
   readonly onClose: () => void
@@ -22,10 +22,10 @@ interface Seen {
 const CUT_OFF = new Error('The client does not read')
 
 /**
- * Answers that wait for clients who do not read them fast enough. One of which nothing was taken for too long is cut off, and
- * so are the longest when all together are too long: whoever does not read costs nobody else anything.
+ * Watches responses that wait for clients who do not read them. Cuts off those of which nothing was read for
+ * too long, and the longest when all together take too much memory.
  */
-export class Unread {
+export class SlowReaders {
   readonly #bounds: LimitCounters
   readonly #clock: Clock
   readonly #log: Logger
@@ -38,7 +38,7 @@ export class Unread {
     this.#log = log
   }
 
-  /** So many bytes were written to an answer; most are taken at once. */
+  /** Call after writing to a response; the operating system takes most of them at once. */
   wrote(response: ServerResponse, bytes: number): void {
     if (bytes < WORTH_WATCHING_BYTES && response.writableLength < WORTH_WATCHING_BYTES) return
     if (response.writableLength === 0 || response.destroyed) return
@@ -89,15 +89,16 @@ export class Unread {
     const seen = this.#seen.get(response)
     if (seen === undefined) return
     seen.holding.set(0)
-    // A stream that lives for days may be behind now and then.
+    // A stream that lives for days may fall behind now and then.
     response.off('close', seen.onClose)
     this.#seen.delete(response)
   }
 
   #cutOff(response: ServerResponse): void {
-    this.#log.warn({ queuedBytes: response.writableLength }, 'cut off a client that does not read an answer')
+    this.#log.warn({ queuedBytes: response.writableLength }, 'cut off a client that does not read a response')
     this.#forget(response)
-    // Without an error of ours Node makes one for each chunk that waits (lib/internal/streams/writable.js, errorBuffer).
+    // Without an error Node creates one for each queued chunk (lib/internal/streams/writable.js,
+    // errorBuffer).
     response.destroy(CUT_OFF)
   }
 }

@@ -4,22 +4,22 @@ import type { Clock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../wire/message-parts.js'
-import type { Unread } from './unread.js'
+import type { SlowReaders } from './slow-readers.js'
 
-/** How long a client that is still sending gets to read why we stopped listening, before the connection is cut. */
+/** How long a client that is still sending may take to read the error before its connection is cut. */
 const LINGER_MS = 300
 
 const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message } })
 
-/** Up to this size Node writes head and body as one piece, if the body is text. */
+/** Up to this size Node writes head and body together, if the body is text. */
 const JOINED_BYTES = 16 * 1024
-/** Up to this size copying the pieces of a body costs less than to write each of them. */
+/** Up to this size copying the parts of a body costs less than writing each of them. */
 const COPIED_BYTES = 64 * 1024
 
 type Headers = Readonly<Record<string, string>>
 
-/** Names and values in turn, which Node takes as they are; `Content-Length` with them. */
+/** Alternating names and values, which Node takes as they are, with `Content-Length`. */
 function headOf(headers: Headers, body: OutgoingMessage | string): string[] {
   const head: string[] = []
   for (const name in headers) head.push(name, headers[name] ?? '')
@@ -27,7 +27,7 @@ function headOf(headers: Headers, body: OutgoingMessage | string): string[] {
   return head
 }
 
-function plainAnswer(
+function writeResponse(
   response: ServerResponse,
   status: number,
   headers: Headers,
@@ -38,7 +38,7 @@ function plainAnswer(
     return
   }
   response.writeHead(status, headOf(headers, body))
-  // As latin1 each byte is a character, and each character the same byte again.
+  // In latin1 each byte is one character, and back.
   if (typeof body === 'string') response.end(body)
   else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
   else if (lengthOf(body) <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
@@ -52,20 +52,20 @@ function plainAnswer(
 const textOf = (frame: OutgoingMessage): string =>
   Buffer.isBuffer(frame) ? frame.toString('latin1') : frame.head + frame.body.toString('latin1') + frame.tail
 
-/** Refuses a request that never reaches a handler, in the shape of a JSON-RPC error. */
-export function answerError(response: ServerResponse, status: number, message: string): void {
+/** Refuses a request that reaches no handler, with a JSON-RPC error. */
+export function respondError(response: ServerResponse, status: number, message: string): void {
   if (response.headersSent) {
     response.destroy()
     return
   }
-  plainAnswer(response, status, { 'Content-Type': 'application/json' }, errorBody(message))
+  writeResponse(response, status, { 'Content-Type': 'application/json' }, errorBody(message))
 }
 
 /**
- * Refuses a request whose body is still on its way. The answer is complete for the client, but not ended for
- * Node, which would read the rest of the body first, or cut the connection before the answer is read.
+ * Refuses a request whose body is still on its way. The response is complete for the client but not ended for
+ * Node, which would first read the rest of the body, or cut the connection before the response is read.
  */
-export function answerAndCut(response: ServerResponse, status: number, message: string, clock: Clock): void {
+export function respondAndCut(response: ServerResponse, status: number, message: string, clock: Clock): void {
   const body = errorBody(message)
   response.writeHead(status, {
     'Content-Type': 'application/json',
@@ -74,11 +74,10 @@ export function answerAndCut(response: ServerResponse, status: number, message: 
     ...(status === 503 && { 'Retry-After': '5' }),
   })
   response.write(body)
-  const cut = () => response.destroy()
-  clock.after(LINGER_MS, cut)
+  clock.after(LINGER_MS, () => response.destroy())
 }
 
-/** Answers on a connection that has no response of Node's, and closes it. */
+/** Responds on a bare connection, and closes it. */
 export function refuseOn(socket: Duplex, status: number): void {
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`
   socket.end(head, () => socket.destroy())
@@ -86,26 +85,26 @@ export function refuseOn(socket: Duplex, status: number): void {
 
 const CUT_OFF = new Error('The connection was cut')
 
-/** What is written in one turn of the event loop is one chunk of the answer; Node alone would make four pieces of each event. */
+/** Writes everything of one turn of the event loop as one chunk, where Node would make four of each event. */
 class ResponseStream implements HttpStream {
   readonly #response: ServerResponse
-  readonly #unread: Unread
+  readonly #slowReaders: SlowReaders
   readonly #onTaken: (() => void) | undefined
-  /** As latin1, for the same reason as a whole answer. */
+  /** Text in latin1, as in `writeResponse`. */
   #held = ''
 
-  constructor(response: ServerResponse, unread: Unread, onTaken?: () => void) {
+  constructor(response: ServerResponse, slowReaders: SlowReaders, onTaken?: () => void) {
     this.#response = response
-    this.#unread = unread
+    this.#slowReaders = slowReaders
     this.#onTaken = onTaken
   }
 
-  /** Includes what waits in the socket. */
+  /** Includes what the socket has queued. */
   get queuedBytes(): number {
     return this.#response.writableLength + this.#held.length
   }
 
-  /** The client learns at once that its stream is open, also when the first event comes in an hour. */
+  /** Sends the head at once: the first event may come in an hour. */
   open(): void {
     setImmediate(() => {
       const response = this.#response
@@ -145,14 +144,14 @@ class ResponseStream implements HttpStream {
     if (held !== '' && !this.#response.writableEnded && !this.#response.destroyed) this.#put(held)
   }
 
-  /** Writes bytes, or text that stands for them. */
+  /** Writes bytes, as they are or as latin1. */
   #put(chunk: Buffer | string): void {
     const isTaken = this.#response.write(chunk, 'latin1', this.#onTaken)
-    if (!isTaken) this.#unread.wrote(this.#response, chunk.length)
+    if (!isTaken) this.#slowReaders.wrote(this.#response, chunk.length)
   }
 
   destroy(): void {
-    // Without an error of ours Node makes one for each chunk that waits, which holds up everybody for a while
+    // Without an error Node creates one for each queued chunk, which blocks the event loop
     // (lib/internal/streams/writable.js, errorBuffer).
     this.#response.destroy(CUT_OFF)
   }
@@ -163,36 +162,37 @@ const framed = (chunk: OutgoingMessage | string): MessageParts => {
   return Buffer.isBuffer(chunk) ? { head: '', body: chunk, tail: '' } : chunk
 }
 
-/** What was asked on each connection and is not answered in full. Answers keep the order of requests, so the last one tells. */
-export class Answering {
+/** The last response of each connection, which tells about all: they keep the order of requests. */
+export class PendingResponses {
   readonly #last = new WeakMap<Duplex, ServerResponse>()
 
-  /** A request came, to which this will be the answer. */
-  began(response: ServerResponse): void {
+  add(response: ServerResponse): void {
     this.#last.set(response.req.socket, response)
   }
 
-  /** Whether an answer is due, or not complete. */
+  /** Whether a response is due, or incomplete. */
   isDue(socket: Duplex): boolean {
     return this.#last.get(socket)?.writableFinished === false
   }
 
-  /** Whether more words on this connection would land in the middle of an answer, or be taken for it. */
-  isInWay(socket: Duplex): boolean {
+  /** Whether anything else written to the connection would land inside a response, or be taken for it. */
+  isBusy(socket: Duplex): boolean {
     const last = this.#last.get(socket)
     if (last?.writableFinished !== false) return false
-    // What is wrong with a request that is not complete is its own answer; Node gives the connection to one whose turn has come.
+    // An incomplete request may be answered with what is wrong with it, once it is its turn: then Node has
+    // assigned the socket.
     return last.headersSent || last.socket === null || last.req.complete
   }
 }
 
-/** What all answers of one listener share. */
+/** What all responses of one listener share. */
 export interface ResponderContext {
   readonly log: Logger
-  readonly unread: Unread
+  readonly slowReaders: SlowReaders
 }
 
-class NodeResponder implements HttpResponder {
+/** The response to one request, over Node's. */
+export class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #context: ResponderContext
 
@@ -201,23 +201,22 @@ class NodeResponder implements HttpResponder {
     this.#context = context
   }
 
-  send(status: number, headers: Readonly<Record<string, string>>, body: OutgoingMessage | string = ''): void {
-    if (this.#isTaken()) return
+  send(status: number, headers: Headers, body: OutgoingMessage | string = ''): void {
+    if (this.#isUsed()) return
     const response = this.#response
-    const { log, unread } = this.#context
+    const { log, slowReaders } = this.#context
     try {
-      plainAnswer(response, status, headers, body)
+      writeResponse(response, status, headers, body)
     } catch (error) {
-      log.error({ err: error }, 'headers that are not valid were left out')
-      plainAnswer(response, status, this.#valid(headers), body)
+      log.error({ err: error }, 'left out headers that are not valid')
+      writeResponse(response, status, this.#valid(headers), body)
     }
-    unread.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
+    slowReaders.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
   }
 
-  stream(status: number, headers: Readonly<Record<string, string>>, onTaken?: () => void): HttpStream {
-    const { unread } = this.#context
-    const stream = new ResponseStream(this.#response, unread, onTaken)
-    if (this.#isTaken()) return stream
+  stream(status: number, headers: Headers, onTaken?: () => void): HttpStream {
+    const stream = new ResponseStream(this.#response, this.#context.slowReaders, onTaken)
+    if (this.#isUsed()) return stream
     this.#response.writeHead(status, this.#valid(headers))
     stream.open()
     return stream
@@ -225,21 +224,21 @@ class NodeResponder implements HttpResponder {
 
   onGone(then: () => void): void {
     const response = this.#response
-    const tell = () => {
+    const onClose = () => {
       if (!response.writableFinished) then()
     }
-    if (response.closed || response.destroyed) queueMicrotask(tell)
-    else response.on('close', tell)
+    if (response.closed || response.destroyed) queueMicrotask(onClose)
+    else response.on('close', onClose)
   }
 
-  #isTaken(): boolean {
+  #isUsed(): boolean {
     if (this.#response.destroyed) return true
     if (!this.#response.headersSent) return false
-    this.#context.log.error({}, 'a second answer to one HTTP request was dropped')
+    this.#context.log.error({}, 'dropped a second response to one HTTP request')
     return true
   }
 
-  /** A value with a line break would be refused by Node, and with it the whole answer. */
+  /** Node would refuse the whole response for one value with a line break. */
   #valid(headers: Headers): Record<string, string> {
     const valid: Record<string, string> = {}
     for (const [name, value] of Object.entries(headers)) {
@@ -248,13 +247,9 @@ class NodeResponder implements HttpResponder {
         validateHeaderValue(name, value)
         valid[name] = value
       } catch (error) {
-        this.#context.log.error({ name, err: error }, 'a header that is not valid was left out')
+        this.#context.log.error({ name, err: error }, 'left out a header that is not valid')
       }
     }
     return valid
   }
 }
-
-/** The answer to one request, over Node's response. */
-export const createResponder = (response: ServerResponse, context: ResponderContext): HttpResponder =>
-  new NodeResponder(response, context)

@@ -1,24 +1,25 @@
-/** What a frame counts that `ws` keeps, beside its bytes: it costs less, but of the heap, of which there is less. */
+/** Counted for each frame besides its bytes: more than it takes, because it takes scarce heap. */
 const FRAME_BYTES = 1024
-/** The least that the head of a frame has. */
+/** The shortest head of a frame. */
 const HEAD_BYTES = 2
 const MASK_BYTES = 4
 
 /**
- * Follows the frames of a WebSocket by their heads (RFC 6455 §5.2) to know what `ws` keeps of a message that is not complete, which it
- * does not say: each of its frames, and the chunks in which they came with all that was between them. What is no frame is found by `ws`.
+ * Reads the heads of frames (RFC 6455 §5.2) to know what `ws` holds of an incomplete message, which it does
+ * not say: each frame, and the chunks they came in with everything in between. Leaves it to `ws` to notice
+ * invalid frames.
  */
 export class FrameMeter {
   #bytes = 0
-  /** How much of the head of the current frame has come, and how long it is as far as that is known. */
+  /** How much of the current frame's head has come, and how long it is as far as known. */
   #headAt = 0
   #headBytes = HEAD_BYTES
   #lengthBytes = 0
   #first = 0
-  /** What is missing of its payload. */
+  /** Missing from its payload. */
   #left = 0
 
-  /** Takes the next bytes of the connection; tells what is kept then. */
+  /** Takes the next bytes of the connection; returns how many bytes are kept then. */
   push(chunk: Buffer): number {
     let isKept = false
     for (let i = 0; i < chunk.length; ) {
@@ -43,7 +44,7 @@ export class FrameMeter {
     return this.#bytes
   }
 
-  /** Control frames may come between those of a message. */
+  /** Control frames may come between the frames of a message. */
   get #isData(): boolean {
     return (this.#first & 0x08) === 0
   }

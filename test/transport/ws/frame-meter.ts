@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { FrameMeter } from '../../../src/transport/ws/frames.js'
+import { FrameMeter } from '../../../src/transport/ws/frame-meter.js'
 import { cutInto } from '../../support/property.js'
 
 const CONTINUED = 0
