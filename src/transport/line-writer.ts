@@ -7,11 +7,7 @@ const JOINED_BYTES = 64 * 1024
 /** With this much waiting, the stream is flushed before the turn is over. */
 const FLUSH_BYTES = 256 * 1024
 
-/**
- * Writes messages as lines. Those of one turn of the event loop are written by one system call, because that
- * costs as much as everything else done for a message; a tick would not do, because each incoming message has
- * its own.
- */
+/** Writes messages as lines; those of one turn of the event loop with one system call. */
 export class LineWriter {
   readonly #stream: Writable
   #corked = false

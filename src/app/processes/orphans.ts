@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import { endRecorded, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
-import { isUsed, processTree } from '../../transport/process/process-tree.js'
+import { processExists, processTree } from '../../transport/process/process-tree.js'
 import {
   Instance,
   type InstanceOptions,
@@ -33,7 +33,7 @@ const STALE_MS = 30 * 24 * 3_600_000
  * id counts.
  */
 export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
-  isBlind(rows) ? isUsed(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
+  isBlind(rows) ? processExists(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
 
 const isBlind = (rows: readonly ProcessRow[]): boolean => !rows.some(row => row.pid === process.pid)
 

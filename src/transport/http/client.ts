@@ -82,11 +82,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     this.#redirects = redirects
   }
 
-  /**
-   * Sends the request in the next tick. A request made in reaction to a response is made while undici's
-   * parser runs, which cannot handle a second connection meanwhile (undici, lib/dispatcher/client-h1.js,
-   * `currentParser`).
-   */
+  /** Sends the request in the next tick: undici's parser cannot handle a second connection while it runs. */
   start(): void {
     process.nextTick(() => this.#dispatch())
   }

@@ -89,16 +89,9 @@ export function originAllowed(header: string | undefined, allowed: ReadonlySet<s
 
 const ALLOWED_METHODS = 'GET, POST, DELETE'
 
-const ALLOWED_HEADERS = [
-  'content-type',
-  'accept',
-  'authorization',
-  'mcp-session-id',
-  'mcp-protocol-version',
-  'last-event-id',
-  'mcp-method',
-  'mcp-name',
-]
+const ALLOWED_HEADERS =
+  'content-type, accept, authorization, mcp-session-id, mcp-protocol-version, last-event-id, ' +
+  'mcp-method, mcp-name'
 
 const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version'
 
@@ -125,7 +118,7 @@ export function answerPreflight(request: IncomingMessage, response: ServerRespon
   const mirrored = asked.filter(name => MIRRORED.test(name)).slice(0, MAX_MIRRORED)
   response.writeHead(204, {
     'Access-Control-Allow-Methods': ALLOWED_METHODS,
-    'Access-Control-Allow-Headers': [...ALLOWED_HEADERS, ...mirrored].join(', '),
+    'Access-Control-Allow-Headers': [ALLOWED_HEADERS, ...mirrored].join(', '),
     'Access-Control-Max-Age': '600',
   })
   response.end()

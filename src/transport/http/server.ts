@@ -131,10 +131,7 @@ function createNodeServer(options: HttpServerOptions, gate: HttpGate, bounds: Li
   return server
 }
 
-/**
- * Listens for HTTP; resolves when the port is open. Rejects with the Fault `unavailable`, whose message is
- * for the operator.
- */
+/** Listens for HTTP. Rejects with the Fault `unavailable`, whose message is for the operator. */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpListener> {
   const { bounds = new LimitCounters(), clock, drainMs = DRAIN_MS } = options
   const gate = new HttpGate({ ...options, bounds })
@@ -186,9 +183,6 @@ const openFilesLimit = (): number | undefined => {
   }
 }
 
-/**
- * How many connections can be open before file descriptors run out (`man 5 proc`, /proc/pid/limits).
- * @internal
- */
+/** The connections that fit into the limit on open files (`man 5 proc`, /proc/pid/limits). @internal */
 export const connectionsThatFit = (files = openFilesLimit()): number =>
   files === undefined ? Number.MAX_SAFE_INTEGER : Math.max(LEAST, files - RESERVED)

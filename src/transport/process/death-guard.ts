@@ -5,23 +5,23 @@ import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/package-file.js'
 import { systemRoot } from './process-tree.js'
 
-/** Ends the children of a proxy that died without ending them itself (SIGKILL, out of memory, a crash). */
+/** Ends the children of a proxy that dies without ending them itself (SIGKILL, out of memory, a crash). */
 export interface DeathGuard {
-  /** Process id of the helper while one runs. */
   readonly pid: number | undefined
-  /** From now on the process group `pid`, on Windows the tree, dies with us. */
+  /** Makes the process group `pid` (on Windows the tree) die with us. */
   watch(pid: number): void
-  /** The whole group is gone, and its number may soon belong to somebody else. */
+  /** Call when the whole group is gone: its id may soon be used by others. */
   forget(pid: number): void
-  /** Ends the helper, and with it every group that is still watched; `watch` does nothing from now on. */
+  /** Ends the helper, which ends every group still watched; `watch` does nothing any more. */
   close(): void
 }
 
 /**
- * The helper: reads `+GROUP` and `-GROUP` lines and, when its input ends, signals the groups that remain. Plain
- * POSIX, so that dash, bash and the sh of macOS run it alike; `$1` and `$2` are the seconds before SIGTERM and
- * from there to SIGKILL. `$3` is a variable with its value: on Linux whatever has it in its environment ends too, for a server
- * may have started something in a session of its own.
+ * The helper: reads lines `+GROUP` and `-GROUP` and, when its input ends, signals the groups that remain.
+ * Plain POSIX, so that dash, bash and the sh of macOS run it alike. `$1` is the time in seconds before
+ * SIGTERM, `$2` from there to SIGKILL. `$3` is a variable with its value: on Linux it also ends every process
+ * with it in its environment, for a server may have started something in a session of its own.
+ * @internal
  */
 export const DEATH_GUARD_SCRIPT = `
 trap '' INT HUP TERM
@@ -57,13 +57,13 @@ exit 0
 const SECONDS_TO_TERM = 1
 const SECONDS_TO_KILL = 2
 
-/** The helper of a system. */
+/** The helper for one platform. */
 export interface GuardProgram {
   readonly file: string
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** How it is told to watch the process `pid`, which runs since `sinceMs` of the wall clock. */
+  /** The line that has it watch the process `pid`, started at `sinceMs` of the wall clock. */
   watchLine(pid: number, sinceMs: number): string
 }
 
@@ -82,18 +82,18 @@ const windowsGuard = (): GuardProgram => ({
     String(SECONDS_TO_TERM * 1000),
     String(SECONDS_TO_KILL * 1000),
   ],
-  // A directory that a process works in cannot be removed there.
+  // Windows cannot remove the working directory of a process.
   cwd: systemRoot(),
   env: { SystemRoot: systemRoot() },
   watchLine: (pid, sinceMs) => `+${pid} ${sinceMs}\n`,
 })
 
-/** The program that guards on a system; `windows-guard.ts` where there are no groups that a shell could signal. */
+/** The script above; `windows-guard.ts` where a shell cannot signal groups. @internal */
 export const guardProgram = (mark: string, platform: NodeJS.Platform = process.platform): GuardProgram =>
   platform === 'win32' ? windowsGuard() : shellGuard(mark)
 
-/** A machine without that program, or one that kills the helper each time, is not asked for ever. */
-const MAX_REVIVALS = 5
+/** Bounds the restarts where the program is missing, or killed each time. */
+const MAX_RESTARTS = 5
 
 const nothing = (): void => undefined
 
@@ -104,8 +104,8 @@ interface Helper {
 
 function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void): Helper {
   const helper = spawn(file, args, {
-    // Its own session: neither Ctrl-C nor the hang-up of the terminal reaches it. On Windows it is out of the job that ends
-    // with us (libuv, `uv_spawn`), and has no console at all.
+    // In a session of its own neither Ctrl-C nor the hang-up of the terminal reaches it. On Windows it has no
+    // console and is outside the job that ends with us (libuv, `uv_spawn`).
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -121,11 +121,11 @@ function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void)
 }
 
 class HelperGuard implements DeathGuard {
-  /** Since when, by the wall clock. */
+  /** The start of each process by the wall clock. */
   readonly #watched = new Map<number, number>()
   readonly #program: GuardProgram
   #helper: Helper | undefined
-  #revivals = 0
+  #restarts = 0
   #closed = false
 
   constructor(program: GuardProgram) {
@@ -155,23 +155,24 @@ class HelperGuard implements DeathGuard {
 
   #start(): void {
     const helper = startHelper(this.#program, () => {
-      if (this.#helper === helper) this.#revive()
+      if (this.#helper === helper) this.#restart()
     })
     this.#helper = helper
     for (const [pid, sinceMs] of this.#watched) helper.stdin.write(this.#program.watchLine(pid, sinceMs))
   }
 
-  #revive(): void {
+  #restart(): void {
     this.#helper = undefined
-    if (this.#closed || this.#watched.size === 0 || this.#revivals >= MAX_REVIVALS) return
-    this.#revivals += 1
+    if (this.#closed || this.#watched.size === 0 || this.#restarts >= MAX_RESTARTS) return
+    this.#restarts += 1
     this.#start()
   }
 }
 
 /**
- * One helper process for all children of this proxy, started with the first of them; it keeps nothing of ours
- * alive and is replaced when it dies. `mark` is a variable, with its value, that stands in the environment of all of them.
+ * One helper process for all children of this proxy, started with the first of them and replaced when it
+ * dies. It does not keep us alive. `mark` is a variable with its value that all children have in their
+ * environment.
  */
 export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard =>
   new HelperGuard(program)

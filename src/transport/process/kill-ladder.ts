@@ -2,28 +2,29 @@ import type { ChildProcess } from 'node:child_process'
 import type { Clock } from '../../kernel/async/clock.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
-/** How long each rung of the ladder is given. */
+/** How long each rung of the ladder may take. */
 export interface LadderTimes {
-  /** From the end of stdin to SIGTERM: a server that follows the spec exits by itself. */
+  /** From the end of stdin, at which a server should exit, to SIGTERM. */
   readonly closeMs: number
   /** From SIGTERM to SIGKILL. */
   readonly termMs: number
-  /** For what the leader left behind, after SIGTERM and again after SIGKILL. */
+  /** For what the leader left behind in its group, after SIGTERM and again after SIGKILL. */
   readonly graceMs: number
 }
 
-/** The spec (2025-11-25, lifecycle, "Shutdown", stdio) names the rungs and leaves the times to us. */
+/** The spec names the rungs and leaves the times to us (2025-11-25, lifecycle, "Shutdown", stdio). */
 export const LADDER_TIMES: LadderTimes = { closeMs: 2000, termMs: 3000, graceMs: 500 }
 
-/** How often we look whether a group is empty; nobody tells us when a grandchild ends. */
+/** How often a group is checked; nothing reports the end of a grandchild. */
 const POLL_MS = 50
 
-/** A process in an uninterruptible system call outlives SIGKILL; nobody waits longer than this for it. */
+/** How long we wait after SIGKILL: a process in an uninterruptible system call outlives it. */
 const KILL_WAIT_MS = 2000
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
-const wait = (clock: Clock, delayMs: number): Promise<void> =>
+/** Resolves after a time. */
+export const wait = (clock: Clock, delayMs: number): Promise<void> =>
   new Promise(resolve => {
     clock.after(delayMs, resolve)
   })
@@ -43,7 +44,13 @@ function exitWithin(child: ChildProcess, clock: Clock, delayMs: number): Promise
   })
 }
 
-async function emptyWithin(tree: ProcessTree, pid: number, clock: Clock, delayMs: number): Promise<boolean> {
+/** Whether the processes that `pid` reaches end within a time. */
+export async function endsWithin(
+  tree: ProcessTree,
+  pid: number,
+  clock: Clock,
+  delayMs: number,
+): Promise<boolean> {
   const giveUpAtMs = clock.nowMs() + delayMs
   while (await tree.isRunning(pid)) {
     if (clock.nowMs() >= giveUpAtMs) return false
@@ -71,15 +78,15 @@ async function endLeader(child: ChildProcess, pid: number, { clock, times, tree 
 async function endLeftovers(groupId: number, { clock, times, tree }: Ladder): Promise<boolean> {
   if (!(await tree.isRunning(groupId))) return true
   await tree.end(groupId)
-  if (await emptyWithin(tree, groupId, clock, times.graceMs)) return true
+  if (await endsWithin(tree, groupId, clock, times.graceMs)) return true
   await tree.kill(groupId)
-  return emptyWithin(tree, groupId, clock, times.graceMs)
+  return endsWithin(tree, groupId, clock, times.graceMs)
 }
 
 /**
- * Ends a child that was started `detached` where there are groups, and every process of its tree: end of stdin, a request to end (SIGTERM),
- * the end (SIGKILL), each after its time; then what the child left behind in its group. Resolves when all that is done, with true when
- * nothing of it is left that could be reached; never rejects. A child that has exited already is only cleaned up after.
+ * Ends a child and every process of its tree: by the end of stdin, then SIGTERM, then SIGKILL; then ends what
+ * the child left behind in its group. Where there are groups, the child must have been started `detached`.
+ * Resolves with true if nothing that we can reach is left; never rejects.
  */
 export async function endGroup(
   child: ChildProcess,
@@ -90,7 +97,7 @@ export async function endGroup(
   const { pid } = child
   if (pid === undefined) return true
   const ladder = { clock, times, tree }
-  // The timers of the clock do not keep us alive, and leaving between two rungs would leave the rest running.
+  // The clock's timers do not keep us alive, and exiting between two rungs would leave the rest running.
   const hold = setInterval(() => undefined, 2 ** 30)
   try {
     await endLeader(child, pid, ladder)

@@ -1,29 +1,30 @@
 import type { Clock } from '../../kernel/async/clock.js'
+import { endsWithin, wait } from './kill-ladder.js'
 import type { ProcessRow, ProcessTable } from './process-table.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
-/** The variable by which a child of ours, and what it starts, can be told from all other processes. */
+/** The environment variable that marks our children and what they start. */
 export const MARK_VARIABLE = 'MCP_PROXY_CHILD_OF'
 
-/** A child as it was written down when it was started. */
+/** A child as recorded at its start. */
 export interface RecordedChild {
   readonly pid: number
   /** The wall clock at its start. */
   readonly sinceMs: number
-  /** See `ProcessRow`; undefined if it could not be found out. */
+  /** See `ProcessRow`; undefined if unknown. */
   readonly born: string | undefined
 }
 
-/** What a proxy that is gone has left. */
+/** What a dead proxy left behind. */
 export interface OrphanRecord {
-  /** The value of the variable in the environment of all its children. */
+  /** The value of `MARK_VARIABLE` in all its children. */
   readonly mark: string
-  /** Until when, at least, all of them had their numbers, by the wall clock. */
+  /** When, by the wall clock, the children were last known to have their ids. */
   readonly untilMs: number
   readonly children: readonly RecordedChild[]
 }
 
-/** How what it left is found and ended. */
+/** How orphans are found and ended. */
 export interface OrphanOptions {
   readonly table: ProcessTable
   readonly clock: Clock
@@ -33,22 +34,22 @@ export interface OrphanOptions {
   readonly termMs?: number
 }
 
-/** Their stdin has ended long ago, so they are late already. */
+/** Short, because their stdin ended long ago. */
 const TERM_MS = 2000
 const POLL_MS = 50
 
-/** Between a birth and our being told of it, and how far two clocks of one machine may be apart. */
+/** Covers the delay until we learn of a start, and the difference between two clocks of one machine. */
 const SLACK_MS = 2000
 
-/** Whether a process had its number at a moment already; false where its birth is not told by the wall clock. */
+/** Whether a process ran already at a moment; false where its start is not known by the wall clock. */
 export const hasRunSince = ({ bornMs = Number.NaN }: ProcessRow, sinceMs: number): boolean =>
   bornMs <= sinceMs + SLACK_MS
 
 /**
- * Which processes of Windows belong to recorded ones, each with its start: those themselves, and what they started. The number of a
- * recorded one was nobody else's from then on until `untilMs`, so that whoever was born meanwhile under that number as its parent is
- * a child of it, also when it is gone. Node has Windows end the direct children of a process that dies (libuv, `uv_spawn`: the
- * global job), and for a `.cmd` that is `cmd.exe`, whose own child is the server.
+ * The processes on Windows that belong to recorded ones, given with their starts: those themselves and their
+ * children, even where the recorded one is gone. Its id was nobody else's until `untilMs`, so whatever was
+ * born under that parent id before then is its child. Windows ends the direct children of a Node process that
+ * dies (libuv, `uv_spawn`: the global job); for a `.cmd` that is `cmd.exe`, whose own child is the server.
  */
 export const ownedBy = (
   recorded: ReadonlyMap<number, number>,
@@ -65,8 +66,9 @@ export const ownedBy = (
     .map(({ pid }) => pid)
 
 /**
- * Whether the group of a recorded child is still that child's: the child itself runs, born at the recorded moment, or it is
- * gone and what runs in its group carries the mark. The number alone proves nothing, because numbers are used again.
+ * Whether the group of a recorded child is still that child's: the child itself runs, born at the recorded
+ * moment, or it is gone and a process of its group carries the mark. The id alone proves nothing, because ids
+ * are reused.
  */
 const isOurs = async (
   { pid, born }: RecordedChild,
@@ -80,21 +82,9 @@ const isOurs = async (
   return marked.includes(true)
 }
 
-const wait = (clock: Clock, delayMs: number): Promise<void> =>
-  new Promise(resolve => {
-    clock.after(delayMs, resolve)
-  })
-
 const endOne = async (pid: number, tree: ProcessTree, clock: Clock, termMs: number): Promise<void> => {
   const isAsked = await tree.end(pid)
-  const killAtMs = clock.nowMs() + (isAsked ? termMs : 0)
-  while (await tree.isRunning(pid)) {
-    if (clock.nowMs() >= killAtMs) {
-      await tree.kill(pid)
-      return
-    }
-    await wait(clock, POLL_MS)
-  }
+  if (!(await endsWithin(tree, pid, clock, isAsked ? termMs : 0))) await tree.kill(pid)
 }
 
 const signalOne = (pid: number, signal: NodeJS.Signals): void => {
@@ -106,8 +96,8 @@ const signalOne = (pid: number, signal: NodeJS.Signals): void => {
 }
 
 /**
- * Ends every process that carries the mark, wherever it has gone: a server may have started something in a session of its own,
- * as browsers are started. Resolves with their numbers when they are gone, or could not be ended; never rejects.
+ * Ends every process that carries the mark, for a server may have started some in sessions of their own, as
+ * browsers are. Resolves with their ids once they are gone or could not be ended; never rejects.
  */
 export const endMarked = async (
   mark: string,
@@ -128,15 +118,16 @@ export const endMarked = async (
 }
 
 /**
- * Ends what a proxy left behind that was killed together with its death guard: of each recorded child the process group (on Windows the tree), if it
- * is proven to be that child's, and what carries its mark. Resolves with the numbers of what was ended; never rejects.
+ * Ends what a proxy left behind that was killed together with its death guard: the group (on Windows the
+ * tree) of each recorded child if it is proven to be that child's, and what carries the mark. Resolves with
+ * the ids of all that was ended; never rejects.
  */
-export const endRecorded = async (brood: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
+export const endRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
   const { table, clock, tree = processTree(), termMs = TERM_MS } = options
   const rows = await table.rows()
-  const found = tree.hasGroups ? await groupsOf(brood, rows, table) : treesOf(brood, rows)
+  const found = tree.hasGroups ? await groupsOf(record, rows, table) : treesOf(record, rows)
   await Promise.all(found.map(pid => endOne(pid, tree, clock, termMs)))
-  return [...new Set([...found, ...(await endMarked(brood.mark, options))])]
+  return [...new Set([...found, ...(await endMarked(record.mark, options))])]
 }
 
 const groupsOf = async (

@@ -3,38 +3,38 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readStat, systemRoot } from './process-tree.js'
 
-/** A process as the operating system knows it; zombies do not count. */
+/** A running process; zombies do not count. */
 export interface ProcessRow {
   readonly pid: number
   /** Its process group; on Windows, which has none, its own id. */
   readonly group: number
-  /** When it began, in whatever form: with the id it names one process and no later one with the same id. */
+  /** When it began, in any form that, with the id, tells it from later processes with the same id. */
   readonly born: string
-  /** Who started it, told on Windows only, where nothing else says what belongs together. It may be long gone, and its id another's. */
+  /** Its parent, on Windows only. That may be long gone, and its id reused. */
   readonly parent?: number
-  /** When it began, by the wall clock; told on Windows only. */
+  /** When it began by the wall clock, on Windows only. */
   readonly bornMs?: number
 }
 
-/** PORT. What runs on this machine, as far as we may see it. Nothing of it rejects: what cannot be seen is not there. */
+/** PORT. The processes that we may see on this machine. Never rejects: what we cannot see does not exist. */
 export interface ProcessTable {
   rows(): Promise<readonly ProcessRow[]>
-  /** When these began, for those of which that can be told at once: on Windows none, whose births the wall clock tells well enough. */
+  /** When these began, as far as it is known at once; empty on Windows, where the wall clock is enough. */
   births(pids: readonly number[]): Promise<ReadonlyMap<number, string>>
-  /** Whether a process was started with this variable in its environment; false where that cannot be seen. */
+  /** Whether a process was started with this variable in its environment; false where it is not visible. */
   carries(pid: number, variable: string, value: string): Promise<boolean>
-  /** All processes that `carries` would tell so of, but not ourselves. */
+  /** All processes for which `carries` holds, except ourselves. */
   carriers(variable: string, value: string): Promise<readonly number[]>
 }
 
 const PS_LIMIT_BYTES = 16 * 1024 * 1024
 const PROGRAM_LIMIT_MS = 10_000
 
-/** The output of a program of the operating system; empty if there is none. */
+/** The output of a program; empty if it fails. */
 const outputOf = (program: string, args: readonly string[]): Promise<string> =>
   new Promise(resolve => {
     const options = {
-      // The names of months and the time zone must be the same each time.
+      // For the same names of months and the same time zone each time.
       env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
       maxBuffer: PS_LIMIT_BYTES,
       timeout: PROGRAM_LIMIT_MS,
@@ -75,7 +75,7 @@ const linux: ProcessTable = {
   },
 }
 
-/** Lines of `ps -o pid=,pgid=,state=,lstart=`. */
+/** Parses lines of `ps -o pid=,pgid=,state=,lstart=`. @internal */
 export const rowsOfPs = (text: string): ProcessRow[] =>
   text.split('\n').flatMap(line => {
     const [, pid, group, state, born] = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S.*?)\s*$/.exec(line) ?? []
@@ -112,7 +112,7 @@ const POWERSHELL_ROWS =
 const TICKS_PER_MS = 10_000
 const EPOCH_MS = 11_644_473_600_000
 
-/** Lines of an id, that of the parent, and a time of creation. */
+/** Parses lines of `POWERSHELL_ROWS`. @internal */
 export const rowsOfWindows = (text: string): ProcessRow[] =>
   text.split('\n').flatMap(line => {
     const [, id, parent, born] = /^\s*(\d+) (\d+) (\d+)\s*$/.exec(line) ?? []

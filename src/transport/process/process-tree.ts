@@ -4,51 +4,48 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 
-/** PORT. How a process that we started is ended with all that it started. Nothing of it rejects. */
+/** PORT. Ends a process that we started with everything that it started. Nothing of it rejects. */
 export interface ProcessTree {
   /**
-   * Whether a tree is a process group, which its first process must be started to lead (`detached`), and which can be reached
-   * when that one is gone. Otherwise its number says nothing from then on, and may be somebody else's.
+   * Whether a tree is a process group, which its first process must be started to lead (`detached`), and
+   * which remains reachable when that process is gone. Otherwise its id means nothing from then on, and may
+   * be reused.
    */
   readonly hasGroups: boolean
-  /** Asks all of it to end; false if nobody there can be asked, so that waiting for them is of no use. */
+  /** Asks all of it to end; false if nothing there can be asked, so that waiting is useless. */
   end(pid: number): Promise<boolean>
   /** Ends all of it without asking. */
   kill(pid: number): Promise<void>
-  /** Whether anything runs that the number still reaches. */
+  /** Whether anything runs that the id still reaches. */
   isRunning(pid: number): Promise<boolean>
 }
 
-/** Runs a program to its end, without a shell and not for ever; rejects if that was not to end well. */
-export type RunProgram = (file: string, args: readonly string[]) => Promise<void>
-
-/** For which system, and with what. */
-export interface TreeOptions {
+/** For which platform; `run` runs a program without a shell, and rejects unless it succeeds. */
+interface TreeOptions {
   readonly platform?: NodeJS.Platform
   readonly log?: Logger
-  readonly run?: RunProgram
+  readonly run?: (file: string, args: readonly string[]) => Promise<unknown>
 }
 
-/** `taskkill` is done at once, unless the machine is in trouble. */
+/** `taskkill` returns at once, unless the machine is in trouble. */
 const RUN_LIMIT_MS = 5000
 
 const execute = promisify(execFile)
 
-const runProgram: RunProgram = async (file, args) => {
-  await execute(file, args, { timeout: RUN_LIMIT_MS, killSignal: 'SIGKILL', windowsHide: true })
-}
+const runProgram = (file: string, args: readonly string[]): Promise<unknown> =>
+  execute(file, args, { timeout: RUN_LIMIT_MS, killSignal: 'SIGKILL', windowsHide: true })
 
-/** Where Windows is: a program that stands somewhere in `PATH` under the same name is not meant. */
+/** The directory of Windows, so that programs are not looked up in `PATH`. */
 export const systemRoot = (): string => process.env['SystemRoot'] ?? 'C:\\Windows'
 
 const isProcess = (pid: number): boolean => Number.isSafeInteger(pid) && pid > 1
 
-/** Whether a process has this number, whichever it is and whosever. */
-export const isUsed = (pid: number): boolean => {
+/** Whether any process has this id. */
+export const processExists = (pid: number): boolean => {
   try {
     return isProcess(pid) && process.kill(pid, 0)
   } catch (thrown) {
-    // Anything but ESRCH means that it is there, and not ours to signal.
+    // Anything but ESRCH means that it exists and is not ours to signal.
     return thrown instanceof Error && 'code' in thrown && thrown.code !== 'ESRCH'
   }
 }
@@ -67,52 +64,40 @@ const posixTree = (platform: NodeJS.Platform): ProcessTree => ({
 })
 
 /** Windows has no groups: `taskkill /T` follows the parent ids for as long as the first process lives. */
-class WindowsTree implements ProcessTree {
-  readonly hasGroups = false
-  readonly #run: RunProgram
-  readonly #log: Logger
-
-  constructor(run: RunProgram, log: Logger) {
-    this.#run = run
-    this.#log = log
-  }
-
-  /** A program without a window, as most servers are, cannot be asked: `taskkill` says so at once. */
-  end(pid: number): Promise<boolean> {
-    return this.#taskkill('/PID', String(pid), '/T')
-  }
-
-  async kill(pid: number): Promise<void> {
-    await this.#taskkill('/PID', String(pid), '/T', '/F')
-  }
-
-  isRunning(pid: number): Promise<boolean> {
-    return Promise.resolve(isUsed(pid))
-  }
-
-  async #taskkill(...args: readonly string[]): Promise<boolean> {
-    if (!isProcess(Number(args[1]))) return false
+const windowsTree = (run: NonNullable<TreeOptions['run']>, log: Logger): ProcessTree => {
+  const taskkill = async (pid: number, ...flags: readonly string[]): Promise<boolean> => {
+    if (!isProcess(pid)) return false
+    const args = ['/PID', String(pid), '/T', ...flags]
     try {
-      await this.#run(join(systemRoot(), 'System32', 'taskkill.exe'), args)
+      await run(join(systemRoot(), 'System32', 'taskkill.exe'), args)
       return true
     } catch (thrown) {
-      this.#log.debug({ err: thrown, args }, 'taskkill did not end a process')
+      log.debug({ err: thrown, args }, 'taskkill did not end a process')
       return false
     }
   }
+  return {
+    hasGroups: false,
+    // A program without a window, as most servers are, cannot be asked: `taskkill` says so at once.
+    end: pid => taskkill(pid),
+    async kill(pid) {
+      await taskkill(pid, '/F')
+    },
+    isRunning: pid => Promise.resolve(processExists(pid)),
+  }
 }
 
-/** How trees of processes are ended on this system. */
+/** Ends trees of processes as this platform can. */
 export const processTree = ({
   platform = process.platform,
   log = silentLogger,
   run = runProgram,
-}: TreeOptions = {}): ProcessTree => (platform === 'win32' ? new WindowsTree(run, log) : posixTree(platform))
+}: TreeOptions = {}): ProcessTree => (platform === 'win32' ? windowsTree(run, log) : posixTree(platform))
 
-/** Signals every process of a group; false when there is none left that we may signal. */
-export function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
-  // kill(-1) reaches every process of the user, kill(0) our own group.
-  if (!Number.isSafeInteger(groupId) || groupId <= 1) return false
+/** Signals every process of a group; false if none is left that we may signal. */
+function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
+  // kill(-1) reaches every process of the user, and kill(0) our own group.
+  if (!isProcess(groupId)) return false
   try {
     process.kill(-groupId, signal)
     return true
@@ -121,9 +106,9 @@ export function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolea
   }
 }
 
-/** What the line of a process says that `man proc_pid_stat` describes; undefined for one that runs no more. */
+/** Reads /proc/PID/stat (`man proc_pid_stat`); undefined for a process that no longer runs. */
 export function readStat(stat: string): { readonly group: number; readonly ticks: string } | undefined {
-  // Its name stands in brackets, and may hold anything.
+  // The name stands in parentheses and may contain anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, , group] = fields
   const ticks = fields[19]
@@ -132,8 +117,8 @@ export function readStat(stat: string): { readonly group: number; readonly ticks
 }
 
 /**
- * Whether a process of the group still runs. In a container without an init nobody reaps orphans: they stay members
- * of their group for ever and take signals, but run no more.
+ * Whether a process of the group still runs. Zombies do not count: in a container without an init nobody
+ * reaps orphans, and they stay in their group for ever.
  */
 async function isGroupRunning(groupId: number, platform: NodeJS.Platform): Promise<boolean> {
   if (!signalGroup(groupId, 0)) return false

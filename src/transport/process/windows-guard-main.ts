@@ -1,4 +1,4 @@
-// The program that `death-guard.ts` starts on Windows; its arguments are the two waits in milliseconds.
+// The program that `death-guard.ts` starts on Windows; its arguments are `endMs` and `killMs`.
 import { setTimeout } from 'node:timers/promises'
 import { processTable } from './process-table.js'
 import { processTree } from './process-tree.js'

@@ -4,16 +4,16 @@ import { ownedBy } from './orphans.js'
 import type { ProcessTable } from './process-table.js'
 import type { ProcessTree } from './process-tree.js'
 
-/** What the helper works with, and how long it waits. */
+/** What the helper works with. */
 export interface WindowsGuardOptions {
   readonly table: ProcessTable
   readonly tree: ProcessTree
   readonly wait: (delayMs: number) => Promise<unknown>
-  /** The wall clock, which the births of processes are told by. */
+  /** The wall clock, by which the table knows when processes began. */
   readonly wallMs: () => number
-  /** From the end of the input, which is that of the servers too, until those that remain are asked to end. */
+  /** From the end of the input, and so of the servers' input, until those that remain are asked to end. */
   readonly endMs: number
-  /** From there until they are ended. */
+  /** From there until they are killed. */
   readonly killMs: number
 }
 
@@ -26,14 +26,15 @@ const readWatched = async (input: Readable): Promise<Map<number, number>> => {
       else if (sinceMs !== undefined && Number(pid) > 1) watched.set(Number(pid), Number(sinceMs))
     }
   } catch {
-    // A broken pipe is one that has ended.
+    // A broken pipe is an ended one.
   }
   return watched
 }
 
 /**
- * The helper of Windows: reads `+PID SINCE` and `-PID` lines, SINCE being the wall clock at its start, and when its input ends, ends the trees that remain:
- * after a while, for their own input has ended too. Resolves when that is done; never rejects.
+ * The helper on Windows: reads lines `+PID SINCE` and `-PID`, where SINCE is the wall clock at the start of
+ * the process, and ends the remaining trees some time after its input ends. Resolves when that is done; never
+ * rejects.
  */
 export const guardTrees = async (input: Readable, options: WindowsGuardOptions): Promise<void> => {
   const { table, tree, wait, wallMs, endMs, killMs } = options
@@ -41,7 +42,7 @@ export const guardTrees = async (input: Readable, options: WindowsGuardOptions):
   if (watched.size === 0) return
   const overMs = wallMs()
   await wait(endMs)
-  // Where nobody may look at the processes, there is nobody to end: a number alone may be somebody else's by now.
+  // Where the table is empty nothing is ended: an id alone may be reused by now.
   const pids = ownedBy(watched, await table.rows(), overMs)
   const asked = await Promise.all(pids.map(pid => tree.end(pid)))
   if (asked.includes(true)) await wait(killMs)

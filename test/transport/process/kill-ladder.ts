@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { endGroup } from '../../../src/transport/process/kill-ladder.js'
-import { processTree, signalGroup } from '../../../src/transport/process/process-tree.js'
+import { processTree } from '../../../src/transport/process/process-tree.js'
 import { isRunning, skipWithout, until } from '../../support/processes.js'
 
 /** Longer than anything takes: a rung that is waited for is left because it worked. */
@@ -69,7 +69,7 @@ t.test('a child that never started, and numbers that are no group, do no harm', 
   const child = spawn('/nonexistent/program', { detached: true })
   child.on('error', () => undefined)
   t.equal(await endGroup(child, systemClock, quick), true)
-  for (const number of [0, 1, -5, 1.5, Number.NaN]) t.equal(signalGroup(number, 0), false)
+  for (const number of [0, 1, -5, 1.5, Number.NaN]) t.equal(await processTree().isRunning(number), false)
 })
 
 /** Plays `taskkill`, which refuses to ask a program without a window; `asks` makes it ask. */

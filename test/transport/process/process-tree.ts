@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { processTree, type RunProgram } from '../../../src/transport/process/process-tree.js'
+import { processTree } from '../../../src/transport/process/process-tree.js'
 import { isRunning, skipWithout, until } from '../../support/processes.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'
 
@@ -11,7 +11,7 @@ const STAYS = "setInterval(() => {}, 1000); console.log('here')"
 
 const recordedRuns = () => {
   const runs: [string, ...string[]][] = []
-  const run: RunProgram = (file, args) => {
+  const run = (file: string, args: readonly string[]) => {
     runs.push([file, ...args])
     return Promise.resolve()
   }
