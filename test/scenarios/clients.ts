@@ -95,7 +95,7 @@ t.test('the client of SDK v1 works over HTTP, and ends its session', async t => 
   const face = await proxy.listen({ port: 0 })
   const client = new ClientV1(INFO, { capabilities })
   const transport = new HttpV1(new URL(face.url))
-  await client.connect(transport as never)
+  await client.connect(transport)
   await flows(t, client)
   t.equal(face.sessions, 1)
   await transport.terminateSession()

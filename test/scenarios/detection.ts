@@ -130,7 +130,7 @@ t.test('a WebSocket server that closes at what it does not know is connected onc
     const methods: string[] = []
     seen.push(methods)
     socket.on('message', data => {
-      const { id, method } = JSON.parse(String(data)) as Loose
+      const { id, method } = JSON.parse(String(data))
       methods.push(method)
       const result = oldAnswer(method)
       if (result !== undefined) socket.send(JSON.stringify({ jsonrpc: '2.0', id, result }))
@@ -148,7 +148,7 @@ t.test('a WebSocket server that closes at what it does not know is connected onc
 const changingServer = async (t: Test) => {
   const state = { era: 'legacy' as 'legacy' | 'modern', sessions: 0, seen: [] as string[] }
   const answer = (request: IncomingMessage, response: ServerResponse, body: string): void => {
-    const { id, method } = body === '' ? ({} as Loose) : (JSON.parse(body) as Loose)
+    const { id, method } = body === '' ? ({} as Loose) : JSON.parse(body)
     const send = (status: number, message: object, headers: Record<string, string> = {}): void => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
       response.end(JSON.stringify({ jsonrpc: '2.0', ...message }))

@@ -291,14 +291,13 @@ const DEEDS: Readonly<Record<string, Attack>> = {
     await thief.end()
   },
   'answers a question twice, and wrongly': async ({ client }, t) => {
-    let question: unknown
     client.onAsk = () => ({ action: 'accept', content: {} })
     const args = {
       method: 'elicitation/create',
       params: { message: '?', requestedSchema: { type: 'object', properties: {} } },
     }
     const { heard, last } = await client.call('ask', 'good__ask', JSON.stringify(args))
-    question = heard.find(({ message }) => message.method === 'elicitation/create')?.message.id
+    const question: unknown = heard.find(({ message }) => message.method === 'elicitation/create')?.message.id
     t.match(textOf({ last } as never), /accept/)
     for (const result of [{ action: 'decline' }, null, 5]) {
       const { status } = await client.post({ id: question, result })

@@ -14,7 +14,7 @@ const child = (mode: string, more: object = {}) => ({
 const quick = { timeouts: { call: '400ms', list: '400ms', connect: '5s' } }
 
 const textOf = ({ last }: Answer): string => String(last.message.result?.content?.[0]?.text)
-const errorOf = ({ last }: Answer): string => String((last.message.error as Loose)?.message)
+const errorOf = ({ last }: Answer): string => String(last.message.error?.message)
 
 /** What a call of the tool `bad` comes to: its text, or its error, which names the server that is to blame. */
 type Comes = { readonly text: RegExp } | { readonly error: RegExp }

@@ -56,7 +56,7 @@ t.test('a client of 2024-11-05 uses servers over Streamable HTTP, HTTP+SSE and s
   })
   const { sseUrl = '' } = await proxy.listen({ port: 0 })
   const client = new ClientV1(INFO, { capabilities: {} })
-  await client.connect(new SSEClientTransport(new URL(sseUrl)) as never)
+  await client.connect(new SSEClientTransport(new URL(sseUrl)))
   for (const alias of ['newer', 'older', 'stdio']) await flows(t, client, alias)
   await client.close()
 })
@@ -65,7 +65,7 @@ t.test('clients of SDK v1 and v2 over Streamable HTTP use a server over HTTP+SSE
   const proxy = startProxy(t, { older: { url: await everythingAt(t, 'sse') } })
   const face = await proxy.listen({ port: 0 })
   const v1 = new ClientV1(INFO)
-  await v1.connect(new HttpV1(new URL(face.url)) as never)
+  await v1.connect(new HttpV1(new URL(face.url)))
   const v2 = new ClientV2(INFO)
   await v2.connect(new HttpV2(new URL(face.url)))
   await flows(t, v1, 'older')
@@ -82,7 +82,7 @@ t.test('a proxy in front of a proxy passes everything on, over each of its addre
   const { url, sseUrl, wsUrl } = await inner.listen({ port: 0 })
   const outer = startProxy(t, { http: { url }, sse: { url: sseUrl, type: 'sse' }, ws: { url: wsUrl } })
   const client = new ClientV1(INFO)
-  await client.connect(new HttpV1(new URL((await outer.listen({ port: 0 })).url)) as never)
+  await client.connect(new HttpV1(new URL((await outer.listen({ port: 0 })).url)))
   for (const by of ['http', 'sse', 'ws']) {
     const echo = { name: `${by}__everything__echo`, arguments: { message: by } }
     t.match(await client.callTool(echo), { content: [{ text: `Echo: ${by}` }] })

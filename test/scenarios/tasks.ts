@@ -25,7 +25,7 @@ for (const mode of ['stdio', 'streamableHttp'] as const) {
     }
     const v1 = new ClientV1(INFO, CAPABILITIES)
     v1.setRequestHandler(ElicitRequestSchema, answer)
-    await v1.connect(new HttpV1(new URL(url)) as never)
+    await v1.connect(new HttpV1(new URL(url)))
     const { tools } = await v1.listTools()
     t.notOk(
       tools.some(tool => 'execution' in tool),

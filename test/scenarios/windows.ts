@@ -221,7 +221,7 @@ t.test('nobody has to read what is written to stderr', { skip }, async t => {
   await client.initialize()
   for (let id = 1; id <= 50; id += 1) {
     const answer = await client.call(id, 'a__echo', `{"n":${id}}`)
-    t.equal(answer.last.message.result?.content?.[0]?.text, `{"n":${id}}`) || t.bailout('stuck')
+    if (!t.equal(answer.last.message.result?.content?.[0]?.text, `{"n":${id}}`)) t.bailout('stuck')
     await new Promise(resolve => setTimeout(resolve, 20))
   }
 })

@@ -89,7 +89,7 @@ t.test('proxies that start at the same time agree on one key', async t => {
     new Promise<string>((done, fail) => {
       execFile(process.execPath, args, (error, stdout) => {
         if (error === null) done(stdout)
-        else fail(error)
+        else fail(new Error('the program failed', { cause: error }))
       })
     })
   const [first, ...others] = await Promise.all([run(), run(), run(), run()])

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events'
 import type { Test } from 'tap'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test looks for in a message is its own business.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Loose = any
 
 /** A message as it stood in the response body or in one event. */

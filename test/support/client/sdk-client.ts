@@ -88,7 +88,7 @@ const legacyClient = (answers: Answers): AnyClient => {
     onclose: undefined,
     connect(transport) {
       client.onclose = () => one.onclose?.()
-      return client.connect(transport as never)
+      return client.connect(transport)
     },
     close: () => client.close(),
     get capabilities() {
@@ -142,7 +142,7 @@ const modernClient = (answers: Answers): AnyClient => {
     onclose: undefined,
     connect(transport) {
       client.onclose = () => one.onclose?.()
-      return client.connect(transport as never)
+      return client.connect(transport)
     },
     close: () => client.close(),
     get capabilities() {
@@ -161,7 +161,7 @@ const modernClient = (answers: Answers): AnyClient => {
       return { items: page[list], next: page.nextCursor }
     },
     callTool: (name, args = {}, options = {}) =>
-      client.callTool({ name, arguments: { ...args }, ...meta() } as never, options),
+      client.callTool({ name, arguments: { ...args }, ...meta() }, options),
     readResource: uri => client.readResource({ uri }),
     getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
     complete: (ref, argument) => client.complete({ ref: ref as never, argument }),
@@ -269,7 +269,7 @@ export const sdkOnPipe = async (answer: StubAnswer): Promise<{ client: Client; s
       setImmediate(() => transport.onmessage?.({ jsonrpc: '2.0', id: request.id, result } as JSONRPCMessage))
     },
   }
-  await client.connect(transport as never)
+  await client.connect(transport)
   return { client, sent }
 }
 
@@ -285,8 +285,6 @@ export const sdkOnHttp = async (answer: StubAnswer): Promise<{ client: Client; s
     const body = `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":${answer(request)}}`
     return new Response(body, { status: 200, headers: { 'content-type': 'application/json' } })
   }
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL('http://stub/mcp'), { fetch: fetch as never }),
-  )
+  await client.connect(new StreamableHTTPClientTransport(new URL('http://stub/mcp'), { fetch: fetch }))
   return { client, sent }
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { runInThisContext } from 'node:vm'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
@@ -58,7 +59,7 @@ const publishedIn = (code: string): ReadonlyMap<string, Published> => {
   for (let at = 0; at < names.length; at += 2) {
     const start = `${names[at + 1]}={$schema:`
     const literal = literalAt(code, code.indexOf(start) + start.indexOf('{'))
-    all.set(names[at] ?? '', new Function(`return ${literal}`)() as Published)
+    all.set(names[at] ?? '', runInThisContext(`(${literal})`) as Published)
   }
   return all
 }

@@ -97,7 +97,7 @@ const declaredIn = (vector: Vector): Json | undefined => {
     .filter(({ way }) => way === 'p>s' && !isModernClient(vector))
     .flatMap(step => {
       const meta = (rpcOf(step)['params'] as Json | undefined)?.['_meta'] as Json | undefined
-      return (meta?.['io.modelcontextprotocol/clientCapabilities'] as Json | undefined) ?? []
+      return meta?.['io.modelcontextprotocol/clientCapabilities'] ?? []
     })
   return envelopes.length === 0 ? undefined : Object.assign({}, ...envelopes)
 }
@@ -210,7 +210,7 @@ export const planOf = (vector: Vector, alias: string): ServerPlan => {
     lists: listsOf(vector, alias, isModern),
     url: isHttp(vector, 's') ? `http://s${path ?? '/mcp'}` : undefined,
     takesGet: ours.some(({ message }) => String(message['http']).startsWith('GET')),
-    sessionId: (sessionId as string | undefined) ?? 's',
+    sessionId: sessionId ?? 's',
     isDown: (refused?.['data'] as Json | undefined)?.['reason'] === 'unavailable',
     ignoresProbe: vector.rule === 'DD-7',
   }

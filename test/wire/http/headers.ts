@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { accepts, isVisibleAscii, mediaTypeOf } from '../../../src/wire/http/headers.js'
 

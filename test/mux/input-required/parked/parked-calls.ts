@@ -470,7 +470,7 @@ const DEEDS: Readonly<Record<string, (play: Play, one: number, two: number) => v
     )?.cancel('enough'),
   retry: ({ parking, upstream }, one, two) => {
     const asked = pick(
-      upstream.filter(call => Object.hasOwn((call.ended ?? {}) as object, 'requestState')),
+      upstream.filter(call => Object.hasOwn(call.ended ?? {}, 'requestState')),
       one,
     )
     if (asked === undefined) return
