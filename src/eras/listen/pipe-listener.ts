@@ -9,12 +9,13 @@ import { PipeWriter } from '../../rpc/channel/writer.js'
 import type { HostOptions } from '../../rpc/host.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import { type Classified, classifyWithin } from '../../wire/classify.js'
-import { encodeError, type Message } from '../../wire/jsonrpc.js'
+import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
 import { isOfSdk } from '../../wire/sdk-client-hint.js'
 import { eraOf, type ServedEras } from '../detect/inbound.js'
-import { LegacyPipeListener } from '../legacy/client-side/pipe-listener.js'
-import { ModernPipeListener } from '../modern/client-side/pipe-listener.js'
+import { batchError, runBatch } from '../legacy/client-side/batch.js'
+import { LegacyUplink } from '../legacy/client-side/uplink.js'
+import { ModernUplink, type RequestMessage } from '../modern/client-side/uplink.js'
 
 /** What serving a channel needs besides what every listener needs. */
 export interface PipeListenerOptions extends HostOptions {
@@ -34,8 +35,9 @@ const LOOK_MS = 20
 export class PipeListener implements ChannelListener {
   readonly #channel: Channel
   readonly #writer: PipeWriter
-  readonly #legacy: LegacyPipeListener
-  readonly #modern: ModernPipeListener
+  readonly #principal: Principal
+  readonly #legacy: LegacyUplink
+  readonly #modern: ModernUplink
   readonly #speaks: ServedEras
   readonly #bounds: LimitCounters
   readonly #log: Logger
@@ -47,6 +49,7 @@ export class PipeListener implements ChannelListener {
 
   constructor(channel: Channel, principal: Principal, options: PipeListenerOptions) {
     this.#channel = channel
+    this.#principal = principal
     this.#log = options.log
     this.#clock = options.clock
     this.#drainMs = options.drainMs ?? (() => 0)
@@ -54,8 +57,8 @@ export class PipeListener implements ChannelListener {
     this.#bounds = options.bounds ?? new LimitCounters()
     const cutOff = (): void => void this.close('the client does not read')
     this.#writer = new PipeWriter(channel, options.clock, cutOff, this.#bounds)
-    this.#legacy = new LegacyPipeListener(principal, this.#writer, options)
-    this.#modern = new ModernPipeListener(principal, this.#writer, options)
+    this.#legacy = new LegacyUplink(principal, this.#writer, options)
+    this.#modern = new ModernUplink(options, 'channel')
     channel.listen(
       guarded(this, thrown => {
         this.#log.error(
@@ -96,17 +99,20 @@ export class PipeListener implements ChannelListener {
     const verdict = eraOf(classified, undefined, this.#speaks)
     switch (verdict.is) {
       case 'modern':
-        this.#modern.message(verdict.message)
+        if (verdict.message.kind === 'request') this.#request(verdict.message)
+        else if (verdict.message.method === 'notifications/cancelled')
+          this.#modern.cancel(verdict.message.params)
         return
       case 'initialize':
-        this.#legacy.message(verdict.message)
+        this.#legacy.receive(verdict.message, this.#writer)
         return
       case 'legacy':
         this.#unclaimed(verdict.message)
         return
       case 'legacy-batch': {
-        const refusal = this.#legacy.batch(verdict.items)
-        if (refusal !== undefined) this.#refuse(-32600, refusal, undefined)
+        const error = batchError(verdict.items, this.#legacy)
+        if (error !== undefined) this.#refuse(-32600, error, undefined)
+        else runBatch(verdict.items, this.#legacy, this.#writer, this.#bounds.unread)
         return
       }
       case 'malformed':
@@ -146,7 +152,7 @@ export class PipeListener implements ChannelListener {
       if (this.#channel.queuedBytes > 0 && this.#clock.nowMs() < untilMs) return
       void this.close('the client closed its input')
     }
-    this.#legacy.mute()
+    this.#legacy.inputEnded()
     this.#leaving = this.#clock.every(LOOK_MS, look)
     look()
   }
@@ -156,10 +162,16 @@ export class PipeListener implements ChannelListener {
     this.#end('the client closed the connection')
   }
 
-  /** A notification needs no claim in either era: what it cancels tells which one it is of. */
+  #request(message: RequestMessage): void {
+    const key = idKey(message.id)
+    const principal = this.#principal
+    this.#modern.receive(message, { principal, replies: this.#writer, key, headers: undefined })
+  }
+
+  /** A notification needs no claim in either era: the request it cancels tells which it belongs to. */
   #unclaimed(message: Message): void {
     const isCancel = message.kind === 'notification' && message.method === 'notifications/cancelled'
-    if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.message(message)
+    if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.receive(message, this.#writer)
   }
 
   #end(reason: string): void {
@@ -175,7 +187,7 @@ export class PipeListener implements ChannelListener {
   }
 
   get #readsErrorsWithoutId(): boolean {
-    return this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.isUsed
+    return this.#legacy.isKnown ? this.#legacy.readsErrorsWithoutId : this.#modern.hasClients
   }
 
   #logDropped(why: string): void {

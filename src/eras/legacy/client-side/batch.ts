@@ -28,69 +28,64 @@ const isInitialize = (item: Classified): boolean =>
 export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
 
-/** Where a batch's frames go: related messages, the answers one by one, and the end. */
-export interface BatchReplies {
-  readonly canAsk: boolean
-  send(frame: Buffer, mayDrop?: boolean): void
-  /** `id` is that of the request, as far as it is known. */
-  answered(frame: Buffer, id: JsonText | undefined): void
-  /** Follows the last answer; not called if no member is to be answered. */
-  done(): void
-}
-
 /** A reply stream for messages that are not answered. */
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
-/** Runs the members of a batch, each for itself. */
-export const runBatch = (items: readonly Classified[], uplink: LegacyUplink, way: BatchReplies): void => {
+/**
+ * Runs the members of a batch independently. With an account, their answers end `replies` as one array, and
+ * are counted there until then; without one, each is sent by itself, as SDK clients drop an array in an event.
+ */
+export const runBatch = (
+  items: readonly Classified[],
+  uplink: LegacyUplink,
+  replies: ReplyStream,
+  account: ByteAccount | undefined,
+): void => {
+  const answers = account && new BatchAnswers(account)
   let open = items.filter(isAnswered).length
-  const answeredBy = (id: JsonText | undefined): ReplyStream => ({
-    canAsk: way.canAsk,
-    send: (frame, mayDrop) => way.send(frame, mayDrop),
+  const repliesTo = (id: JsonText | undefined): ReplyStream => ({
+    canAsk: replies.canAsk,
+    send: (frame, mayDrop) => replies.send(frame, mayDrop),
     end(frame) {
-      if (frame !== undefined) way.answered(whole(frame), id)
+      if (frame !== undefined && answers !== undefined) answers.add(whole(frame), id)
+      else if (frame !== undefined) replies.send(whole(frame))
       open -= 1
-      if (open === 0) way.done()
+      if (open === 0) replies.end(answers?.take())
     },
   })
   for (const item of items) {
-    const replies = isAnswered(item) ? answeredBy(idOf(item)) : SILENT
-    if (item.is === 'message') uplink.receive(item.message, replies)
+    const stream = isAnswered(item) ? repliesTo(idOf(item)) : SILENT
+    if (item.is === 'message') uplink.receive(item.message, stream)
     else if (item.is === 'batch')
-      replies.end(encodeError(undefined, errorText(-32600, 'A batch may not hold a batch')))
-    else replies.end(encodeError(item.id, errorText(item.code, item.why)))
+      stream.end(encodeError(undefined, errorText(-32600, 'A batch may not hold a batch')))
+    else stream.end(encodeError(item.id, errorText(item.code, item.why)))
   }
 }
 
 const idOf = (item: Classified): JsonText | undefined =>
   item.is === 'message' && item.message.kind === 'request' ? item.message.id : undefined
 
-/** The answers to a batch that go out as one JSON array, until all are there. */
-export class BatchAnswers {
+/** Collects the answers to a batch; one that does not fit the account becomes an error. */
+class BatchAnswers {
   readonly #account: ByteAccount
-  #frames: Buffer[] = []
-  #holdings: Holding[] = []
+  readonly #frames: Buffer[] = []
+  readonly #holdings: Holding[] = []
 
-  /** Counts answers against `account`; one that does not fit becomes an error. */
   constructor(account: ByteAccount) {
     this.#account = account
   }
 
   add(frame: Buffer, id: JsonText | undefined): void {
     const holding = this.#account.reserve(frame.length)
-    if (holding === undefined) this.#frames.push(encodeError(id, encodeFault(tooLong())))
-    else {
-      this.#frames.push(frame)
-      this.#holdings.push(holding)
-    }
+    if (holding !== undefined) this.#holdings.push(holding)
+    this.#frames.push(holding === undefined ? encodeError(id, encodeFault(tooLong())) : frame)
   }
 
-  /** All that were added; undefined if there are none. */
+  /** The answers as one array; undefined if there are none. */
   take(): Buffer | undefined {
-    for (const holding of this.#holdings.splice(0)) holding.set(0)
+    for (const holding of this.#holdings) holding.set(0)
     if (this.#frames.length === 0) return undefined
-    const parts: Buffer[] = []
-    for (const frame of this.#frames.splice(0)) parts.push(Buffer.from(parts.length === 0 ? '[' : ','), frame)
+    const parts = this.#frames.flatMap((frame, index) => [Buffer.from(index === 0 ? '[' : ','), frame])
     return Buffer.concat([...parts, Buffer.from(']')])
   }
 }

@@ -8,7 +8,7 @@ import { tokenOf } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { HttpExchange, Taken } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
-import { BatchAnswers, batchError, isAnswered, runBatch, SILENT } from './batch.js'
+import { batchError, isAnswered, runBatch, SILENT } from './batch.js'
 import { HttpSession, HttpSessions } from './http-sessions.js'
 import type { LiveStream } from './http-streams.js'
 
@@ -110,23 +110,15 @@ export class LegacyHttpListener {
     const { responder, takes } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
-    const refusal = batchError(items, session.uplink)
-    if (refusal !== undefined) {
-      refuse(responder, 400, refusal)
+    const error = batchError(items, session.uplink)
+    if (error !== undefined) {
+      refuse(responder, 400, error)
       return
     }
-    const isStreamed = takes.events
     const isAsking = items.some(isAnswered)
-    const post = isAsking ? session.post(responder, isStreamed ? 'streams' : 'json') : undefined
     if (!isAsking) responder.send(202, {})
-    const answers = new BatchAnswers(this.#bounds.unread)
-    runBatch(items, session.uplink, {
-      canAsk: isStreamed,
-      send: (frame, mayDrop) => post?.send(frame, mayDrop),
-      // One event per answer: SDK clients drop an array inside an event.
-      answered: (frame, id) => (isStreamed ? post?.send(frame) : answers.add(frame, id)),
-      done: () => post?.end(answers.take()),
-    })
+    const post = isAsking ? session.post(responder, takes.events ? 'streams' : 'json') : SILENT
+    runBatch(items, session.uplink, post, takes.events ? undefined : this.#bounds.unread)
   }
 
   // ── GET: the standalone stream, or a broken one taken up; DELETE: the end ──

@@ -53,7 +53,7 @@ export class LegacyUplink implements Client {
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
   #state: 'new' | 'greeting' | 'open' | 'closed' = 'new'
-  #isMute = false
+  #hasInputEnded = false
   /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
   #waiting: Waiting[] = []
 
@@ -79,14 +79,14 @@ export class LegacyUplink implements Client {
     return this.#state === 'greeting' || this.#calls.size > 0
   }
 
-  /** Whether the client was greeted: ordinary requests are served. */
-  get isOpen(): boolean {
-    return this.#state === 'open'
-  }
-
   /** Whether the client has introduced itself properly, though it may not be greeted yet. */
   get isKnown(): boolean {
     return this.#state === 'greeting' || this.#state === 'open'
+  }
+
+  /** Whether the client's revision has errors without id; older SDK clients reject the frame. */
+  get readsErrorsWithoutId(): boolean {
+    return this.#state === 'open' && this.revision >= '2025-11-25'
   }
 
   /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
@@ -139,7 +139,7 @@ export class LegacyUplink implements Client {
   }
 
   ask(ask: ServerRequest, during: Call | undefined): void {
-    if (this.#state === 'closed' || this.#isMute) {
+    if (this.#state === 'closed' || this.#hasInputEnded) {
       ask.answer(failed(gone()))
       return
     }
@@ -153,8 +153,8 @@ export class LegacyUplink implements Client {
   }
 
   /** Handles the end of the client's input: server requests are answered for it, its calls go on. */
-  mute(): void {
-    this.#isMute = true
+  inputEnded(): void {
+    this.#hasInputEnded = true
     this.#serverRequests.close(gone())
   }
 

@@ -1,23 +1,20 @@
-import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf } from '../../../kernel/json/text.js'
-import { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { Dispatcher } from '../../../rpc/channel/dispatcher.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { type RemoteReply, readStream } from '../../../rpc/http/ask.js'
-import { type ExchangeOwner, HttpExchange } from '../../../rpc/http/exchange.js'
+import type { HttpExchange } from '../../../rpc/http/exchange.js'
 import { mayBeAnswer, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
+import { HttpConversation } from '../../http-conversation.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
 import { Posts } from './posts.js'
 
@@ -32,24 +29,15 @@ const LISTEN = { firstMs: 1000, maxMs: 60_000 }
  * A session over Streamable HTTP (2025-03-26 to 2025-11-25, basic/transports): each request is a POST whose
  * response, JSON or SSE, is its stream; the rest comes on one standalone GET stream.
  */
-export class HttpCaller implements Conversation, ExchangeOwner {
+export class HttpCaller extends HttpConversation implements Conversation {
   readonly #remote: HttpRemote
-  readonly inbox: Dispatcher
-  readonly bounds: LimitCounters
-  readonly clock: Clock
-  readonly log: Logger
-  readonly #exchanges = new Map<OwnId, HttpExchange>()
   readonly #all = new AbortController()
   readonly #posts: Posts
-  #isOver = false
   hearsAmbient = false
 
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: CallerContext) {
+    super(listener, options)
     this.#remote = new HttpRemote(http, to, options.clock)
-    this.bounds = options.bounds ?? new LimitCounters()
-    this.log = options.log
-    this.clock = options.clock
-    this.inbox = new Dispatcher(listener, this.log, this.bounds)
     this.#posts = new Posts({
       post: frame => this.#post(frame),
       onUnresponsive: () =>
@@ -60,39 +48,21 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     })
   }
 
-  get lastHeardMs(): number {
-    return this.#remote.lastHeardMs
-  }
-
-  get isBusy(): boolean {
-    return this.inbox.pending.size > 0
-  }
-
   nextId(): number {
     return this.inbox.pending.nextId()
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
-    if (this.#isOver) {
-      sink.ended(failed(new Fault('disconnected', 'The session with the server is over')))
-      return
-    }
-    this.inbox.pending.add(id, sink)
-    const exchange = new HttpExchange(id, sink, this, this.#onOver)
-    this.#exchanges.set(id, exchange)
-    this.#remote.send(exchange, encodeRequest(id, method, params))
+    const exchange = this.exchangeFor(id, sink)
+    if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params))
   }
 
   forget(id: OwnId): void {
     this.inbox.pending.drop(id)
-    const exchange = this.#exchanges.get(id)
-    const lingering = this.#exchanges.size - this.inbox.pending.size
+    const exchange = this.exchanges.get(id)
+    const lingering = this.exchanges.size - this.inbox.pending.size
     if (lingering > LINGERING_MAX) exchange?.stop()
     else exchange?.endSoon()
-  }
-
-  keep(id: OwnId, sink: CallSink): void {
-    this.inbox.pending.keep(id, sink)
   }
 
   async notice(method: string, params: JsonText | undefined): Promise<void> {
@@ -100,7 +70,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     const about = supersedes(method, params)
     await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
     // Not awaited: some servers send the headers of that stream only with its first event.
-    if (method === 'notifications/initialized' && !this.#isOver) void this.#listen()
+    if (method === 'notifications/initialized' && !this.isOver) void this.#listen()
   }
 
   reply(id: JsonText, result: JsonText): void {
@@ -115,14 +85,8 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     this.#remote.agreed(revision)
   }
 
-  pause(): void {}
-
-  resume(): void {
-    // As for pause.
-  }
-
   async close(): Promise<void> {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#over(new Fault('disconnected', 'The session with the server was closed'))
     try {
       await this.#remote.end()
@@ -132,14 +96,6 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   // ── one request and its stream ──
-
-  readonly #onOver = (id: OwnId): void => {
-    this.#exchanges.delete(id)
-  }
-
-  heard(): void {
-    this.#remote.heard()
-  }
 
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
     const fault = this.#remote.learnSession(headers)
@@ -188,7 +144,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   /** Keeps the standalone stream open for as long as the session lives, if the server has one. */
   async #listen(): Promise<void> {
     const place = newPosition()
-    for (let tries = 0; !this.#isOver; ) {
+    for (let tries = 0; !this.isOver; ) {
       const opened = await this.#openStream(place, this.#all.signal)
       let heard = false
       if (typeof opened === 'object' && !(opened instanceof Fault)) {
@@ -215,6 +171,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   ): Promise<RemoteReply | Fault | number> {
     try {
       const reply = await this.#remote.open(lastEventId, signal)
+      this.heard()
       const type = mediaTypeOf(reply.headers['content-type'])
       if (reply.status === 200 && type === 'text/event-stream') return reply
       reply.discard()
@@ -248,9 +205,10 @@ export class HttpCaller implements Conversation, ExchangeOwner {
 
   /** Posts what is not answered on the same exchange: notifications and answers. Never rejects. */
   async #post(frame: Buffer): Promise<void> {
-    if (this.#isOver) return
+    if (this.isOver) return
     try {
       const reply = await this.#remote.post(frame, this.#all.signal)
+      this.heard()
       reply.discard()
       const { status } = reply
       if (status === 404 && this.#remote.hasSession) this.#sessionLost()
@@ -266,19 +224,16 @@ export class HttpCaller implements Conversation, ExchangeOwner {
    * The server no longer knows the session, and did not process `id` (transports, "Session Management", 4).
    */
   #sessionLost(id?: OwnId): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     const untouched = id === undefined ? undefined : this.inbox.pending.drop(id)
     this.#over(new Fault('disconnected', 'The server no longer knows the session'))
     untouched?.ended(failed(sessionLost()))
   }
 
   #over(why: Fault): void {
-    if (this.#isOver) return
-    this.#isOver = true
     this.hearsAmbient = false
-    this.inbox.close(why)
+    this.end(why)
     this.#all.abort()
-    for (const exchange of this.#exchanges.values()) exchange.stop()
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Backoff, backoffMs } from '../../../kernel/async/backoff.js'
 import type { Clock } from '../../../kernel/async/clock.js'
+import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
 import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
 import type { HttpExchange } from '../../../rpc/http/exchange.js'
@@ -24,25 +25,17 @@ export class HttpRemote {
   #revision: string | undefined
   /** Of each POST, made anew when more was learnt. */
   #postHeaders: Headers
-  /** When the server last sent anything (monotonic). */
-  lastHeardMs: number
 
   constructor(http: HttpClient, address: RemoteAddress, clock: Clock) {
     this.#http = http
     this.#address = address
     this.#clock = clock
-    this.lastHeardMs = clock.nowMs()
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
   /** Whether the server gave us a session; those that did not are sessionless. */
   get hasSession(): boolean {
     return this.#session !== undefined
-  }
-
-  /** Notes that something came from the server. */
-  heard(): void {
-    this.lastHeardMs = this.#clock.nowMs()
   }
 
   agreed(revision: string): void {
@@ -68,7 +61,7 @@ export class HttpRemote {
 
   /** Posts what is not answered on the same exchange. Rejects with a Fault if it cannot be sent. */
   post(frame: Buffer, signal: AbortSignal): Promise<RemoteReply> {
-    return this.#ask(this.#post(frame), signal)
+    return askRemote(this.#http, this.#post(frame), signal)
   }
 
   /** Opens an event stream, from the beginning or after an event. Rejects with a Fault. */
@@ -77,7 +70,7 @@ export class HttpRemote {
       accept: 'text/event-stream',
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
     })
-    return this.#ask({ method: 'GET', url: this.#address.url, headers }, signal)
+    return askRemote(this.#http, { method: 'GET', url: this.#address.url, headers }, signal)
   }
 
   /**
@@ -86,24 +79,15 @@ export class HttpRemote {
   async end(): Promise<void> {
     if (this.#session === undefined) return
     const stop = new AbortController()
-    const limit = this.#clock.after(END_MS, () => stop.abort())
-    try {
-      const request = { method: 'DELETE', url: this.#address.url, headers: this.#headers({}) } as const
-      const reply = await this.#ask(request, stop.signal)
-      reply.discard()
-    } finally {
-      limit.cancel()
-    }
+    const request = { method: 'DELETE', url: this.#address.url, headers: this.#headers({}) } as const
+    const reply = askRemote(this.#http, request, stop.signal)
+    const end = await within(reply, { clock: this.#clock, ms: END_MS })
+    if (end === undefined) stop.abort()
+    else end.discard()
   }
 
   #post(body: Buffer): OutboundRequest {
     return { method: 'POST', url: this.#address.url, headers: this.#postHeaders, body }
-  }
-
-  async #ask(request: OutboundRequest, signal: AbortSignal): Promise<RemoteReply> {
-    const reply = await askRemote(this.#http, request, signal)
-    this.heard()
-    return reply
   }
 
   #headers(own: Headers): Headers {

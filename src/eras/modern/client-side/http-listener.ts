@@ -1,27 +1,30 @@
 import { at } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import { LinkedList } from '../../../kernel/linked-list.js'
+import { type Link, LinkedList } from '../../../kernel/linked-list.js'
+import type { Logger } from '../../../kernel/logger.js'
 import type { HttpHostOptions } from '../../../rpc/host.js'
 import { refuse } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
-import type { HttpExchange, Taken } from '../../../wire/http.js'
+import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
+import type { HttpExchange, HttpResponder, HttpStream, Taken } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
+import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { META } from '../../protocol.js'
 import { LISTEN } from './encode-outcome.js'
-import { type AnswerForm, HttpAnswer } from './http-answer.js'
+import type { Ending, Replies } from './inbound-call.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
 
 /** Serves an endpoint for this revision (basic/transports/streamable-http): every POST stands for itself. */
 export class ModernHttpListener {
   readonly #options: HttpHostOptions
   readonly #uplink: ModernUplink
-  readonly #open = new LinkedList<HttpAnswer>()
-  readonly #bounds: LimitCounters
+  readonly #answers: AnswerContext
   #exchanges = 0
 
   constructor(options: HttpHostOptions) {
     this.#options = options
-    this.#bounds = options.bounds ?? new LimitCounters()
+    const { bounds = new LimitCounters(), log } = options
+    this.#answers = { log, bounds, open: new LinkedList() }
     this.#uplink = new ModernUplink(options, 'endpoint')
   }
 
@@ -34,7 +37,7 @@ export class ModernHttpListener {
 
   /** Writes a keep-alive comment to every answer that is due. */
   keepAlive(): void {
-    for (const answer of this.#open) answer.keepAlive()
+    for (const answer of this.#answers.open) answer.keepAlive()
   }
 
   /** Forgets clients that have been idle for long; called periodically. */
@@ -53,24 +56,16 @@ export class ModernHttpListener {
       refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
       return
     }
-    const key = this.#nextKey()
-    const answer = new HttpAnswer(responder, form, {
-      log: this.#options.log,
-      bounds: this.#bounds,
-      open: this.#open,
-    })
-    const principal = this.#options.principalOf(request)
-    this.#uplink.receive(message, { principal, replies: answer, key, headers })
-    responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
-  }
-
-  #nextKey(): string {
     this.#exchanges += 1
-    return String(this.#exchanges)
+    const key = String(this.#exchanges)
+    const replies = new HttpAnswer(responder, form, this.#answers)
+    const principal = this.#options.principalOf(request)
+    this.#uplink.receive(message, { principal, replies, key, headers })
+    responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
   }
 }
 
-/** A stream where something may be said before the answer, as far as the client takes what would be best. */
+/** A stream where notifications were asked for, as far as the client accepts it. */
 const formOf = ({ method, params }: RequestMessage, takes: Taken): AnswerForm => {
   if (!takes.events) return 'json'
   if (!takes.json) return 'stream'
@@ -79,4 +74,95 @@ const formOf = ({ method, params }: RequestMessage, takes: Taken): AnswerForm =>
     tokenOf(params) !== undefined ||
     (params !== undefined && at(params, '_meta', META.logLevel) !== undefined)
   return wantsMore ? 'stream' : 'json-first'
+}
+
+/** The form of an answer: what the client accepts, and what suits the request. */
+export type AnswerForm =
+  /** JSON, without any notification. */
+  | 'json'
+  /** JSON, or a stream if it takes long, for the sake of intermediaries that time out. */
+  | 'json-first'
+  /** A stream, because notifications are likely. */
+  | 'stream'
+
+/** What the answers of one endpoint share. */
+export interface AnswerContext {
+  readonly log: Logger
+  readonly bounds: LimitCounters
+  /** Answers that are not complete, for keep-alive comments. */
+  readonly open: LinkedList<HttpAnswer>
+}
+
+/**
+ * The answer to one POST: JSON, or a stream that begins with the first message, so that a rejected request
+ * still gets its status. A broken stream is lost along with its request (basic/transports/streamable-http).
+ *
+ * @internal
+ */
+export class HttpAnswer implements Replies {
+  readonly #responder: HttpResponder
+  readonly #form: AnswerForm
+  readonly #context: AnswerContext
+  readonly #link: Link<HttpAnswer>
+  #out: HttpStream | undefined
+  /** Whether the client has waited since the last keep-alive. */
+  #hasWaited = false
+  #isOver = false
+
+  constructor(responder: HttpResponder, form: AnswerForm, context: AnswerContext) {
+    this.#responder = responder
+    this.#form = form
+    this.#context = context
+    this.#link = context.open.add(this)
+    responder.onGone(() => this.#close())
+  }
+
+  send(frame: Buffer, mayDrop = false): void {
+    if (this.#isOver || this.#form !== 'stream') return
+    const { bounds } = this.#context
+    if (mayDrop && this.#out !== undefined && bounds.isOver('softQueue', this.#out.queuedBytes)) return
+    this.#write(frame)
+  }
+
+  end(frame: OutgoingMessage | undefined, { status, headers }: Ending): void {
+    if (this.#isOver) return
+    const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === 200)
+    if (frame !== undefined && isEvent) this.#write(whole(frame))
+    else if (frame !== undefined)
+      this.#responder.send(status, { 'content-type': 'application/json', ...headers }, frame)
+    this.#out?.end()
+    this.#close()
+  }
+
+  /** Writes a keep-alive comment if the client has waited for long; called every few seconds. */
+  keepAlive(): void {
+    if (this.#isOver || this.#form === 'json') return
+    if (this.#out !== undefined || this.#hasWaited) this.#stream().write(SSE_COMMENT)
+    this.#hasWaited = true
+  }
+
+  #stream(): HttpStream {
+    this.#out ??= this.#responder.stream(200, SSE_HEADERS)
+    return this.#out
+  }
+
+  #write(frame: Buffer): void {
+    const out = this.#stream()
+    const { queuedBytes } = out
+    if (queuedBytes <= this.#context.bounds.max.streamQueue) {
+      out.write(messageEvent(frame))
+      return
+    }
+    this.#context.bounds.hit('streamQueue')
+    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
+    this.#out = undefined
+    this.#close()
+    // The request is cancelled by that, as by any end of its stream.
+    out.destroy()
+  }
+
+  #close(): void {
+    this.#isOver = true
+    this.#context.open.remove(this.#link)
+  }
 }

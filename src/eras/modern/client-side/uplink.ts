@@ -1,13 +1,13 @@
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Principal } from '../../../model/peer.js'
 import type { HostOptions } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import type { HttpHeaders } from '../../../wire/http.js'
-import type { Message } from '../../../wire/jsonrpc.js'
+import { idKey, isId, type Message } from '../../../wire/jsonrpc.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
 import { encodeFault, headerMismatch } from '../errors.js'
 import { REQUESTS } from '../methods.js'
@@ -78,6 +78,15 @@ export class ModernUplink {
   /** The request under way with this key. */
   find(key: string): InboundCall | undefined {
     return this.#calls.get(key)
+  }
+
+  /** Cancels the request that a `notifications/cancelled` names; false if none has that id. */
+  cancel(params: JsonText | undefined): boolean {
+    const id = params && memberOf(params, 'requestId')
+    const call = id && isId(id) ? this.#calls.get(idKey(id)) : undefined
+    if (params === undefined || call === undefined) return false
+    call.cancel(textMember(params, 'reason'))
+    return true
   }
 
   /** Takes a request: whatever is wrong with it is its answer. */

@@ -1,20 +1,16 @@
-import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink } from '../../../model/links.js'
-import { failed } from '../../../model/outcome.js'
 import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { Dispatcher } from '../../../rpc/channel/dispatcher.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
-import { type ExchangeOwner, HttpExchange } from '../../../rpc/http/exchange.js'
+import type { HttpExchange } from '../../../rpc/http/exchange.js'
 import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { encodeRequest } from '../../../wire/jsonrpc.js'
+import { HttpConversation } from '../../http-conversation.js'
 import { MODERN_REVISION } from '../../protocol.js'
 import { mirrorHeaders } from '../mirror-headers.js'
 
@@ -34,20 +30,13 @@ export interface HttpCallerOptions extends CallerContext {
  * A conversation over HTTP (2026-07-28, basic/transports/streamable-http): each request is a POST whose
  * response is its stream; there is no session, and nothing comes outside of a response.
  */
-export class HttpCaller implements Conversation, ExchangeOwner {
+export class HttpCaller extends HttpConversation implements Conversation {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
   readonly #options: HttpCallerOptions
-  /** Of each request, whatever it is. */
+  /** The headers of every request. */
   readonly #headers: Readonly<Record<string, string>>
-  readonly inbox: Dispatcher
-  readonly bounds: LimitCounters
-  readonly clock: Clock
-  readonly log: Logger
-  readonly #exchanges = new Map<OwnId, HttpExchange>()
   readonly hearsAmbient = false
-  #isOver = false
-  lastHeardMs: number
 
   constructor(
     http: HttpClient,
@@ -55,19 +44,11 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     listener: ConversationListener,
     options: HttpCallerOptions,
   ) {
+    super(listener, options)
     this.#http = http
     this.#to = to
     this.#options = options
     this.#headers = { ...to.headers, ...POST_HEADERS, 'MCP-Protocol-Version': MODERN_REVISION }
-    this.bounds = options.bounds ?? new LimitCounters()
-    this.clock = options.clock
-    this.log = options.log
-    this.inbox = new Dispatcher(listener, this.log, this.bounds)
-    this.lastHeardMs = this.clock.nowMs()
-  }
-
-  get isBusy(): boolean {
-    return this.inbox.pending.size > 0
   }
 
   nextId(): number {
@@ -75,14 +56,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
-    if (this.#isOver) {
-      sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
-      return
-    }
-    this.inbox.pending.add(id, sink)
-    const exchange = new HttpExchange(id, sink, this, this.#onOver)
-    this.#exchanges.set(id, exchange)
-    exchange.send(this.#http, {
+    this.exchangeFor(id, sink)?.send(this.#http, {
       method: 'POST',
       url: this.#to.url,
       headers: { ...this.#headers, ...this.#mirrored(method, params) },
@@ -93,11 +67,7 @@ export class HttpCaller implements Conversation, ExchangeOwner {
   /** Closing the response is how a request is cancelled (basic/patterns/cancellation). */
   forget(id: OwnId): void {
     this.inbox.pending.drop(id)
-    this.#exchanges.get(id)?.stop()
-  }
-
-  keep(id: OwnId, sink: CallSink): void {
-    this.inbox.pending.keep(id, sink)
+    this.exchanges.get(id)?.stop()
   }
 
   notice(): Promise<void> {
@@ -117,30 +87,12 @@ export class HttpCaller implements Conversation, ExchangeOwner {
     // The version stands in every request.
   }
 
-  pause(): void {}
-
-  resume(): void {
-    // As for pause.
-  }
-
   close(): Promise<void> {
-    if (!this.#isOver) {
-      this.#isOver = true
-      this.inbox.close(new Fault('disconnected', 'The connection to the server was closed'))
-      for (const exchange of this.#exchanges.values()) exchange.stop()
-    }
+    this.end(new Fault('disconnected', 'The connection to the server was closed'))
     return Promise.resolve()
   }
 
   // ── one request and its stream ──
-
-  readonly #onOver = (id: OwnId): void => {
-    this.#exchanges.delete(id)
-  }
-
-  heard(): void {
-    this.lastHeardMs = this.clock.nowMs()
-  }
 
   admits(): boolean {
     return true

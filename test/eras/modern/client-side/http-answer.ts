@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type AnswerForm, HttpAnswer } from '../../../../src/eras/modern/client-side/http-answer.js'
+import { type AnswerForm, HttpAnswer } from '../../../../src/eras/modern/client-side/http-listener.js'
 import { LinkedList } from '../../../../src/kernel/linked-list.js'
 import { boundsOf } from '../../../support/values.js'
 import { recordedLog } from '../../../support/wire/channel-pair.js'

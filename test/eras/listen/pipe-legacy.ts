@@ -1,12 +1,12 @@
 import t from 'tap'
-import { servePipe } from '../../../../src/eras/listen/pipe-listener.js'
-import { rawText } from '../../../../src/kernel/json/text.js'
-import { resulted } from '../../../../src/model/outcome.js'
-import { Progress } from '../../../../src/model/progress.js'
-import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeHandler } from '../../../support/proxy/listeners.js'
-import { IDENTITY } from '../../../support/values.js'
-import { FarEnd, recordedLog } from '../../../support/wire/channel-pair.js'
+import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
+import { rawText } from '../../../src/kernel/json/text.js'
+import { resulted } from '../../../src/model/outcome.js'
+import { Progress } from '../../../src/model/progress.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+import { IDENTITY } from '../../support/values.js'
+import { FarEnd, recordedLog } from '../../support/wire/channel-pair.js'
 
 const start = async (version?: string) => {
   const client = new FarEnd()

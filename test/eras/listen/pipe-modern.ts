@@ -1,13 +1,13 @@
 import t from 'tap'
-import { servePipe } from '../../../../src/eras/listen/pipe-listener.js'
-import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import { silentLogger } from '../../../../src/kernel/logger.js'
-import { resulted } from '../../../../src/model/outcome.js'
-import { modern } from '../../../support/era/codec.js'
-import { FakeClock, settled } from '../../../support/fake-clock.js'
-import { FakeHandler } from '../../../support/proxy/listeners.js'
-import { IDENTITY, progressOf } from '../../../support/values.js'
-import { FarEnd } from '../../../support/wire/channel-pair.js'
+import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { resulted } from '../../../src/model/outcome.js'
+import { modern } from '../../support/era/codec.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+import { IDENTITY, progressOf } from '../../support/values.js'
+import { FarEnd } from '../../support/wire/channel-pair.js'
 
 const EMPTY = resulted(rawText('{}'))
 

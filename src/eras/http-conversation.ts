@@ -1,0 +1,80 @@
+import type { Clock } from '../kernel/async/clock.js'
+import { Fault } from '../kernel/faults.js'
+import { LimitCounters } from '../kernel/limit-counters.js'
+import type { Logger } from '../kernel/logger.js'
+import type { CallSink } from '../model/links.js'
+import { failed } from '../model/outcome.js'
+import type { CallerContext } from '../rpc/channel/caller.js'
+import type { ConversationListener } from '../rpc/channel/conversation.js'
+import { Dispatcher } from '../rpc/channel/dispatcher.js'
+import type { OwnId } from '../rpc/channel/pending-requests.js'
+import { type ExchangeOwner, HttpExchange } from '../rpc/http/exchange.js'
+import type { SseReader } from '../wire/framing/sse-read.js'
+import type { HttpHeaders } from '../wire/http.js'
+
+/** What conversations over HTTP share: each request is an exchange, and one dispatcher takes what they bring. */
+export abstract class HttpConversation implements ExchangeOwner {
+  readonly inbox: Dispatcher
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+  lastHeardMs: number
+  protected readonly exchanges = new Map<OwnId, HttpExchange>()
+  protected isOver = false
+
+  constructor(listener: ConversationListener, { bounds = new LimitCounters(), clock, log }: CallerContext) {
+    this.inbox = new Dispatcher(listener, log, bounds)
+    this.bounds = bounds
+    this.clock = clock
+    this.log = log
+    this.lastHeardMs = clock.nowMs()
+  }
+
+  get isBusy(): boolean {
+    return this.inbox.pending.size > 0
+  }
+
+  keep(id: OwnId, sink: CallSink): void {
+    this.inbox.pending.keep(id, sink)
+  }
+
+  pause(): void {
+    // Not reading one response holds back only that one.
+  }
+
+  resume(): void {
+    // As for pause.
+  }
+
+  heard(): void {
+    this.lastHeardMs = this.clock.nowMs()
+  }
+
+  abstract admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
+  abstract refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
+  abstract streamEnded(exchange: HttpExchange, reader: SseReader): void
+
+  /** Makes the exchange of a request; undefined, and its sink is told, if the conversation is over. */
+  protected exchangeFor(id: OwnId, sink: CallSink): HttpExchange | undefined {
+    if (this.isOver) {
+      sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
+      return undefined
+    }
+    this.inbox.pending.add(id, sink)
+    const exchange = new HttpExchange(id, sink, this, this.#onOver)
+    this.exchanges.set(id, exchange)
+    return exchange
+  }
+
+  /** Ends the conversation, and every request in flight with `why`. */
+  protected end(why: Fault): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.inbox.close(why)
+    for (const exchange of this.exchanges.values()) exchange.stop()
+  }
+
+  readonly #onOver = (id: OwnId): void => {
+    this.exchanges.delete(id)
+  }
+}
