@@ -1,4 +1,8 @@
+import { type JsonText, memberOf } from '../kernel/json/text.js'
+import { said } from '../kernel/mask.js'
 import { LEGACY_REVISIONS, type Revision } from '../model/revision.js'
+import { errorText, RPC_CODES } from '../model/rpc-error.js'
+import { idKey, isId } from '../wire/jsonrpc.js'
 
 /** The first revision without a handshake. */
 export const MODERN_REVISION = '2026-07-28'
@@ -53,3 +57,13 @@ export const META = {
 export const TASK_KEYS: readonly string[] = ['related-task', 'model-immediate-response'].map(
   name => RESERVED + name,
 )
+
+/** The key of the request that a `notifications/cancelled` names, if it names one. */
+export const cancelledKey = (params: JsonText | undefined): string | undefined => {
+  const id = params && memberOf(params, 'requestId')
+  return id !== undefined && isId(id) ? idKey(id) : undefined
+}
+
+/** The error for a request of a server that we do not serve. */
+export const methodNotFound = (method: string): JsonText =>
+  errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Deferred } from '../../kernel/async/deferred.js'
-import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Downlink, DownlinkListener } from '../../model/links.js'
 import type { LegacyHttp } from '../legacy/server-side/open.js'
@@ -61,17 +61,17 @@ export class EraCache {
    */
   async open(
     { listener, signal }: { readonly listener: DownlinkListener; readonly signal: AbortSignal },
-    how: (visit: ConnectionAttempt) => Promise<Downlink>,
+    connect: (attempt: ConnectionAttempt) => Promise<Downlink>,
   ): Promise<Downlink> {
     while (this.#known.modern === undefined && this.#search !== undefined)
-      await unlessAborted(this.#search.promise, signal)
+      await within(this.#search.promise, { clock: this.#clock, ms: Number.POSITIVE_INFINITY, signal })
     const known = this.#known
     const search = known.modern === undefined ? new Deferred<void>() : undefined
     this.#search ??= search
     this.#holders += 1
     const leave = this.#leaver(search)
     try {
-      return await how({
+      return await connect({
         known,
         listener: {
           requested: ask => listener.requested(ask),
@@ -116,17 +116,5 @@ export class EraCache {
   #settle(search: Deferred<void> | undefined): void {
     search?.resolve()
     if (search === this.#search) this.#search = undefined
-  }
-}
-
-const unlessAborted = async (work: Promise<void>, signal: AbortSignal): Promise<void> => {
-  const aborted = new Deferred<never>()
-  const onAbort = (): void => aborted.reject(new Fault('cancelled', 'The connection attempt was called off'))
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    if (signal.aborted) onAbort()
-    await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }

@@ -1,7 +1,7 @@
-import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
-import { type JsonText, textOf } from '../../kernel/json/text.js'
+import { textOf } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Downlink } from '../../model/links.js'
 import { askRemote, collect, type RemoteReply, readStream } from '../../rpc/http/ask.js'
@@ -50,44 +50,41 @@ export const openServerHttp = async (
     if (remote === undefined) throw new Fault('internal', 'The handshake led nowhere')
     return remote.link
   }
-  return options.eraCache.open(options, visit => new HttpAttempt(http, to, visit, options).open())
+  return options.eraCache.open(options, attempt => new HttpAttempt(http, to, attempt, options).open())
 }
 
 /** One attempt to detect what a server behind a URL speaks and to connect to it. */
 class HttpAttempt {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
-  readonly #visit: ConnectionAttempt
+  readonly #attempt: ConnectionAttempt
   readonly #options: ServerHttpOptions
 
-  constructor(http: HttpClient, to: RemoteAddress, visit: ConnectionAttempt, options: ServerHttpOptions) {
+  constructor(http: HttpClient, to: RemoteAddress, attempt: ConnectionAttempt, options: ServerHttpOptions) {
     this.#http = http
     this.#to = to
-    this.#visit = visit
-    this.#options = { ...options, listener: visit.listener }
+    this.#attempt = attempt
+    this.#options = { ...options, listener: attempt.listener }
   }
 
   async open(): Promise<Downlink> {
-    const { known } = this.#visit
+    const { known } = this.#attempt
     const { modern, legacy } = known.modern === undefined ? await this.#ask() : known
     if (!modern) return await this.#legacy(legacy || {})
-    const older = prefersLegacy(this.#visit, this.#options) ? await this.#legacyToo(modern) : undefined
+    const older = prefersLegacy(this.#attempt, this.#options) ? await this.#legacyToo(modern) : undefined
     return older ?? this.#modern(modern)
   }
 
   async #ask(): Promise<Verdict> {
-    const { era, identity, probeMs, timeoutMs, signal, clock, bounds } = this.#options
-    const limitMs = Math.min(probeMs, timeoutMs)
-    const options = { identity, limitMs, mayFallBack: era === 'auto', signal, clock, bounds }
-    const { verdict, url } = await probe(this.#http, this.#to, options)
+    const { verdict, url } = await probe(this.#http, this.#to, this.#options)
     const modern = modernBy(verdict, this.#options)
     const found = modern === false ? { modern, legacy: { url } } : { modern: { ...modern, url } }
-    this.#visit.found(found)
+    this.#attempt.found(found)
     return found
   }
 
   #modern({ url, discovered }: ModernServer): Downlink {
-    const more = { discovered, hasOtherMode: hasOtherMode(this.#visit, this.#options) }
+    const more = { discovered, hasOtherMode: hasOtherMode(this.#attempt, this.#options) }
     return openModernHttp(this.#http, this.#at(url), { ...this.#options, ...more })
   }
 
@@ -97,7 +94,7 @@ class HttpAttempt {
     const options = { ...withProbeTimeout(this.#options), hasOtherMode: true }
     const ways = { hasSse: false, elsewhere: isModernOnly }
     const remote = await tryLegacyUrl(this.#http, there, options, ways)
-    this.#visit.found({ legacy: remote === undefined ? false : { url: there.url } })
+    this.#attempt.found({ legacy: remote === undefined ? false : { url: there.url } })
     return remote?.link
   }
 
@@ -110,7 +107,7 @@ class HttpAttempt {
       elsewhere: isModernAfterAll,
     })
     if (remote !== undefined) {
-      this.#visit.found({ legacy: { url: there.url, via: remote.via } })
+      this.#attempt.found({ legacy: { url: there.url, via: remote.via } })
       return remote.link
     }
     this.#options.log.info({}, `the server speaks ${MODERN_REVISIONS[0]} after all`)
@@ -127,19 +124,6 @@ class HttpAttempt {
 
 const FOLLOWED_MAX = 3
 const METHOD = 'server/discover'
-const NOTHING: HttpProbe = { got: 'nothing' }
-
-/** What a probe needs. */
-interface ProbeOptions {
-  readonly identity: JsonText
-  /** How long the server may take to answer. */
-  readonly limitMs: number
-  readonly mayFallBack: boolean
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  /** Those of the server; the defaults if absent. */
-  readonly bounds?: LimitCounters | undefined
-}
 
 /** What a server behind a URL speaks, and where it was found after redirects. */
 interface HttpFinding {
@@ -151,16 +135,17 @@ interface HttpFinding {
  * Probes a URL for what its server speaks (2026-07-28, basic/transports/streamable-http, "Backward
  * Compatibility"). Rejects with a Fault if the server cannot be reached.
  */
-const probe = async (http: HttpClient, to: RemoteAddress, options: ProbeOptions): Promise<HttpFinding> => {
+const probe = async (
+  http: HttpClient,
+  to: RemoteAddress,
+  options: ServerLinkOptions,
+): Promise<HttpFinding> => {
   let { url } = to
-  let revision: ModernRevision = MODERN_REVISIONS[0]
-  let isRepeat = false
+  let version: ProbeVersion = { revision: MODERN_REVISIONS[0], isRepeat: false }
   for (let followed = 0; ; ) {
-    const verdict = await probeOnce(http, { ...to, url }, { ...options, revision, isRepeat })
-    if (verdict.is === 'repeat') {
-      revision = verdict.revision
-      isRepeat = true
-    } else if (verdict.is !== 'follow') return { verdict, url }
+    const verdict = await probeOnce(http, { ...to, url }, version, options)
+    if (verdict.is === 'repeat') version = { revision: verdict.revision, isRepeat: true }
+    else if (verdict.is !== 'follow') return { verdict, url }
     else if (followed >= FOLLOWED_MAX) {
       throw new Fault('unavailable', `The server redirects more than ${FOLLOWED_MAX} times`)
     } else {
@@ -170,7 +155,7 @@ const probe = async (http: HttpClient, to: RemoteAddress, options: ProbeOptions)
   }
 }
 
-interface ProbeRequest extends ProbeOptions {
+interface ProbeVersion {
   readonly revision: ModernRevision
   readonly isRepeat: boolean
 }
@@ -178,52 +163,31 @@ interface ProbeRequest extends ProbeOptions {
 const probeOnce = async (
   http: HttpClient,
   { url, headers }: RemoteAddress,
-  {
-    identity,
-    limitMs,
-    mayFallBack,
-    signal,
-    clock,
-    revision,
-    isRepeat,
-    bounds = new LimitCounters(),
-  }: ProbeRequest,
+  { revision, isRepeat }: ProbeVersion,
+  { bounds = new LimitCounters(), clock, era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
 ): Promise<ProbeVerdict> => {
   const id = `probe-${unguessableId()}`
   const params = discoverParams(revision, identity)
-  const rules = { id: textOf(id), url: new URL(url), isRepeat, mayFallBack }
+  const version = { 'MCP-Protocol-Version': revision, ...mirrorHeaders(METHOD, params) }
+  const request: OutboundRequest = {
+    method: 'POST',
+    url,
+    headers: { ...headers, ...POST_HEADERS, ...version },
+    body: encodeRequest(id, METHOD, params),
+  }
   const stop = new AbortController()
-  const abort = (): void => stop.abort()
-  const probe = { isLate: false }
-  const limit = clock.after(limitMs, () => {
-    probe.isLate = true
-    abort()
-  })
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    if (signal.aborted) abort()
-    const request: OutboundRequest = {
-      method: 'POST',
-      url,
-      headers: {
-        ...headers,
-        ...POST_HEADERS,
-        'MCP-Protocol-Version': revision,
-        ...mirrorHeaders(METHOD, params),
-      },
-      body: encodeRequest(id, METHOD, params),
-    }
+  if (signal.aborted) stop.abort()
+  const ask = async (): Promise<HttpProbe> => {
     const reply = await askRemote(http, request, stop.signal)
-    const { status } = reply
-    const location = locationOf(reply, url)
-    const body = await bodyOf(reply, id, abort, bounds)
-    return verdictOfHttp(probe.isLate ? NOTHING : { got: 'reply', status, body, location }, rules)
-  } catch (thrown) {
-    if (!probe.isLate) throw Fault.from(thrown)
-    return verdictOfHttp(NOTHING, rules)
+    const body = await bodyOf(reply, id, () => stop.abort(), bounds)
+    return { got: 'reply', status: reply.status, body, location: locationOf(reply, url) }
+  }
+  try {
+    const probe = await within(ask(), { clock, ms: Math.min(probeMs, timeoutMs), signal })
+    const rules = { id: textOf(id), url: new URL(url), isRepeat, mayFallBack: era === 'auto' }
+    return verdictOfHttp(probe ?? { got: 'nothing' }, rules)
   } finally {
-    limit.cancel()
-    signal.removeEventListener('abort', abort)
+    stop.abort()
   }
 }
 

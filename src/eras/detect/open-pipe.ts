@@ -1,26 +1,25 @@
 import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { unguessableId } from '../../kernel/ids.js'
 import { type JsonText, rawText, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import { said } from '../../kernel/mask.js'
 import type { CallSink, Downlink } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import { errorText, RPC_CODES } from '../../model/rpc-error.js'
 import { type CallerContext, PipeCaller } from '../../rpc/channel/caller.js'
-import type { Conversation, ConversationListener } from '../../rpc/channel/conversation.js'
+import { type Conversation, type ConversationListener, outcomeOf } from '../../rpc/channel/conversation.js'
 import { HeldEnd } from '../../rpc/channel/held-end.js'
 import type { Channel } from '../../wire/channel.js'
 import { openLegacyPipe, tryLegacy } from '../legacy/server-side/open.js'
 import { discoverParams } from '../modern/envelope.js'
 import { openModernPipe } from '../modern/server-side/open.js'
-import { MODERN_REVISIONS, type ModernRevision } from '../protocol.js'
+import { MODERN_REVISIONS, type ModernRevision, methodNotFound } from '../protocol.js'
 import type { ConnectionAttempt, ModernServer } from './era-cache.js'
 import {
   isModernAfterAll,
   isModernOnly,
   type PipeProbe,
-  type ProbeRules,
   type ProbeVerdict,
   verdictOfPipe,
 } from './probe-verdict.js'
@@ -43,29 +42,29 @@ export const openServerPipe = async (
   options: ServerLinkOptions,
 ): Promise<Downlink> => {
   if (options.era === 'legacy') return openLegacyPipe(await connect(), options)
-  return options.eraCache.open(options, visit => new PipeAttempt(connect, visit, options).open())
+  return options.eraCache.open(options, attempt => new PipeAttempt(connect, attempt, options).open())
 }
 
 /** One attempt to detect what a server on a pipe speaks and to connect to it. */
 class PipeAttempt {
   readonly #connect: () => Promise<Channel>
-  readonly #visit: ConnectionAttempt
+  readonly #attempt: ConnectionAttempt
   readonly #options: ServerLinkOptions
   /** Whether the process that runs has been asked something that an old one may have ended at. */
   #wasAsked = false
 
-  constructor(connect: () => Promise<Channel>, visit: ConnectionAttempt, options: ServerLinkOptions) {
+  constructor(connect: () => Promise<Channel>, attempt: ConnectionAttempt, options: ServerLinkOptions) {
     this.#connect = connect
-    this.#visit = visit
+    this.#attempt = attempt
     this.#options = options
   }
 
   async open(): Promise<Downlink> {
     const pipe = await this.#pipe()
     try {
-      const modern = this.#visit.known.modern ?? (await this.#ask(pipe))
+      const modern = this.#attempt.known.modern ?? (await this.#ask(pipe))
       if (modern === false) return await this.#legacy(pipe)
-      return prefersLegacy(this.#visit, this.#options)
+      return prefersLegacy(this.#attempt, this.#options)
         ? await this.#legacyOrModern(pipe, modern)
         : this.#modern(pipe, modern)
     } catch (thrown) {
@@ -79,31 +78,27 @@ class PipeAttempt {
   }
 
   async #ask(pipe: UndetectedPipe): Promise<ModernServer | false> {
-    const { era, identity, probeMs, timeoutMs, signal } = this.#options
-    const mayFallBack = era === 'auto'
-    // Where nothing else is spoken this is the handshake, for which packages may have to be installed first.
-    const limitMs = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
     this.#wasAsked = true
-    const verdict = await pipe.ask({ identity, limitMs, mayFallBack, signal })
-    if (verdict.is === 'legacy' && !mayFallBack && pipe.gone !== undefined) throw pipe.gone
+    const verdict = await pipe.ask(this.#options)
+    if (verdict.is === 'legacy' && this.#options.era !== 'auto' && pipe.gone !== undefined) throw pipe.gone
     const modern = modernBy(verdict, this.#options)
-    this.#visit.found({ modern })
+    this.#attempt.found({ modern })
     return modern
   }
 
   #modern(pipe: UndetectedPipe, { discovered }: ModernServer): Downlink {
-    const options = { ...this.#options, listener: this.#visit.listener, discovered }
-    return openModernPipe(pipe.handTo, { ...options, hasOtherMode: hasOtherMode(this.#visit, options) })
+    const options = { ...this.#options, listener: this.#attempt.listener, discovered }
+    return openModernPipe(pipe.handTo, { ...options, hasOtherMode: hasOtherMode(this.#attempt, options) })
   }
 
   /** The era of its clients at a server that speaks 2026-07-28: the older one, unless it has only that. */
   async #legacyOrModern(pipe: UndetectedPipe, modern: ModernServer): Promise<Downlink> {
-    const heldEnd = new HeldEnd(this.#visit.listener)
+    const heldEnd = new HeldEnd(this.#attempt.listener)
     const options = { ...this.#options, listener: heldEnd, hasOtherMode: true }
     let same = pipe
     try {
       const link = await tryLegacy(pipe.handTo, withProbeTimeout(options), isModernOnly)
-      this.#visit.found({ legacy: link === undefined ? false : {} })
+      this.#attempt.found({ legacy: link === undefined ? false : {} })
       if (link !== undefined) {
         heldEnd.release()
         return link
@@ -119,7 +114,7 @@ class PipeAttempt {
   }
 
   async #legacy(pipe: UndetectedPipe): Promise<Downlink> {
-    const heldEnd = new HeldEnd(this.#visit.listener)
+    const heldEnd = new HeldEnd(this.#attempt.listener)
     const options = { ...this.#options, listener: heldEnd }
     try {
       if (pipe.gone !== undefined) throw pipe.gone
@@ -158,15 +153,6 @@ class PipeAttempt {
 
 const EMPTY = rawText('{}')
 
-/** What a probe needs. */
-interface ProbeOptions {
-  readonly identity: JsonText
-  /** How long the server may take to answer. */
-  readonly limitMs: number
-  readonly mayFallBack: boolean
-  readonly signal: AbortSignal
-}
-
 /** A channel to a server of unknown era: probed first, then handed to a downlink of its era. */
 class UndetectedPipe implements ConversationListener {
   readonly conversation: Conversation
@@ -199,46 +185,31 @@ class UndetectedPipe implements ConversationListener {
    * Sends the probe (2026-07-28, basic/transports/stdio, "Backward Compatibility"), before anything else:
    * some older servers exit on any other first message. Rejects with the Fault `cancelled`.
    */
-  async ask(options: ProbeOptions): Promise<ProbeVerdict> {
+  async ask(options: ServerLinkOptions): Promise<ProbeVerdict> {
     this.#listener = undefined
     const first = await this.#askOnce(MODERN_REVISIONS[0], false, options)
     return first.is === 'repeat' ? await this.#askOnce(first.revision, true, options) : first
   }
 
-  async #askOnce(revision: ModernRevision, isRepeat: boolean, options: ProbeOptions): Promise<ProbeVerdict> {
+  async #askOnce(
+    revision: ModernRevision,
+    isRepeat: boolean,
+    { era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
+  ): Promise<ProbeVerdict> {
     // A string, so that a late answer is never taken for one to a numbered request.
     const id = `probe-${unguessableId()}`
-    const rules: ProbeRules = { id: textOf(id), isRepeat, mayFallBack: options.mayFallBack }
-    return verdictOfPipe(await this.#probe(id, discoverParams(revision, options.identity), options), rules)
-  }
-
-  #probe(id: string, params: JsonText, { limitMs, signal }: ProbeOptions): Promise<PipeProbe> {
-    return new Promise((resolve, reject) => {
-      const settle = (): void => {
-        timer.cancel()
-        signal.removeEventListener('abort', onAbort)
-        // No `notifications/cancelled`: before `initialize` it ends sessions of the Python SDK.
-        this.conversation.forget(id)
-      }
-      const onAbort = (): void => {
-        settle()
-        reject(new Fault('cancelled', 'The connection attempt was called off'))
-      }
-      const timer = this.#clock.after(limitMs, () => {
-        settle()
-        resolve({ got: 'silence' })
-      })
-      signal.addEventListener('abort', onAbort)
-      const sink: CallSink = {
-        progress: () => undefined,
-        ended: outcome => {
-          settle()
-          resolve(probeOf(outcome))
-        },
-      }
-      if (signal.aborted) onAbort()
-      else this.conversation.request(id, 'server/discover', params, sink)
-    })
+    const mayFallBack = era === 'auto'
+    // Without a fallback this is the handshake, for which packages may have to be installed first.
+    const ms = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
+    try {
+      const params = discoverParams(revision, identity)
+      const outcome = outcomeOf(this.conversation, id, 'server/discover', params)
+      const answer = await within(outcome, { clock: this.#clock, ms, signal })
+      return verdictOfPipe(probeOf(answer), { id: textOf(id), isRepeat, mayFallBack })
+    } finally {
+      // No `notifications/cancelled`: before `initialize` it ends sessions of the Python SDK.
+      this.conversation.forget(id)
+    }
   }
 
   // ── called by the conversation ──
@@ -246,11 +217,7 @@ class UndetectedPipe implements ConversationListener {
   asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#listener !== undefined) this.#listener.asked(id, method, params, about)
     else if (method === 'ping') this.conversation.reply(id, EMPTY)
-    else
-      this.conversation.refuse(
-        id,
-        errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`),
-      )
+    else this.conversation.refuse(id, methodNotFound(method))
   }
 
   noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
@@ -264,8 +231,10 @@ class UndetectedPipe implements ConversationListener {
   }
 }
 
-const probeOf = (outcome: Outcome): PipeProbe => {
-  switch (outcome.kind) {
+const probeOf = (outcome: Outcome | undefined): PipeProbe => {
+  switch (outcome?.kind) {
+    case undefined:
+      return { got: 'silence' }
     case 'result':
     case 'input':
     case 'task':

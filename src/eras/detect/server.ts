@@ -30,12 +30,12 @@ const mayBeLegacy = ({ known }: ConnectionAttempt, { era }: ServerLinkOptions): 
   era === 'auto' && known.legacy !== false
 
 /** Whether it is to be spoken to in the older era, for the sake of its clients. */
-export const prefersLegacy = (visit: ConnectionAttempt, options: ServerLinkOptions): boolean =>
-  options.serverRequests === 'pushed' && mayBeLegacy(visit, options)
+export const prefersLegacy = (attempt: ConnectionAttempt, options: ServerLinkOptions): boolean =>
+  options.serverRequests === 'pushed' && mayBeLegacy(attempt, options)
 
 /** Whether a connection in the newer era leaves the older one to be tried. */
-export const hasOtherMode = (visit: ConnectionAttempt, options: ServerLinkOptions): boolean =>
-  options.serverRequests === 'returned' && mayBeLegacy(visit, options)
+export const hasOtherMode = (attempt: ConnectionAttempt, options: ServerLinkOptions): boolean =>
+  options.serverRequests === 'returned' && mayBeLegacy(attempt, options)
 
 /** Limits the handshake with a server that is known to be there to the time of a probe. */
 export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => {

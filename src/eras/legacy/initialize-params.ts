@@ -1,15 +1,19 @@
 import { Fault } from '../../kernel/faults.js'
 import {
+  at,
+  elementsOf,
   type JsonText,
   kindOf,
   memberOf,
   objectText,
   ownText,
+  stringOf,
   textMember,
   textOf,
   withoutMember,
 } from '../../kernel/json/text.js'
 import type { Welcome } from '../../model/links.js'
+import type { Answer } from '../../model/outcome.js'
 import type { ClientCapabilities, Identity, ServerFacts } from '../../model/peer.js'
 import {
   isLegacyRevision,
@@ -17,7 +21,14 @@ import {
   type LegacyRevision,
   NEWEST_LEGACY,
 } from '../../model/revision.js'
-import { decodeClientCapabilities, encodeServerCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
+import {
+  announcedIn,
+  decodeClientCapabilities,
+  encodeServerCapabilities,
+  INFO_BYTES,
+} from '../../rpc/capabilities.js'
+
+// ── of a client ──
 
 /** What a client sent in `initialize`. */
 export interface InitializeParams {
@@ -101,4 +112,74 @@ const ownInfo = (own: ServerFacts | undefined, revision: LegacyRevision): JsonTe
     (info, [name]) => withoutMember(info, name),
     own.info,
   )
+}
+
+// ── to a server ──
+
+/** What we send to a server in `initialize`. */
+export interface ClientIntroduction {
+  readonly capabilities: ClientCapabilities
+  /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
+  readonly clientInfo: JsonText
+  /** The revision that is offered; the server may counter with any other. */
+  readonly offer: LegacyRevision
+}
+
+/** What is known about a legacy server once it answered the handshake. */
+export interface LegacyFacts extends ServerFacts {
+  readonly revision: LegacyRevision
+}
+
+/** The params of `initialize` for a server. */
+export const initializeParams = (intro: ClientIntroduction, version: LegacyRevision): JsonText =>
+  objectText([
+    ['protocolVersion', textOf(version)],
+    ['capabilities', encodeClientCapabilities(intro.capabilities)],
+    ['clientInfo', intro.clientInfo],
+  ])
+
+/** `ClientCapabilities` for a legacy server: what the clients behind the connection support. */
+const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText => {
+  const { roots, sampling, elicitation } = capabilities
+  return textOf({
+    ...(roots && { roots: roots.listChanged ? { listChanged: true } : {} }),
+    ...(sampling && {
+      sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
+    }),
+    ...(elicitation && {
+      elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
+    }),
+  })
+}
+
+/** The newest revision of ours in the `data.supported` of a refusal (lifecycle, "Error Handling"). */
+export const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {
+  const supported = answer.kind === 'error' ? at(answer.error, 'data', 'supported') : undefined
+  if (supported === undefined) return undefined
+  let newest: LegacyRevision | undefined
+  for (const element of elementsOf(supported)) {
+    const version = stringOf(element)
+    if (version === undefined || !isLegacyRevision(version) || version === offered) continue
+    if (newest === undefined || version > newest) newest = version
+  }
+  return newest
+}
+
+/** Reads the result of `initialize`. Throws the Fault of an answer that agrees on no revision of ours. */
+export const readInitializeResult = (answer: Answer): LegacyFacts => {
+  if (answer.kind === 'fault') throw answer.fault
+  if (answer.kind === 'error') {
+    const words = textMember(answer.error, 'message') ?? 'no reason given'
+    throw new Fault('unavailable', `The server refused to initialize: ${words}`)
+  }
+  const { result } = answer
+  const revision = textMember(result, 'protocolVersion')
+  if (revision === undefined) throw new Fault('unavailable', 'The server named no protocol version')
+  if (!isLegacyRevision(revision)) {
+    throw new Fault('unavailable', `The server speaks protocol version ${revision}, which is not supported`)
+  }
+  const { capabilities, ...said } = announcedIn(result)
+  // 2024-11-05 has the method but no capability for it.
+  const completions = capabilities.completions || (revision === '2024-11-05' && 'undeclared')
+  return { revision, ...said, capabilities: { ...capabilities, completions } }
 }

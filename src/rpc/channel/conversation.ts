@@ -1,6 +1,7 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { CallSink } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
 import type { OwnId } from './pending-requests.js'
 
 /** PORT. What a server says by itself. `about` is the request on whose stream it came; none on a pipe. */
@@ -38,3 +39,14 @@ export interface Conversation {
   resume(): void
   close(): Promise<void>
 }
+
+/** Sends a request and resolves to its outcome, without its progress. */
+export const outcomeOf = (
+  conversation: Conversation,
+  id: OwnId,
+  method: string,
+  params: JsonText | undefined,
+): Promise<Outcome> =>
+  new Promise(resolve =>
+    conversation.request(id, method, params, { progress: () => undefined, ended: resolve }),
+  )

@@ -10,14 +10,8 @@ import { type ClientCapabilities, NO_CAPABILITIES, newClientId, type Principal }
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import { errorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
-import {
-  encodeError,
-  encodeNotification,
-  encodeResult,
-  idKey,
-  isId,
-  type Message,
-} from '../../../wire/jsonrpc.js'
+import { encodeError, encodeNotification, encodeResult, idKey, type Message } from '../../../wire/jsonrpc.js'
+import { cancelledKey } from '../../protocol.js'
 import { encodeFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
 import { projectServerRequest } from '../project/server-request.js'
@@ -262,20 +256,14 @@ export class LegacyUplink implements Client {
   }
 
   #cancelled(params: JsonText | undefined): void {
-    const id = params && memberOf(params, 'requestId')
-    const call = id && isId(id) ? this.#calls.get(idKey(id)) : undefined
-    if (params === undefined || call === undefined) {
-      this.#options.log.debug(
-        { client: this.id },
-        'ignoring a cancellation of a request that is not under way',
-      )
+    const { log } = this.#options
+    const call = this.#calls.get(cancelledKey(params) ?? '')
+    if (call === undefined) {
+      log.debug({ client: this.id }, 'ignoring a cancellation of a request that is not in flight')
       return
     }
-    const reason = textMember(params, 'reason')
-    this.#options.log.debug(
-      { client: this.id, method: call.method, reason },
-      'the client cancelled a request',
-    )
+    const reason = params && textMember(params, 'reason')
+    log.debug({ client: this.id, method: call.method, reason }, 'the client cancelled a request')
     call.cancel(reason)
   }
 }

@@ -1,5 +1,4 @@
 import type { Clock, Timer } from '../../../kernel/async/clock.js'
-
 import type { Logger } from '../../../kernel/logger.js'
 import type { Outcome } from '../../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
@@ -8,6 +7,14 @@ import type { Conversation } from '../../../rpc/channel/conversation.js'
 const ANSWER_MS = 10_000
 /** So many pings in a row without any answer, and the connection counts as lost. */
 const MISSES_MAX = 2
+
+/** When a server is pinged. */
+export interface HeartbeatOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** How long it may be silent. */
+  readonly pingMs: number
+}
 
 /**
  * Pings a silent server (utilities/ping). Any answer will do; a server without the method is not pinged
@@ -22,10 +29,7 @@ export class Heartbeat {
   #timeout: Timer | undefined
   #misses = 0
 
-  constructor(
-    conversation: Conversation,
-    options: { readonly clock: Clock; readonly log: Logger; readonly pingMs: number },
-  ) {
+  constructor(conversation: Conversation, options: HeartbeatOptions) {
     this.#conversation = conversation
     this.#clock = options.clock
     this.#log = options.log

@@ -1,25 +1,33 @@
 import type { Clock } from '../../../kernel/async/clock.js'
+import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Downlink } from '../../../model/links.js'
+import { type Answer, answerOf } from '../../../model/outcome.js'
+import type { LegacyRevision } from '../../../model/revision.js'
 import { PipeCaller } from '../../../rpc/channel/caller.js'
-import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
+import { type Conversation, type ConversationListener, outcomeOf } from '../../../rpc/channel/conversation.js'
 import { HeldEnd } from '../../../rpc/channel/held-end.js'
 import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { Channel } from '../../../wire/channel.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
+import {
+  type ClientIntroduction,
+  initializeParams,
+  type LegacyFacts,
+  otherRevision,
+  readInitializeResult,
+} from '../initialize-params.js'
 import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
-import { type ClientIntroduction, type IsOtherEra, initialize } from './handshake.js'
-import { Heartbeat } from './heartbeat.js'
 import { HttpCaller } from './http-caller.js'
 import { openSseChannel } from './sse-channel.js'
 
-/** How long an HTTP+SSE server may take to open its event stream and to say where to POST. */
-const ENDPOINT_MS = 10_000
+/** Which answers to `initialize` say that the server is to be spoken to in another era. */
+export type IsOtherEra = (answer: Answer) => boolean
 
-/** What it takes to open a connection to a server, whatever carries it. */
+/** What it takes to open a connection to a server, over any transport. */
 export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
   readonly timeoutMs: number
   /** For each step of the handshake; as long as `timeoutMs` if absent. */
@@ -44,25 +52,62 @@ export const tryLegacy = async (
   const link = new LegacyDownlink(options)
   const conversation = start(link)
   link.attach(conversation)
-  let heartbeat: Heartbeat | undefined
   try {
-    const shaken = await initialize(conversation, options, limitsOf(options), elsewhere)
-    if (shaken === undefined) return undefined
-    if (options.pingMs !== Number.POSITIVE_INFINITY) heartbeat = new Heartbeat(conversation, options)
-    link.established(shaken.revision, shaken.facts, heartbeat)
+    const facts = await initialize(conversation, options, elsewhere)
+    if (facts === undefined) return undefined
+    link.established(facts, options)
     return link
   } catch (thrown) {
-    heartbeat?.stop()
     void conversation.close()
     throw thrown
   }
 }
 
-const limitsOf = ({ clock, signal, timeoutMs, initializeMs = timeoutMs }: LinkOptions) => ({
-  clock,
-  signal,
-  timeoutMs: initializeMs,
-})
+/**
+ * Initializes a session (basic/lifecycle, "Initialization"): accepts any legacy revision, and sends
+ * `notifications/initialized` before anything else. A server that rejects ours with a list is asked once more
+ * with the newest known one.
+ */
+const initialize = async (
+  conversation: Conversation,
+  options: LinkOptions,
+  elsewhere: IsOtherEra,
+): Promise<LegacyFacts | undefined> => {
+  const { offer } = options
+  if (options.signal.aborted) throw new Fault('cancelled', 'The connection attempt was cancelled')
+  let answer = await sendInitialize(conversation, options, offer)
+  const other = elsewhere(answer) ? undefined : otherRevision(answer, offer)
+  if (other !== undefined) answer = await sendInitialize(conversation, options, other)
+  if (elsewhere(answer)) return undefined
+  const facts = readInitializeResult(answer)
+  conversation.agreed(facts.revision)
+  await inTime(conversation.notice('notifications/initialized', undefined), options)
+  return facts
+}
+
+const sendInitialize = async (
+  conversation: Conversation,
+  options: LinkOptions,
+  version: LegacyRevision,
+): Promise<Answer> => {
+  const id = conversation.nextId()
+  try {
+    const outcome = outcomeOf(conversation, id, 'initialize', initializeParams(options, version))
+    return answerOf(await inTime(outcome, options))
+  } finally {
+    // No `notifications/cancelled`: a client must not cancel `initialize` (utilities/cancellation).
+    conversation.forget(id)
+  }
+}
+
+/** Waits for one step of the handshake. */
+const inTime = <T>(
+  step: Promise<T>,
+  { clock, signal, timeoutMs, initializeMs: ms = timeoutMs }: LinkOptions,
+): Promise<T> => {
+  const words = `No answer to initialize within ${Math.round(ms / 1000)} s`
+  return within(step, { clock, ms, signal, timedOut: () => new Fault('timeout', words) })
+}
 
 /** Every refusal is one: nothing else is spoken. */
 const nowhere: IsOtherEra = () => false
@@ -81,14 +126,7 @@ export const openLegacySse = async (
   http: HttpClient,
   to: RemoteAddress,
   options: LinkOptions,
-): Promise<Downlink> => {
-  const { bounds, clock, log, signal, timeoutMs } = options
-  const connectTimeoutMs = Math.min(timeoutMs, ENDPOINT_MS)
-  return openLegacyPipe(
-    await openSseChannel(http, to, { bounds, clock, log, signal, connectTimeoutMs }),
-    options,
-  )
-}
+): Promise<Downlink> => openLegacyPipe(await openSseChannel(http, to, options), options)
 
 /** The HTTP transports of the legacy era. */
 export type LegacyHttp = 'http' | 'sse'

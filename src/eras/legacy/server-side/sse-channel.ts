@@ -1,9 +1,9 @@
-import type { Clock } from '../../../kernel/async/clock.js'
+import { within } from '../../../kernel/async/deadline.js'
 import { Deferred } from '../../../kernel/async/deferred.js'
 import type { Semaphore } from '../../../kernel/async/semaphore.js'
 import { Fault } from '../../../kernel/faults.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Logger } from '../../../kernel/logger.js'
+import type { CallerContext } from '../../../rpc/channel/caller.js'
 import { askRemote, type RemoteReply } from '../../../rpc/http/ask.js'
 import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
@@ -14,6 +14,8 @@ import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { createPostSemaphore } from './posts.js'
 
+/** How long the server may take to open its event stream and to say where to POST. */
+const ENDPOINT_MS = 10_000
 /** How long the next message of the handshake waits for the answer to the POST before it. */
 const TURN_MS = 10_000
 /** A POST without an answer costs us a connection, so it counts as this much, however short it is. */
@@ -24,13 +26,8 @@ const SLOW_BYTES = 1024 * 1024
 const POSTS_MAX = 2048
 
 /** What opening an HTTP+SSE session needs besides its address. */
-export interface SseChannelOptions {
-  /** Those of the server; the defaults if absent. */
-  readonly bounds?: LimitCounters | undefined
-  readonly clock: Clock
-  readonly log: Logger
-  /** From the request to the event that says where to POST. */
-  readonly connectTimeoutMs: number
+export interface SseChannelOptions extends CallerContext {
+  readonly timeoutMs: number
   /** Aborts the opening; has no effect once the channel is open. */
   readonly signal: AbortSignal
 }
@@ -43,36 +40,36 @@ export interface SseChannelOptions {
 export const openSseChannel = async (
   http: HttpClient,
   to: RemoteAddress,
-  { bounds, clock, log, connectTimeoutMs, signal }: SseChannelOptions,
+  options: SseChannelOptions,
 ): Promise<Channel> => {
+  const { clock, signal, timeoutMs } = options
   const stop = new AbortController()
-  let why: Fault | undefined
-  const giveUp = (fault: Fault): void => {
-    why ??= fault
-    stop.abort()
-  }
-  const calledOff = (): void => giveUp(new Fault('cancelled', 'The connection attempt was called off'))
-  const limit = clock.after(connectTimeoutMs, () => giveUp(tooLate(connectTimeoutMs)))
-  signal.addEventListener('abort', calledOff, { once: true })
+  const ms = Math.min(timeoutMs, ENDPOINT_MS)
+  const words = `The server named no endpoint for messages within ${Math.round(ms / 1000)} s`
+  const timedOut = (): Fault => new Fault('timeout', words)
   try {
-    if (signal.aborted) calledOff()
-    const headers = { ...to.headers, accept: 'text/event-stream' }
-    const reply = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
-    checkStream(reply)
-    const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream: reply })
-    await channel.connect()
-    return channel
+    return await within(connect(http, to, options, stop), { clock, ms, signal, timedOut })
   } catch (thrown) {
     stop.abort()
-    throw why ?? Fault.from(thrown)
-  } finally {
-    limit.cancel()
-    signal.removeEventListener('abort', calledOff)
+    throw Fault.from(thrown)
   }
 }
 
-const tooLate = (limitMs: number): Fault =>
-  new Fault('timeout', `The server named no endpoint for messages within ${Math.round(limitMs / 1000)} s`)
+/** Opens the stream and reads the endpoint; `stop` ends the session and every POST in flight. */
+const connect = async (
+  http: HttpClient,
+  to: RemoteAddress,
+  { bounds, clock, log, signal }: SseChannelOptions,
+  stop: AbortController,
+): Promise<Channel> => {
+  if (signal.aborted) stop.abort()
+  const headers = { ...to.headers, accept: 'text/event-stream' }
+  const stream = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
+  checkStream(stream)
+  const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream })
+  await channel.connect()
+  return channel
+}
 
 /** Throws a Fault for a reply that is no event stream. */
 const checkStream = (reply: RemoteReply): void => {
@@ -86,12 +83,9 @@ const checkStream = (reply: RemoteReply): void => {
 const nothing = (): void => undefined
 
 /** What the channel works with. */
-interface SseLink {
-  readonly bounds: LimitCounters | undefined
+interface SseLink extends CallerContext {
   readonly http: HttpClient
   readonly to: RemoteAddress
-  readonly clock: Clock
-  readonly log: Logger
   /** Ends the event stream and every POST under way. */
   readonly stop: AbortController
   readonly stream: RemoteReply
@@ -165,7 +159,8 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       .then(() => this.#semaphore.pass(signal, () => this.#post(message)))
       .catch(nothing)
     if (!this.#isInitialized) {
-      this.#previousPost = this.#atMost(turn)
+      // Some servers answer only once the message is processed.
+      this.#previousPost = within(turn, { clock: this.#link.clock, ms: TURN_MS })
       this.#isInitialized = isInitialized(message)
     }
     this.#isSlow = this.#queuedBytes > SLOW_BYTES
@@ -276,17 +271,6 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     if (!this.#isSlow || this.#queuedBytes > SLOW_BYTES || this.#isOver) return
     this.#isSlow = false
     this.#listener?.drained()
-  }
-
-  /** The end of a POST, or of our patience: some servers answer only once the message is processed. */
-  #atMost(turn: Promise<void>): Promise<void> {
-    return new Promise(resolve => {
-      const limit = this.#link.clock.after(TURN_MS, resolve)
-      void turn.then(() => {
-        limit.cancel()
-        resolve()
-      })
-    })
   }
 
   #settle(fault: Fault | undefined): void {

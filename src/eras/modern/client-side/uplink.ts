@@ -1,13 +1,14 @@
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { type JsonText, memberOf, textMember, textOf } from '../../../kernel/json/text.js'
+import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Principal } from '../../../model/peer.js'
 import type { HostOptions } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import type { HttpHeaders } from '../../../wire/http.js'
-import { idKey, isId, type Message } from '../../../wire/jsonrpc.js'
+import type { Message } from '../../../wire/jsonrpc.js'
+import { cancelledKey } from '../../protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
 import { encodeFault, headerMismatch } from '../errors.js'
 import { REQUESTS } from '../methods.js'
@@ -82,11 +83,9 @@ export class ModernUplink {
 
   /** Cancels the request that a `notifications/cancelled` names; false if none has that id. */
   cancel(params: JsonText | undefined): boolean {
-    const id = params && memberOf(params, 'requestId')
-    const call = id && isId(id) ? this.#calls.get(idKey(id)) : undefined
-    if (params === undefined || call === undefined) return false
-    call.cancel(textMember(params, 'reason'))
-    return true
+    const call = this.#calls.get(cancelledKey(params) ?? '')
+    call?.cancel(params && textMember(params, 'reason'))
+    return call !== undefined
   }
 
   /** Takes a request: whatever is wrong with it is its answer. */

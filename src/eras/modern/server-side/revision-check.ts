@@ -1,9 +1,10 @@
 import type { Clock } from '../../../kernel/async/clock.js'
-import { Fault } from '../../../kernel/faults.js'
+import { within } from '../../../kernel/async/deadline.js'
+import type { Fault } from '../../../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../../kernel/json/text.js'
-import { failed, type Outcome } from '../../../model/outcome.js'
+import type { Outcome } from '../../../model/outcome.js'
 import { errorCode } from '../../../model/rpc-error.js'
-import type { Conversation } from '../../../rpc/channel/conversation.js'
+import { type Conversation, outcomeOf } from '../../../rpc/channel/conversation.js'
 import { mayBeOlder } from '../../detect/probe-verdict.js'
 import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 
@@ -48,25 +49,14 @@ export class RevisionCheck {
   }
 
   async #ask(): Promise<boolean> {
-    if (!isNo(await this.#answer())) return false
-    await this.#context.end()
-    return true
-  }
-
-  #answer(): Promise<Outcome> {
     const { conversation, clock, discoverParams } = this.#context
     const id = conversation.nextId()
-    return new Promise(resolve => {
-      const timer = clock.after(ANSWER_MS, () => {
-        conversation.forget(id)
-        resolve(failed(new Fault('timeout', 'The server does not say what it speaks')))
-      })
-      const ended = (outcome: Outcome): void => {
-        timer.cancel()
-        resolve(outcome)
-      }
-      conversation.request(id, 'server/discover', discoverParams, { progress: () => undefined, ended })
-    })
+    const outcome = outcomeOf(conversation, id, 'server/discover', discoverParams)
+    const answer = await within(outcome, { clock, ms: ANSWER_MS })
+    if (answer === undefined) conversation.forget(id)
+    if (answer === undefined || !isNo(answer)) return false
+    await this.#context.end()
+    return true
   }
 }
 

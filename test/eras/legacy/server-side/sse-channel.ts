@@ -29,7 +29,7 @@ function start() {
   const clock = new FakeClock()
   const stop = new AbortController()
   const { log, lines } = recordedLog()
-  const opening = openSseChannel(http, TO, { clock, log, connectTimeoutMs: 10_000, signal: stop.signal })
+  const opening = openSseChannel(http, TO, { clock, log, timeoutMs: 10_000, signal: stop.signal })
   opening.catch(() => undefined)
   return { http, clock, stop, lines, opening, get: http.next() }
 }
@@ -175,7 +175,7 @@ t.test('an attempt that is called off ends at once; an open channel no longer mi
   get.sse()
   await settled()
   stop.abort()
-  t.equal(await failure(opening), 'cancelled: The connection attempt was called off')
+  t.equal(await failure(opening), 'cancelled: It was cancelled before it was done')
   t.ok(get.isAborted)
   const open = await opened()
   open.stop.abort()
@@ -216,7 +216,7 @@ t.test('CRLF, CR, a byte order mark, several data lines and any chunks mean the 
       const bytes = Buffer.from(`\ufeff${SCRIPT.replaceAll('\n', eol)}`)
       const cuts = Array.from({ length: Math.floor(bytes.length / size) }, (_, i) => i * size)
       const { http, posts } = scripted(cutInto(bytes, cuts))
-      const around = { clock: new FakeClock(), log: silentLogger, connectTimeoutMs: 10_000 }
+      const around = { clock: new FakeClock(), log: silentLogger, timeoutMs: 10_000 }
       const channel = await openSseChannel(http, TO, { ...around, signal: new AbortController().signal })
       const heard = new Recorder()
       channel.listen(heard)

@@ -1,0 +1,116 @@
+import { Fault } from '../../../kernel/faults.js'
+import { mayHold } from '../../../kernel/json/edit.js'
+import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../../kernel/json/text.js'
+import { isPlain } from '../../../model/content.js'
+import type { CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
+import { failed, type Outcome, resulted } from '../../../model/outcome.js'
+import type { Progress } from '../../../model/progress.js'
+import type { LegacyRevision } from '../../../model/revision.js'
+import { repairError } from '../../../model/rpc-error.js'
+import type { Conversation } from '../../../rpc/channel/conversation.js'
+import { withToken } from '../../../rpc/progress-token.js'
+import { hasBecomeModern } from '../../detect/probe-verdict.js'
+import { EMPTY_RESULTS } from '../methods.js'
+import { projectRequest } from '../project/messages.js'
+
+const EMPTY = rawText('{}')
+
+/** What a request needs from its connection. */
+export interface OutboundContext {
+  /** The server's name. */
+  readonly server: string
+  readonly revision: LegacyRevision
+  readonly conversation: Conversation
+  /** The server was replaced by one of another era: closes the connection, so that the next one detects it. */
+  replaced(then: () => void): void
+}
+
+/** One request in flight: what the conversation reports to, and what the caller cancels. */
+export class OutboundCall implements CallSink, DownstreamCall {
+  readonly #id: number
+  readonly #method: string
+  readonly #sink: CallSink
+  readonly #context: OutboundContext
+  #isOver = false
+  /** A progress token lives as long as the task of its request (2025-11-25, basic/utilities/tasks). */
+  #isTask = false
+
+  constructor(request: Request, sink: CallSink, context: OutboundContext) {
+    const { conversation, revision } = context
+    this.#id = conversation.nextId()
+    this.#method = request.method
+    this.#sink = sink
+    this.#context = context
+    conversation.request(this.#id, request.method, paramsFor(revision, request, this.#id), this)
+  }
+
+  progress(progress: Progress): void {
+    if (!this.#isOver || this.#isTask) this.#sink.progress(progress)
+  }
+
+  ended(outcome: Outcome): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (outcome.kind === 'error' && hasBecomeModern(outcome.error)) {
+      this.#context.replaced(() => this.#sink.ended(failed(notRun())))
+      return
+    }
+    const decoded = this.#decoded(outcome)
+    if (decoded.kind === 'task') {
+      this.#isTask = true
+      this.#context.conversation.keep(this.#id, this)
+    }
+    this.#sink.ended(decoded)
+  }
+
+  cancel(reason: CancelReason): void {
+    const { conversation } = this.#context
+    if (this.#isTask || !this.#isOver) conversation.forget(this.#id)
+    this.#isTask = false
+    if (this.#isOver) return
+    this.#isOver = true
+    void conversation.notice('notifications/cancelled', textOf({ requestId: this.#id, reason }))
+  }
+
+  /** A server's outcome as the neutral model has it, readable by any client. */
+  #decoded(outcome: Outcome): Outcome {
+    const { server, revision } = this.#context
+    if (outcome.kind === 'error') {
+      return { kind: 'error', error: repairError(outcome.error, server), revision, server }
+    }
+    if (outcome.kind !== 'result') return outcome
+    const { result } = outcome
+    if (this.#method === 'tools/call') {
+      if (isPlain(result)) return { kind: 'result', result, isPlain: true }
+      if (isTask(result)) return { kind: 'task', result }
+    }
+    if (kindOf(result) === 'object') return outcome
+    if (EMPTY_RESULTS.has(this.#method)) return resulted(EMPTY)
+    const words = `Server ${server} answered ${this.#method} with something that is no object`
+    return failed(new Fault('internal', words, { data: { server } }))
+  }
+}
+
+/** Params as a server of `revision` knows them, with our progress token in place of any other. */
+const paramsFor = (
+  revision: LegacyRevision,
+  { method, params, isBare, wantsProgress, taskTtlMs }: Request,
+  id: number,
+): JsonText | undefined => {
+  if (isBare === true && !wantsProgress) return withTask(params, taskTtlMs)
+  const known = projectRequest(revision, method, params)
+  return withToken(withTask(known, taskTtlMs), wantsProgress ? textOf(id) : undefined)
+}
+
+/** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */
+const withTask = (params: JsonText | undefined, ttlMs: number | undefined): JsonText | undefined =>
+  ttlMs === undefined ? params : withMember(params ?? EMPTY, 'task', textOf({ ttl: ttlMs }))
+
+/** A task, whether it was asked for or not: SDK clients from 1.12 on read it as an empty success. */
+const isTask = (result: JsonText): boolean =>
+  mayHold(result, '"task"') &&
+  memberOf(result, 'content') === undefined &&
+  memberOf(result, 'task') !== undefined
+
+/** As for a lost session: a request rejected for its version has done nothing. */
+const notRun = (): Fault => new Fault('session-lost', 'The server no longer speaks this revision')
