@@ -4,7 +4,7 @@ import t from 'tap'
 import { rewriteItem, rewriteParams, rewriteUris } from '../../src/catalog/names/rewrite.js'
 import { repairItem } from '../../src/catalog/repair/items.js'
 import { repairResult } from '../../src/catalog/repair/results.js'
-import { projectListResult, projectRequest, projectResult } from '../../src/eras/legacy/project/messages.js'
+import { projectRequest, projectResult } from '../../src/eras/legacy/project/messages.js'
 import { encodeOutcome } from '../../src/eras/modern/client-side/encode-outcome.js'
 import { paramHeadersOf } from '../../src/eras/modern/param-headers.js'
 import { projectResult as projectModern } from '../../src/eras/modern/project/messages.js'
@@ -176,7 +176,7 @@ void holds(
         templates: 'resourceTemplates',
       }[list]
       for (const revision of LEGACY_REVISIONS) {
-        whole(soon(() => projectListResult(revision, method, read(`{"${member}":[${shown.toString()}]}`))))
+        whole(soon(() => projectResult(revision, method, read(`{"${member}":[${shown.toString()}]}`))))
       }
     },
   ),

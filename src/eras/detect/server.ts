@@ -7,12 +7,10 @@ import { MODERN_REVISIONS } from '../protocol.js'
 import type { ConnectionAttempt, EraCache, ModernServer } from './era-cache.js'
 import type { ProbeVerdict } from './probe-verdict.js'
 
-/** The configured era of a server: detected, or fixed. */
-export type Era = 'auto' | 'modern' | 'legacy'
-
 /** What opening a connection to a server needs when its era may have to be detected. */
 export interface ServerLinkOptions extends LinkOptions {
-  readonly era: Era
+  /** Detected, or fixed by the configuration. */
+  readonly era: 'auto' | 'modern' | 'legacy'
   /** How the connection's clients are asked: a server that speaks both eras is spoken to in theirs. */
   readonly serverRequests: ServerRequestMode
   /** Our own `Implementation` object. */

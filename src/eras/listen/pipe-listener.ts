@@ -15,7 +15,7 @@ import { isOfSdk } from '../../wire/sdk-client-hint.js'
 import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
-import { ModernUplink, type RequestMessage } from '../modern/client-side/uplink.js'
+import { ModernUplink } from '../modern/client-side/uplink.js'
 
 /** What serving a channel needs besides what every listener needs. */
 export interface PipeListenerOptions extends HostOptions {
@@ -99,9 +99,7 @@ export class PipeListener implements ChannelListener {
     const verdict = eraOf(classified, undefined, this.#speaks)
     switch (verdict.is) {
       case 'modern':
-        if (verdict.message.kind === 'request') this.#request(verdict.message)
-        else if (verdict.message.method === 'notifications/cancelled')
-          this.#modern.cancel(verdict.message.params)
+        this.#claimed(verdict.message)
         return
       case 'initialize':
         this.#legacy.receive(verdict.message, this.#writer)
@@ -162,10 +160,12 @@ export class PipeListener implements ChannelListener {
     this.#end('the client closed the connection')
   }
 
-  #request(message: RequestMessage): void {
-    const key = idKey(message.id)
-    const principal = this.#principal
-    this.#modern.receive(message, { principal, replies: this.#writer, key, headers: undefined })
+  #claimed(message: Message & { kind: 'request' | 'notification' }): void {
+    if (message.kind === 'request') {
+      const key = idKey(message.id)
+      const principal = this.#principal
+      this.#modern.receive(message, { principal, replies: this.#writer, key, headers: undefined })
+    } else if (message.method === 'notifications/cancelled') this.#modern.cancel(message.params)
   }
 
   /** A notification needs no claim in either era: the request it cancels tells which it belongs to. */

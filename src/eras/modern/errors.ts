@@ -114,7 +114,11 @@ export const httpStatusOf = (error: JsonText, stage: Stage): number => {
 
 const FORM = rawText('{"form":{}}')
 
-/** Whether a client lacks a required capability, at any depth; both are `ClientCapabilities` objects. */
+/**
+ * Whether a client lacks a required capability, at any depth; both are `ClientCapabilities` objects.
+ *
+ * @internal
+ */
 export const lacksCapability = (declared: JsonText, required: JsonText): boolean =>
   lacksMember(withForm(declared), withForm(required))
 

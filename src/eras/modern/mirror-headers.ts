@@ -16,12 +16,16 @@ const hasMarks = (text: string): boolean => text.startsWith(OPEN) && text.endsWi
 /** Printable ASCII and tabs, without spaces or tabs around it, which whoever reads a header takes away. */
 const PLAIN = /^[!-~](?:[\t -~]*[!-~])?$/
 
-/** Encodes a value for a header; so is an empty one, and one that looks encoded already. */
+/**
+ * Encodes a value that is empty, looks encoded already, or is not plain.
+ *
+ * @internal
+ */
 export const encodeHeaderValue = (value: string): string =>
   PLAIN.test(value) && !hasMarks(value) ? value : `${OPEN}${Buffer.from(value).toString('base64')}${CLOSE}`
 
 /** A header's value without the spaces and tabs around it, which are not part of it (RFC 9110 §5.5). */
-export const trimHeader = (text: string): string => {
+const trimHeader = (text: string): string => {
   let from = 0
   let to = text.length
   while (isPadding(text[from])) from += 1
@@ -37,6 +41,8 @@ const LEGAL = /^[\t -~]*$/
 /**
  * Decodes a header; undefined if it has illegal characters, or marked base64 that is not canonical (RFC 4648
  * §4).
+ *
+ * @internal
  */
 export const decodeHeaderValue = (text: string): string | undefined => {
   const value = trimHeader(text)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { EraCache } from '../../../src/eras/detect/era-cache.js'
 import { openServerHttp } from '../../../src/eras/detect/open-http.js'
 import { openServerPipe } from '../../../src/eras/detect/open-pipe.js'
-import type { Era, ServerLinkOptions } from '../../../src/eras/detect/server.js'
+import type { ServerLinkOptions } from '../../../src/eras/detect/server.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import type { ServerRequestMode } from '../../../src/model/links.js'
 import type { Channel } from '../../../src/wire/channel.js'
@@ -588,7 +588,9 @@ const startHttp = (given: Omit<Partial<ServerLinkOptions & { hasSse: boolean }>,
   const clock = new FakeClock()
   const eraCache = new EraCache(clock)
   const heard: string[] = []
-  const open = (more: { era?: Era; serverRequests?: ServerRequestMode; hasSse?: boolean } = {}) =>
+  const open = (
+    more: { era?: ServerLinkOptions['era']; serverRequests?: ServerRequestMode; hasSse?: boolean } = {},
+  ) =>
     openServerHttp(
       http,
       { url: URL_, headers: { authorization: 'Bearer x' } },

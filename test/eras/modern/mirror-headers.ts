@@ -5,7 +5,6 @@ import {
   decodeHeaderValue,
   encodeHeaderValue,
   mirrorHeaders,
-  trimHeader,
 } from '../../../src/eras/modern/mirror-headers.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
 import type { HttpHeaders } from '../../../src/wire/http.js'
@@ -71,8 +70,7 @@ t.test('what is not marked exactly so means itself', async t => {
 t.test('spaces and tabs around a header are not part of it', async t => {
   t.equal(decodeHeaderValue(' \t x y \t'), 'x y')
   t.equal(decodeHeaderValue('  =?base64?Zm9v?= '), 'foo')
-  t.equal(trimHeader(' \t '), '')
-  t.equal(trimHeader('\u00a0x'), '\u00a0x')
+  t.equal(decodeHeaderValue(' \t '), '')
 })
 
 t.test('any text survives the header, which is nothing but printable ASCII and tabs', async () => {
@@ -85,7 +83,7 @@ t.test('any text survives the header, which is nothing but printable ASCII and t
   fc.assert(
     fc.property(text, value => {
       const header = encodeHeaderValue(value)
-      return /^[\t -~]+$/.test(header) && trimHeader(header) === header && decodeHeaderValue(header) === value
+      return /^[\t -~]+$/.test(header) && !/^[\t ]|[\t ]$/.test(header) && decodeHeaderValue(header) === value
     }),
   )
 })

@@ -1,16 +1,21 @@
+import type { Clock } from '../../../kernel/async/clock.js'
+import type { Fault } from '../../../kernel/faults.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
+import type { Principal } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
 import type { HttpHostOptions } from '../../../rpc/host.js'
 import { refuse, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
+import { SessionQuota } from '../../../rpc/session-quota.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { HttpExchange, Taken } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT } from './batch.js'
-import { HttpSession, HttpSessions } from './http-sessions.js'
+import { HttpSession, REST_MS } from './http-session.js'
 import type { LiveStream } from './http-streams.js'
+import { ReplayTotal } from './replay.js'
 
 /** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
 const HANDLE_CHARS = 256
@@ -175,4 +180,101 @@ const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession
   const { roots, sampling, elicitation } = session.uplink.capabilities
   const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
   return isInteractive || (message.named === undefined && tokenOf(message.params) !== undefined)
+}
+
+/** While memory is short this part of what seems to be abandoned goes at each look, and so many at least. */
+const SHED_PART = 8
+const SHED_LEAST = 100
+
+/**
+ * The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal.
+ *
+ * @internal
+ */
+export class HttpSessions {
+  /** What all of them keep for clients that lost their connection. */
+  readonly kept: ReplayTotal
+  readonly #byId = new Map<string, HttpSession>()
+  readonly #quota: SessionQuota
+  readonly #bounds: LimitCounters
+  readonly #clock: Clock
+
+  constructor(clock: Clock, bounds: LimitCounters) {
+    this.#clock = clock
+    this.#bounds = bounds
+    this.#quota = new SessionQuota(bounds)
+    this.kept = new ReplayTotal(bounds)
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** A session by its id; another principal's is as unknown as none. */
+  find(id: string, principal: Principal): HttpSession | undefined {
+    const session = this.#byId.get(id)
+    if (session?.uplink.principal !== principal) return undefined
+    session.used()
+    return session
+  }
+
+  /** Keeps a session whose client has introduced itself. */
+  add(session: HttpSession): void {
+    this.#byId.set(session.id, session)
+    this.#quota.came(session.uplink.principal)
+  }
+
+  /**
+   * Makes room for one more session; returns a Fault if there is none. Only sessions of clients that seem
+   * gone are ended: SDK clients do not initialize again.
+   */
+  makeRoom(principal: Principal): Fault | undefined {
+    const limit = this.#quota.limitFor(principal)
+    if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
+    return this.#quota.refusal(principal)
+  }
+
+  #forgetOne(principal: Principal | undefined): void {
+    const nowMs = this.#clock.nowMs()
+    let oldest: HttpSession | undefined
+    for (const session of this.#byId.values()) {
+      if (principal !== undefined && session.uplink.principal !== principal) continue
+      if (!session.isAbandoned(nowMs)) continue
+      if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
+    }
+    if (oldest !== undefined) this.end(oldest, 'it made room for another')
+  }
+
+  /** Frees memory by ending the sessions that have been idle longest, a part of them each time. */
+  shed(): void {
+    const nowMs = this.#clock.nowMs()
+    const abandoned = [...this.#byId.values()]
+      .filter(session => session.isAbandoned(nowMs))
+      .sort((one, other) => one.lastUsedMs - other.lastUsedMs)
+    const count = Math.max(SHED_LEAST, abandoned.length / SHED_PART)
+    for (const session of abandoned.slice(0, count)) this.end(session, 'memory is short')
+  }
+
+  end(session: HttpSession, reason: string): void {
+    if (this.#byId.delete(session.id)) this.#quota.left(session.uplink.principal)
+    session.close(reason)
+  }
+
+  /** Ends sessions that have been idle for too long. */
+  sweep(): void {
+    const nowMs = this.#clock.nowMs()
+    for (const session of this.#byId.values()) {
+      session.expire()
+      // The time without use begins when the last stream is gone, not with the request that opened it.
+      if (!session.isIdle) session.lastUsedMs = nowMs
+      else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
+      if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
+        this.end(session, 'it was idle for too long')
+      }
+    }
+  }
+
+  close(reason: string): void {
+    for (const session of [...this.#byId.values()]) this.end(session, reason)
+  }
 }

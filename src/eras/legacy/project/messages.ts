@@ -39,7 +39,11 @@ const STRIPS: Strips = {
   '2025-11-25': [],
 }
 
-/** An item of a list for a client of `revision`; the same reference if it knows all that is in it. */
+/**
+ * An item of a list for a client of `revision`; the same reference if it knows all that is in it.
+ *
+ * @internal
+ */
 export const projectItem = (revision: LegacyRevision, list: ListName, item: JsonText): JsonText => {
   if (kindOf(item) !== 'object') return item
   const inner = projectInnerMeta(revision, item)
@@ -79,19 +83,17 @@ const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
   return projectMeta(revision, known)
 }
 
-/** A page of a list for a client of `revision`; the same reference if it knows all that is in it. */
-export const projectListResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
+/**
+ * A result for a client of `revision`; the same reference if it knows all that is in it.
+ *
+ * @internal
+ */
+export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   const known = projectFrame(revision, result)
   const list = listOfMethod(method)
-  if (list === undefined) return known
-  const { member } = LISTS[list]
-  return projectEach(known, member, item => projectItem(revision, list, item))
-}
-
-/** A result for a client of `revision`; the same reference if it knows all that is in it. */
-export const projectResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
-  if (listOfMethod(method) !== undefined) return projectListResult(revision, method, result)
-  const known = projectFrame(revision, result)
+  if (list !== undefined) {
+    return projectEach(known, LISTS[list].member, item => projectItem(revision, list, item))
+  }
   if (EMPTY_RESULTS.has(method)) return withoutMembers(known, at => !at.keyIs('_meta'))
   switch (method) {
     case 'tools/call':
@@ -149,10 +151,10 @@ export const projectRequest = (
   return strips.length === 0 ? known : withoutMember(known, ...strips)
 }
 
-/** Pages of lists are kept by the catalogue and sent to many clients: each is projected once per revision. */
+/** Pages of lists, which the catalog keeps for many clients. */
 const pages = new WeakMap<JsonText, Map<LegacyRevision, JsonText>>()
 
-/** A result as a client of `revision` may read it; the same reference when nothing had to change. */
+/** The same, but once for each page of a list. */
 export const projectOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   if (listOfMethod(method) === undefined) return projectResult(revision, method, result)
   let byRevision = pages.get(result)
@@ -162,7 +164,7 @@ export const projectOnce = (revision: LegacyRevision, method: string, result: Js
   }
   let projected = byRevision.get(revision)
   if (projected === undefined) {
-    projected = keptOnOneLine(projectListResult(revision, method, result))
+    projected = keptOnOneLine(projectResult(revision, method, result))
     byRevision.set(revision, projected)
   }
   return projected

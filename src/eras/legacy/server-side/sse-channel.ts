@@ -65,22 +65,15 @@ const connect = async (
   if (signal.aborted) stop.abort()
   const headers = { ...to.headers, accept: 'text/event-stream' }
   const stream = await askRemote(http, { method: 'GET', url: to.url, headers }, stop.signal)
-  checkStream(stream)
+  if (stream.status !== 200 || mediaTypeOf(stream.headers['content-type']) !== 'text/event-stream') {
+    stream.discard()
+    if (stream.status >= 300) throw statusFault(stream.status)
+    throw new Fault('unavailable', 'The server answered with something that is no event stream')
+  }
   const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream })
   await channel.connect()
   return channel
 }
-
-/** Throws a Fault for a reply that is no event stream. */
-const checkStream = (reply: RemoteReply): void => {
-  const isStream = mediaTypeOf(reply.headers['content-type']) === 'text/event-stream'
-  if (reply.status === 200 && isStream) return
-  reply.discard()
-  if (reply.status >= 300) throw statusFault(reply.status)
-  throw new Fault('unavailable', 'The server answered with something that is no event stream')
-}
-
-const nothing = (): void => undefined
 
 /** What the channel works with. */
 interface SseLink extends CallerContext {
@@ -135,7 +128,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   listen(listener: ChannelListener): void {
     this.#listener = listener
     const isOver = this.#isOver
-    // Whoever listens is still being made.
+    // The listener is still being constructed.
     queueMicrotask(() => {
       if (isOver) listener.closed(undefined)
       else this.#run()
@@ -157,7 +150,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     const { signal } = this.#link.stop
     const turn = this.#previousPost
       .then(() => this.#semaphore.pass(signal, () => this.#post(message)))
-      .catch(nothing)
+      .catch(() => undefined)
     if (!this.#isInitialized) {
       // Some servers answer only once the message is processed.
       this.#previousPost = within(turn, { clock: this.#link.clock, ms: TURN_MS })
@@ -206,21 +199,17 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 
   onEvent({ event, data }: SseEvent): void {
-    if (event === 'endpoint') this.#setEndpoint(data)
-    // Before the endpoint nothing was asked, and nothing can be answered. Empty data only teaches an id.
+    if (event === 'endpoint' && this.#endpoint === undefined) {
+      this.#endpoint = data.toString()
+      this.#link.stream.pause()
+      this.#endpointKnown.resolve()
+    }
+    // Before the endpoint nothing was asked. Empty data only sets the id.
     else if (event === 'message' && this.#endpoint !== undefined && data.length > 0) this.#deliver(data)
   }
 
   onSkipped(bytes: number): void {
     if (!this.#isOver) this.#listener?.skipped(bytes)
-  }
-
-  /** The server said where to POST; the first time counts. */
-  #setEndpoint(data: Buffer): void {
-    if (this.#endpoint !== undefined) return
-    this.#endpoint = data.toString()
-    this.#link.stream.pause()
-    this.#endpointKnown.resolve()
   }
 
   #run(): void {
@@ -240,7 +229,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 
   /** Sends one message; what is answered to it comes on the event stream. Never rejects. */
   async #post(message: Buffer): Promise<void> {
-    const { http, to, stop } = this.#link
+    const { http, to, stop, log } = this.#link
     try {
       const request: OutboundRequest = {
         method: 'POST',
@@ -250,19 +239,16 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       }
       const reply = await askRemote(http, request, stop.signal)
       reply.discard()
-      if (reply.status < 200 || reply.status >= 300) this.#refused(reply.status)
+      const { status } = reply
+      if (this.#isOver || (status >= 200 && status < 300)) return
+      // No answer will follow, and the request would wait for ever.
+      log.warn({ status }, 'the server did not take a message; the session is given up')
+      this.#settle(postFault(status))
     } catch (thrown) {
       this.#settle(new Fault('disconnected', 'A message could not be sent to the server', { cause: thrown }))
     } finally {
       this.#queue(message, -1)
     }
-  }
-
-  /** No answer will follow a rejected POST, so the session is given up. */
-  #refused(status: number): void {
-    if (this.#isOver) return
-    this.#link.log.warn({ status }, 'the server did not take a message; the session is given up')
-    this.#settle(postFault(status))
   }
 
   #queue(message: Buffer, by: 1 | -1): void {

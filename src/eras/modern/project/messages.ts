@@ -25,15 +25,6 @@ const BLOCKS: ReadonlySet<string | undefined> = new Set([
 const projectBlock = (block: JsonText): JsonText =>
   BLOCKS.has(stringOf(memberOf(block, 'type'))) ? projectMeta(block) : textBlock(shownJson(block))
 
-/** A page of a list for a modern client; the same reference if it knows all that is in it. */
-export const projectListResult = (method: string, result: JsonText): JsonText => {
-  const known = projectMeta(result)
-  const list = listOfMethod(method)
-  if (list === undefined) return known
-  const { member } = LISTS[list]
-  return editMember(known, member, items => mapElements(items, list === 'tools' ? projectTool : projectMeta))
-}
-
 /**
  * Drops `execution`, as tasks are an extension now, and invalid header annotations, for which HTTP clients
  * reject the tool (server/tools, "x-mcp-header").
@@ -45,10 +36,18 @@ const projectTool = (tool: JsonText): JsonText =>
     schema => paramHeadersOf(schema).schema,
   )
 
-/** A result for a modern client; the same reference if it knows all that is in it. */
+/**
+ * A result for a modern client; the same reference if it knows all that is in it.
+ *
+ * @internal
+ */
 export const projectResult = (method: string, result: JsonText): JsonText => {
-  if (listOfMethod(method) !== undefined) return projectListResult(method, result)
   const known = projectMeta(result)
+  const list = listOfMethod(method)
+  if (list !== undefined) {
+    const project = list === 'tools' ? projectTool : projectMeta
+    return editMember(known, LISTS[list].member, items => mapElements(items, project))
+  }
   switch (method) {
     case 'tools/call':
       return projectToolResult(known)
@@ -79,15 +78,15 @@ export const projectRequest = (params: JsonText | undefined): JsonText | undefin
     ? withoutMember(params, 'task')
     : params
 
-/** Pages of lists are kept by the catalogue and sent to many clients: each is projected once. */
+/** Pages of lists, which the catalog keeps for many clients. */
 const pages = new WeakMap<JsonText, JsonText>()
 
-/** A result as a modern client may read it; the same reference when nothing had to change. */
+/** The same, but once for each page of a list. */
 export const projectOnce = (method: string, result: JsonText): JsonText => {
   if (listOfMethod(method) === undefined) return projectResult(method, result)
   let projected = pages.get(result)
   if (projected === undefined) {
-    projected = projectListResult(method, result)
+    projected = projectResult(method, result)
     pages.set(result, projected)
   }
   return projected

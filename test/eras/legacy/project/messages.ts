@@ -8,12 +8,7 @@ import t from 'tap'
 import { rewriteItem } from '../../../../src/catalog/names/rewrite.js'
 import { repairItem } from '../../../../src/catalog/repair/items.js'
 import { repairResult } from '../../../../src/catalog/repair/results.js'
-import {
-  projectItem,
-  projectListResult,
-  projectRequest,
-  projectResult,
-} from '../../../../src/eras/legacy/project/messages.js'
+import { projectItem, projectRequest, projectResult } from '../../../../src/eras/legacy/project/messages.js'
 import {
   elementsOf,
   type JsonText,
@@ -267,7 +262,7 @@ t.test('a sloppy server’s list is repaired, renamed and projected to what a st
     const repaired = repairItem('tools', tool)
     return 'dropped' in repaired ? [] : [rewriteItem('tools', repaired.item, { name: 'a__x' })]
   })
-  const page = projectListResult(R4, 'tools/list', json(`{"tools":[${items.join(',')}]}`))
+  const page = projectResult(R4, 'tools/list', json(`{"tools":[${items.join(',')}]}`))
   t.same(valueOf(page), { tools: [{ name: 'a__x', inputSchema: { properties: { a: {} }, type: 'object' } }] })
   t.ok(ListToolsResultSchema.safeParse(valueOf(page)).success)
 })

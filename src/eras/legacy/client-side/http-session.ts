@@ -6,7 +6,6 @@ import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Principal } from '../../../model/peer.js'
 import type { HostOptions, Outlet } from '../../../rpc/host.js'
-import { SessionQuota } from '../../../rpc/session-quota.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import {
   EventStream,
@@ -15,7 +14,7 @@ import {
   type PostStreamEvents,
   type StreamContext,
 } from './http-streams.js'
-import { Replay, ReplayTotal, replayLimits } from './replay.js'
+import { Replay, type ReplayTotal, replayLimits } from './replay.js'
 import { LegacyUplink } from './uplink.js'
 
 /** Notifications that wait for a standalone stream; at the limit the oldest goes. */
@@ -35,6 +34,12 @@ interface Waiting {
   /** Called if a server request waited in vain. */
   undeliverable(): void
 }
+
+/** A client without a stream and requests counts as away after this long. */
+export const REST_MS = 5 * 60_000
+
+/** The same for one that has requested nothing since it initialized. */
+const UNUSED_MS = 10_000
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
@@ -227,102 +232,3 @@ export class HttpSession implements Outlet {
 }
 
 const isRequest = ({ method }: Waiting): boolean => method === undefined
-
-/** A client that has no stream open and asks for nothing for so long is taken to be away. */
-const REST_MS = 5 * 60_000
-
-/** The same for one that has not asked for anything since it introduced itself. */
-const UNUSED_MS = 10_000
-
-/** While memory is short this part of what seems to be abandoned goes at each look, and so many at least. */
-const SHED_PART = 8
-const SHED_LEAST = 100
-
-/** The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal. */
-export class HttpSessions {
-  /** What all of them keep for clients that lost their connection. */
-  readonly kept: ReplayTotal
-  readonly #byId = new Map<string, HttpSession>()
-  readonly #quota: SessionQuota
-  readonly #bounds: LimitCounters
-  readonly #clock: Clock
-
-  constructor(clock: Clock, bounds: LimitCounters) {
-    this.#clock = clock
-    this.#bounds = bounds
-    this.#quota = new SessionQuota(bounds)
-    this.kept = new ReplayTotal(bounds)
-  }
-
-  get size(): number {
-    return this.#byId.size
-  }
-
-  /** A session by its id; another principal's is as unknown as none. */
-  find(id: string, principal: Principal): HttpSession | undefined {
-    const session = this.#byId.get(id)
-    if (session?.uplink.principal !== principal) return undefined
-    session.used()
-    return session
-  }
-
-  /** Keeps a session whose client has introduced itself. */
-  add(session: HttpSession): void {
-    this.#byId.set(session.id, session)
-    this.#quota.came(session.uplink.principal)
-  }
-
-  /**
-   * Makes room for one more session; returns a Fault if there is none. Only sessions of clients that seem
-   * gone are ended: SDK clients do not initialize again.
-   */
-  makeRoom(principal: Principal): Fault | undefined {
-    const limit = this.#quota.limitFor(principal)
-    if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
-    return this.#quota.refusal(principal)
-  }
-
-  #forgetOne(principal: Principal | undefined): void {
-    const nowMs = this.#clock.nowMs()
-    let oldest: HttpSession | undefined
-    for (const session of this.#byId.values()) {
-      if (principal !== undefined && session.uplink.principal !== principal) continue
-      if (!session.isAbandoned(nowMs)) continue
-      if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
-    }
-    if (oldest !== undefined) this.end(oldest, 'it made room for another')
-  }
-
-  /** Frees memory by ending the sessions that have been idle longest, a part of them each time. */
-  shed(): void {
-    const nowMs = this.#clock.nowMs()
-    const abandoned = [...this.#byId.values()]
-      .filter(session => session.isAbandoned(nowMs))
-      .sort((one, other) => one.lastUsedMs - other.lastUsedMs)
-    const count = Math.max(SHED_LEAST, abandoned.length / SHED_PART)
-    for (const session of abandoned.slice(0, count)) this.end(session, 'memory is short')
-  }
-
-  end(session: HttpSession, reason: string): void {
-    if (this.#byId.delete(session.id)) this.#quota.left(session.uplink.principal)
-    session.close(reason)
-  }
-
-  /** Ends sessions that have been idle for too long. */
-  sweep(): void {
-    const nowMs = this.#clock.nowMs()
-    for (const session of this.#byId.values()) {
-      session.expire()
-      // The time without use begins when the last stream is gone, not with the request that opened it.
-      if (!session.isIdle) session.lastUsedMs = nowMs
-      else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
-      if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
-        this.end(session, 'it was idle for too long')
-      }
-    }
-  }
-
-  close(reason: string): void {
-    for (const session of [...this.#byId.values()]) this.end(session, reason)
-  }
-}
