@@ -2,7 +2,7 @@ import { aliasOf } from '../catalog/names/names.js'
 import type { Showing } from '../catalog/showing.js'
 import type { ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
-import type { ServerOptions } from '../peers/options.js'
+import type { ServerOptions } from '../peers/dial.js'
 
 /**
  * The configured servers: their configuration, and their options, which stand for them while they are served.

@@ -7,7 +7,7 @@ import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../mod
 import type { Client } from '../model/links.js'
 import { LIST_NAMES, type ListName } from '../model/listing.js'
 import type { Connection } from '../peers/connection.js'
-import type { ServerOptions } from '../peers/options.js'
+import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { joinInstructions } from './capabilities.js'
 import { contributionOf } from './lists/freshness.js'

@@ -6,8 +6,7 @@ import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ConnectionListener } from '../peers/connection.js'
-import type { Dial } from '../peers/dial.js'
-import type { ServerOptions } from '../peers/options.js'
+import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { CallTable } from './calls/call-table.js'
@@ -31,7 +30,7 @@ import { type OnAsked, ServerRequests } from './server-requests/server-requests.
 export interface RouterOptions {
   readonly servers: readonly ServerOptions[]
   readonly showingOf: (server: Server) => Showing
-  /** The only server is served as it is: nothing is renamed. */
+  /** Whether the only server is served as it is, with nothing renamed. */
   readonly isAlone: boolean
   readonly dial: Dial
   readonly clock: Clock
@@ -45,13 +44,12 @@ export interface RouterOptions {
   readonly startupWaitMs: number
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
-  /** What is remembered of servers between runs; undefined if nothing is. */
+  /** Remembers servers between runs, if anything does. */
   readonly known?: KnownServers | undefined
-  /** Observes the requests that servers make of clients. */
   readonly onAsked?: OnAsked | undefined
 }
 
-/** Builds the parts of a router and wires them together; `listener` hears what connections to servers report. */
+/** Builds the parts of a router and connects them; `listener` hears what connections to servers report. */
 export const compose = (options: RouterOptions, listener: ConnectionListener) => {
   const { clock, log, isAlone, sealer, bounds = new LimitCounters() } = options
   const base = { clock, log, bounds }
@@ -119,5 +117,4 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   }
 }
 
-/** The parts of a router. */
 export type RouterParts = ReturnType<typeof compose>

@@ -1,12 +1,12 @@
 import type { Client } from '../model/links.js'
-import type { ServerOptions } from '../peers/options.js'
+import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { startFor } from './clients/server-starter.js'
 import type { RouterParts } from './compose.js'
 
 /** What a changed configuration means for the router. */
 export interface RouterChange {
-  /** In their order. A server that stays is given by the very options object it was made with, whatever has changed. */
+  /** In their order. A server that stays is given by the very options object it was made with. */
   readonly servers: readonly ServerOptions[]
   /** Servers that stay but are shown to clients differently. */
   readonly reshown: ReadonlySet<ServerOptions>
@@ -17,9 +17,9 @@ export interface RouterChange {
 }
 
 /**
- * Replaces the set of servers. Servers that stay keep their connections, lists and calls. Removed ones take no more calls and are
- * stopped once those in flight have ended. New ones are started if the server they replace was in use, or if a connected client
- * would have started them by connecting. Resolves when all removed servers have stopped; never rejects.
+ * Replaces the set of servers. Servers that stay keep connections, lists and calls; removed ones are stopped
+ * once their calls have ended. New ones are started if the server they replace was in use, or if a connected
+ * client would have started them. Resolves when all removed servers have stopped; never rejects.
  */
 export const reconfigure = async (change: RouterChange, parts: RouterParts): Promise<void> => {
   const { servers, reshown, drainMs, ...pace } = change
@@ -49,8 +49,8 @@ export const reconfigure = async (change: RouterChange, parts: RouterParts): Pro
 }
 
 /**
- * The clients on whose behalf a new server is started: of those that used its predecessor, one for each profile under which it
- * lists differently; else any client that would have started it, which is none if its lists are remembered.
+ * The clients for which a new server is started: of those that used its predecessor one for each profile;
+ * else any client, unless the server's lists are remembered.
  */
 const usersOf = (
   server: Server,

@@ -13,11 +13,9 @@ import { ROUTES } from './routes.js'
 export interface Load {
   readonly clients: number
   readonly calls: number
-  /** Requests of servers that wait for an answer. */
   readonly serverRequests: number
   /** URIs subscribed at servers. */
   readonly subscriptions: number
-  /** Open `subscriptions/listen` requests. */
   readonly subscriptionStreams: number
 }
 
@@ -39,24 +37,21 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.catalog
   }
 
-  /** Starts the servers that are configured to start eagerly. */
+  /** Starts eager servers. */
   start(): void {
     for (const server of this.pool.servers) {
       if (server.options.start === 'eager') server.start().catch(() => undefined)
     }
   }
 
-  /**
-   * Switches to another set of servers. Servers that stay are not disturbed; those removed are stopped once their calls have
-   * ended. Resolves when they have stopped; never rejects.
-   */
+  /** Switches to another set of servers, as `reconfigure` does. */
   async reload(change: RouterChange): Promise<void> {
     const done = reconfigure(change, this.#parts)
     this.start()
     await done
   }
 
-  /** Announces that clients will soon be disconnected: ends subscription streams while their clients can still be told. */
+  /** Ends subscription streams, while their clients can still be told. */
   closing(): void {
     this.#parts.streams.close()
   }
@@ -65,18 +60,18 @@ export class Router implements ClientHandler, ConnectionListener {
   async close(): Promise<void> {
     const { pool, catalog, calls, parkedCalls, deferredRoots, logLevels, listChanged, starter } = this.#parts
     this.closing()
-    // In this order servers hear of the end of parked calls before they get answers to their requests.
+    // In this order servers hear that parked calls are over before their requests are answered.
     parkedCalls.close()
     deferredRoots.close()
     await pool.close()
     catalog.close()
     calls.close()
-    logLevels.close()
+    logLevels.servers.close()
     listChanged.close()
     starter.close()
   }
 
-  /** What is held for clients at the moment; all zero when there are none. */
+  /** All zero when there are no clients. */
   get load(): Load {
     const { clients, calls, serverRequests, subscriptions, streams } = this.#parts
     return {
@@ -146,7 +141,10 @@ export class Router implements ClientHandler, ConnectionListener {
     }
   }
 
-  /** Stops the servers that run for this client alone, unless it subscribed to something; they start again on demand. */
+  /**
+   * Stops the servers that run for this client alone, unless it subscribed to something; they start again on
+   * demand.
+   */
   rests(client: Client): void {
     if (this.#parts.subscriptions.has(client)) return
     for (const server of this.pool.servers) if (server.options.sharing === 'session') server.release(client)
@@ -165,7 +163,7 @@ export class Router implements ClientHandler, ConnectionListener {
 
   ready(connection: Connection): void {
     this.catalog.ready(connection)
-    this.#parts.logLevels.restore(connection)
+    this.#parts.logLevels.servers.restore(connection)
     this.#parts.subscriptions.renew(connection)
   }
 
@@ -178,8 +176,8 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   /**
-   * Whether closing an idle connection would lose something: a subscription, a call whose client answers with its next request, or
-   * a change that a subscription stream was promised to hear of.
+   * Whether closing an idle connection would lose a subscription, a parked call, or changes that a stream was
+   * promised.
    */
   isKept(connection: Connection): boolean {
     const { subscriptions, calls, streams } = this.#parts
@@ -191,13 +189,13 @@ export class Router implements ClientHandler, ConnectionListener {
 
   joined(connection: Connection, client: Client): void {
     this.catalog.moved(client)
-    this.#parts.logLevels.sync(connection)
+    this.#parts.logLevels.servers.sync(connection)
   }
 
   parted(connection: Connection, client: Client): void {
     this.catalog.moved(client)
     this.#parts.subscriptions.parted(connection, client)
-    this.#parts.logLevels.sync(connection)
+    this.#parts.logLevels.servers.sync(connection)
   }
 
   serverRequested(connection: Connection, request: ServerRequest): void {
@@ -224,7 +222,8 @@ export class Router implements ClientHandler, ConnectionListener {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      // What a client sees must not depend on whether it sent `server/discover` first: it waits as long for starting servers.
+      // What a client sees must not depend on whether it sent `server/discover` first: it waits as long for
+      // starting servers.
       const waitMs =
         call.client.serverRequests === 'returned' ? this.#parts.starter.start(call.client).restMs : 0
       const { result, version, hints } = await this.catalog.page(call.client, list, cursor, waitMs)

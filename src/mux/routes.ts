@@ -2,13 +2,13 @@ import { at, type JsonText, stringOf } from '../kernel/json/text.js'
 import type { ServerRequestMode, Welcome } from '../model/links.js'
 import type { ListName } from '../model/listing.js'
 
-/** What a request names: by that its owner is found. */
+/** What a request names its owner by. */
 export type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
 
-/** How one request names it. */
+/** Where a request names it. */
 export interface NamedAt {
   readonly by: Exclude<NamedBy, 'ref'> | 'template'
-  /** Where in its params it says so. */
+  /** The path in its params. */
   readonly path: readonly string[]
 }
 
@@ -21,8 +21,8 @@ const PLACES = {
 } as const satisfies Record<string, NamedAt>
 
 /**
- * Where a request says what it is about; undefined if it does not. A completion names a prompt, or a resource template by its exact
- * text (server/utilities/completion).
+ * Returns where a request names its subject; undefined if it does not. A completion names a prompt, or a
+ * resource template by its exact text (server/utilities/completion).
  */
 export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | undefined => {
   if (by !== 'ref') return PLACES[by]
@@ -30,29 +30,26 @@ export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | un
   return type === 'ref/prompt' || type === 'ref/resource' ? PLACES[type] : undefined
 }
 
-/** The capability that must have been announced to a client before it may use a method. */
 type Capability = keyof Welcome['capabilities']
 
-/** Who may use a method. */
 interface Conditions {
-  /** Undefined: available whatever the servers can do. */
+  /** The capability that must have been announced to the client; undefined: none. */
   readonly needs?: Capability
   /** The one kind of clients that have the method; undefined: all. */
   readonly serverRequests?: ServerRequestMode
 }
 
-/** Who serves a request: the merged lists, the one server that owns what it names, or a part of the router. */
+/** Who serves a request: the merged lists, the server that owns what it names, or a part of the router. */
 type Target =
   | { readonly way: 'catalog'; readonly list: ListName }
   | { readonly way: 'owner'; readonly by: NamedBy }
   | { readonly way: 'subscribe' | 'unsubscribe' | 'listen' | 'log-level' }
 
-/** How requests of one method are routed. */
 export type Route = Target & Conditions
 
 /**
- * Every method that is routed; any other is answered with -32601. Lists need no capability: clients read them without looking,
- * and an empty one may fill up.
+ * Every method that is routed; any other is answered with -32601. Lists need no capability: clients read them
+ * without looking, and an empty one may fill up.
  */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],

@@ -4,15 +4,14 @@ import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
 import { type Answer, answerOf, failed, type Outcome } from '../model/outcome.js'
 
-/** How long a request of our own may take. */
 export interface AskLimit {
   readonly clock: Clock
   readonly timeoutMs: number
 }
 
 /**
- * Sends a server a request on our own account, behind which no client waits with a timeout of its own. A server that
- * does not answer in time is told that we gave up. Never rejects.
+ * Sends a server a request of our own, which no client times. A server that does not answer in time is sent a
+ * cancellation. Never rejects.
  */
 export const askServer = (
   link: Downlink,

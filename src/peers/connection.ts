@@ -15,25 +15,25 @@ import type {
 } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { ServerFacts } from '../model/peer.js'
-import type { Dial, Greeting } from './dial.js'
-import type { ServerOptions } from './options.js'
+import type { Dial, Greeting, ServerOptions } from './dial.js'
 import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
 
 /** Receives what happens on the connections of all servers. Implemented by the mux. */
 export interface ConnectionListener {
-  /** The server can be asked: for the first time or again after a loss. */
+  /** Called when the server can be asked, for the first time or after a loss. */
   ready(connection: Connection): void
-  /** The server is gone, and calls under way have ended with a fault; or it could not be reached. */
+  /** Called when the server is gone, after its calls have ended with a fault, or could not be reached. */
   lost(connection: Connection, why: Fault): void
-  /** A client will use this connection from now on. */
   joined(connection: Connection, client: Client): void
-  /** A client that used it is gone, or uses another one from now on. */
+  /** Called when a client is gone, or uses another connection from now on. */
   parted(connection: Connection, client: Client): void
-  /** It was closed by us for good. */
+  /** Called when the proxy has closed the connection for good. */
   ended(connection: Connection): void
-  /** Whether it must stay although no client uses it: one that left will come back for an answer, or somebody listens. */
+  /**
+   * Whether it must stay although no client uses it: for an answer that is still to come, or a subscription.
+   */
   isKept(connection: Connection): boolean
   serverRequested(connection: Connection, request: ServerRequest): void
   serverNotified(
@@ -44,7 +44,6 @@ export interface ConnectionListener {
   ): void
 }
 
-/** What a connection needs to live. */
 export interface ConnectionContext {
   readonly dial: Dial
   readonly listener: ConnectionListener
@@ -52,16 +51,19 @@ export interface ConnectionContext {
   readonly log: Logger
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
+  /** Called before the listener when the mode of a server's requests may have become known. */
+  readonly onMode?: (connection: Connection) => void
 }
 
-/** One try to reach the server, and the link that came of it. */
 interface Attempt {
   readonly abort: AbortController
-  /** Set if the server was gone before we could use it. */
+  /** Set if the server was gone before it could be used. */
   died: Fault | undefined
 }
 
-/** One connection to one server, shared by the clients of its key; it is opened on demand and reopened when lost. */
+/**
+ * One connection to one server, shared by the clients of its key; opened on demand and reopened when lost.
+ */
 export class Connection {
   readonly server: ServerOptions
   readonly share: Share
@@ -73,7 +75,7 @@ export class Connection {
   #serverRequests: ServerRequestMode
   #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
-  /** The current one: what an earlier one still has to say is not heard. */
+  /** The current one; what comes from an earlier one is ignored. */
   #attempt: Attempt | undefined
   #isClosed = false
   #isRetired = false
@@ -102,7 +104,8 @@ export class Connection {
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
       isNeeded: () => this.#isNeeded(),
-      start: () => this.#restart(),
+      // Whoever waits for it, and the log, hear how that ends.
+      start: () => void this.#start().catch(() => undefined),
     })
   }
 
@@ -110,12 +113,11 @@ export class Connection {
     return this.#supervisor.state
   }
 
-  /** Since when it is in that state, on the clock of the proxy. */
   get sinceMs(): number {
     return this.#supervisor.sinceMs
   }
 
-  /** Why it was last lost, or could not be opened; still known when it works again. */
+  /** Why it was last lost or could not be opened; kept when it works again. */
   get lastLoss(): Loss | undefined {
     return this.#supervisor.lastLoss
   }
@@ -125,7 +127,7 @@ export class Connection {
     return this.#serverRequests
   }
 
-  /** What the server said about itself when it was last there. */
+  /** What the server last said about itself. */
   get facts(): ServerFacts | undefined {
     return this.#facts
   }
@@ -135,23 +137,22 @@ export class Connection {
     return this.state.at === 'ready' ? this.#link : undefined
   }
 
-  /** The only client that ever used this connection, so that whatever the server says on its own account is for it. */
+  /** The only client that ever used this connection: what the server sends outside any call is for it. */
   get onlyClient(): Client | undefined {
     const first = this.#firstClient
     return this.#everClients === 1 && first !== undefined && this.clients.has(first) ? first : undefined
   }
 
-  /** Whether any client ever used it. */
   get wasUsed(): boolean {
     return this.#everClients > 0
   }
 
-  /** Since when no client uses it, nor waits for an answer over it; undefined while one does. */
+  /** Since when no client uses it and no call is under way; undefined otherwise. */
   get idleSinceMs(): number | undefined {
     return this.clients.size === 0 && this.#underWay === 0 ? this.#idleSinceMs : undefined
   }
 
-  /** Since when nothing is under way on it, whoever may use it; undefined while anything is. */
+  /** Since when no call is under way, whoever may use it; undefined otherwise. */
   get quietSinceMs(): number | undefined {
     return this.#underWay === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
   }
@@ -173,9 +174,9 @@ export class Connection {
   }
 
   /**
-   * The link to a server that can be asked, opening it if need be; all callers share one attempt. Rejects with a Fault
-   * `unavailable` that names the server and says when to come again: at once while the next attempt is not due, or while one
-   * is made of which little is to be hoped.
+   * Returns the link, opening it if need be; all callers share one attempt. Rejects with a Fault
+   * `unavailable` that says when to try again: at once while the next attempt is not due, or while one is
+   * under way in a crash loop.
    */
   open(): Promise<Downlink> {
     if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unavailable(stopped()))
@@ -185,7 +186,7 @@ export class Connection {
     return this.#opening ?? this.#start()
   }
 
-  /** The same for a call that was here when the link was lost: while the next attempt is not due, it waits for that. */
+  /** The same for a call that was here when the link was lost: it waits until the next attempt is due. */
   async reopen(): Promise<Downlink> {
     if (this.state.at === 'backoff' && !this.#isRetired) {
       this.#due ??= new Deferred()
@@ -194,34 +195,33 @@ export class Connection {
     return this.open()
   }
 
-  /** Whether this is the link that there is, though it may take no more calls. */
+  /** Whether this is the current link, though it may take no more calls. */
   isOpen(link: Downlink): boolean {
     return this.#link === link
   }
 
-  /** Whether a call of a client was ever sent over the link that there is, or was. */
+  /** Whether a call of a client was ever sent over the current link, or the last one. */
   get hasCarried(): boolean {
     return this.#hasCarried
   }
 
-  /** A call of a client is about to be sent over the link; true for its first one. */
+  /** Notes that a call of a client is about to be sent over the link; true for the first one. */
   carry(): boolean {
     const isFirst = !this.#hasCarried
     this.#hasCarried = true
     return isFirst
   }
 
-  /** How many calls of clients are to be answered over this connection. */
+  /** How many calls of clients are under way, those that wait for the link included. */
   get underWay(): number {
     return this.#underWay
   }
 
-  /** Counts a call of a client that is to be answered over this connection. */
   callBegan(): void {
     this.#underWay += 1
   }
 
-  /** The server has answered a call of a client: that it works is beyond doubt. */
+  /** Notes that the server has answered a call of a client: it works. */
   served(): void {
     this.#supervisor.served()
   }
@@ -231,7 +231,6 @@ export class Connection {
     return this.#supervisor.retryAfterLossMs
   }
 
-  /** Such a call is over. */
   callEnded(): void {
     this.#underWay -= 1
     if (this.#underWay > 0) return
@@ -240,8 +239,8 @@ export class Connection {
   }
 
   /**
-   * Takes no more calls, lets those under way finish for up to `limitMs` altogether, then closes; calls that wait for its start
-   * are under way. Never rejects.
+   * Takes no more calls, lets those under way finish for up to `limitMs` altogether, then closes. Never
+   * rejects.
    */
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
@@ -254,7 +253,7 @@ export class Connection {
     await this.close()
   }
 
-  /** Stops the server for good; what is under way ends with a fault. Never rejects. */
+  /** Stops the server for good; calls under way end with a fault. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#context.listener.ended(this)
@@ -279,7 +278,7 @@ export class Connection {
   }
 
   async #dial(attempt: Attempt): Promise<Downlink> {
-    const { dial, log, listener } = this.#context
+    const { dial, log, listener, onMode } = this.#context
     let link: Downlink | undefined
     try {
       link = await dial(this.server, this.#greeting(), this.#listenerOf(attempt), attempt.abort.signal)
@@ -293,7 +292,7 @@ export class Connection {
       const why = Fault.from(thrown)
       await link?.close()
       this.#opening = undefined
-      if (attempt === this.#attempt) this.#failed(why)
+      if (attempt === this.#attempt) this.#lost(why, 'could not reach a server')
       throw this.#supervisor.unavailable(why)
     }
     this.#opening = undefined
@@ -305,13 +304,14 @@ export class Connection {
       return link
     }
     log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
+    onMode?.(this)
     listener.ready(this)
     return link
   }
 
   /**
-   * Releases clients that must not share this connection. Only a server without sessions is shared beyond the key: if it turns
-   * out to have them, clients of other keys must not reach it here, nor must their pending calls. Returns whether there were any.
+   * Releases clients that must not share this connection: only a server without sessions is shared beyond the
+   * key, and this one has turned out to have them. Returns whether there were any.
    */
   #releaseStrangers(): boolean {
     if (this.#serverRequests === 'returned') return false
@@ -325,7 +325,7 @@ export class Connection {
     const { clients, server, share } = this
     const isOnes = server.sharing === 'session'
     return {
-      // The older way first: the server may have learnt it, and the newer one is tried all the same.
+      // Legacy first if any client is: the server is tried in the modern way all the same.
       serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
         ? 'pushed'
         : this.#serverRequests,
@@ -334,7 +334,6 @@ export class Connection {
     }
   }
 
-  /** The listener of one attempt's link; it ignores what an earlier attempt still has to say. */
   #listenerOf(attempt: Attempt): DownlinkListener {
     const { listener } = this.#context
     return {
@@ -349,24 +348,19 @@ export class Connection {
     }
   }
 
-  /** Records that an attempt failed. */
-  #failed(why: Fault): void {
-    this.#supervisor.lost(why)
-    this.#context.log.warn(this.#lossFacts(why), 'could not reach a server')
-    this.#context.listener.lost(this, why)
-  }
-
   #closed(attempt: Attempt, why: Fault): void {
     attempt.died = why
     if (attempt !== this.#attempt || (this.state.at !== 'ready' && this.state.at !== 'draining')) return
     this.#link = undefined
-    this.#supervisor.lost(why)
-    this.#context.log.warn(this.#lossFacts(why), 'lost a server')
-    this.#context.listener.lost(this, why)
+    this.#lost(why, 'lost a server')
   }
 
-  #lossFacts(why: Fault) {
-    return { server: this.server.name, why: why.message, state: this.state.at }
+  #lost(why: Fault, words: string): void {
+    const { log, listener, onMode } = this.#context
+    this.#supervisor.lost(why)
+    log.warn({ server: this.server.name, why: why.message, state: this.state.at }, words)
+    onMode?.(this)
+    listener.lost(this, why)
   }
 
   #attemptDue(): void {
@@ -377,11 +371,6 @@ export class Connection {
   #isNeeded(): boolean {
     if (this.#isRetired) return false
     return this.clients.size > 0 || this.server.start === 'eager' || this.#context.listener.isKept(this)
-  }
-
-  /** Starts again; the outcome reaches those who wait for it, and the log. */
-  #restart(): void {
-    this.#start().catch(() => undefined)
   }
 }
 

@@ -1,21 +1,65 @@
 import type { JsonText } from '../kernel/json/text.js'
+import type { Limits } from '../kernel/limits.js'
 import type { Downlink, DownlinkListener, ServerRequestMode } from '../model/links.js'
 import type { ClientCapabilities } from '../model/peer.js'
-import type { ServerOptions } from './options.js'
+import type { RestartRules } from './server-state.js'
 
-/** How to introduce ourselves on a new connection. */
+/** Who shares one connection to a server (docs/adr/0006). */
+export type Sharing = 'principal' | 'session' | 'all'
+
+/**
+ * What the proxy needs to know about a configured server. One object stands for one server as long as that is
+ * served; a changed configuration changes the members of this very object.
+ */
+export interface ServerOptions {
+  /** Its key in the configuration, for logs and errors. */
+  readonly name: string
+  /** The alias in exposed names and URIs. */
+  readonly alias: string
+  readonly sharing: Sharing
+  readonly start: 'lazy' | 'eager'
+  /**
+   * Whether tools that say they do no harm may be called again if a call is lost while its client is asked.
+   */
+  readonly replay: boolean
+  /**
+   * Whether clients that share a connection take turns, so that a server request can only be for one of them.
+   */
+  readonly serialize: boolean
+  /** Whether each of its connections is a process of its own. */
+  readonly isProcess: boolean
+  /** Limits that differ for this server. */
+  readonly limits: Partial<Limits>
+  readonly restart: RestartRules
+  /** How long a connection that no client uses stays open; `Infinity` for ever. */
+  readonly idleStopMs: number
+  readonly timeouts: {
+    /** To connect and initialize; generous, because package runners install on first start. */
+    readonly connectMs: number
+    /** To answer one page of a list. */
+    readonly listMs: number
+    /** Silence during a request; progress restarts it. */
+    readonly callMs: number
+    /** A whole request, whatever progress it reports. */
+    readonly totalMs: number
+  }
+}
+
+/** How the proxy introduces itself on a new connection. */
 export interface Greeting {
   readonly capabilities: ClientCapabilities
-  /** The client's `Implementation` object where the connection is that client's alone; otherwise ours is sent. */
+  /**
+   * The client's `Implementation` object if the connection is that client's alone; otherwise ours is sent.
+   */
   readonly clientInfo: JsonText | undefined
-  /** How its clients are asked: the server is spoken to in the same way, unless it is found to have only the other. */
+  /** The mode of its clients: the server is spoken to in the same one, unless it has only the other. */
   readonly serverRequests: ServerRequestMode
 }
 
 /**
- * PORT. Opens a connection to a server, known by its very options: starts it or reaches it, detects what it speaks, shakes hands.
- * Rejects with a Fault and leaves nothing behind. `signal` calls the attempt off, and is aborted as well before the connection
- * that came of it is closed by us. Implemented by `app/dialer`.
+ * PORT. Opens a connection to a server: starts or reaches it, detects what it speaks, shakes hands. Rejects
+ * with a Fault and leaves nothing behind. `signal` cancels the attempt, and is aborted too before we close
+ * the connection that came of it. Implemented by `app/dialer`.
  */
 export type Dial = (
   server: ServerOptions,

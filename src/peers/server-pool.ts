@@ -1,22 +1,22 @@
 import type { Timer } from '../kernel/async/clock.js'
 import type { Client } from '../model/links.js'
 import type { Connection, ConnectionContext } from './connection.js'
-import type { ServerOptions } from './options.js'
+import type { ServerOptions } from './dial.js'
 import { Server } from './server.js'
 
 const SWEEP_MS = 10_000
 
-/** What another configuration did to the pool. */
+/** How a new configuration changed the pool. */
 export interface Turnover {
   readonly joined: readonly Server[]
-  /** They take no more calls; those under way may finish until they are dismissed. */
+  /** They take no more calls; those under way may finish until the servers are dismissed. */
   readonly left: readonly Server[]
 }
 
-/** All configured servers, in the order of the configuration, and those that are on their way out. */
+/** All configured servers in their order, and those that are being dismissed. */
 export class ServerPool {
   #servers: readonly Server[] = []
-  /** Both kinds: what a connection has to say is about the very server that it belongs to, whatever others are called. */
+  /** Both kinds, by identity: a new server may have the name of one that leaves. */
   readonly #byOptions = new Map<ServerOptions, Server>()
   readonly #leaving = new Set<Server>()
   readonly #context: ConnectionContext
@@ -34,17 +34,18 @@ export class ServerPool {
     return this.#servers
   }
 
-  /** Those that are not configured any more and still have calls under way. */
   get leaving(): Iterable<Server> {
     return this.#leaving
   }
 
-  /** The server that a connection belongs to. */
   of({ server }: Connection): Server | undefined {
     return this.#byOptions.get(server)
   }
 
-  /** The servers of another configuration, in its order; whoever is named by the very same options stays as it is. */
+  /**
+   * Takes the servers of another configuration, in its order. A server that is given by the same options
+   * object stays as it is.
+   */
   reload(options: readonly ServerOptions[]): Turnover {
     const joined: Server[] = []
     let place = 0
@@ -52,7 +53,7 @@ export class ServerPool {
       const known = this.#byOptions.get(one)
       const server = known ?? new Server(one, place, this.#context)
       if (known === undefined) joined.push(server)
-      // Cursors that clients hold name places: whoever stays keeps its own as long as the order allows.
+      // Cursors that clients hold name places: a server that stays keeps its own as long as the order allows.
       else server.stay(Math.max(place, server.index))
       place = server.index + 1
       return server
@@ -65,14 +66,17 @@ export class ServerPool {
     return { joined, left }
   }
 
-  /** Ends a server that left, when its calls are over or `limitMs` have passed. Never rejects. */
+  /** Closes a server that left when its calls are over, or after `limitMs`. Never rejects. */
   async dismiss(server: Server, limitMs: number): Promise<void> {
     await server.drain(limitMs)
     this.#leaving.delete(server)
     this.#byOptions.delete(server.options)
   }
 
-  /** Ends the process on which nothing is under way for longest, so that another can start; false if there is none. Never rejects. */
+  /**
+   * Ends the process that has been quiet for longest, so that another can start; false if there is none.
+   * Never rejects.
+   */
   async makeRoom(): Promise<boolean> {
     const idle = this.#servers.flatMap(server => {
       const connection = server.options.isProcess ? server.idlest() : undefined
@@ -85,17 +89,16 @@ export class ServerPool {
     return true
   }
 
-  /** Takes a client off all servers. */
   release(client: Client): void {
     for (const server of this.#everyone()) server.release(client)
   }
 
-  /** All connections, also of servers that are on their way out. */
+  /** All connections, also of servers that are being dismissed. */
   *connections(): Iterable<Connection> {
     for (const server of this.#everyone()) yield* server.connections
   }
 
-  /** Stops all servers at the same time. Never rejects. */
+  /** Never rejects. */
   async close(): Promise<void> {
     this.#sweep.cancel()
     await Promise.all([...this.#everyone()].map(server => server.close()))

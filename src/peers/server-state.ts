@@ -3,19 +3,19 @@ import type { Fault } from '../kernel/faults.js'
 
 /** When a lost server is started again, and when that is given up. */
 export interface RestartRules extends Backoff {
-  /** So many failures within `windowMs`, with nobody served in between, are a crash loop. */
+  /** That many failures within `windowMs`, with no call answered in between, are a crash loop. */
   readonly failures: number
   readonly windowMs: number
-  /** How long after a crash loop, and after each try that came of nothing, it is tried again. */
+  /** How long to wait after a crash loop, and after each failed attempt in one. */
   readonly retryMs: number
 }
 
-/** What is held against a connection: failures since it last served anybody. */
+/** The failures of a connection since it last answered a call. */
 export interface Past {
   readonly failures: number
   /** When the latest of them were, oldest first. */
   readonly recentMs: readonly number[]
-  /** Why it was given up, until it serves somebody again. */
+  /** Why it was given up; kept until it answers a call. */
   readonly gaveUp: Fault | undefined
 }
 
@@ -42,9 +42,8 @@ export type ServerState =
   | { readonly at: 'ready'; readonly sinceMs: number; readonly past: Past; readonly hasServed: boolean }
   /** Takes no more calls; those under way may still finish. */
   | { readonly at: 'draining'; readonly sinceMs: number }
-  /** Started again at `untilMs`, and not before. */
   | { readonly at: 'backoff'; readonly past: Past; readonly untilMs: number; readonly why: Fault }
-  /** In a crash loop: started again at `untilMs`, or before if somebody calls it. */
+  /** In a crash loop: started again at `untilMs`, or earlier if it is called. */
   | {
       readonly at: 'failed'
       readonly sinceMs: number
@@ -53,27 +52,24 @@ export type ServerState =
       readonly why: Fault
     }
 
-/** What happens to a connection. */
 export type ServerEvent =
   | { readonly is: 'start' }
   | { readonly is: 'ready' }
   /** It has answered a request of a client. */
   | { readonly is: 'served' }
   | { readonly is: 'retire' }
-  /** `jitter` is the factor by which a wait is made longer or shorter. */
+  /** `jitter` is a factor for the wait. */
   | { readonly is: 'lost'; readonly why: Fault; readonly jitter: number }
   | { readonly is: 'stop' }
 
-/** A connection that was up for so long has shown that it works, whoever used it. */
+/** A connection that was up this long has shown that it works, even unused. */
 const STEADY_MS = 60_000
 
-/** Nobody needs the server, or nobody did yet. */
 export const IDLE: ServerState = { at: 'idle' }
 
-/** Nothing is held against it. */
 export const NO_PAST: Past = { failures: 0, recentMs: [], gaveUp: undefined }
 
-/** The next state; an event that means nothing in a state leaves it as it is. Pure. */
+/** Returns the next state; an event that means nothing in a state leaves it as it is. Pure. */
 export const nextState = (
   state: ServerState,
   event: ServerEvent,
@@ -137,5 +133,4 @@ const withFailure = ({ failures, recentMs, gaveUp }: Past, nowMs: number, rules:
   return { failures: failures + 1, recentMs: [...latest, nowMs].slice(-rules.failures), gaveUp }
 }
 
-/** How many failures in a row there were up to now. */
 export const failuresOf = (state: ServerState): number => ('past' in state ? state.past.failures : 0)

@@ -2,7 +2,7 @@ import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Client, Downlink, ServerRequestMode } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
-import type { ServerOptions } from './options.js'
+import type { ServerOptions } from './dial.js'
 import { declaredFor, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
 
 /** One configured server with all connections to it. */
@@ -12,9 +12,9 @@ export class Server {
   readonly bounds: LimitCounters
   readonly #context: ConnectionContext
   readonly #connections = new Map<string, Connection>()
-  /** The connections that clients have joined: a call finds its own without spelling out what it shares. */
+  /** The connections that clients have joined: a call finds its own without computing a key. */
   readonly #byClient = new Map<Client, Connection>()
-  /** The connection on which the server keeps nothing about us, so that all clients share it who are asked in the same way. */
+  /** The connection on which the server keeps no sessions, so that all clients of its mode share it. */
   #common: Connection | undefined
   /** The only mode of server requests that the server has, if it is known to have no other. */
   #only: ServerRequestMode | undefined
@@ -24,52 +24,34 @@ export class Server {
     this.options = options
     this.#index = index
     this.bounds = (context.bounds ?? new LimitCounters()).narrowed(options.limits, { server: options.name })
-    this.#context = {
-      ...context,
-      bounds: this.bounds,
-      listener: {
-        ready: connection => {
-          this.#met(connection)
-          context.listener.ready(connection)
-        },
-        lost: (connection, why) => {
-          this.#place(connection)
-          context.listener.lost(connection, why)
-        },
-        joined: (connection, client) => context.listener.joined(connection, client),
-        parted: (connection, client) => context.listener.parted(connection, client),
-        ended: connection => context.listener.ended(connection),
-        isKept: connection => context.listener.isKept(connection),
-        serverRequested: (connection, request) => context.listener.serverRequested(connection, request),
-        serverNotified: (connection, method, params, about) =>
-          context.listener.serverNotified(connection, method, params, about),
-      },
-    }
+    this.#context = { ...context, bounds: this.bounds, onMode: connection => this.#met(connection) }
   }
 
   get name(): string {
     return this.options.name
   }
 
-  /** Its place among the configured servers, which is the order of merged lists; others may be missing in between. */
+  /**
+   * Its place among the configured servers, which is the order of merged lists; places may be missing in
+   * between.
+   */
   get index(): number {
     return this.#index
   }
 
-  /** It stays, perhaps in another place and with other values in its options. */
   stay(index: number): void {
     this.#index = index
     this.bounds.setOwn(this.options.limits)
   }
 
-  /** Whether it is a program that does not run for a client that never called it: there is nothing that it could say to that one. */
+  /** Whether it is a process that does not run for this client: it has nothing to say to it. */
   isResting(client: Client, connection = this.connectionOf(client)): boolean {
     return this.options.isProcess && (connection?.state.at ?? 'idle') === 'idle'
   }
 
   /**
-   * How long the attempt to reach it for a client has been under way, in milliseconds. While nobody reaches it the oldest attempt
-   * counts: who comes later need not wait as long again.
+   * How long the server has been starting for a client, in milliseconds. While nobody reaches it the oldest
+   * attempt counts, so that later clients need not wait as long again.
    */
   unansweredMs(client: Client): number {
     const all = [...this.#connections.values()]
@@ -85,10 +67,10 @@ export class Server {
     return this.#connections.values()
   }
 
-  /** The connection that `client` would use, if it is there: whatever is said on it is said to this client. */
+  /** The connection that `client` would use, if there is one. */
   connectionOf(client: Client): Connection | undefined {
     const known = this.#byClient.get(client)
-    // Whoever has one that works keeps it, unless it only stood in for one of the client's own mode.
+    // A client keeps a connection that works, unless it only stood in for one of the client's own mode.
     if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
     const mode = this.#only ?? client.serverRequests
     const shared = mode === 'returned' ? this.#shared : undefined
@@ -96,7 +78,10 @@ export class Server {
     return this.#connections.get(shareOf(this.options.sharing, client).keys[mode])
   }
 
-  /** The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is closed. */
+  /**
+   * The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is
+   * closed.
+   */
   connectionFor(client: Client): Connection {
     this.#checkServed()
     const known = this.#byClient.get(client)
@@ -108,7 +93,7 @@ export class Server {
     return connection
   }
 
-  /** Opens the connection that `client` would use, for whoever listens on its behalf. Rejects with a Fault. */
+  /** Opens the connection that `client` would use, to receive notifications. Rejects with a Fault. */
   async open(client: Client): Promise<Downlink> {
     this.#checkServed()
     return this.#placeFor(client).open()
@@ -121,7 +106,7 @@ export class Server {
     )
   }
 
-  /** What decides what `client` is shown of it (`profileOf`), and what does where the server lacks the client's mode. */
+  /** The profile of `client` (`profileOf`), and the one it has where the server lacks the client's mode. */
   profilesOf(client: Client): readonly [own: string, other: string] {
     const declared = declaredFor(this.options.sharing, client)
     const mode = this.#only ?? client.serverRequests
@@ -130,13 +115,14 @@ export class Server {
 
   #met(connection: Connection): void {
     const { link, serverRequests } = connection
-    if (link === undefined) return
-    this.#only = link.hasOtherMode ? undefined : serverRequests
-    if (serverRequests === 'returned' && this.#shared === undefined) this.#common = connection
+    if (link !== undefined) {
+      this.#only = link.hasOtherMode ? undefined : serverRequests
+      if (serverRequests === 'returned' && this.#shared === undefined) this.#common = connection
+    }
     this.#place(connection)
   }
 
-  /** A server may turn out to ask in another way than was wanted: its connection is found by that from then on. */
+  /** Files a connection under the mode in which its server turned out to make requests. */
   #place(connection: Connection): void {
     const key = connection.share.keys[connection.serverRequests]
     if (this.#connections.has(key)) return
@@ -177,8 +163,8 @@ export class Server {
   }
 
   /**
-   * The connection on which nothing is under way for longest, and for which nobody has subscribed or will come back: it makes room
-   * where there is none, because a client that left without a word cannot be told from one that is silent.
+   * The connection that has been quiet for longest and is not kept. It makes room for another, because a
+   * client that left without a word cannot be told from a silent one.
    */
   idlest(): Connection | undefined {
     let idlest: Connection | undefined
@@ -190,12 +176,12 @@ export class Server {
     return idlest
   }
 
-  /** Closes one of its connections; whoever used it gets another with the next call. Never rejects. */
+  /** Closes a connection; its clients get another with their next call. Never rejects. */
   async end(connection: Connection): Promise<void> {
     for (const [key, one] of this.#connections) if (one === connection) await this.#end(key)
   }
 
-  /** Stops connections that nobody has used for a while. */
+  /** Closes connections that have been idle for too long. */
   sweep(nowMs: number): void {
     for (const [key, connection] of this.#connections) {
       if (connection.idleSinceMs === undefined || this.#isKept(connection)) continue
@@ -205,7 +191,8 @@ export class Server {
   }
 
   /**
-   * Serves nobody any more: calls under way may finish for up to `limitMs`, then its connections are closed. Never rejects.
+   * Takes no more clients: calls may finish for up to `limitMs`, then all connections are closed. Never
+   * rejects.
    */
   async drain(limitMs: number): Promise<void> {
     this.#isClosed = true
@@ -229,14 +216,16 @@ export class Server {
     return this.options.start === 'eager' && this.#connections.size === 1 && connection.state.at !== 'idle'
   }
 
-  /** It was one client's alone, which is gone and will not come back for an answer. */
+  /**
+   * Whether it was the connection of one client alone, which is gone and will not come back for an answer.
+   */
   #isAbandoned(connection: Connection): boolean {
     if (this.options.sharing !== 'session' || connection === this.#shared) return false
     const isAlone = connection.wasUsed && connection.clients.size === 0
     return isAlone && !this.#context.listener.isKept(connection)
   }
 
-  /** A connection that nobody ever used is not needed beside one that somebody uses. */
+  /** Whether nobody ever used it and there is another. */
   #isSpare(connection: Connection): boolean {
     if (connection.wasUsed) return false
     return [...this.#connections.values()].some(other => other !== connection && other.link !== undefined)
@@ -244,23 +233,24 @@ export class Server {
 
   #connection(share: Share, mode: ServerRequestMode): Connection {
     const key = share.keys[mode]
-    let connection = this.#connections.get(key)
-    if (connection === undefined) {
-      const { bounds, name } = this
-      const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
-      const max = bounds.max[limit]
-      if (this.#connections.size >= max) {
-        const full = bounds.overloaded(limit, `Server ${name} has ${max} connections already`, {
-          server: name,
-        })
-        const idlest = this.idlest()
-        if (idlest === undefined) throw full
-        void this.end(idlest)
-      }
-      connection = new Connection(this.options, share, mode, this.#context)
-      this.#connections.set(key, connection)
-    }
+    const known = this.#connections.get(key)
+    if (known !== undefined) return known
+    this.#makeRoom()
+    const connection = new Connection(this.options, share, mode, this.#context)
+    this.#connections.set(key, connection)
     return connection
+  }
+
+  /** Ends the idlest connection if there are as many as there may be. Throws a Fault if none is idle. */
+  #makeRoom(): void {
+    const { bounds, name } = this
+    const limit = this.options.isProcess ? 'childrenPerServer' : 'connectionsPerServer'
+    const max = bounds.max[limit]
+    if (this.#connections.size < max) return
+    const full = bounds.overloaded(limit, `Server ${name} has ${max} connections already`, { server: name })
+    const idlest = this.idlest()
+    if (idlest === undefined) throw full
+    void this.end(idlest)
   }
 
   #checkServed(): void {

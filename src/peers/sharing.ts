@@ -1,11 +1,10 @@
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
-import type { Sharing } from './options.js'
+import type { Sharing } from './dial.js'
 
-/** Which connections of a server a client uses, one for each way in which the server asks, and what is declared on them. */
+/** Which connection of a server a client uses in each mode of server requests, and what is declared on it. */
 export interface Share {
   readonly key: string
-  /** The key of the connection on which the server asks in one way. */
   readonly keys: Readonly<Record<ServerRequestMode, string>>
   readonly capabilities: ClientCapabilities
 }
@@ -16,13 +15,13 @@ const share = (key: string, capabilities: ClientCapabilities): Share => ({
   capabilities,
 })
 
-/** The connections that belong to no client: before the first one came. */
+/** The connections that belong to no client, opened before the first one came. */
 export const nobodysShare = (sharing: Sharing): Share =>
   share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
 /**
- * A downstream connection is keyed by what its users may share: the session, or the principal and what its clients can be
- * asked, or nothing at all. Capabilities are declared only where we know whose they are.
+ * The connections that `client` may use: keyed by session, by principal and capabilities, or by nothing at
+ * all. Capabilities are declared only where we know whose they are.
  */
 export const shareOf = (sharing: Sharing, client: Client): Share => {
   if (sharing === 'all') return ALL
@@ -36,16 +35,15 @@ export const shareOf = (sharing: Sharing, client: Client): Share => {
   return found
 }
 
-/** Each list that a client asks for asks for them, once for each server. */
+/** Cached: each merged list asks for a client's share once per server. */
 const shares = { session: new WeakMap<Client, Share>(), principal: new WeakMap<Client, Share>() }
 
-/** What is declared on the connection that a client uses. */
 export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientCapabilities =>
   sharing === 'all' ? NO_CAPABILITIES : capabilities
 
 /**
- * What decides what a server says of itself and lists on a connection, beside the server: how it asks, and what it is told that its
- * clients can be asked. One that keeps nothing about us lists the same to all (2026-07-28, server/tools, "Listing Tools").
+ * What decides what a server lists on a connection: the mode of its requests, and the capabilities that it is
+ * told of. One without sessions lists the same to all (2026-07-28, server/tools, "Listing Tools").
  */
 export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestMode): string => {
   if (mode === 'returned') return mode
@@ -56,10 +54,10 @@ export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestM
   return profile
 }
 
-/** Of what clients declare: each list that a client asks for asks for it, once for each server. */
+/** Cached for the same reason. */
 const profiles = new WeakMap<ClientCapabilities, string>()
 
-/** The fingerprint stands first and holds no NUL, so no principal can be written such that it meets another one's key. */
+/** The fingerprint stands first and holds no NUL, so that no principal can forge another one's key. */
 const keyOf = (principal: string, capabilities: ClientCapabilities): string =>
   `${fingerprint(capabilities)}\0${principal}`
 

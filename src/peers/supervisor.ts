@@ -1,38 +1,35 @@
 import { jitter } from '../kernel/async/backoff.js'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
-import type { ServerOptions } from './options.js'
+import type { ServerOptions } from './dial.js'
 import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
 
-/** How soon after a try that came to nothing a call may make the next one, of a server in a crash loop. */
+/** How soon after a failed attempt a call may make the next one in a crash loop. */
 const DEMAND_MS = 5000
-/** What those are told to wait who come while such a try is under way. */
+/** What clients are told to wait while such an attempt is under way. */
 const TRYING_MS = 1000
-/** How many of a program's last lines an error says in its words; all are in its data. */
+/** How many of a program's last lines an error quotes in its message; all are in its data. */
 const SHOWN_LINES = 5
 
-/** Why a connection was lost, or could not be opened, and when. */
 export interface Loss {
   readonly why: Fault
   readonly atMs: number
 }
 
-/** What a supervisor needs of the connection. */
+/** What a supervisor needs of its connection. */
 export interface Supervised {
   readonly clock: Clock
-  /** Whether anybody would miss the server. */
   isNeeded(): boolean
-  /** Tries to open it; the supervisor is told what came of it. */
+  /** Tries to open it; reports back by `step` or `lost`. */
   start(): void
 }
 
-/** Where one connection stands, and what brings it back: the driver of the machine in `server-state.ts`. */
+/** Drives the machine in `server-state.ts` for one connection: records losses and times restarts. */
 export class Supervisor {
   readonly #server: ServerOptions
   readonly #supervised: Supervised
   #state: ServerState = IDLE
   #sinceMs: number
-  /** Whether it was ever ready. */
   #wasThere = false
   #lastLoss: Loss | undefined
   #restart: Timer | undefined
@@ -47,7 +44,6 @@ export class Supervisor {
     return this.#state
   }
 
-  /** Since when it is in that state, on the clock of the proxy. */
   get sinceMs(): number {
     return this.#sinceMs
   }
@@ -56,7 +52,6 @@ export class Supervisor {
     return this.#lastLoss
   }
 
-  /** It has answered a client. */
   served(): void {
     if (this.#state.at === 'ready' && !this.#state.hasServed) this.step({ is: 'served' })
   }
@@ -73,15 +68,14 @@ export class Supervisor {
     if (next.at === 'backoff' || next.at === 'failed') this.#restartIn(next.untilMs - nowMs)
   }
 
-  /** The connection is gone, or could not be opened. */
   lost(why: Fault): void {
     this.#lastLoss = { why, atMs: this.#supervised.clock.nowMs() }
     this.step({ is: 'lost', why, jitter: jitter() })
   }
 
   /**
-   * Why the server must not be started now: its time has not come yet. In a crash loop a call may start it before its time, if
-   * the last try is not too recent; who comes while that goes on does not wait for it.
+   * Why the server must not be started now; undefined if it may be. In a crash loop a call may start it
+   * early, if the last attempt is not too recent; calls that come while that goes on do not wait for it.
    */
   notDue(): Fault | undefined {
     const state = this.#state
@@ -94,20 +88,18 @@ export class Supervisor {
     return gaveUp && this.unavailable(gaveUp)
   }
 
-  /** A fault for whoever cannot ask the server. */
   unavailable(why: Fault): Fault {
     const place = { state: this.#state, wasThere: this.#wasThere, nowMs: this.#supervised.clock.nowMs() }
     return unavailableFault(this.#server, place, why)
   }
 
-  /** In how many milliseconds it could be asked again if it were lost now; undefined if never. */
   get retryAfterLossMs(): number | undefined {
     const nowMs = this.#supervised.clock.nowMs()
     const lost: ServerEvent = { is: 'lost', why: new Fault('disconnected', 'it was lost'), jitter: 1 }
     return retryAfter(nextState(this.#state, lost, nowMs, this.#server.restart), nowMs)
   }
 
-  /** Timers may fire a moment early, so this does not ask whether it is time. While nobody would miss it, it is not started. */
+  /** Timers may fire a moment early, so this does not check the time. */
   #restartIn(waitMs: number): void {
     const { clock } = this.#supervised
     this.#restart = clock.after(waitMs, () => {
@@ -117,24 +109,23 @@ export class Supervisor {
   }
 }
 
-/** Where a connection stands. */
 interface Place {
   readonly state: ServerState
-  /** Whether the server was ever there. */
+  /** Whether the server was ever ready. */
   readonly wasThere: boolean
   readonly nowMs: number
 }
 
 /**
- * Why a server cannot be asked, in words for whoever called it, and when it may be asked again (`data.retryAfterMs`); not the
- * latter if nothing says yet that it will ever be there.
+ * Says why a server cannot be asked, and when it may be asked again (`data.retryAfterMs`) unless nothing
+ * shows yet that it will ever be there.
  */
 const unavailableFault = (
   { name, restart }: ServerOptions,
   { state, wasThere, nowMs }: Place,
   why: Fault,
 ): Fault => {
-  // What it wrote while it served may be about others.
+  // What it wrote while it served may be about other clients.
   const lastWords = failuresOf(state) > 0 ? (why.lastWords ?? []) : []
   const retryAfterMs = wasThere || state.at !== 'backoff' ? retryAfter(state, nowMs) : undefined
   return new Fault(
@@ -154,7 +145,7 @@ const unavailableFault = (
   )
 }
 
-/** What a peer can do about it; the rest is all the same to it. */
+/** Keeps the codes that a peer can act on. */
 const codeOf = ({ code }: Fault): Fault['code'] =>
   code === 'timeout' || code === 'unauthorized' ? code : 'unavailable'
 
@@ -172,7 +163,7 @@ const circumstances = (state: ServerState, { failures, windowMs }: ServerOptions
 
 const spoken = (lines: readonly string[]): string => (lines.length === 0 ? '' : '; it last wrote to stderr:')
 
-/** In how many milliseconds the server may be asked again; undefined if it will not be asked again. */
+/** In how many milliseconds the server may be asked again; undefined if it will not be. */
 const retryAfter = (state: ServerState, nowMs: number): number | undefined => {
   switch (state.at) {
     case 'backoff':

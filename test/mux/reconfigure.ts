@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { KnownServers } from '../../src/catalog/lists/remembered.js'
 import { textOf } from '../../src/kernel/json/text.js'
-import type { ServerOptions } from '../../src/peers/options.js'
+import type { ServerOptions } from '../../src/peers/dial.js'
 import { profileOf } from '../../src/peers/sharing.js'
 import { settled } from '../support/fake-clock.js'
 import { World, type WorldOptions } from '../support/proxy/router.js'

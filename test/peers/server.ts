@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
-import type { Sharing } from '../../src/peers/options.js'
+import type { Sharing } from '../../src/peers/dial.js'
 import { Server } from '../../src/peers/server.js'
 import { FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'

@@ -5,7 +5,7 @@ import type { Known, KnownServers } from '../../catalog/lists/remembered.js'
 import type { ServerConfig, ServerTransport } from '../../config/types.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { ServerOptions } from '../../peers/options.js'
+import type { ServerOptions } from '../../peers/dial.js'
 import {
   decodeKnown,
   encodeKnown,

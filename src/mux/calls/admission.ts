@@ -6,12 +6,15 @@ import type { Call, ClientHandler } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import { whenOver } from './call-events.js'
 
-/** The request that stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
+/**
+ * The request that stays open by design: shutting down does not wait for it (2026-07-28,
+ * basic/patterns/subscriptions).
+ */
 const ENDLESS = 'subscriptions/listen'
 
 /**
- * Admits calls to a handler up to a limit, and counts those in flight. Once shut it refuses new calls and can be awaited until the
- * others have ended; server requests and their answers still pass.
+ * Admits calls to a handler up to a limit, and counts those in flight. Once shut it refuses new calls; server
+ * requests and their answers still pass.
  */
 export class Admission {
   /** The handler to use in place of the one given. */
@@ -40,7 +43,6 @@ export class Admission {
     return this.#isShut
   }
 
-  /** The number of calls in flight. */
   get inside(): number {
     return this.#inside
   }

@@ -17,28 +17,25 @@ import { namedAt, ROUTES } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { whenOver } from './call-events.js'
 
-/** Where the lines go, and what stands in them. */
 export interface AuditOptions {
-  /** Takes one line without its end. */
+  /** Takes one line, without its line break. */
   readonly write: (line: string) => void
   readonly clock: Clock
-  /** The time of day. */
   readonly now: () => Date
   /** Whether the arguments of tools and prompts are written too: they may hold anything. */
   readonly withArguments: boolean
 }
 
-/** What a line holds beside what it is about and when that was. */
 type Facts = Readonly<Record<string, unknown>>
 
 const NAME_BYTES = 512
 const HASH_CHARS = 16
 /** Longer arguments are left out. */
 const ARGUMENTS_BYTES = 64 * 1024
-/** Answers of one request that are told. */
+/** How many answers of one request are listed. */
 const ANSWERS_MAX = 32
 
-/** Writes a line about each thing that clients do, and that is done to them. */
+/** Writes a line about each session, call and server request. */
 export class Audit {
   readonly #options: AuditOptions
 
@@ -46,12 +43,11 @@ export class Audit {
     this.#options = options
   }
 
-  /** Writes a line about something that happened now. */
   write(about: string, facts: Facts): void {
     this.#options.write(this.#line(about, this.#options.now(), facts))
   }
 
-  /** The reception to report to in place of this one: sessions as they come and go, and calls once they are over. */
+  /** Wraps a handler, to report sessions as they come and go, and calls once they are over. */
   wrap(behind: ClientHandler): ClientHandler {
     const sessions = new Map<Client, number>()
     return {
@@ -81,7 +77,9 @@ export class Audit {
     }
   }
 
-  /** A line about each question of a server once it is over: who asked, who answered, and what, but for what was said. */
+  /**
+   * Reports each server request once it is over: who made it, who answered, and how, but not what was said.
+   */
   readonly asked: OnAsked = ({ server, method, client }) => {
     const startedMs = this.#options.clock.nowMs()
     return answer =>
@@ -124,7 +122,7 @@ export class Audit {
   }
 }
 
-/** Lines of one session can be found by its id, but its id cannot be found in them. */
+/** Lines of one session can be found by its id, but its id cannot be read from them. */
 const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
   principal,
   session:
@@ -133,13 +131,12 @@ const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
       : createHash('sha256').update(sessionId).digest('base64url').slice(0, HASH_CHARS),
 })
 
-/** What it says that it is. */
 const introduced = ({ info, revision }: Client): Facts => ({
   client: said(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
   revision,
 })
 
-/** By what it is routed, whatever else it says. */
+/** The name, URI or template text that a call is routed by. */
 const nameOf = ({ method, named, params }: Call): string | undefined => {
   if (named !== undefined) return named
   const route = ROUTES.get(method)
@@ -148,13 +145,13 @@ const nameOf = ({ method, named, params }: Call): string | undefined => {
   return place && params && stringOf(at(params, ...place.path))
 }
 
-/** How questions were answered that an earlier result asked (2026-07-28, basic/patterns/mrtr). */
+/** How the questions of an earlier result were answered (2026-07-28, basic/patterns/mrtr). */
 const answersIn = (params: JsonText | undefined): readonly string[] | undefined => {
   const responses = params && memberOf(params, 'inputResponses')
   return responses && first(ANSWERS_MAX, membersOf(responses)).map(({ value }) => actionOf(value))
 }
 
-/** What a person did with a form or page; whoever is asked anything else has answered. */
+/** The action of an elicitation; any other answer is `ok`. */
 const actionOf = (answer: JsonText): string => {
   const action = textMember(answer, 'action')
   return action === undefined ? 'ok' : said(action, NAME_BYTES)
@@ -182,7 +179,7 @@ const endOf = (
   }
 }
 
-/** Line breaks can only stand between the parts of JSON, where a space means the same. */
+/** Line breaks can only stand between the tokens of JSON, where a space means the same. */
 const argumentsIn = (args: JsonText): string =>
   args.length > ARGUMENTS_BYTES
     ? `"argumentsBytes":${args.length}`

@@ -24,7 +24,7 @@ export const whenOver = (call: Call, listener: NonNullable<Call['onOver']>): voi
         }
 }
 
-/** Returns a function that tells whether the client still waits for a call that cannot be served at once. */
+/** Returns a function that tells whether the client still waits for a call. */
 export const stillWanted = (call: Call): (() => boolean) => {
   let isWanted = true
   whenCancelled(call, () => {

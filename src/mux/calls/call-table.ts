@@ -5,11 +5,14 @@ import type { Connection } from '../../peers/connection.js'
 import type { Evidence } from '../server-requests/origin.js'
 import type { InFlightCall } from './in-flight-call.js'
 
-/** The precision of timeouts: one timer checks all calls, instead of one for each. */
+/** The precision of timeouts: one timer checks all calls. */
 const TICK_MS = 250
 const NONE = new LinkedList<InFlightCall>()
 
-/** Ticks this far apart mean that the process was stalled: servers may have answered meanwhile, so no call times out yet. */
+/**
+ * Ticks this far apart mean that the process was stalled: servers may have answered meanwhile, so nothing
+ * times out yet.
+ */
 const STALL_MS = 4 * TICK_MS
 
 /** All calls in flight, by connection. */

@@ -14,13 +14,17 @@ interface Line {
 }
 
 /**
- * Serializes calls over a shared connection, one party at a time, so that a server request can only be for the party whose turn it
- * is. A session may have several calls in flight, but none that came after a waiting call of another party.
+ * Serializes calls over a shared connection, one party at a time, so that a server request can only be for
+ * the party whose turn it is. A session may have several calls in flight, but none that came after a waiting
+ * call of another party.
  */
 export class ClientTurns {
   readonly #lines = new Map<Connection, Line>()
 
-  /** Resolves when a call may be sent; undefined if it may be sent now. The call holds its party's turn until it leaves. */
+  /**
+   * Resolves when a call may be sent; undefined if it may be sent now. The call keeps its party's turn until
+   * it leaves.
+   */
   turn(routed: RoutedCall): Promise<void> | undefined {
     const line = this.#lines.get(routed.connection) ?? {
       holder: undefined,
@@ -38,7 +42,6 @@ export class ClientTurns {
     return new Promise(resolve => line.waiting.push({ routed, admit: resolve }))
   }
 
-  /** Removes a call that is over or was cancelled. */
   leave(routed: RoutedCall): void {
     const line = this.#lines.get(routed.connection)
     if (line === undefined) return

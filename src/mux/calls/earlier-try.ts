@@ -6,12 +6,13 @@ import type { Outcome } from '../../model/outcome.js'
 type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 
 /**
- * A try of a request that its server did not run, or did not if it has been replaced: what it may be sent to once more. Nothing is
- * done twice for one wish of a client, and its answers to questions are for the server that asked them.
+ * A try of a request that its server did not run, or did not run if it has been replaced: it may be sent once
+ * more. Nothing is done twice for one request of a client, and its answers are for the server that asked for
+ * them.
  */
 export class EarlierTry {
   readonly #fault: Fault
-  /** Over which it was sent. */
+  /** The link over which it was sent. */
   readonly #link: Way
   readonly #hasAnswers: boolean
 
@@ -21,7 +22,10 @@ export class EarlierTry {
     this.#hasAnswers = hasAnswers
   }
 
-  /** What a try is whose outcome allows another one; undefined if that is for good. `hasAnswers`: the client was asked before. */
+  /**
+   * Returns the try if its outcome allows another one. `hasAnswers`: the request brought answers of its
+   * client.
+   */
   static of(outcome: Outcome, link: Way, hasAnswers: boolean): EarlierTry | undefined {
     if (outcome.kind !== 'fault') return undefined
     const { fault } = outcome
@@ -32,7 +36,7 @@ export class EarlierTry {
   /** Why the request must not be sent over a link; undefined if it may. */
   errorOver({ serverRequests, facts }: Way): Fault | undefined {
     const isOtherKind = serverRequests !== this.#link.serverRequests
-    // Some speak both: the same program may have had a bad moment.
+    // Some servers speak both: the same program may have had a bad moment.
     const isReplaced = isOtherKind && isAnother(facts.info, this.#link.facts.info)
     if (this.#fault.code === 'maybe-replaced' && !isReplaced) return this.#fault
     if (!isOtherKind || !this.#hasAnswers) return undefined
@@ -40,13 +44,13 @@ export class EarlierTry {
     return new Fault('disconnected', words, { cause: this.#fault })
   }
 
-  /** What the client is told if there is no link: that the server is gone does not say what it has done. */
+  /** The error if there is no link: that the server is gone does not say what it has done. */
   unsent(why: Fault): Fault {
     return this.#fault.code === 'maybe-replaced' ? this.#fault : why
   }
 }
 
-/** Whether two programs cannot be the same one. What else they say of themselves may depend on the revision, and so may whether they do. */
+/** Whether two programs cannot be the same one, by the members that do not depend on the revision. */
 const isAnother = (one: JsonText, other: JsonText): boolean => {
   const [name, otherName] = [one, other].map(info => textMember(info, 'name'))
   if (name === undefined || otherName === undefined) return false

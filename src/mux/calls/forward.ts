@@ -17,7 +17,6 @@ import type { DeferredRoots } from '../server-requests/deferred-roots.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import { stillWanted } from './call-events.js'
 import type { CallTable } from './call-table.js'
-import { ClientTurns } from './client-turns.js'
 import {
   aboutServer,
   type CallHandle,
@@ -26,7 +25,7 @@ import {
   type RoutedCall,
   type TaskHandle,
 } from './in-flight-call.js'
-import { PendingCall, type PendingCallContext } from './pending-call.js'
+import { PendingCall, type PendingCallContext, Preparation } from './pending-call.js'
 import { NO_COMPLETIONS, type ResultPresenter } from './result-presenter.js'
 
 /** The `ttl` asked for tasks: as long as a person may take to answer a request. */
@@ -39,7 +38,6 @@ interface Named extends NamedAt {
   readonly exposed: string
 }
 
-/** What forwarding depends on. */
 export interface ForwarderContext {
   readonly catalog: Catalog
   readonly owners: Owners
@@ -53,17 +51,21 @@ export interface ForwarderContext {
   readonly presenter: ResultPresenter
 }
 
-/** Forwards requests that exactly one server can answer: finds that server by the name in the request, and uses its own name. */
+/**
+ * Forwards requests that exactly one server can answer: finds it by the name in the request, and uses its own
+ * name.
+ */
 export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly clock: Clock
   readonly calls: CallTable
+  readonly preparation: Preparation
   readonly #context: ForwarderContext
-  readonly #turns = new ClientTurns()
 
   constructor(context: ForwarderContext) {
     this.#context = context
     this.clock = context.clock
     this.calls = context.calls
+    this.preparation = new Preparation(context.catalog, context.logLevels)
   }
 
   /** Forwards a call; whatever goes wrong ends it. */
@@ -77,8 +79,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       // No spread: on the path of every call it costs as much as everything else here.
       const named = { by: place.by, path: place.path, exposed: textAt(call, place.path) }
       const owner = this.#ownerOf(call.client, named, retry)
-      if (owner instanceof Promise) this.#sendLater(call, owner, named, retry)
-      else this.#send(call, owner, named, retry)
+      if (owner instanceof Promise) this.#routeLater(call, owner, named, retry)
+      else this.#route(call, owner, named, retry)
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))
     }
@@ -103,32 +105,29 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 
   /** Waits for the owner to be found; if the client cancels meanwhile, no server hears of the call. */
-  #sendLater(call: Call, owner: Promise<Owned>, named: Named, retry: Retry | undefined): void {
+  #routeLater(call: Call, owner: Promise<Owned>, named: Named, retry: Retry | undefined): void {
     const isWanted = stillWanted(call)
     owner
       .then(owned => {
-        if (isWanted()) this.#send(call, owned, named, retry)
+        if (isWanted()) this.#route(call, owned, named, retry)
       })
       .catch((thrown: unknown) => call.end(failed(Fault.from(thrown))))
   }
 
-  #send(call: Call, { server, own }: Owned, { path, exposed }: Named, retry: Retry | undefined): void {
+  #route(call: Call, { server, own }: Owned, { path, exposed }: Named, retry: Retry | undefined): void {
     if (call.method === 'completion/complete' && this.#completesNothing(server, call.client)) {
       call.end(resulted(NO_COMPLETIONS))
       return
     }
     call.servedBy = server.name
-    const { deferredRoots, retries } = this.#context
+    const { deferredRoots, parkedCalls, retries } = this.#context
     const connection = server.connectionFor(call.client)
-    const overload = this.#overload(connection)
-    if (overload !== undefined) {
-      call.end(failed(overload))
-      return
-    }
     const isAskable = call.client.serverRequests === 'returned' && mayNeedInput(call.method)
-    const question = isAskable && retry === undefined ? deferredRoots.question(connection, call) : undefined
-    if (question !== undefined) {
-      call.end(question)
+    const isFirst = isAskable && retry === undefined
+    const early =
+      this.#overload(connection) ?? (isFirst ? deferredRoots.question(connection, call) : undefined)
+    if (early !== undefined) {
+      call.end(early)
       return
     }
     const resumed = retry === undefined ? { params: call.params } : retries.resume(call, retry, connection)
@@ -138,7 +137,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
     const routed: RoutedCall = {
       request: call,
-      call: isAskable ? this.#context.parkedCalls.adopt(call, connection, resumed.earlier) : call,
+      call: isAskable ? parkedCalls.adopt(call, connection, resumed.earlier) : call,
       connection,
       party: call.client.serverRequests === 'pushed' ? call.client.id : newClientId(),
       exposed,
@@ -159,11 +158,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
 
-  /** The error for a call to a server that has as many under way as it may; undefined if it has not. */
-  #overload({ bounds, server, underWay }: Connection): Fault | undefined {
+  /** The error for a call to a server that has as many under way as it may. */
+  #overload({ bounds, server, underWay }: Connection): Outcome | undefined {
     if (underWay < bounds.max.callsPerServer) return undefined
     const words = `Server ${server.name} has ${underWay} requests under way`
-    return bounds.overloaded('callsPerServer', words, { server: server.name })
+    return failed(bounds.overloaded('callsPerServer', words, { server: server.name }))
   }
 
   /** Sends a call, at once if its server is ready for it. */
@@ -174,7 +173,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       void new PendingCall(routed, this).open(connection.open())
       return
     }
-    const prepared = this.prepare(routed, link)
+    const prepared = this.preparation.prepare(routed, link)
     if (prepared === undefined) this.send(routed, link)
     else void new PendingCall(routed, this).prepared(link, prepared)
   }
@@ -189,16 +188,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 
   #fail(routed: RoutedCall, why: Fault): void {
-    this.leave(routed)
+    this.preparation.leave(routed)
     routed.call.end(failed(aboutServer(why, routed.connection)))
   }
 
   // ── for pending calls ──
-
-  prepare(routed: RoutedCall, link: Downlink): Promise<unknown> | undefined {
-    const turn = takesTurns(routed, link) ? this.#turns.turn(routed) : undefined
-    return turn === undefined ? this.#ready(routed, link) : turn.then(() => this.#ready(routed, link))
-  }
 
   send(routed: RoutedCall, link: Downlink): void {
     const { connection, earlier } = routed
@@ -214,19 +208,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     const inFlight = new InFlightCall(routed, link, this)
     this.calls.add(inFlight)
     inFlight.start()
-  }
-
-  leave(routed: RoutedCall): void {
-    this.#turns.leave(routed)
-  }
-
-  /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */
-  #ready({ connection, call, exposed }: RoutedCall, link: Downlink): Promise<unknown> | undefined {
-    const { catalog, logLevels } = this.#context
-    const ready = logLevels.prepare(connection, call)
-    const mayNeedTask = call.method === 'tools/call' && link.facts.capabilities.tasks
-    if (!mayNeedTask || catalog.find(call.client, 'tools', exposed) !== undefined) return ready
-    return Promise.all([ready, catalog.readOnce(call.client, 'tools')])
   }
 
   // ── for calls in flight ──
@@ -252,7 +233,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
 
   forget(inFlight: InFlightCall): void {
     this.calls.remove(inFlight)
-    this.leave(inFlight.routed)
+    this.preparation.leave(inFlight.routed)
   }
 
   present(inFlight: InFlightCall, outcome: Outcome): Outcome {
@@ -286,7 +267,10 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
   }
 
-  /** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
+  /**
+   * Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level
+   * Negotiation").
+   */
   #needsTask({ request, exposed }: RoutedCall, link: Downlink): boolean {
     if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
     const tool = this.#context.catalog.find(request.client, 'tools', exposed)
@@ -294,14 +278,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 }
 
-/** Whether a server request during this call could belong to another client's call on the same connection. */
-const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean => {
-  const { roots, sampling, elicitation } = client.capabilities
-  const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
-  return connection.server.serialize && link.serverRequests === 'pushed' && canBeAsked
-}
-
-/** Returns a string that a request must have. Throws a Fault `invalid-params` without it. */
+/** Returns a string that a request must have. Throws a Fault `invalid-params`. */
 const textAt = (call: Call, path: readonly string[]): string => {
   if (call.named !== undefined && path[0] === 'name') return call.named
   const text = call.params && textOfName(call.params, path)
@@ -310,8 +287,8 @@ const textAt = (call: Call, path: readonly string[]): string => {
 }
 
 /**
- * Returns the request's params with the server's own name in them; the same reference if the names are equal. A server that pushes
- * its requests knows nothing of retries.
+ * Returns the request's params under the server's own name. A server that pushes its requests knows nothing
+ * of retries.
  */
 const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
   const { own, exposed, path } = routed
@@ -319,6 +296,5 @@ const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined =>
   return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))
 }
 
-/** Takes the short way for names at the top level, as most are. */
 const textOfName = (params: JsonText, path: readonly string[]): string | undefined =>
   path.length === 1 ? textMember(params, path[0] ?? '') : stringOf(at(params, ...path))

@@ -22,11 +22,11 @@ export interface CallHandle extends DownstreamCall {
   isAbout?(down: DownstreamCall): boolean
   /** The id of the task that the server made of it. */
   readonly taskId?: string | undefined
-  /** URL elicitations that the user accepted: they are complete once the call has a result. */
+  /** URL elicitations that the user accepted: complete once the call has a result. */
   readonly acceptedUrls?: readonly string[]
 }
 
-/** The task that a server made of a call: nothing is asked about it until it is started. */
+/** A task that a server made of a call; nothing is asked about it until it is started. */
 export interface TaskHandle extends CallHandle {
   start(): void
 }
@@ -39,11 +39,11 @@ export interface RoutedCall {
   readonly call: Call
   readonly connection: Connection
   /**
-   * Identifies the user it is for: all calls of a session have the same. A sessionless client may be several users
-   * who describe themselves alike, so each of its calls has a party of its own.
+   * Identifies the user it is for: all calls of a session have the same. A sessionless client may be several
+   * users who describe themselves alike, so each of its calls has a party of its own.
    */
   readonly party: number
-  /** The name in the request as the client writes it, and as the server does. */
+  /** The name in the request as the client writes it. */
   readonly exposed: string
   readonly own: string
   /** The path to the name in `params`. */
@@ -60,7 +60,6 @@ export interface RoutedCall {
   earlier: EarlierTry | undefined
 }
 
-/** What an in-flight call depends on. */
 export interface InFlightCallContext {
   nowMs(): number
   /** Sends the request to the server; may throw what the link throws. */
@@ -71,18 +70,16 @@ export interface InFlightCallContext {
   taskOf(call: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle
   /** Sends a call once more, because its server did not run it; this one is over. */
   again(call: InFlightCall): void
-  /** Called when the call is over. */
   forget(call: InFlightCall): void
   /** Converts a server's outcome for the client. */
   present(call: InFlightCall, outcome: Outcome): Outcome
 }
 
-/** A client request that was sent to its server over one link: bound to both hops, ended exactly once. */
+/** A client request that was sent to its server over one link; ended exactly once. */
 export class InFlightCall implements CallSink {
   readonly call: Call
   readonly routed: RoutedCall
   readonly link: Downlink
-  /** Its position among the calls of its connection. */
   place: Link<InFlightCall> | undefined
   readonly #context: InFlightCallContext
   /** Server requests that belong to this call and wait for the client. */
@@ -97,8 +94,8 @@ export class InFlightCall implements CallSink {
     this.routed = routed
     this.link = link
     this.#context = context
-    // Not assigned to `onCancel` as a literal: V8 allocates a function literal that is assigned to a property in old
-    // space (`CheckAssigningFunctionLiteralToProperty`), which would keep the call until a full collection.
+    // Not assigned to `onCancel` as a literal: V8 would allocate that in old space
+    // (`CheckAssigningFunctionLiteralToProperty`), which would keep the call until a full collection.
     whenCancelled(routed.call, reason => this.#cancelled(reason))
   }
 
@@ -120,7 +117,6 @@ export class InFlightCall implements CallSink {
     return this.#down === down || this.#down?.isAbout?.(down) === true
   }
 
-  /** The server's name for the task that it made of this call. */
   get taskId(): string | undefined {
     return this.#down?.taskId
   }
@@ -130,7 +126,9 @@ export class InFlightCall implements CallSink {
     return this.call instanceof ParkedCall ? this.call : undefined
   }
 
-  /** Whether the server waits for an answer of its client, which has no request open meanwhile and may never come back. */
+  /**
+   * Whether the server waits for an answer of its client, which has no request open and may never come back.
+   */
   get isWaiting(): boolean {
     return this.parked?.at === 'parked' && this.#hasQuestions
   }
@@ -144,7 +142,6 @@ export class InFlightCall implements CallSink {
     try {
       const isFirst = this.connection.carry()
       const down = this.#context.run(this)
-      // The server may have made a task of it by then.
       this.#down ??= down
       if (isFirst) this.#context.firstCalled(this)
     } catch (thrown) {
@@ -152,7 +149,7 @@ export class InFlightCall implements CallSink {
     }
   }
 
-  /** Notes a server request that belongs to this call. A user may take long to answer, so silence does not count meanwhile. */
+  /** Notes a server request that belongs to this call: silence does not count while a user answers. */
   serverRequested(request: ServerRequest): void {
     this.#serverRequests ??= new Set()
     if (this.#serverRequests.size === 0) this.#askedAtMs = this.#context.nowMs()
@@ -185,7 +182,7 @@ export class InFlightCall implements CallSink {
   progress(progress: Progress): void {
     if (this.#isOver) return
     this.stillAlive()
-    // The value must increase (utilities/progress); what does not is dropped here, whatever the server does.
+    // It must increase (utilities/progress), whatever the server does.
     const { value } = progress
     if (value === undefined || value <= this.routed.progress) return
     this.routed.progress = value
@@ -218,7 +215,9 @@ export class InFlightCall implements CallSink {
     else task.start()
   }
 
-  /** Whether waiting for answers has a limit of its own, because it is not the server that keeps its requests open. */
+  /**
+   * Whether waiting for answers has a limit of its own, because the server does not keep its requests open.
+   */
   get #isPatient(): boolean {
     return this.link.serverRequests === 'returned' || this.parked !== undefined
   }
@@ -227,7 +226,7 @@ export class InFlightCall implements CallSink {
     if (this.#isOver) return
     this.#isOver = true
     this.#context.forget(this)
-    // Cancelled before its requests are answered: the server must not take those answers for real ones and go on.
+    // Before its requests are answered: the server must not take those answers for real ones and go on.
     this.#down?.cancel(reason)
     this.#endQuestions()
   }
@@ -241,7 +240,9 @@ export class InFlightCall implements CallSink {
     this.call.end(this.#presented(outcome))
   }
 
-  /** Ends the server requests of a call that is over: the client is told to stop, the server gets an error. */
+  /**
+   * Ends the server requests of a call that is over: the client is told to stop, the server gets an error.
+   */
   #endQuestions(): void {
     if (this.#serverRequests === undefined) return
     for (const request of this.#serverRequests) {
@@ -251,7 +252,7 @@ export class InFlightCall implements CallSink {
     this.#serverRequests.clear()
   }
 
-  /** Converts an outcome; if that fails, the client gets the failure, so that it never waits for ever. */
+  /** Converts an outcome; the client gets the failure if that fails. */
   #presented(outcome: Outcome): Outcome {
     if (outcome.kind === 'fault') return failed(aboutServer(outcome.fault, this.connection))
     try {
@@ -268,6 +269,5 @@ export const aboutServer = (fault: Fault, { server, retryAfterLossMs }: Connecti
   return fault.about(server.name, retryAfterMs === undefined ? {} : { retryAfterMs })
 }
 
-/** The fault of a call that its server did not end in time. */
 export const timedOut = ({ server: { name } }: Connection): Fault =>
   new Fault('timeout', `Timed out waiting for server ${name}`, { data: { server: name } })

@@ -1,26 +1,64 @@
+import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
+import type { LogLevels } from '../notifications/log-levels.js'
 import { whenCancelled } from './call-events.js'
 import type { CallTable } from './call-table.js'
+import { ClientTurns } from './client-turns.js'
 import { aboutServer, type RoutedCall, timedOut } from './in-flight-call.js'
+
+/** Prepares servers for calls that are about to be sent. */
+export class Preparation {
+  readonly #catalog: Catalog
+  readonly #logLevels: LogLevels
+  readonly #turns = new ClientTurns()
+
+  constructor(catalog: Catalog, logLevels: LogLevels) {
+    this.#catalog = catalog
+    this.#logLevels = logLevels
+  }
+
+  /** Resolves when a call may be sent over a link; undefined if it may be sent now. Never rejects. */
+  prepare(routed: RoutedCall, link: Downlink): Promise<unknown> | undefined {
+    const turn = takesTurns(routed, link) ? this.#turns.turn(routed) : undefined
+    return turn === undefined ? this.#ready(routed, link) : turn.then(() => this.#ready(routed, link))
+  }
+
+  /** Gives up the turn of a call that is over or was cancelled. */
+  leave(routed: RoutedCall): void {
+    this.#turns.leave(routed)
+  }
+
+  /** Waits for the server's log level, and for the list that says whether a tool must be called as a task. */
+  #ready({ connection, call, exposed }: RoutedCall, link: Downlink): Promise<unknown> | undefined {
+    const ready = this.#logLevels.servers.prepare(connection, call)
+    const mayNeedTask = call.method === 'tools/call' && link.facts.capabilities.tasks
+    if (!mayNeedTask || this.#catalog.find(call.client, 'tools', exposed) !== undefined) return ready
+    return Promise.all([ready, this.#catalog.readOnce(call.client, 'tools')])
+  }
+}
+
+/** Whether a server request during this call could belong to another client's call on the same connection. */
+const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink): boolean => {
+  const { roots, sampling, elicitation } = client.capabilities
+  const canBeAsked = roots !== undefined || sampling !== undefined || elicitation !== undefined
+  return connection.server.serialize && link.serverRequests === 'pushed' && canBeAsked
+}
 
 /** What a pending call depends on. */
 export interface PendingCallContext {
   readonly clock: Clock
   readonly calls: CallTable
-  /** Prepares the server for a call over a link; undefined if there is nothing to wait for. Never rejects. */
-  prepare(routed: RoutedCall, link: Downlink): Promise<unknown> | undefined
+  readonly preparation: Preparation
   /** Sends the call over a link for which it was prepared. Never throws. */
   send(routed: RoutedCall, link: Downlink): void
-  /** Gives up what the call was prepared for. */
-  leave(routed: RoutedCall): void
 }
 
 /**
- * A call that cannot be sent yet: its server has to be opened or told a log level, or it is another client's turn. If the
- * client cancels it, no server hears of it.
+ * A call that cannot be sent yet: its server has to be opened or told a log level, or it is another client's
+ * turn. If the client cancels it, no server hears of it.
  */
 export class PendingCall {
   readonly #routed: RoutedCall
@@ -42,7 +80,7 @@ export class PendingCall {
     try {
       const link = await opening
       if (this.#isOver) return
-      const prepared = this.#context.prepare(this.#routed, link)
+      const prepared = this.#context.preparation.prepare(this.#routed, link)
       if (prepared === undefined) this.#send(link)
       else await this.prepared(link, prepared)
     } catch (thrown) {
@@ -65,7 +103,7 @@ export class PendingCall {
   #cancelled(): void {
     if (this.#isOver) return
     this.#close()
-    this.#context.leave(this.#routed)
+    this.#context.preparation.leave(this.#routed)
   }
 
   #fail(why: Fault): void {

@@ -30,12 +30,10 @@ import { hasCapability } from '../server-requests/client-capabilities.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'
 
-/** The result of a completion without suggestions. */
 export const NO_COMPLETIONS = rawText('{"completion":{"values":[],"hasMore":false}}')
 /** How long a client may take to come back from a URL elicitation. */
 const URL_STATE_MS = 3_600_000
 
-/** What presenting results depends on. */
 export interface PresenterContext {
   readonly catalog: Catalog
   readonly owners: Owners
@@ -44,7 +42,10 @@ export interface PresenterContext {
   readonly urlElicitations: UrlElicitations
 }
 
-/** Converts server outcomes for clients: repairs what clients would reject, and puts URIs under the server's alias. */
+/**
+ * Converts server outcomes for clients: repairs what clients would reject, and puts URIs under the server's
+ * alias.
+ */
 export class ResultPresenter {
   readonly #context: PresenterContext
 
@@ -79,7 +80,7 @@ export class ResultPresenter {
       return outcome
     }
     const { catalog, owners } = this.#context
-    // Every result is an object (2025-11-25, schema, `Result`); clients would refuse anything else with an error of their own.
+    // Every result is an object (2025-11-25, schema, `Result`); clients would reject anything else.
     if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is no object')
     const { bounds } = connection
     if (hasMoreParts(call.method, result, bounds.max.items)) {
@@ -97,7 +98,9 @@ export class ResultPresenter {
     )
   }
 
-  /** Notes a tool that does not return the structured output it promises: the next list no longer promises it. */
+  /**
+   * Notes a tool that does not return the structured output it promises: the next list will not promise it.
+   */
   #checkOutput(client: Client, name: string, result: JsonText): void {
     if (this.#context.catalog.find(client, 'tools', name)?.promisesOutput !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
@@ -116,7 +119,10 @@ export class ResultPresenter {
       : outcome
   }
 
-  /** URLElicitationRequiredError (2025-11-25, client/elicitation): only clients that declared URL elicitation know it. */
+  /**
+   * URLElicitationRequiredError (2025-11-25, client/elicitation): only clients that declared URL elicitation
+   * know it.
+   */
   #urlRequired(
     { call, connection }: InFlightCall,
     outcome: Outcome & { readonly kind: 'error' },
@@ -141,7 +147,7 @@ export class ResultPresenter {
     if (!canVisit) {
       const words = urlWords(server.name, outcome.error, elicitations)
       if (method === 'tools/call') return noInput(method, words, server.name)
-      // The server's words, not ours: of an address nothing may be masked or cut.
+      // The server's words, not ours: nothing in an address may be masked or cut.
       return { ...outcome, error: errorText(RPC_CODES.internal, words, { server: server.name }) }
     }
     for (const id of ids) this.#context.urlElicitations.shown(connection, client, id)
@@ -158,7 +164,7 @@ export class ResultPresenter {
   }
 }
 
-/** Whether a server that could not declare it turns out to complete nothing. */
+/** Whether a server without a way to declare it turns out to complete nothing. */
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>
   call.method === 'completion/complete' &&
   connection.facts?.capabilities.completions === 'undeclared' &&

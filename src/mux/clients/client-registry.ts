@@ -6,17 +6,22 @@ import type { Principal } from '../../model/peer.js'
 import type { Audience, Change } from '../notifications/list-changed.js'
 import type { Route } from '../routes.js'
 
-/** What is remembered of one client. */
 class ClientRecord implements Audience {
   readonly client: Client
   readonly #catalog: ListVersions
-  /** The capabilities that a session was told of. They never change afterwards: no revision with sessions can take one back. */
+  /**
+   * The capabilities that a session was told of. They never change: no revision with sessions can take one
+   * back.
+   */
   announced: Welcome['capabilities'] | undefined
-  /** Whether some servers had not answered then: what they bring later is news even to a client that has read nothing. */
+  /**
+   * Whether some servers had not answered then: what they bring is news even to a client that has read
+   * nothing.
+   */
   wasEarly = false
-  /** The version of each merged list whose first page it was given last. */
+  /** The versions of the merged lists whose first page it was given last. */
   readonly given: Versions = {}
-  /** The version of each that was current when a session came, was given it or was told of a change. */
+  /** The versions that were current when a session came, was given a list or was told of a change. */
   readonly #known: Versions = {}
 
   constructor(client: Client, catalog: ListVersions) {
@@ -25,8 +30,8 @@ class ClientRecord implements Audience {
   }
 
   /**
-   * Whether it was told of this list and does not know its current version. The first list of a server that was configured before
-   * the client came is no news to one that never read the merged list: it has nothing to read again.
+   * Whether it was told of this list and does not know its current version. The first list of a server is no
+   * news to a client that never read the merged list: it has nothing to read again.
    */
   isNews({ list, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
@@ -53,8 +58,8 @@ type Versions = Partial<Record<ListName, string>>
 type ListVersions = Pick<Catalog, 'offer' | 'version'>
 
 /**
- * The connected clients, and what each was told. Any client may use what is available now, whatever it asked before (2026-07-28,
- * basic, "Statelessness"); a session may also use, for as long as it lasts, every capability it was told of.
+ * The connected clients, and what each was told. Any client may use what is available now (2026-07-28, basic,
+ * "Statelessness"); a session may also use every capability it was told of.
  */
 export class ClientRegistry {
   readonly #catalog: ListVersions
@@ -89,21 +94,19 @@ export class ClientRegistry {
     if (client.serverRequests === 'pushed' && announced === undefined) return false
     if (needs === undefined || announced?.[needs]) return true
     const { capabilities, isComplete } = this.#catalog.offer(client)
-    // A server that has not been reached yet may have it, so it is asked; sessions were told what there is when they came.
+    // A server that has not been reached yet may have it, so it is asked; sessions were told when they came.
     return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
   }
 
-  /** Remembers that a client was given the first page of this version of a list. */
   listed(client: Client, list: ListName, version: string): void {
     this.#byClient.get(client)?.listed(list, version)
   }
 
-  /** Returns the version of a list that a client was given last. */
   givenTo(client: Client, list: ListName): string | undefined {
     return this.#byClient.get(client)?.given[list]
   }
 
-  /** Returns the versions of a list that clients of this principal were given last. */
+  /** The versions of a list that clients of this principal were given last. */
   seenBy(principal: Principal, list: ListName): readonly string[] {
     return [...this.#byClient.values()]
       .filter(({ client }) => client.principal === principal)
@@ -120,7 +123,7 @@ export class ClientRegistry {
     this.#byClient.delete(client)
   }
 
-  /** The clients that may hear of list changes without having asked: sessions decide by what they were told. */
+  /** The clients that may hear of list changes without having asked. */
   get sessions(): Iterable<Audience> {
     return this.#byClient.values()
   }

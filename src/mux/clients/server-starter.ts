@@ -7,7 +7,6 @@ import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 
-/** What starting servers depends on. */
 export interface ServerStarterContext {
   readonly catalog: Catalog
   readonly clock: Clock
@@ -15,7 +14,10 @@ export interface ServerStarterContext {
   readonly startupWaitMs: number
 }
 
-/** Servers that are starting. `started` never rejects; `restMs` is how long a client should still wait for them. */
+/**
+ * Servers that are starting. `started` never rejects; `restMs` is how long a client should still wait for
+ * them.
+ */
 export interface Start {
   readonly started: Promise<unknown>
   readonly restMs: number
@@ -26,7 +28,7 @@ const SLOW_MS = 2000
 
 const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
 
-/** Starts servers on behalf of clients that connect, or that read the merged lists. */
+/** Starts servers for clients that connect, or that read the merged lists. */
 export class ServerStarter {
   #context: ServerStarterContext
   /** Runs while clients wait for servers. */
@@ -36,18 +38,20 @@ export class ServerStarter {
     this.#context = context
   }
 
-  /** Changes how long clients wait for servers. */
   reload(pace: Pick<ServerStarterContext, 'startupWaitMs'>): void {
     this.#context = { ...this.#context, ...pace }
   }
 
-  /** Starts the servers a client does not know yet, and waits for them within the start-up wait. Never rejects. */
+  /**
+   * Starts the servers that a client does not know yet, and waits for them within the start-up wait. Never
+   * rejects.
+   */
   async startAll(client: Client): Promise<void> {
     const { started, restMs } = this.start(client)
     if (restMs > 0) await within(started, { clock: this.#context.clock, ms: restMs })
   }
 
-  /** Starts them without waiting; says how long to wait, which is 0 if all were reached or had their time. */
+  /** Starts them without waiting; `restMs` is 0 if all were reached or had their time. */
   start(client: Client): Start {
     const { catalog, startupWaitMs } = this.#context
     const servers = [...catalog.views.keys()]
@@ -71,7 +75,10 @@ export class ServerStarter {
     this.#slow?.cancel()
   }
 
-  /** Opens a client's own connections to the servers of these lists, except idle ones, to receive their notifications. */
+  /**
+   * Opens a client's own connections to the servers of these lists, except idle ones, for their
+   * notifications.
+   */
   openFor(client: Client, lists: ReadonlySet<ListName>): void {
     const { catalog } = this.#context
     for (const server of catalog.views.keys()) {
@@ -96,7 +103,7 @@ export class ServerStarter {
   }
 }
 
-/** Starts a server on behalf of a client, so that the client's own connection is the one that answers first. */
+/** Starts a server for a client, so that the client's own connection is the one that answers first. */
 export const startFor = async (server: Server, client: Client): Promise<void> => {
   try {
     await server.connectionFor(client).open()

@@ -17,9 +17,8 @@ import {
 import { textBlock } from '../../model/content.js'
 import { type Answer, failed, resulted } from '../../model/outcome.js'
 
-/** What is known about the answer to one kind of question. */
 interface AnswerKind {
-  /** The members of its result; `_meta` and what we do not know say nothing to the other era. */
+  /** The members of its result; `_meta` and unknown members mean nothing to the other era. */
   readonly members: readonly string[]
   readonly isWellFormed: (answer: JsonText) => boolean
 }
@@ -59,13 +58,13 @@ const ANSWERS: Readonly<Record<string, AnswerKind>> = {
   },
 }
 
-/** Whether something can be the result of such a question (schema: the result type of each). */
+/** Whether this can be the answer to such a question (schema: the result type of each). */
 export const isAnswer = (method: string, answer: JsonText): boolean =>
   kindOf(answer) === 'object' && ANSWERS[method]?.isWellFormed(answer) === true
 
 /**
- * An answer as the other era knows it: only the members of its result type; `content` only if the user accepted; of the
- * roots those that are files, as both eras demand (client/roots, "Data Types").
+ * Returns an answer as the other era knows it: the members of its result type, `content` only if the user
+ * accepted, and only file roots (client/roots, "Data Types").
  */
 export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   const members = ANSWERS[method]?.members ?? []
@@ -80,7 +79,7 @@ export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   }
 }
 
-/** The roots of a list that are files; SDK servers refuse a whole answer for another one. */
+/** Keeps the roots that are files; SDK servers reject a whole answer for another one. */
 export const fileRoots = (roots: JsonText): JsonText =>
   mapElements(roots, root =>
     stringOf(memberOf(root, 'uri'))?.startsWith('file://') === true ? root : undefined,
@@ -88,7 +87,7 @@ export const fileRoots = (roots: JsonText): JsonText =>
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
-/** What a server hears in place of an answer that nobody gave: a form can be cancelled, for the others there is an error. */
+/** The answer to a question that nobody answered: a form can be cancelled, the others get an error. */
 export const noAnswer = (method: string, words: string): Answer =>
   method === 'elicitation/create' ? resulted(CANCELLED) : failed(new Fault('internal', words))
 

@@ -9,18 +9,18 @@ import {
   withoutMember,
 } from '../../kernel/json/text.js'
 
-/** A question with the key that its answer comes back under. */
+/** A question under the key of its answer. */
 export interface KeyedQuestion {
   readonly key: string
   readonly method: string
   readonly params: JsonText | undefined
 }
 
-/** The answer "input required" of a request (2026-07-28, basic/patterns/mrtr, `InputRequiredResult`). */
+/** Makes an `InputRequiredResult` (2026-07-28, basic/patterns/mrtr). */
 export const inputRequired = (questions: readonly KeyedQuestion[], requestState: string): JsonText =>
   objectText([
     ['resultType', rawText('"input_required"')],
-    // All were withdrawn: the client comes back for the rest without answering anything.
+    // If all were withdrawn, the client comes back for the rest without an answer.
     ...(questions.length === 0 ? [] : [['inputRequests', embeddedAll(questions)] as const]),
     ['requestState', textOf(requestState)],
   ])
@@ -34,8 +34,8 @@ const embedded = (method: string, params: JsonText | undefined): JsonText => {
 }
 
 /**
- * The params of a legacy server's question without what belongs to the exchange that it came in; undefined if nothing is
- * left. Forms say that they are, because a modern client need not know the default.
+ * Returns params of a legacy server's question without what belongs to that hop; undefined if nothing is
+ * left. Forms say that they are: a modern client need not know the default.
  */
 export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
   const isElicitation = method === 'elicitation/create'

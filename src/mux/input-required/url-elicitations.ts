@@ -14,9 +14,9 @@ import type { Client } from '../../model/links.js'
 import { errorCode } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
 
-/** Visits that are remembered at a time; the oldest is forgotten. */
+/** How many are remembered; the oldest is forgotten. */
 const ELICITATIONS_MAX = 1000
-/** One whose id is longer is not waited for. */
+/** One with a longer id is not waited for. */
 const ID_CHARS = 1024
 
 interface Elicitation {
@@ -26,7 +26,7 @@ interface Elicitation {
   readonly waiting: Set<() => void>
 }
 
-/** Pages that users were sent to for servers of 2025-11-25, which say when a visit is complete (client/elicitation). */
+/** URL elicitations of servers of 2025-11-25, which say when one is complete (client/elicitation). */
 export class UrlElicitations {
   readonly #clock: Clock
   readonly #elicitations = new Map<string, Elicitation>()
@@ -35,7 +35,7 @@ export class UrlElicitations {
     this.#clock = clock
   }
 
-  /** A client is shown a page, by a question or by an error that names it. */
+  /** Remembers which client was sent to a page. */
   shown(connection: Connection, client: Client, id: string): void {
     if (id.length > ID_CHARS) return
     if (this.#elicitations.size >= ELICITATIONS_MAX) {
@@ -45,7 +45,7 @@ export class UrlElicitations {
     this.#elicitations.set(keyOf(connection, id), { client, isComplete: false, waiting: new Set() })
   }
 
-  /** A server says that a visit is complete: for the client that was shown the page, and no other. */
+  /** Tells the client that was sent to the page, and no other, that its visit is complete. */
   complete(connection: Connection, params: JsonText | undefined): void {
     const id = params && textMember(params, 'elicitationId')
     if (id === undefined) return
@@ -61,7 +61,7 @@ export class UrlElicitations {
       elicitation.client.notify('notifications/elicitation/complete', params)
   }
 
-  /** Resolves when all of these visits are complete, or after `limitMs`; what is not known here is not waited for. */
+  /** Resolves when all of these are complete, or after `limitMs`; unknown ones are not waited for. */
   async completed(connection: Connection, ids: readonly string[], limitMs: number): Promise<void> {
     const keys = ids.map(id => keyOf(connection, id))
     await new Promise<void>(resolve => {
@@ -78,7 +78,6 @@ export class UrlElicitations {
     for (const key of keys) this.#elicitations.delete(key)
   }
 
-  /** A client is gone: nothing of it is kept. */
   forget(client: Client): void {
     for (const [key, elicitation] of this.#elicitations)
       if (elicitation.client === client) this.#elicitations.delete(key)
@@ -98,11 +97,14 @@ export interface UrlElicitation {
   readonly id: string | undefined
   readonly message: string
   readonly url: string
-  /** Of the question that it is in revisions that ask for it. */
+  /** Params of the `elicitation/create` that later revisions use for it. */
   readonly params: JsonText
 }
 
-/** The pages that an error asks for (2025-11-25, client/elicitation, "URL Elicitation Required Error"); none in any other error. */
+/**
+ * Reads the pages of an error (2025-11-25, client/elicitation, "URL Elicitation Required Error"); none of any
+ * other.
+ */
 export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
   if (errorCode(error) !== URL_ELICITATION_REQUIRED) return []
   const pages: UrlElicitation[] = []
@@ -114,7 +116,6 @@ export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
   return pages
 }
 
-/** Nobody visits more. */
 const PAGES_MAX = 100
 
 const pageOf = (one: JsonText): UrlElicitation | undefined => {
@@ -130,7 +131,7 @@ const pageOf = (one: JsonText): UrlElicitation | undefined => {
   return { id: textMember(one, 'elicitationId'), message: message ?? '', url: address, params }
 }
 
-/** The same for people, and for models that called a tool: what is wanted, and where. */
+/** Says for people, and for models that called a tool, what is wanted and where. */
 export const urlWords = (
   server: string,
   error: JsonText,

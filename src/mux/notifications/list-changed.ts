@@ -15,9 +15,7 @@ export interface Change {
 
 /** A receiver of list_changed notifications: a session, or a subscription stream. */
 export interface Audience {
-  /** Whether the list differs from the one it knows. */
   isNews(change: Change): boolean
-  /** Marks the current list as known. */
   knows(list: ListName): void
   notify(method: string, params: undefined): void
 }
@@ -29,12 +27,14 @@ interface Due {
   atMs: number
 }
 
-/** Notifies clients that merged lists changed: once for simultaneous changes, at most once a second, and only if it is news. */
+/**
+ * Notifies clients of changed lists: once for simultaneous changes, at most once a second, and only of news.
+ */
 export class ListChanged {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>
   readonly #due = new Map<string, Due>()
-  /** By notification, when each audience last got it. */
+  /** When each audience last got a notification, by method. */
   readonly #notifiedMs = new Map<string, WeakMap<Audience, number>>()
 
   constructor(clock: Clock, audiences: () => Iterable<Audience>) {
@@ -42,7 +42,6 @@ export class ListChanged {
     this.#audiences = audiences
   }
 
-  /** Reports that some clients see another list now; `isFirst` as in `Change`. */
   changed(list: ListName, isFirst: boolean): void {
     this.#await(LISTS[list].changed, new Map([[list, isFirst]]), MERGE_MS)
   }

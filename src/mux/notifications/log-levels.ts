@@ -13,7 +13,7 @@ import { type Origin, originOf } from '../server-requests/origin.js'
 
 const EMPTY = rawText('{}')
 
-/** Who gets a message, if it is severe enough. */
+/** Receives a message that is severe enough. */
 interface Recipient {
   readonly who: Pick<Call, 'notify'>
   readonly threshold: number
@@ -25,7 +25,7 @@ export class LogLevels {
   /** Whether loggers keep their own names because there is only one server. */
   readonly #isAlone: boolean
   readonly #wanted = new Map<Client, number>()
-  readonly #servers: ServerLevels
+  readonly servers: ServerLevels
 
   constructor(
     calls: CallTable,
@@ -33,10 +33,13 @@ export class LogLevels {
   ) {
     this.#calls = calls
     this.#isAlone = options.isAlone
-    this.#servers = new ServerLevels(calls, client => this.#wanted.get(client), options)
+    this.servers = new ServerLevels(calls, this.#wanted, options)
   }
 
-  /** Serves `logging/setLevel`: keeps the level for the session and passes it on to the servers that the client uses. */
+  /**
+   * Serves `logging/setLevel`: keeps the level for the session and passes it on to the servers that the
+   * client uses.
+   */
   set(call: Call, connections: Iterable<Connection>): void {
     const level = call.params && stringOf(memberOf(call.params, 'level'))
     if (level === undefined || !isLogLevel(level)) {
@@ -46,26 +49,12 @@ export class LogLevels {
       return
     }
     this.#wanted.set(call.client, rankOf(level))
-    for (const connection of connections) if (connection.clients.has(call.client)) this.sync(connection)
+    for (const connection of connections)
+      if (connection.clients.has(call.client)) this.servers.sync(connection)
     call.end(resulted(EMPTY))
   }
 
-  /** A connection is new: what its server was told before is void. */
-  restore(connection: Connection): void {
-    this.#servers.restore(connection)
-  }
-
-  /** Tells a server the most verbose level that any of its clients asked for, if that changed. */
-  sync(connection: Connection): void {
-    this.#servers.sync(connection)
-  }
-
-  /** Before a call is sent: makes its server as verbose as the call wants it; undefined if there is nothing to wait for. */
-  prepare(connection: Connection, call: Call): Promise<void> | undefined {
-    return call.logLevel === undefined ? undefined : this.#servers.prepare(connection, call)
-  }
-
-  /** Passes a log message on to the one client it is for; drops it if there is no evidence which one that is. */
+  /** Relays a log message to the one client it is for; drops it if that is not known. */
   relay(connection: Connection, params: JsonText | undefined, about: DownstreamCall | undefined): void {
     if (params === undefined) return
     const recipient = this.#recipientOf(connection, originOf(this.#calls.evidence(connection, about)))
@@ -73,13 +62,13 @@ export class LogLevels {
       recipient.who.notify('notifications/message', this.#named(connection, params))
   }
 
-  /** The level that a client set for its session; undefined if it never did. */
+  /** The level that a client set for its session, if it did. */
   wantedBy(client: Client): LogLevel | undefined {
     const rank = this.#wanted.get(client)
     return rank === undefined ? undefined : LOG_LEVELS[rank]
   }
 
-  /** Whether a request that says how severe log messages must be wants this one. */
+  /** Whether a request that names a level wants this message. */
   isWanted({ logLevel }: Call, params: JsonText | undefined): boolean {
     return logLevel !== undefined && params !== undefined && severityOf(params) >= rankOf(logLevel)
   }
@@ -88,13 +77,9 @@ export class LogLevels {
     this.#wanted.delete(client)
   }
 
-  close(): void {
-    this.#servers.close()
-  }
-
   /**
-   * A session hears at its level, outside calls only of servers that may log there; of other clients each call says what it wants, or
-   * that it wants nothing.
+   * A session gets messages at its level, outside calls only from servers that may log there. Of other
+   * clients each call names its level, or wants none.
    */
   #recipientOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Recipient | undefined {
     if (origin.is === 'client') {
@@ -130,27 +115,26 @@ const ANSWER_MS = 10_000
 /** How long a server stays as verbose as a request wanted it, for the next one that does. */
 const LINGER_MS = 60_000
 
-/** The level last sent to a server. */
 interface SentLevel {
   readonly rank: number
-  /** Until the server has answered: whoever needs the level waits, and so does the next level. */
+  /** Until the server has answered: calls that need the level wait for it, and so does the next level. */
   answered: Promise<void> | undefined
 }
 
-/** How verbose a server has to be for requests that said so, and until when at least. */
 interface Raised {
   readonly rank: number
   readonly timer: Timer
 }
 
 /**
- * The level that each server is sentLevel: the most verbose that a client of its connection wants, for its session or for a request
- * that is under way. Servers that are told with each request need no such thing (2026-07-28, server/utilities/logging).
+ * Tells servers their log level: the most verbose that a client of the connection wants, for its session or a
+ * request that is under way. Servers that are told with each request need no such thing (2026-07-28,
+ * server/utilities/logging).
  */
-export class ServerLevels {
+class ServerLevels {
   readonly #calls: CallTable
-  /** The level of a session; undefined if it never set one. */
-  readonly #wantedBy: (client: Client) => number | undefined
+  /** The levels of the sessions that set one. */
+  readonly #wanted: ReadonlyMap<Client, number>
   readonly #clock: Clock
   readonly #log: Logger
   readonly #sent = new WeakMap<Connection, SentLevel>()
@@ -158,30 +142,32 @@ export class ServerLevels {
 
   constructor(
     calls: CallTable,
-    wantedBy: (client: Client) => number | undefined,
+    wanted: ReadonlyMap<Client, number>,
     options: { readonly clock: Clock; readonly log: Logger },
   ) {
     this.#calls = calls
-    this.#wantedBy = wantedBy
+    this.#wanted = wanted
     this.#clock = options.clock
     this.#log = options.log
   }
 
-  /** A connection is new: what its server was told before is void. */
+  /** A connection is new: its server has forgotten its level. */
   restore(connection: Connection): void {
     this.#sent.delete(connection)
     this.sync(connection)
   }
 
-  /** Tells a server the level that is wanted of it, if that is another one than before; nothing if nobody ever wanted one. */
+  /**
+   * Tells a server the level that is wanted of it, if that has changed; nothing if nobody ever wanted one.
+   */
   sync(connection: Connection): void {
     const rank = this.#wantedOn(connection)
     if (rank !== undefined) this.#request(connection, rank)
   }
 
   /**
-   * Makes a server as verbose as a request that is about to be sent wants it. Resolves when it is, or cannot be made so;
-   * undefined if there is nothing to wait for.
+   * Makes a server as verbose as a request wants that is about to be sent. Resolves when it is, or refuses to
+   * be; undefined if there is nothing to wait for.
    */
   prepare(connection: Connection, { logLevel }: Call): Promise<void> | undefined {
     if (logLevel === undefined || !takesLevel(connection)) return undefined
@@ -203,7 +189,9 @@ export class ServerLevels {
     this.#raised.set(connection, { rank, timer })
   }
 
-  /** Requests that are still under way keep the level that they need; after the last one it is that of the sessions again. */
+  /**
+   * Requests that are still under way keep their level; after the last one it is that of the sessions again.
+   */
   #lower(connection: Connection): void {
     this.#raised.delete(connection)
     const ranks = [...this.#calls.on(connection)].flatMap(({ call: { logLevel } }) =>
@@ -217,9 +205,10 @@ export class ServerLevels {
     const raised = this.#raised.get(connection)?.rank
     let rank = raised
     for (const client of connection.clients) {
-      // A session that never set a level counts only beside a request that does: it must not lose what it was sent before.
+      // A session that never set a level counts only beside a request that did: it must not lose what it was
+      // sent before.
       const isDefault = raised !== undefined && client.serverRequests === 'pushed'
-      const wanted = this.#wantedBy(client) ?? (isDefault ? DEFAULT_RANK : undefined)
+      const wanted = this.#wanted.get(client) ?? (isDefault ? DEFAULT_RANK : undefined)
       if (wanted !== undefined) rank = Math.min(rank ?? wanted, wanted)
     }
     return rank
@@ -236,7 +225,7 @@ export class ServerLevels {
     })
   }
 
-  /** Resolves with the answer, whatever that is. */
+  /** Resolves whatever the answer. */
   async #send({ link, server }: Connection, rank: number): Promise<void> {
     if (link === undefined) return
     const limit = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS) }

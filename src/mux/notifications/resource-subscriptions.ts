@@ -15,7 +15,6 @@ const EMPTY = rawText('{}')
 /** A URI is kept for as long as it is subscribed; a longer one is refused. */
 const URI_CHARS = 8192
 
-/** One URI of a server, subscribed once however many clients want it. */
 interface ServerSubscription {
   readonly connection: Connection
   readonly own: string
@@ -27,12 +26,11 @@ interface ServerSubscription {
   isRefused: boolean
 }
 
-/** Whoever receives the updates: a session, or a subscription stream. */
 export interface Subscriber {
   notify(method: string, params: JsonText): void
 }
 
-/** A subscription of one subscriber, under the URI as it wrote it: updates name the same one. */
+/** A subscription of one subscriber, under the URI as it wrote it. */
 interface Subscription {
   readonly subscriber: Subscriber
   /** The client whose connection it uses. */
@@ -41,13 +39,12 @@ interface Subscription {
   readonly upstream: ServerSubscription
 }
 
-/** A subscription to be made. */
 export interface SubscriptionRequest {
   readonly subscriber: Subscriber
   /** The client whose connection it uses. */
   readonly client: Client
   readonly exposed: string
-  /** Asked once the server has been found and reached: whether the subscription is still wanted. */
+  /** Asked once the server has been reached: whether the subscription is still wanted. */
   readonly isWanted: () => boolean
 }
 
@@ -55,11 +52,10 @@ export interface SubscriptionRequest {
 export interface Joined {
   /** False if the subscriber had it already. */
   readonly isNew: boolean
-  /** The server's answer; with anything but a result the subscription is removed again. */
+  /** The server's answer; after anything but a result the subscription is gone. */
   readonly accepted: Promise<Outcome>
 }
 
-/** What resource subscriptions depend on. */
 export interface ResourceSubscriptionsContext {
   readonly catalog: Catalog
   readonly owners: Owners
@@ -69,14 +65,14 @@ export interface ResourceSubscriptionsContext {
 }
 
 /**
- * Resource subscriptions (server/resources, "Subscriptions"), shared per connection and URI: the first subscriber subscribes at the
- * server, the last one unsubscribes, and an update goes to all of them.
+ * Resource subscriptions (server/resources, "Subscriptions"), shared per connection and URI: the first
+ * subscriber subscribes at the server, the last one unsubscribes, and an update goes to all of them.
  */
 export class ResourceSubscriptions {
   readonly #context: ResourceSubscriptionsContext
   readonly #upstreams = new Map<Connection, Map<string, ServerSubscription>>()
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
-  /** Subscriptions whose connection was replaced, on their way to the new one. */
+  /** Subscriptions whose connection was replaced, until the new one has them. */
   readonly #moving = new Set<Subscription>()
   /** Unanswered requests: how many, and the last one about each URI. */
   readonly #unanswered = new WeakMap<
@@ -88,7 +84,6 @@ export class ResourceSubscriptions {
     this.#context = context
   }
 
-  /** How many URIs are subscribed at servers. */
   get size(): number {
     return [...this.#upstreams.values()].reduce((sum, upstreams) => sum + upstreams.size, 0)
   }
@@ -109,7 +104,6 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Serves `resources/unsubscribe`; unsubscribing what was not subscribed is fine. */
   unsubscribe(call: Call): void {
     try {
       this.leave(call.client, uriOf(call))
@@ -120,7 +114,7 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Finds the owner of a URI and subscribes there. Resolves when the request was sent, or with undefined if the subscription is no
+   * Subscribes at the owner of a URI. Resolves when the request was sent, or with undefined if it is no
    * longer wanted. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
    */
   async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<Joined | undefined> {
@@ -146,14 +140,12 @@ export class ResourceSubscriptions {
     return { isNew: known === undefined, accepted }
   }
 
-  /** Ends a subscription, if there is one. */
   leave(subscriber: Subscriber, exposed: string): void {
     this.#abandon(one => one.subscriber === subscriber && one.exposed === exposed)
     const subscription = this.#bySubscriber.get(subscriber)?.get(exposed)
     if (subscription !== undefined) this.#remove(subscription)
   }
 
-  /** Ends all subscriptions of a subscriber. */
   forget(subscriber: Subscriber): void {
     this.#abandon(one => one.subscriber === subscriber)
     for (const subscription of [...(this.#bySubscriber.get(subscriber)?.values() ?? [])])
@@ -161,8 +153,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Passes an update on to the subscribers of its URI, else to those of a URI above it (server/resources: it may be a sub-resource).
-   * An update for neither goes to the session that alone uses this connection, if one does.
+   * Relays an update to the subscribers of its URI, else to those of a URI above it (server/resources: it may
+   * be a sub-resource), else to the session that alone uses this connection, if one does.
    */
   updated(connection: Connection, params: JsonText | undefined): void {
     const uri = params && stringOf(memberOf(params, 'uri'))
@@ -180,7 +172,10 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Renews the subscriptions of a server that is back, and reports an update for each, since some may have been missed. */
+  /**
+   * Renews the subscriptions of a server that is back, and reports an update for each, since some may have
+   * been missed.
+   */
   renew(connection: Connection): void {
     for (const upstream of this.#upstreams.get(connection)?.values() ?? []) {
       this.#subscribe(upstream)
@@ -203,7 +198,7 @@ export class ResourceSubscriptions {
     for (const one of moving) void this.#move(one)
   }
 
-  /** Ends the subscriptions of a removed server, or makes them again at its replacement. */
+  /** Ends the subscriptions of a removed server, or moves them to its replacement. */
   serverLeft(connections: Iterable<Connection>, isReplaced: boolean): void {
     const moving = [...connections].flatMap(connection =>
       [...(this.#upstreams.get(connection)?.values() ?? [])].flatMap(upstream => {
@@ -216,7 +211,10 @@ export class ResourceSubscriptions {
     if (isReplaced) for (const one of moving) void this.#move(one)
   }
 
-  /** Subscribes on the connection that replaced the former one, and reports an update, since some may have been missed. */
+  /**
+   * Subscribes on the connection that replaced the former one, and reports an update, since some may have
+   * been missed.
+   */
   async #move(one: Subscription): Promise<void> {
     const { subscriber, exposed } = one
     this.#moving.add(one)
@@ -230,12 +228,10 @@ export class ResourceSubscriptions {
     this.#moving.delete(one)
   }
 
-  /** Whether a connection has subscriptions. */
   areOn(connection: Connection): boolean {
     return this.#upstreams.has(connection)
   }
 
-  /** Whether a subscriber has any subscription. */
   has(subscriber: Subscriber): boolean {
     return this.#bySubscriber.has(subscriber)
   }
@@ -264,7 +260,9 @@ export class ResourceSubscriptions {
     return upstream
   }
 
-  /** Throws a Fault while too many requests are unanswered: those of subscriptions already ended count too. */
+  /**
+   * Throws a Fault while too many requests are unanswered: those of subscriptions already ended count too.
+   */
   #newUpstream(connection: Connection, own: string): ServerSubscription {
     const { bounds, server } = connection
     const { count = 0 } = this.#unanswered.get(connection) ?? {}
@@ -297,7 +295,9 @@ export class ResourceSubscriptions {
     if (!upstream.isRefused) void this.#request(upstream, 'resources/unsubscribe')
   }
 
-  /** Sends requests about one URI one after the other: over HTTP, concurrent ones may arrive in either order. */
+  /**
+   * Sends requests about one URI one after the other: over HTTP, concurrent ones may arrive in either order.
+   */
   #request({ connection, own }: ServerSubscription, method: string): Promise<Outcome> {
     const unanswered = this.#unanswered.get(connection) ?? {
       count: 0,
@@ -322,7 +322,7 @@ const uriOf = (call: Call): string => {
   return uri
 }
 
-/** Sends one request about a URI; for a connection that is down the outcome is a fault. Never rejects. */
+/** Never rejects. */
 const request = async (
   { link, server }: Connection,
   method: string,
@@ -339,7 +339,7 @@ const request = async (
 const notifyUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
   subscriber.notify('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
 
-/** Finds the subscription that covers a URI: to itself, perhaps in another spelling (RFC 3986 §6.2.2), or to one above it. */
+/** Finds the subscription to a URI, perhaps in another spelling (RFC 3986 §6.2.2), or to one above it. */
 const upstreamOf = (
   uri: string,
   upstreams: ReadonlyMap<string, ServerSubscription>,
@@ -354,7 +354,6 @@ const upstreamOf = (
 
 const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
 
-/** Returns the longest subscribed URI that `uri` lies below. */
 const longestAbove = (uri: string, subscribed: Iterable<string>): string | undefined => {
   let longest: string | undefined
   for (const candidate of subscribed) {

@@ -3,11 +3,19 @@ import { offers } from '../../catalog/lists/remembered.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, rawText } from '../../kernel/json/text.js'
+import {
+  elementsOf,
+  type JsonText,
+  kindOf,
+  memberOf,
+  rawText,
+  stringOf,
+  textOf,
+} from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
-import type { ListName } from '../../model/listing.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed, resulted } from '../../model/outcome.js'
 import type { Principal } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
@@ -16,19 +24,11 @@ import type { ClientRegistry } from '../clients/client-registry.js'
 import type { ServerStarter } from '../clients/server-starter.js'
 import type { Audience, Change } from './list-changed.js'
 import type { ResourceSubscriptions, Subscriber } from './resource-subscriptions.js'
-import {
-  acknowledgement,
-  flagsFor,
-  listsOf,
-  readFilter,
-  type SubscriptionFilter,
-} from './subscription-filter.js'
 
-/** How long servers have to accept resource subscriptions; a later one is left out of the acknowledgement. */
+/** How long servers have to accept resource subscriptions; later ones are left out of the acknowledgement. */
 const ACK_WAIT_MS = 5000
 const EMPTY = rawText('{}')
 
-/** What subscription streams depend on. */
 export interface SubscriptionStreamsContext {
   readonly catalog: Catalog
   readonly subscriptions: ResourceSubscriptions
@@ -54,17 +54,18 @@ export class SubscriptionStreams {
     this.#context = context
   }
 
-  /** How many streams are open or opening. */
   get size(): number {
     return [...this.#byPrincipal.values()].reduce((sum, streams) => sum + streams.size, 0)
   }
 
-  /** All streams. */
   get all(): readonly Stream[] {
     return [...this.#byPrincipal.values()].flatMap(streams => [...streams])
   }
 
-  /** Whether a stream was promised changes that arrive on this connection; `connectionOf` finds the connection of each client. */
+  /**
+   * Whether a stream was promised changes that arrive on this connection; `connectionOf` finds a client's
+   * connection.
+   */
   isHeard(connection: Connection, connectionOf: (client: Client) => Connection | undefined): boolean {
     const { facts } = connection
     if (facts === undefined) return false
@@ -86,7 +87,7 @@ export class SubscriptionStreams {
     }
   }
 
-  /** Ends all streams as the specification wants it ("Ending a Subscription") and refuses new ones. */
+  /** Ends all streams as specified ("Ending a Subscription") and refuses new ones. */
   close(): void {
     this.#isClosed = true
     for (const stream of this.all) {
@@ -118,14 +119,16 @@ export class SubscriptionStreams {
     if (stream.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) subscriptions.leave(stream, uri)
     const { capabilities, isComplete } = catalog.offer(stream.call.client)
-    const isOffered = (list: ListName): boolean =>
-      Boolean(capabilities[list === 'templates' ? 'resources' : list])
-    const honoured = flagsFor({ flags, uris }, isOffered)
-    starter.openFor(stream.call.client, listsOf({ flags: honoured, uris }))
-    stream.open({ flags: honoured, uris: uris.filter(uri => accepted.has(uri)) }, isComplete)
+    const offered = LIST_NAMES.filter(list => capabilities[LISTS[list].capability])
+    const honoured = {
+      flags: flags.filter(flag => offered.some(list => LISTS[list].flag === flag)),
+      uris: uris.filter(uri => accepted.has(uri)),
+    }
+    starter.openFor(stream.call.client, listsOf(honoured))
+    stream.open(honoured, isComplete)
   }
 
-  /** Subscribes to a URI; resolves with whether its owner accepted. Never rejects. */
+  /** Resolves with whether the owner accepted. Never rejects. */
   async #subscribe(stream: Stream, exposed: string): Promise<boolean> {
     const { subscriptions, log } = this.#context
     const { client } = stream.call
@@ -155,7 +158,7 @@ class Stream implements Subscriber, Audience {
   readonly call: Call
   at: 'opening' | 'open' | 'over' = 'opening'
   readonly #context: SubscriptionStreamsContext
-  /** The lists it hears of, each in the version it had at the acknowledgement or at the last notification. */
+  /** The lists it reports, in the versions of the acknowledgement or the last notification. */
   readonly #since = new Map<ListName, string>()
   /** Whether some servers had not answered at the acknowledgement. */
   #wasEarly = false
@@ -165,7 +168,10 @@ class Stream implements Subscriber, Audience {
     this.#context = context
   }
 
-  /** Acknowledges the stream, before anything else is sent on it. `isComplete`: whether all servers have answered. */
+  /**
+   * Acknowledges the stream, before anything else is sent on it. `isComplete`: whether all servers have
+   * answered.
+   */
   open(honoured: SubscriptionFilter, isComplete: boolean): void {
     this.#wasEarly = !isComplete
     for (const list of listsOf(honoured)) this.#since.set(list, this.#version(list))
@@ -173,15 +179,14 @@ class Stream implements Subscriber, Audience {
     this.call.notify('notifications/subscriptions/acknowledged', acknowledgement(honoured))
   }
 
-  /** The lists that it hears of. */
   get lists(): readonly ListName[] {
     return [...this.#since.keys()]
   }
 
   /**
-   * Every change since the acknowledgement is news. The first list of a server is news if a client of the same principal read the
-   * merged list without it (it may be another client of the same program), or, if none read it, if the stream was acknowledged
-   * before the server had answered.
+   * Every change since the acknowledgement is news. The first list of a server is news if a client of the
+   * same principal read the merged list without it or, if none read it, if the stream was acknowledged before
+   * the server had answered.
    */
   isNews({ list, isFirst }: Change): boolean {
     const since = this.#since.get(list)
@@ -207,3 +212,61 @@ class Stream implements Subscriber, Audience {
     if (this.at === 'open') this.call.notify(method, params)
   }
 }
+
+/** Names a change notification in a filter. */
+type Flag = (typeof LISTS)[ListName]['flag']
+
+const FLAG_NAMES = [...new Set(LIST_NAMES.map(list => LISTS[list].flag))]
+
+const URIS_MAX = 1000
+
+/** What a client wants to hear of, or what it is told that it will (2026-07-28, `SubscriptionFilter`). */
+interface SubscriptionFilter {
+  readonly flags: readonly Flag[]
+  /** In the client's words, each once. */
+  readonly uris: readonly string[]
+}
+
+/** Reads the filter of `subscriptions/listen`. Throws a Fault `invalid-params`. */
+const readFilter = (params: JsonText | undefined): SubscriptionFilter => {
+  const filter = params && memberOf(params, 'notifications')
+  if (filter === undefined || kindOf(filter) !== 'object') throw malformed('notifications must be an object')
+  return {
+    flags: FLAG_NAMES.filter(name => isSet(filter, name)),
+    uris: [...urisOf(filter)],
+  }
+}
+
+const isSet = (filter: JsonText, name: Flag): boolean => {
+  const flag = memberOf(filter, name)
+  if (flag === undefined) return false
+  if (kindOf(flag) !== 'boolean') throw malformed(`notifications.${name} must be a boolean`)
+  return flag.toString('latin1') === 'true'
+}
+
+const urisOf = (filter: JsonText): ReadonlySet<string> => {
+  const uris = new Set<string>()
+  const list = memberOf(filter, 'resourceSubscriptions')
+  if (list === undefined) return uris
+  if (kindOf(list) !== 'array') throw malformed('notifications.resourceSubscriptions must be a list')
+  for (const element of elementsOf(list)) {
+    const uri = stringOf(element)
+    if (uri === undefined) throw malformed('notifications.resourceSubscriptions must hold text')
+    if (uris.size < URIS_MAX) uris.add(uri)
+  }
+  return uris
+}
+
+const malformed = (words: string): Fault => new Fault('invalid-params', `subscriptions/listen: ${words}`)
+
+const listsOf = ({ flags }: SubscriptionFilter): ReadonlySet<ListName> =>
+  new Set(LIST_NAMES.filter(list => flags.includes(LISTS[list].flag)))
+
+/** Params of the acknowledgement: what was asked for and will be sent. */
+const acknowledgement = ({ flags, uris }: SubscriptionFilter): JsonText =>
+  textOf({
+    notifications: {
+      ...Object.fromEntries(flags.map(flag => [flag, true])),
+      ...(uris.length > 0 && { resourceSubscriptions: uris }),
+    },
+  })

@@ -5,13 +5,11 @@ import type { ClientCapabilities } from '../../model/peer.js'
 /** A capability that a client must declare before a server may send it the corresponding request. */
 export type AskedCapability = 'roots' | 'sampling' | 'sampling.tools' | 'elicitation.form' | 'elicitation.url'
 
-/** A server request, pushed or returned. */
 interface Question {
   readonly method: string
   readonly params: JsonText | undefined
 }
 
-/** Whether a client declared a capability. */
 export const hasCapability = (capabilities: ClientCapabilities, ability: AskedCapability): boolean => {
   switch (ability) {
     case 'roots':
@@ -29,11 +27,10 @@ export const hasCapability = (capabilities: ClientCapabilities, ability: AskedCa
 
 const QUESTIONS: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create'])
 
-/** Whether this is a server request, and the client declared the capability for it. */
+/** Whether this is a server request whose capability the client declared. */
 export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
   QUESTIONS.has(question.method) && hasCapability(capabilities, capabilityFor(question))
 
-/** Returns the capability that a server request needs. */
 export const capabilityFor = ({ method, params }: Question): AskedCapability => {
   if (method === 'roots/list') return 'roots'
   if (method === 'elicitation/create') {
@@ -46,7 +43,10 @@ export const capabilityFor = ({ method, params }: Question): AskedCapability => 
   return wantsTools ? 'sampling.tools' : 'sampling'
 }
 
-/** Returns the error for a request whose capability the client did not declare (client/elicitation, "Error Handling"; client/roots likewise). */
+/**
+ * The error for a request whose capability the client did not declare (client/elicitation, "Error Handling";
+ * client/roots).
+ */
 export const incapable = (question: Question): Fault => {
   switch (capabilityFor(question)) {
     case 'roots':

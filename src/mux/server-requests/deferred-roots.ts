@@ -13,9 +13,9 @@ import { hasCapability } from './client-capabilities.js'
 
 /** How long a request waits for a call whose client can answer it; then as long again for the answer. */
 const HOLD_MS = 30_000
-/** How many requests one connection may have waiting. */
+/** How many requests may wait on one connection. */
 const HELD_MAX = 8
-/** How long a client may take to come back. If the server waits no longer by then, the call is still sent on. */
+/** How long a client may take to come back; its call is then sent on even if the server waits no longer. */
 const STATE_MS = 600_000
 const KEY = '1-1'
 const ROOTS = 'roots/list'
@@ -24,15 +24,15 @@ interface Held {
   readonly id: string
   readonly requests: Set<ServerRequest>
   timer: Timer
-  /** Whether a client has been asked. */
   isAsked: boolean
 }
 
 /**
- * Defers `roots/list`. Legacy servers like to send it as soon as they are initialized, when a client that is asked only in the
- * results of its requests cannot be asked: the first of its calls to the server is answered with the request, and sent on when it
- * comes back with the roots. Nothing is deferred once a call was sent, because the request may belong to that call, nor when several
- * clients use the connection, because it may be for any of them.
+ * Defers `roots/list`. Legacy servers like to send it as soon as they are initialized, when a client that is
+ * asked only in results cannot be asked: the first of its calls to the server is answered with the request,
+ * and sent on when it comes back with the roots. Nothing is deferred once a call was sent, because the
+ * request may belong to that call, nor when several clients use the connection, because it may be for any of
+ * them.
  */
 export class DeferredRoots {
   readonly #clock: Clock
@@ -44,12 +44,14 @@ export class DeferredRoots {
     this.#states = states
   }
 
-  /** How many requests wait. */
   get size(): number {
     return [...this.#held.values()].reduce((sum, { requests }) => sum + requests.size, 0)
   }
 
-  /** Defers a request that belongs to no call; returns false unless the connection has exactly one client, and that can answer. */
+  /**
+   * Defers a request that belongs to no call; false unless the connection has exactly one client, which can
+   * answer.
+   */
   hold(connection: Connection, request: ServerRequest): boolean {
     const { onlyClient, hasCarried } = connection
     if (request.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
@@ -64,7 +66,7 @@ export class DeferredRoots {
     return true
   }
 
-  /** Returns what a call must be answered with before it is sent; undefined if nothing waits for its client. */
+  /** Returns what a call must be answered with before it is sent, if anything. */
   question(connection: Connection, call: Call): Outcome | undefined {
     const held = this.#held.get(connection)
     if (held === undefined || held.isAsked || connection.onlyClient !== call.client) return undefined
@@ -77,8 +79,8 @@ export class DeferredRoots {
   }
 
   /**
-   * Returns the requests that waited when the first call was sent over a connection, and that no client was asked. They belong to
-   * that call if the connection has only its client.
+   * Returns the requests that waited for the first call over a connection and were not put to a client. They
+   * belong to that call if the connection has only its client.
    */
   firstCalled({ connection, call }: InFlightCall): readonly ServerRequest[] {
     const held = this.#held.get(connection)
@@ -91,7 +93,7 @@ export class DeferredRoots {
     return [...held.requests]
   }
 
-  /** Takes the answers that a client came back with. Throws a Fault if the roots are malformed; then nothing has changed. */
+  /** Takes the answers of a client. Throws a Fault if the roots are malformed; then nothing has changed. */
   answered(connection: Connection, id: string, responses: JsonText | undefined): void {
     const held = this.#held.get(connection)
     if (held?.id !== id || responses === undefined) return
@@ -104,7 +106,6 @@ export class DeferredRoots {
     for (const request of held.requests) request.answer(resulted(bareAnswer(ROOTS, answer)))
   }
 
-  /** Answers all waiting requests with an error. */
   close(): void {
     for (const connection of [...this.#held.keys()]) this.#giveUp(connection)
   }

@@ -2,15 +2,14 @@ import type { ServerRequestMode } from '../../model/links.js'
 
 /** A call in flight that a server message could belong to. */
 interface Candidate {
-  /** Identifies the user it is for: calls of different users never share one. */
+  /** Identifies the user it is for. */
   readonly party: number
   /** Whether its server waits for an answer of the client. */
   readonly isWaiting: boolean
 }
 
-/** What is known about the origin of a server message. */
 export interface Evidence<C, L extends Candidate> {
-  /** The call on whose stream it came; `another` if its client no longer waits, or it is a request of our own. */
+  /** The call on whose stream it came; `another` if that is over, or a request of our own. */
   readonly about: L | 'another' | undefined
   /** The calls in flight on its connection, oldest first. */
   readonly running: readonly L[]
@@ -26,10 +25,10 @@ export type Origin<C, L> =
   | { readonly is: 'none' }
 
 /**
- * Decides where a server request or log message belongs. Tried in order: the call on whose stream it came (transports: messages on
- * a POST's stream relate to its request); the latest of the calls in flight, if all have the same party, where calls that wait for
- * answers count only if there are no others; the only client that ever used the connection, if it can receive messages outside its
- * requests. What remains open is never guessed and never broadcast. Pure.
+ * Decides where a server request or log message belongs: to the call on whose stream it came; else to the
+ * latest of the calls in flight, if all have the same party, where calls that wait for answers count only if
+ * there are no others; else to the only client that ever used the connection, if it can receive messages
+ * outside its requests. What remains open is never guessed and never broadcast. Pure.
  */
 export const originOf = <C extends { readonly serverRequests: ServerRequestMode }, L extends Candidate>({
   about,

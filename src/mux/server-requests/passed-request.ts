@@ -9,11 +9,11 @@ const CANCELLED = rawText('{"action":"cancel"}')
 
 /** How a server request is passed on. */
 export interface Passing {
-  /** The params for the client, in place of the server's. */
+  /** For the client, in place of the server's. */
   readonly params: JsonText | undefined
-  /** Whether the answer goes straight to the server, so that it must be one that servers understand. */
+  /** Whether the answer goes straight to a server, which must understand it. */
   readonly isRepaired: boolean
-  /** Called when the request is answered, or, without an outcome, withdrawn. */
+  /** Called with the answer, or without one if the request is withdrawn. */
   over(outcome: Answer | undefined): void
 }
 
@@ -60,7 +60,10 @@ export class PassedRequest implements ServerRequest {
 /** Faults that mean that the user was never asked, and so did not cancel. */
 const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
 
-/** The answer for the server: a user who can no longer be asked counts as having cancelled, and only file roots are passed on. */
+/**
+ * Repairs an answer: a user who can no longer be asked counts as having cancelled, and only file roots are
+ * passed on.
+ */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
     return resulted(CANCELLED)
@@ -71,8 +74,8 @@ const answerFor = (method: string, outcome: Answer): Answer => {
 }
 
 /**
- * Params of a model completion for a client behind which several servers stand: it sees one, us, so that "this server's
- * context" would hand one server what belongs to the others (client/sampling; architecture: servers are isolated).
+ * Removes a server's wish for "this server's context": the client sees one server, us, and would hand it the
+ * context of others (client/sampling; architecture: servers are isolated).
  */
 export const withoutContext = (params: JsonText): JsonText => {
   const context = stringOf(memberOf(params, 'includeContext'))

@@ -24,14 +24,16 @@ import { PassedRequest, withoutContext } from './passed-request.js'
 
 const NOBODY = 'No client request is associated with this request'
 
-/** Observes a request that a server makes of a client; what it returns is called with the answer, or without one if withdrawn. */
+/**
+ * Called for each request that a server makes of a client; what it returns is called with the answer, or
+ * without one if the request is withdrawn.
+ */
 export type OnAsked = (question: {
   readonly server: string
   readonly method: string
   readonly client: Client
 }) => (answer: Answer | undefined) => void
 
-/** Where a server request goes. */
 interface Passage {
   readonly client: Client
   /** The call it belongs to, if any. */
@@ -39,7 +41,6 @@ interface Passage {
   readonly isRepaired: boolean
 }
 
-/** What server requests depend on. */
 export interface ServerRequestsContext {
   readonly calls: CallTable
   readonly states: RequestStates
@@ -48,7 +49,7 @@ export interface ServerRequestsContext {
   readonly clock: Clock
   readonly log: Logger
   readonly onAsked?: OnAsked | undefined
-  /** Whether there are several servers, so that `includeContext` would hand one server's context to another. */
+  /** Whether there are several servers, whose context clients must not hand to one another. */
   readonly isShared: () => boolean
 }
 
@@ -68,7 +69,6 @@ export class ServerRequests {
     this.#context = context
   }
 
-  /** How many requests wait for an answer. */
   get size(): number {
     const passed = [...this.#open.values()].reduce((sum, count) => sum + count, 0)
     return passed + this.#context.deferredRoots.size
@@ -103,7 +103,7 @@ export class ServerRequests {
     }
   }
 
-  /** Handles a request that belongs to a call. A client with returned requests gets them in the results of only a few methods. */
+  /** A client with returned requests gets them in the results of only a few methods. */
   #askIn(inFlight: InFlightCall, request: ServerRequest, ability: AskedCapability): void {
     const { connection, call } = inFlight
     const isReturned = call.client.serverRequests === 'returned'
@@ -113,7 +113,10 @@ export class ServerRequests {
     else this.#push(connection, request, call.client, inFlight)
   }
 
-  /** Collects what is known about the origin of a request; the task it names counts where its stream says nothing. */
+  /**
+   * Collects what is known about the origin of a request; the task it names counts where its stream says
+   * nothing.
+   */
   #evidence(connection: Connection, request: ServerRequest): Evidence<Client, InFlightCall> {
     const { calls } = this.#context
     const evidence = calls.evidence(connection, request.about)
@@ -152,12 +155,14 @@ export class ServerRequests {
     return this.#context.clock
   }
 
-  /** Whether there are several servers, whose context clients must not hand to one another. */
   get isShared(): boolean {
     return this.#context.isShared()
   }
 
-  /** Relays an `InputRequiredResult` to a client that knows it. Throws a Fault for what the client must not be asked. */
+  /**
+   * Relays an `InputRequiredResult` to a client that knows it. Throws a Fault for what the client must not be
+   * asked.
+   */
   relay(inFlight: InFlightCall, result: JsonText): Outcome {
     const relaying = { states: this.#context.states, isShared: this.isShared }
     return {
@@ -304,7 +309,10 @@ class CallInput implements InputSource {
   }
 }
 
-/** Removes answers and state from the request of a session, which has no say in requests that a server returned. */
+/**
+ * Removes answers and state from the request of a session, which has no say in requests that a server
+ * returned.
+ */
 const firstOf = (request: Request): Request =>
   request.params !== undefined && mayHold(request.params, '"inputResponses"', '"requestState"')
     ? { ...request, params: retryParams(request.params, undefined, undefined) }

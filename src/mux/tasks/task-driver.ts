@@ -9,12 +9,12 @@ import type { RoundEnd } from '../input-required/rounds/input-rounds.js'
 import { type InputSource, QuestionRound } from '../input-required/rounds/question-round.js'
 import { readTask, type TaskState, withoutTask } from './task-state.js'
 
-/** How long requests about a task that nobody follows any more may stay open. */
+/** How long requests about a task that is over may stay open. */
 const LINGER_MS = 10_000
 
 /** The call of a tool that became a task. */
 export interface TaskCall {
-  /** What was sent to the server; progress of the task comes under it. */
+  /** What was sent to the server; the task's progress comes under it. */
   readonly down: CallHandle | undefined
   readonly link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
   readonly caller: Caller
@@ -22,16 +22,16 @@ export interface TaskCall {
   readonly result: JsonText
 }
 
-/** What hears of the task: the call. */
 export interface TaskSink extends CallSink {
   /** Called when the server has reported the task's status. */
   stillAlive(): void
 }
 
 /**
- * Follows a task that a server made of a call, for a client that knows nothing of tasks: polls it until it is over, and ends
- * the call with its result. A task of 2025-11-25 gives its result, and asks its questions, when it is asked for the result; one
- * of the extension of 2026-07-28 (SEP-2663) returns both with its status.
+ * Follows a task that a server made of a call, for a client that knows nothing of tasks: polls it until it is
+ * over, and ends the call with its result. A task of 2025-11-25 gives its result, and asks its questions,
+ * when it is asked for the result; one of the extension of 2026-07-28 (SEP-2663) returns both with its
+ * status.
  */
 export class TaskDriver implements TaskHandle {
   readonly #call: TaskCall
@@ -44,7 +44,7 @@ export class TaskDriver implements TaskHandle {
   #poll: Timer | undefined
   #round: QuestionRound | undefined
   #rounds = 0
-  /** Keys of questions that were answered: they are unique for the life of a task, and its status may be behind. */
+  /** Keys of questions that were answered: unique for the life of a task, while its status may be behind. */
   readonly #answered = new Set<string>()
   readonly #acceptedUrls: string[]
   #isOver = false
@@ -232,7 +232,7 @@ export class TaskDriver implements TaskHandle {
     this.#endSoon()
   }
 
-  /** Cancels what is open after a while: a server that has not answered by then never will. */
+  /** A server that has not answered by then never will. */
   #endSoon(): void {
     this.#input.clock.after(LINGER_MS, () => {
       for (const down of this.#open) down.cancel('nobody waits for it')
@@ -255,7 +255,7 @@ export class TaskDriver implements TaskHandle {
 
   #close(reason: CancelReason): void {
     this.#isOver = true
-    // The server reports the progress of a task under the token of its call until nobody listens there any more.
+    // The server reports the progress of a task under the token of its call.
     this.#call.down?.cancel(undefined)
     this.#poll?.cancel()
     this.#round?.withdraw(reason)
@@ -264,7 +264,10 @@ export class TaskDriver implements TaskHandle {
   }
 }
 
-/** A call that asks for a task (2025-11-25): one that is cancelled goes on until the server has named the task to cancel. */
+/**
+ * Wraps a call that asks for a task (2025-11-25): if cancelled, it goes on until the server has named the
+ * task to cancel.
+ */
 export const cancelledByName = (down: DownstreamCall, clock: Clock): CallHandle => ({
   isAbout: other => other === down,
   cancel: () => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it')),

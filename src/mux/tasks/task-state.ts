@@ -9,7 +9,6 @@ import {
   withoutMember,
 } from '../../kernel/json/text.js'
 
-/** Where a task stands; anything else that a server says is none of these. */
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
 /** What a server says about a task (2025-11-25, basic/utilities/tasks; SEP-2663). */
@@ -18,7 +17,7 @@ export interface TaskState {
   readonly status: TaskStatus
   /** How long to wait before asking again. */
   readonly pollMs: number
-  /** All that was said, where the questions and the result of a task stand beside its status. */
+  /** All that the server said: the questions and the result may stand beside the status. */
   readonly text: JsonText
 }
 
@@ -35,7 +34,7 @@ const MOST_POLL_MS = 30_000
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 
-/** Reads a task, nested or flat; undefined for what is none. */
+/** Reads a task, nested or flat; undefined for anything else. */
 export const readTask = (result: JsonText): TaskState | undefined => {
   const text = memberOf(result, 'task') ?? result
   const id = textMember(text, 'taskId')
@@ -52,14 +51,17 @@ const pollMsOf = (task: JsonText): number => {
   return Math.min(Math.max(ms, LEAST_POLL_MS), MOST_POLL_MS)
 }
 
-/** The task that a message of a server belongs to, if it says so (2025-11-25, basic/utilities/tasks, "Related Task"). */
+/**
+ * The task that a server message belongs to, if it says so (2025-11-25, basic/utilities/tasks, "Related
+ * Task").
+ */
 export const relatedTask = (params: JsonText | undefined): string | undefined => {
   const meta = params && memberOf(params, '_meta')
   const related = meta && memberOf(meta, RELATED_TASK)
   return related && textMember(related, 'taskId')
 }
 
-/** A result or params without that: whoever gets them knows of no task. */
+/** Returns a result or params without that: its receiver knows of no task. */
 export const withoutTask = (holder: JsonText): JsonText =>
   editMember(holder, '_meta', meta => {
     if (memberOf(meta, RELATED_TASK) === undefined) return meta

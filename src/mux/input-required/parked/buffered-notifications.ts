@@ -13,15 +13,15 @@ interface Notification {
 }
 
 /**
- * What a server says about a call while no request of the client is open: the last progress, and the latest 100 log lines or
- * 1 MiB of them. The client hears it with its next request (2026-07-28, utilities/progress: nothing after the answer).
+ * Keeps what a server sends about a call while no request of the client is open, for the client's next
+ * request: the last progress, and the latest 100 log messages or 1 MiB of them (2026-07-28,
+ * utilities/progress: nothing after the result).
  */
 export class BufferedNotifications {
   #progress: Progress | undefined
   #notifications: Notification[] = []
   #bytes = 0
 
-  /** What it keeps. */
   get bytes(): number {
     return this.#bytes + (this.#progress?.params.length ?? 0)
   }
@@ -40,7 +40,7 @@ export class BufferedNotifications {
     }
   }
 
-  /** Tells a request what it asked to hear of, and keeps nothing. */
+  /** Sends a request what it asked for, and keeps nothing. */
   replay(
     call: Call,
     filter: { wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean },
@@ -57,7 +57,7 @@ export class BufferedNotifications {
   }
 }
 
-/** A result that came meanwhile, or an error in its place if it is too large to be kept. */
+/** The outcome, or an error in its place if it is too large to be kept. */
 export const kept = (outcome: Outcome, mostBytes: number): Outcome => {
   if (bytesOf(outcome) <= mostBytes) return outcome
   return failed(new Fault('too-large', 'The result came while nobody waited, and is too large to be kept'))

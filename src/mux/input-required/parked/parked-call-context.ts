@@ -7,18 +7,16 @@ import type { Answer } from '../../../model/outcome.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
-/** An earlier run of a call that was lost while parked. */
+/** A run of a call that was lost while parked. */
 export interface EarlierRun {
   /** Its last round: keys of questions are never used again. */
   readonly round: number
   readonly answers: History
 }
 
-/** How much is parked, how long and how often. */
 export interface ParkLimits {
-  /** How long questions are collected before the client is told of them. */
+  /** How long questions are collected before the client gets them. */
   readonly windowMs: number
-  /** How long the client may take for one round. */
   readonly roundMs: number
   /** How long one call may be parked in all, from its first round on. */
   readonly totalMs: number
@@ -29,14 +27,13 @@ export interface ParkLimits {
   readonly resultBytes: number
 }
 
-/** A round of questions, for the state that goes with them. */
+/** A round of questions, as its state describes it. */
 export interface ParkRound {
   readonly round: number
   readonly asked: readonly AskedQuestion[]
   readonly history: History
 }
 
-/** A call as the table of parks sees it. */
 export interface Parkable {
   readonly connection: Connection
   readonly client: Client
@@ -46,24 +43,27 @@ export interface Parkable {
   expire(): void
 }
 
-/** What a park needs of the table that it stands in. */
+/** What a parked call needs of the table that it stands in. */
 export interface ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
-  /** Where is counted what is kept for clients that do not come for it. */
+  /** Counts what is kept for clients that do not come for it. */
   readonly account: ByteAccount
-  /** The `requestState` by which the client finds the park again. */
+  /** Makes the `requestState` by which the client finds the call again. */
   mintState(parked: Parkable, round: ParkRound): string
-  /** What a server hears whose question this client cannot be asked; undefined if it can. */
+  /** The error for a server request that this client cannot be asked. */
   errorFor(client: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
-  /** Whether this request of the client wants such a log line. */
+  /** Whether this request of the client wants such a log message. */
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean
-  /** Whether the call may be run again if it is lost while parked: then its state tells what was asked and answered. */
+  /**
+   * Whether the call may be run again if it is lost while parked: then its state tells what was asked and
+   * answered.
+   */
   mayReplay(parked: Parkable): boolean
-  /** Takes a place for a call that is about to be parked, where a retry finds it; false if there is none. */
+  /** Takes a place for a call that is about to be parked; false if there is none. */
   admit(parked: Parkable): boolean
-  /** The call runs again, or is over: gives its place back. */
+  /** Gives the place back: the call runs again, or is over. */
   release(parked: Parkable): void
-  /** The call is over. */
+  /** Called when the call is over. */
   forget(parked: Parkable): void
 }

@@ -62,7 +62,7 @@ export class ParkedCall implements Call, Parkable {
   readonly #history: AnswerHistory
   /** What is kept while no request of the client is open. */
   readonly #holding: Holding
-  /** The client's request that is open; while parked, the last one. */
+  /** The client's open request; while parked, the last one. */
   #upstream: Call
   #state: State = RUNNING
   #round: number
@@ -82,7 +82,7 @@ export class ParkedCall implements Call, Parkable {
     this.#attach(call)
   }
 
-  /** The client of the latest request: what that one can be asked counts. */
+  /** The client of the latest request: its capabilities count. */
   get client(): Client {
     return this.#upstream.client
   }
@@ -155,8 +155,8 @@ export class ParkedCall implements Call, Parkable {
   // ── what the client says ──
 
   /**
-   * The client's next request for this call, whose state named `round`. Takes it over and returns undefined, or says why it
-   * must be refused; then nothing has changed.
+   * Takes over the client's next request, whose state names `round`. Returns a Fault if it must fail; then
+   * nothing has changed.
    */
   retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined {
     const state = this.#state
@@ -171,7 +171,7 @@ export class ParkedCall implements Call, Parkable {
       call.end(state.outcome)
       return undefined
     }
-    // The answer to the retry of an earlier round was lost: its questions are asked again, and it answers none.
+    // The result of an earlier round's retry was lost: its questions are asked again, and it answers none.
     if (round < this.#round) {
       this.#upstream = call
       call.end(this.#inputRequired())
@@ -211,7 +211,10 @@ export class ParkedCall implements Call, Parkable {
     else this.#context.release(this)
   }
 
-  /** What the client of a retry cannot be asked is refused now: its capabilities count, not those of the first request. */
+  /**
+   * Ends the questions that the client of a retry cannot be asked: its capabilities count, not those of the
+   * first request.
+   */
   #refuseOthers(): void {
     this.#questions.refuse(request => this.#context.errorFor(this.client, request))
     if (this.#isAttached && this.#questions.size === 0) {
@@ -239,7 +242,7 @@ export class ParkedCall implements Call, Parkable {
     this.#questions.number(this.#round)
     const outcome = this.#inputRequired()
     this.#state = { at: 'parked', deadline: clock.after(waitMs, () => this.expire()) }
-    // SDK servers give up on a question after 60 s unless they hear of progress.
+    // SDK servers give up on a question after 60 s unless they get progress.
     this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())
     this.#upstream.end(outcome)
     this.#weigh()
@@ -288,7 +291,7 @@ export class ParkedCall implements Call, Parkable {
     this.onCancel?.(reason)
   }
 
-  /** Nothing happens any more but that the questions which it returns must be answered. */
+  /** Ends the call; returns the questions that must still be answered. */
   #close(): readonly ServerRequest[] {
     const state = this.#state
     if (state.at === 'collecting') state.window.cancel()
@@ -303,7 +306,6 @@ export class ParkedCall implements Call, Parkable {
 
   // ── questions ──
 
-  /** Nothing to collect means nothing to ask. */
   #nothingToAsk(): void {
     if (this.#state.at !== 'collecting') return
     this.#state.window.cancel()

@@ -15,7 +15,6 @@ import type { RequestStates } from '../retry/request-states.js'
 import { ParkedCall } from './parked-call.js'
 import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
 
-/** How much is parked unless somebody says otherwise. */
 export const PARK_LIMITS: ParkLimits = {
   windowMs: 10,
   roundMs: 600_000,
@@ -25,7 +24,6 @@ export const PARK_LIMITS: ParkLimits = {
   resultBytes: 1024 * 1024,
 }
 
-/** What parked calls depend on. */
 export interface ParkedCallsOptions {
   readonly catalog: Pick<Catalog, 'find'>
   readonly clock: Clock
@@ -35,16 +33,15 @@ export interface ParkedCallsOptions {
   readonly logLevels: Pick<LogLevels, 'isWanted'>
 }
 
-/** Where a park's place is counted. */
+/** Where a parked call is counted. */
 interface Slot {
   readonly principal: Principal
   readonly connection: Connection
 }
 
 /**
- * Calls of modern clients that wait at legacy servers for answers: what was asked, who may answer it, and until when. A call
- * is adopted when it starts, which most are for nothing and costs next to nothing; once it is parked, the client finds it
- * again by the id in its sealed state.
+ * Calls of modern clients that may wait at legacy servers for answers. Most of those adopted are never
+ * parked, which costs next to nothing; a parked one is found again by the id in its sealed state.
  */
 export class ParkedCalls implements ParkedCallContext {
   readonly clock: Clock
@@ -54,7 +51,7 @@ export class ParkedCalls implements ParkedCallContext {
   readonly #bounds: LimitCounters
   readonly #states: Pick<RequestStates, 'seal' | 'replica'>
   readonly #logLevels: Pick<LogLevels, 'isWanted'>
-  /** All calls that were ever parked and are not over: a retry may name those that run, to be refused. */
+  /** All calls that were ever parked and are not over: a retry of one that runs is an error. */
   readonly #byId = new Map<string, Parkable>()
   readonly #ids = new WeakMap<Parkable, string>()
   readonly #places = new Map<Parkable, Slot>()
@@ -71,24 +68,24 @@ export class ParkedCalls implements ParkedCallContext {
     this.#logLevels = options.logLevels
   }
 
-  /** How many calls hold a place: what is asked of their clients, or finished and not fetched. */
+  /** How many calls are parked, or finished and not fetched. */
   get size(): number {
     return this.#places.size
   }
 
-  /** How many of them are on a connection, which must not be closed for being idle meanwhile. */
+  /** How many of them are on a connection. */
   on(connection: Connection): number {
     return this.#onConnection.get(connection) ?? 0
   }
 
-  /** The request to give to an in-flight call in place of the client's own, so that it can be parked. */
+  /** Wraps a client's request so that it can be parked. */
   adopt(call: Call, connection: Connection, earlier?: EarlierRun): ParkedCall {
     return new ParkedCall(call, connection, this, earlier)
   }
 
   /**
-   * A request of a client with the state of a park that was opened and found to be bound to it. `taken`: the park ends the
-   * request. `gone`: there is no such park, here or any more. A Fault: the request must be refused, the park stays.
+   * Hands a request to the call that its state names. `taken`: the call ends the request. `gone`: there is no
+   * such call, here or any more. A Fault: the request must fail, the call stays parked.
    */
   retry(
     call: Call,
@@ -100,7 +97,7 @@ export class ParkedCalls implements ParkedCallContext {
     return parked.retry(call, state.round, responses) ?? 'taken'
   }
 
-  /** Ends all that is parked, as at its deadline; calls that run are left to whoever runs them. */
+  /** Ends all that is parked, as at its deadline; running calls are left to their in-flight calls. */
   close(): void {
     for (const parked of [...this.#byId.values()]) parked.expire()
   }

@@ -7,29 +7,28 @@ import { bareParams, type KeyedQuestion } from '../requests.js'
 import { questionHash } from '../retry/request-states.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
-/** Who keeps time for a call and must know that it waits for a person: its in-flight call. */
+/** Times a call, and must know that it waits for a person: its in-flight call. */
 export interface Waiter {
   serverRequested(request: ServerRequest): void
   answered(request: ServerRequest): void
 }
 
-/** A question of a server that is not answered yet. */
 export interface OpenQuestion {
   readonly request: ServerRequest
   readonly waiter: Waiter
-  /** What the in-flight call holds in place of the question: were it the question itself, it would answer it too. */
+  /** What the in-flight call holds in place of the question: it would answer the question itself too. */
   readonly standIn: ServerRequest
-  /** Undefined until a round has told the client of it. */
+  /** Undefined until a round has put it to the client. */
   key: string | undefined
   beats: number
 }
 
-/** The questions of one parked call, in the order in which they came; each is answered once, or withdrawn. */
+/** The open questions of a parked call, oldest first; each is answered once, or withdrawn. */
 export class ParkedQuestions {
   readonly #open = new Set<OpenQuestion>()
   readonly #onEmpty: () => void
 
-  /** `onEmpty` is told when the last question was answered or withdrawn, not when all are taken. */
+  /** `onEmpty` is called when the last question was answered or withdrawn, not when all are taken. */
   constructor(onEmpty: () => void) {
     this.#onEmpty = onEmpty
   }
@@ -38,7 +37,7 @@ export class ParkedQuestions {
     return this.#open.size
   }
 
-  /** What of the server's words is kept for them. */
+  /** How much of the server's text is kept for them. */
   get bytes(): number {
     let bytes = 0
     for (const { request } of this.#open) bytes += request.params?.length ?? 0
@@ -67,7 +66,7 @@ export class ParkedQuestions {
     waiter.serverRequested(standIn)
   }
 
-  /** Gives every open question a key of this round: keys of earlier rounds are never used again. */
+  /** Gives every open question a key of this round; keys of earlier rounds are never used again. */
   number(round: number): void {
     let n = 0
     for (const question of this.#open) {
@@ -76,14 +75,14 @@ export class ParkedQuestions {
     }
   }
 
-  /** What the client was told of and has not answered. */
+  /** What the client was asked and has not answered. */
   get keyed(): readonly KeyedQuestion[] {
     return [...this.#open].flatMap(({ key, request: { method, params } }) =>
       key === undefined ? [] : [{ key, method, params }],
     )
   }
 
-  /** What `inputResponses` answer; unknown keys are ignored. A Fault if anything that counts is no answer. */
+  /** Reads `inputResponses`; unknown keys are ignored. Returns a Fault for a malformed answer. */
   read(responses: JsonText | undefined): ReadonlyMap<OpenQuestion, Answer> | Fault {
     const answers = new Map<OpenQuestion, Answer>()
     if (responses === undefined) return answers
@@ -100,7 +99,7 @@ export class ParkedQuestions {
     return answers
   }
 
-  /** Answers those that `errorFor` has an answer to. */
+  /** Ends the questions that `errorFor` has an error for. */
   refuse(errorFor: (request: ServerRequest) => Answer | undefined): void {
     for (const question of [...this.#open]) {
       const outcome = errorFor(question.request)
@@ -113,7 +112,7 @@ export class ParkedQuestions {
     if (this.#drop(question)) question.request.answer(outcome)
   }
 
-  /** All that is open; answering it is up to the caller from now on. */
+  /** Takes all open questions; the caller must answer them. */
   takeAll(): readonly ServerRequest[] {
     const questions = [...this.#open]
     this.#open.clear()
@@ -121,7 +120,7 @@ export class ParkedQuestions {
     return questions.map(({ request }) => request)
   }
 
-  /** Tells servers that want to hear of progress that there is some: it rises by one each time. */
+  /** Sends progress to servers that want it; it rises by one each time. */
   beat(): void {
     for (const question of [...this.#open]) {
       if (!question.request.wantsProgress) continue
@@ -142,18 +141,17 @@ const release = ({ waiter, standIn }: OpenQuestion): void => {
   waiter.answered(standIn)
 }
 
-/** What is longer is not kept: the history travels twice per round. */
+/** Longer answers are not kept: the history travels twice per round. */
 const HISTORY_MAX_BYTES = 8 * 1024
 
-/** A question, whichever way it came. */
 interface Question {
   readonly method: string
   readonly params: JsonText | undefined
 }
 
 /**
- * What the questions of a call were answered, oldest first: if the call is lost, the next run of it asks the same again, and
- * nobody should have to answer twice.
+ * The answers that a call got, oldest first: if it is lost, its next run asks the same again, and nobody
+ * should have to answer twice.
  */
 export class AnswerHistory {
   #entries: History
@@ -171,7 +169,7 @@ export class AnswerHistory {
     return this.#entries
   }
 
-  /** What an earlier run of the call got to this question; asked as often, it is answered as often. */
+  /** Takes the answer that an earlier run got to this question; asked as often, it is answered as often. */
   take(question: Question): JsonText | undefined {
     if (this.#past.length === 0) return undefined
     const hash = hashOf(question)
@@ -187,11 +185,10 @@ export class AnswerHistory {
   }
 }
 
-/** Questions under their keys, as a state tells them apart. */
 export const askedUnder = (questions: readonly (Question & { readonly key: string })[]): AskedQuestion[] =>
   questions.map(({ key, method, params }) => ({ key, method, question: hashOf({ method, params }) }))
 
-/** What belongs to one asking of it, such as its progress token, makes it no other question. */
+/** Without what belongs to one asking of it, such as its progress token. */
 const hashOf = ({ method, params }: Question): string => questionHash(method, bareParams(method, params))
 
 const sizeOf = ([question, answer]: readonly [string, JsonText]): number => question.length + answer.length

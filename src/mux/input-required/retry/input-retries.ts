@@ -22,30 +22,32 @@ import type { UrlElicitations } from '../url-elicitations.js'
 import { invalidState, mayNeedInput, type RequestStates } from './request-states.js'
 import type { History, SealedState, StateOf } from './sealed-state.js'
 
-/** How long a call waits for its user's visit to a page to be complete; after that its server decides. */
+/** How long a call waits for its user's visit to a page; after that its server decides. */
 const VISIT_WAIT_MS = 30_000
 const KEYS = ['inputResponses', 'requestState'] as const
 const QUOTED = KEYS.map(key => `"${key}"`)
 const KEY_SET: ReadonlySet<string> = new Set(KEYS)
 
-/** A request that a client makes again because it was answered with questions (2026-07-28, basic/patterns/mrtr). */
+/**
+ * A request that a client makes again because it was answered with questions (2026-07-28,
+ * basic/patterns/mrtr).
+ */
 export interface Retry {
-  /** What our state says; undefined if the client sent answers without a state. */
+  /** Undefined if the client sent answers without a state. */
   readonly state: SealedState | undefined
   readonly responses: JsonText | undefined
 }
 
 /** How a retry goes on to its server. */
 export interface Resumed {
-  /** Params for the server, still under the client's names. */
+  /** For the server, still under the client's names. */
   readonly params: JsonText | undefined
-  /** A call that was lost while parked, and is run again. */
+  /** The run of the call that was lost while parked. */
   readonly earlier?: EarlierRun
-  /** What must come first. */
+  /** To be awaited first. */
   readonly after?: Promise<void>
 }
 
-/** What taking retries needs of the router. */
 export interface InputRetriesContext {
   readonly states: RequestStates
   readonly parkedCalls: ParkedCalls
@@ -53,7 +55,10 @@ export interface InputRetriesContext {
   readonly urlElicitations: UrlElicitations
 }
 
-/** Requests that come back with answers: to the call that waits for them, or on to the server whose state they carry. */
+/**
+ * Takes requests that come back with answers: to the call that waits for them, or on to the server whose
+ * state they carry.
+ */
 export class InputRetries {
   readonly #context: InputRetriesContext
 
@@ -61,7 +66,10 @@ export class InputRetries {
     this.#context = context
   }
 
-  /** What a request brings back; undefined for most, which bring nothing. Throws a Fault for a state that is not its own. */
+  /**
+   * Reads what a request brings back; undefined for most, which bring nothing. Throws a Fault for a state
+   * that is not its own.
+   */
   read(call: Call): Retry | undefined {
     const { params, client, method } = call
     if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
@@ -76,7 +84,10 @@ export class InputRetries {
     }
   }
 
-  /** Hands a request to the call that is parked for it; false if there is none. Throws a Fault that leaves the call parked. */
+  /**
+   * Hands a request to the call that is parked for it; false if there is none. Throws a Fault that leaves the
+   * call parked.
+   */
   isTaken(call: Call, { state, responses }: Retry): boolean {
     if (state?.kind !== 'park') return false
     const was = this.#context.parkedCalls.retry(call, state, responses)
@@ -84,7 +95,7 @@ export class InputRetries {
     return was === 'taken'
   }
 
-  /** What a request that no call waits for comes to at its server, or with what it ends. Throws a Fault. */
+  /** Says how a request that no call waits for goes on to its server, or how it ends. Throws a Fault. */
   resume(call: Call, { state, responses }: Retry, connection: Connection): Resumed | Answer {
     const { params } = call
     // Without a state it is the server's own business what the answers are worth.
@@ -133,7 +144,7 @@ export class InputRetries {
   }
 }
 
-/** The first action among answers that is not `accept`. */
+/** The first action that is not `accept`. */
 const otherThanAccept = (responses: JsonText): string | undefined => {
   for (const { value } of membersOf(responses)) {
     const action = textMember(value, 'action')
@@ -142,16 +153,16 @@ const otherThanAccept = (responses: JsonText): string | undefined => {
   return undefined
 }
 
-/** Params without what belongs to a retry. */
+/** Params without the members of a retry. */
 export const bare = (params: JsonText | undefined): JsonText | undefined =>
   params && withoutMember(params, ...KEYS)
 
-/** Params with the server's own state, byte for byte, in place of ours. */
+/** Params with the server's own state in place of ours. */
 const withInner = (params: JsonText | undefined, inner: JsonText | undefined): JsonText | undefined =>
   params &&
   (inner === undefined ? withoutMember(params, 'requestState') : withMember(params, 'requestState', inner))
 
-/** The answers of a retry to what its state asked. Throws a Fault if one of them is none. */
+/** The answers of a retry to what its state asked. Throws a Fault for one that is malformed. */
 const answersTo = ({ asked }: StateOf<'park'>, responses: JsonText | undefined): History => {
   if (responses === undefined) return []
   if (kindOf(responses) !== 'object') throw new Fault('invalid-params', 'inputResponses must be an object')

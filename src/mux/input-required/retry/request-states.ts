@@ -7,36 +7,39 @@ import type { Call } from '../../../model/links.js'
 import type { Principal } from '../../../model/peer.js'
 import type { SealedState, Sealer, StateFacts } from './sealed-state.js'
 
-/** Requests that may be answered with a question (2026-07-28, basic/patterns/mrtr), and what says what they are about. */
+/**
+ * Requests that may be answered with questions (2026-07-28, basic/patterns/mrtr), and the members that
+ * identify them.
+ */
 const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   'tools/call': ['name', 'arguments'],
   'prompts/get': ['name', 'arguments'],
   'resources/read': ['uri'],
 }
 
-/** Longer texts are the same only byte for byte: to write them in their one spelling would hold up everybody. */
+/** Longer texts are the same only byte for byte: canonical JSON of them would hold up everybody. */
 const SPELT_BYTES = 256 * 1024
 const NOTHING = rawText('{}')
 
-/** Whether a request may be answered with a question. */
+/** Whether a request may be answered with questions. */
 export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS, method)
 
 /**
- * What a request is about, as base64url of SHA-256 over its name or uri and its arguments: a retry must have the same.
- * Spelling and order do not count up to 256 KiB, every digit of a number does, and so does a member that is there twice.
+ * Identifies a request by base64url of SHA-256 over its name or URI and its arguments: a retry must have the
+ * same. Spelling and order do not count up to 256 KiB; digits of numbers and repeated members do.
  */
 export const requestDigest = (method: string, params: JsonText | undefined): string => {
   const subjects = SUBJECTS[method] ?? []
   return sha256(spelt(withoutMembers(params ?? NOTHING, at => !subjects.some(key => at.keyIs(key)))))
 }
 
-/** What a question is, as base64url of SHA-256 over its method and params: by it an earlier answer is found again. */
+/** Identifies a question by base64url of SHA-256 over its method and params. */
 export const questionHash = (method: string, params: JsonText | undefined): string =>
   sha256(`${method}\n`, params === undefined ? '' : spelt(params))
 
 const spelt = (text: JsonText): string | Buffer => (text.length <= SPELT_BYTES ? canonicalJson(text) : text)
 
-/** A principal as it stands in what we seal: nobody who got hold of a key should read who our users are. */
+/** Identifies a principal: whoever got hold of a key should not read who our users are. */
 export const principalHash = (principal: Principal): string => sha256(principal)
 
 const sha256 = (...parts: readonly (string | Buffer)[]): string => {
@@ -45,28 +48,31 @@ const sha256 = (...parts: readonly (string | Buffer)[]): string => {
   return hash.digest('base64url')
 }
 
-/** Every cause has the same words, so that nobody can find out which states exist (basic/patterns/mrtr, "Security"). */
+/**
+ * The same words for every cause, so that nobody can find out which states exist (basic/patterns/mrtr,
+ * "Security").
+ */
 export const invalidState = (): Fault => new Fault('invalid-params', 'Invalid or expired requestState')
 
 /** A request as far as its state is bound to it. */
 type Bound = Pick<Call, 'method' | 'params'> & { readonly client: Pick<Call['client'], 'principal'> }
 
 /**
- * The states that clients carry for us from one request to the next: each counts only for the same request of the same
- * principal (2026-07-28, basic/patterns/mrtr, "Security").
+ * Binds the states that clients carry for us to their request and principal (2026-07-28, basic/patterns/mrtr,
+ * "Security").
  */
 export class RequestStates {
   /** By which a state says that it was made in this process. */
   readonly replica = unguessableId()
   readonly #sealer: Sealer
-  /** A digest costs as much as the arguments are long, and is wanted once per round. */
+  /** A digest takes time in proportion to the arguments, and is wanted once per round. */
   readonly #digests = new WeakMap<JsonText, string>()
 
   constructor(sealer: Sealer) {
     this.#sealer = sealer
   }
 
-  /** The state for a call that went to the server of this alias. Throws a Fault `too-large`. */
+  /** Makes the state of a call to the server of this alias. Throws a Fault `too-large`. */
   seal(call: Bound, server: string, facts: StateFacts, ttlMs: number): string {
     const { method } = call
     const binding = {
@@ -78,7 +84,10 @@ export class RequestStates {
     return this.#sealer.seal({ ...binding, ...facts }, ttlMs)
   }
 
-  /** What the state of a retry says; which server it goes to is left to be checked. Throws a Fault for any other. */
+  /**
+   * Returns the state of a retry; its server is left to be checked. Throws a Fault if it is not for this
+   * request.
+   */
   open(call: Bound, text: string | undefined): SealedState {
     const state = text === undefined ? undefined : this.#sealer.open(text)
     const isSame =

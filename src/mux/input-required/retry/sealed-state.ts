@@ -14,7 +14,7 @@ import {
   valueOf,
 } from '../../../kernel/json/text.js'
 
-/** What every state is bound to: a retry counts only if it is the same request of the same principal. */
+/** What every state is bound to: it counts only for the same request of the same principal. */
 interface Binding {
   /** Alias of the server that the request went to. */
   readonly server: string
@@ -25,7 +25,7 @@ interface Binding {
   readonly principal: string
 }
 
-/** An answer that a client gave to a question, by the hash of the question. */
+/** Answers of a client, each by the hash of its question. */
 export type History = readonly (readonly [question: string, answer: JsonText])[]
 
 /** A question that a client was asked under a key, by its hash. */
@@ -39,15 +39,15 @@ export interface AskedQuestion {
 interface ParkFacts {
   readonly kind: 'park'
   readonly parkId: string
-  /** Which process holds it. */
+  /** The process that holds it. */
   readonly replica: string
   readonly round: number
-  /** What this round asks; like the history, only where the call may be run again if the park is gone. */
+  /** What this round asks; like the history, only where the call may be run again if it is lost. */
   readonly asked: readonly AskedQuestion[]
   readonly history: History
 }
 
-/** A question that a server asked when nothing was under way, put to the client before its request is sent on. */
+/** A request that a server made outside any call, put to the client before its own request is sent on. */
 interface PreFacts {
   readonly kind: 'pre'
   /** What waits for the answer, in that process. */
@@ -55,36 +55,34 @@ interface PreFacts {
   readonly replica: string
 }
 
-/** A modern server's own state on its way through the client: nothing of it is kept here. */
+/** A modern server's own state on its way through the client. */
 interface RelayFacts {
   readonly kind: 'relay'
-  /** The server's `requestState` as it came, byte for byte; undefined if it sent none. */
+  /** The server's `requestState` as it came, byte for byte, if it sent one. */
   readonly inner: JsonText | undefined
 }
 
-/** Pages that the user was asked to visit before the call is made again. */
+/** URL elicitations that the user was sent to before the call is made again. */
 interface UrlFacts {
   readonly kind: 'url'
   readonly elicitations: readonly string[]
 }
 
-/** What a `requestState` of ours says beside whose it is. */
 export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts
 
-/** What a `requestState` of ours says. */
+/** What a `requestState` of ours holds. */
 export type SealedState = Binding & StateFacts
-/** The same of one kind. */
 export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
 
-/** A key under the name that states carry; 32 bytes. */
+/** A key of 32 bytes, under the name that states carry. */
 export interface SealKey {
   readonly kid: string
   readonly key: Uint8Array
 }
 
-/** Makes and reads the `requestState` that clients carry for us. */
+/** Seals and opens the `requestState` that clients carry for us. */
 export interface Sealer {
-  /** A state that opens for `ttlMs`, to the second. Throws a Fault `too-large` for what `open` would not take. */
+  /** Seals a state for `ttlMs`, to the second. Throws a Fault `too-large` for what `open` would not take. */
   seal(state: SealedState, ttlMs: number): string
   /** Undefined for whatever is not ours, was changed or has expired: nobody learns which. */
   open(text: string): SealedState | undefined
@@ -102,8 +100,9 @@ const KEY_BYTES = 32
 const GCM = 'aes-256-gcm'
 
 /**
- * A sealer over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals, all of them open, so that
- * a key is replaced by putting the new one in front. `nowMs` is the wall clock: states outlive this process.
+ * Makes a sealer over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals, all
+ * of them open, so that a key is replaced by putting the new one in front. `nowMs` is the wall clock: states
+ * outlive the process.
  */
 export const createSealer = (options: {
   readonly keys: readonly SealKey[]
@@ -140,7 +139,8 @@ const decipher = (text: string, keys: ReadonlyMap<string, Buffer>): JsonText | u
   const key = keys.get(kid)
   const body = Buffer.from(encoded, 'base64url')
   if (version !== VERSION || key === undefined || more.length > 0) return undefined
-  // The decoder overlooks foreign characters and the unused bits of the last one: a second spelling would open too.
+  // The decoder ignores foreign characters and the unused bits of the last one: a second spelling would open
+  // too.
   if (body.toString('base64url') !== encoded || body.length < NONCE_BYTES + TAG_BYTES) return undefined
   const end = body.length - TAG_BYTES
   try {
@@ -195,7 +195,7 @@ const membersOfPark = (state: ParkFacts | PreFacts): readonly (readonly [string,
 const listMember = (key: string, elements: readonly JsonText[]): readonly (readonly [string, JsonText])[] =>
   elements.length === 0 ? [] : [[key, arrayText(elements)]]
 
-/** It was sealed by us, but perhaps by another version of us. */
+/** It was sealed by us, but perhaps by another version. */
 const decodeState = (text: JsonText): SealedState | undefined => {
   const binding = bindingOf(text)
   const facts = factsOf(text)
@@ -236,7 +236,7 @@ const bindingOf = (text: JsonText): Binding | undefined => {
   return principal === undefined ? undefined : { server, method, digest, principal }
 }
 
-/** Wall clock; the past for what says nothing. */
+/** Wall clock; the past if absent. */
 const expiryOf = (text: JsonText): number => (numberOf(memberOf(text, 'x')) ?? 0) * 1000
 
 const parkOf = (text: JsonText): Pick<ParkFacts, 'parkId' | 'replica'> | undefined => {

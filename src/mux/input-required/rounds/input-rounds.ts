@@ -18,15 +18,13 @@ import { canBeAsked } from '../../server-requests/client-capabilities.js'
 import { bareAnswer, isAnswer } from '../answers.js'
 import type { KeyedQuestion } from '../requests.js'
 
-/** Who is asked, on behalf of which server. */
 export interface RoundContext {
   /** For texts that clients read. */
   readonly server: string
-  /** A request as the client can be sent it. */
+  /** Returns a request as the client can be sent it. */
   project(method: string, params: JsonText | undefined): ProjectedRequest
 }
 
-/** A question for the client, under the server's key for the answer. */
 export interface RoundQuestion extends KeyedQuestion {
   /** Ours; see `ProjectedRequest`. */
   readonly elicitationId: string | undefined
@@ -37,7 +35,7 @@ export type RoundPlan =
   | {
       readonly is: 'ask'
       readonly questions: readonly RoundQuestion[]
-      /** To be given back byte for byte; undefined if the server sent none. */
+      /** To be given back byte for byte, if the server sent one. */
       readonly state: JsonText | undefined
     }
   /** It only wants to be asked again, a little later. */
@@ -53,14 +51,13 @@ interface Abort {
 /** What the client's answers come to. */
 export type RoundEnd = { readonly is: 'retry'; readonly responses: JsonText } | Abort
 
-/** Nobody answers more questions at a time. */
 export const QUESTIONS_MAX = 100
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
 /**
- * What to ask a client of the legacy era for such a result. If anything in it cannot be asked, nothing is: a user should
- * not fill in a form whose answers are thrown away.
+ * Plans what to ask a legacy client. If anything cannot be asked, nothing is: a user should not fill in a
+ * form whose answers are thrown away.
  */
 export const planRound = (result: JsonText, context: RoundContext): RoundPlan => {
   const requests = memberOf(result, 'inputRequests')
@@ -81,7 +78,7 @@ export const planRound = (result: JsonText, context: RoundContext): RoundPlan =>
   return { is: 'ask', questions, state }
 }
 
-/** The same for a client that gets such questions as they are: there is nothing to change, only what it cannot be asked. */
+/** The same for a client that gets questions as they are. */
 export const planAsIs = (result: JsonText, server: string, capabilities: ClientCapabilities): RoundPlan => {
   const questions: RoundQuestion[] = []
   for (const { key, value } of membersOf(memberOf(result, 'inputRequests') ?? result)) {
@@ -111,8 +108,8 @@ const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQ
 }
 
 /**
- * What the answers to a round come to; one for each question, in any order. A form that could not be shown counts as
- * cancelled; without a completion or roots the request cannot go on, for a modern server cannot be told of an error.
+ * Collects the answers to a round. A form that could not be shown counts as cancelled; without a completion
+ * or roots the request cannot go on, for a modern server cannot be told of an error.
  */
 export const collectRound = (
   questions: readonly KeyedQuestion[],
@@ -135,7 +132,7 @@ export const collectRound = (
   return { is: 'retry', responses: objectText(responses) }
 }
 
-/** The params of the next try: the first ones, with the answers of this round and the server's latest state, if any. */
+/** Params of the next try: the first ones, with the answers of this round and the server's latest state. */
 export const retryParams = (
   params: JsonText | undefined,
   responses: JsonText | undefined,

@@ -8,9 +8,8 @@ import { collectRound, type RoundEnd, type RoundPlan, type RoundQuestion } from 
 /** How often and how long a client is asked in the course of one request. */
 export interface RoundLimits {
   readonly rounds: number
-  /** How long the client may take for the questions of one round. */
+  /** How long the client may take for one round. */
   readonly roundMs: number
-  /** How long all rounds of a request may take. */
   readonly totalMs: number
 }
 
@@ -33,7 +32,6 @@ export interface InputSource {
 /** The questions of one round. */
 export interface RoundOptions {
   readonly questions: readonly RoundQuestion[]
-  /** How long the client may take for all of them. */
   readonly waitMs: number
   /** How much of the server's text is kept meanwhile. */
   readonly bytes: number
@@ -56,7 +54,7 @@ export class QuestionRound {
     this.#input = input
   }
 
-  /** The elicitations of ours with which the user was sent to a page and agreed. */
+  /** URL elicitations that the user accepted. */
   get acceptedUrls(): readonly string[] {
     return this.#options.questions.flatMap(({ key, elicitationId }) =>
       elicitationId !== undefined && isAccepted(this.#answers.get(key)) ? [elicitationId] : [],
@@ -121,7 +119,7 @@ export class QuestionRound {
 const isAccepted = (outcome: Answer | undefined): boolean =>
   outcome?.kind === 'result' && textMember(outcome.result, 'action') === 'accept'
 
-/** A question that a server returned, on its way to the client as if the server had asked it. */
+/** A question that a server returned, as a server request to the client. */
 class RoundRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined

@@ -13,7 +13,7 @@ import {
   withMember,
 } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
-import type { ServerOptions } from '../../../peers/options.js'
+import type { ServerOptions } from '../../../peers/dial.js'
 import { canBeAsked } from '../../server-requests/client-capabilities.js'
 import { withoutContext } from '../../server-requests/passed-request.js'
 import { mayNeedInput, type RequestStates } from '../retry/request-states.js'
@@ -24,17 +24,16 @@ const STATE_MS = 3_600_000
 const NONE = rawText('{}')
 const MEMBERS = new Set(['inputRequests', 'requestState'])
 
-/** What relaying needs. */
 export interface Relaying {
   readonly states: RequestStates
-  /** Whether servers stand side by side, so that `includeContext` would hand one server's context to another. */
+  /** Whether there are several servers, whose context clients must not hand to one another. */
   readonly isShared: boolean
 }
 
 /**
- * Relays an `InputRequiredResult` to a client that knows it: as it came, but with the server's state wrapped in ours (2026-07-28,
- * basic/patterns/mrtr, "Security": servers see one principal, the proxy, and could not tell whose a state is). Throws a Fault for
- * what this client must not be asked. Keeps nothing.
+ * Relays an `InputRequiredResult` to a client that knows it, with the server's state wrapped in ours
+ * (2026-07-28, basic/patterns/mrtr, "Security": servers see one principal, the proxy, and could not tell
+ * whose a state is). Throws a Fault for what this client must not be asked.
  */
 export const relayedInput = (
   result: JsonText,

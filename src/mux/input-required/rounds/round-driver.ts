@@ -8,12 +8,12 @@ import { noInput } from '../answers.js'
 import { pauseMs, type RoundEnd, type RoundQuestion, retryParams } from './input-rounds.js'
 import { type InputSource, QuestionRound, type RoundLimits } from './question-round.js'
 
-/** The limits of every call. */
 export const ROUND_LIMITS: RoundLimits = { rounds: 10, roundMs: 600_000, totalMs: 3_600_000 }
 
 /**
- * One request of a legacy client at a modern server, which returns questions instead of asking them: the client is asked, and
- * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr). For the caller it is one call.
+ * Drives one request of a legacy client at a modern server, which returns questions: the client is asked, and
+ * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr). For the caller it
+ * is one call.
  */
 export class RoundDriver implements CallHandle {
   readonly #link: Pick<Downlink, 'call'>
@@ -50,7 +50,6 @@ export class RoundDriver implements CallHandle {
     this.#send(this.#request.params)
   }
 
-  /** The client does not wait any more: it is asked nothing, and the server neither. */
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     const down = this.#down
