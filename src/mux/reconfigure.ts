@@ -18,8 +18,8 @@ export interface RouterChange {
 
 /**
  * Replaces the set of servers. Servers that stay keep connections, lists and calls; removed ones are stopped
- * once their calls have ended. New ones are started if the server they replace was in use, or if a connected
- * client would have started them. Resolves when all removed servers have stopped; never rejects.
+ * once their calls have ended; new ones are started if a client would have. Resolves when all removed servers
+ * have stopped; never rejects.
  */
 export const reconfigure = async (change: RouterChange, parts: RouterParts): Promise<void> => {
   const { servers, reshown, drainMs, ...pace } = change
@@ -48,10 +48,7 @@ export const reconfigure = async (change: RouterChange, parts: RouterParts): Pro
   await Promise.all(dismissals)
 }
 
-/**
- * The clients for which a new server is started: of those that used its predecessor one for each profile;
- * else any client, unless the server's lists are remembered.
- */
+/** The clients to start a new server for: those of its predecessor, one per profile, or else any client. */
 const usersOf = (
   server: Server,
   predecessor: Server | undefined,

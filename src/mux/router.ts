@@ -141,10 +141,7 @@ export class Router implements ClientHandler, ConnectionListener {
     }
   }
 
-  /**
-   * Stops the servers that run for this client alone, unless it subscribed to something; they start again on
-   * demand.
-   */
+  /** Stops the servers that run for this client alone, unless it subscribed; they start again on demand. */
   rests(client: Client): void {
     if (this.#parts.subscriptions.has(client)) return
     for (const server of this.pool.servers) if (server.options.sharing === 'session') server.release(client)
@@ -175,10 +172,7 @@ export class Router implements ClientHandler, ConnectionListener {
     this.catalog.ended(connection)
   }
 
-  /**
-   * Whether closing an idle connection would lose a subscription, a parked call, or changes that a stream was
-   * promised.
-   */
+  /** Whether a subscription, a parked call, or changes promised to a stream need the connection. */
   isKept(connection: Connection): boolean {
     const { subscriptions, calls, streams } = this.#parts
     if (subscriptions.areOn(connection)) return true
@@ -222,8 +216,7 @@ export class Router implements ClientHandler, ConnectionListener {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      // What a client sees must not depend on whether it sent `server/discover` first: it waits as long for
-      // starting servers.
+      // What a client sees must not depend on `server/discover`: it waits as long for starting servers.
       const waitMs =
         call.client.serverRequests === 'returned' ? this.#parts.starter.start(call.client).restMs : 0
       const { result, version, hints } = await this.catalog.page(call.client, list, cursor, waitMs)

@@ -20,10 +20,7 @@ const PLACES = {
   'ref/resource': { by: 'template', path: ['ref', 'uri'] },
 } as const satisfies Record<string, NamedAt>
 
-/**
- * Returns where a request names its subject; undefined if it does not. A completion names a prompt, or a
- * resource template by its exact text (server/utilities/completion).
- */
+/** Returns where a request names its subject, if it does; a completion does by its `ref`. */
 export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | undefined => {
   if (by !== 'ref') return PLACES[by]
   const type = params && stringOf(at(params, 'ref', 'type'))
@@ -48,8 +45,7 @@ type Target =
 export type Route = Target & Conditions
 
 /**
- * Every method that is routed; any other is answered with -32601. Lists need no capability: clients read them
- * without looking, and an empty one may fill up.
+ * Every method that is routed; any other is answered with -32601. Clients read lists without capabilities.
  */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],

@@ -9,10 +9,7 @@ export interface AskLimit {
   readonly timeoutMs: number
 }
 
-/**
- * Sends a server a request of our own, which no client times. A server that does not answer in time is sent a
- * cancellation. Never rejects.
- */
+/** Sends a server a request of our own, and cancels it if the answer is late. Never rejects. */
 export const askServer = (
   link: Downlink,
   method: string,

@@ -174,9 +174,8 @@ export class Connection {
   }
 
   /**
-   * Returns the link, opening it if need be; all callers share one attempt. Rejects with a Fault
-   * `unavailable` that says when to try again: at once while the next attempt is not due, or while one is
-   * under way in a crash loop.
+   * Opens the link if need be; all callers share one attempt. Rejects with a Fault `unavailable` that says
+   * when to try again: at once while the next attempt is not due, or while one is made in a crash loop.
    */
   open(): Promise<Downlink> {
     if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unavailable(stopped()))
@@ -238,10 +237,7 @@ export class Connection {
     this.#quiet?.resolve()
   }
 
-  /**
-   * Takes no more calls, lets those under way finish for up to `limitMs` altogether, then closes. Never
-   * rejects.
-   */
+  /** Takes no more calls, and closes when those under way are over or after `limitMs`. Never rejects. */
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
     this.#attemptDue()
@@ -310,8 +306,8 @@ export class Connection {
   }
 
   /**
-   * Releases clients that must not share this connection: only a server without sessions is shared beyond the
-   * key, and this one has turned out to have them. Returns whether there were any.
+   * Releases clients that must not share this connection: the server was shared beyond the key as one without
+   * sessions, and has turned out to have them. Returns whether there were any.
    */
   #releaseStrangers(): boolean {
     if (this.#serverRequests === 'returned') return false

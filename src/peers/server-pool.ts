@@ -42,10 +42,7 @@ export class ServerPool {
     return this.#byOptions.get(server)
   }
 
-  /**
-   * Takes the servers of another configuration, in its order. A server that is given by the same options
-   * object stays as it is.
-   */
+  /** Takes another configuration; a server given by the same options object stays as it is. */
   reload(options: readonly ServerOptions[]): Turnover {
     const joined: Server[] = []
     let place = 0
@@ -73,10 +70,7 @@ export class ServerPool {
     this.#byOptions.delete(server.options)
   }
 
-  /**
-   * Ends the process that has been quiet for longest, so that another can start; false if there is none.
-   * Never rejects.
-   */
+  /** Ends the process that has been quiet for longest; false if there is none. Never rejects. */
   async makeRoom(): Promise<boolean> {
     const idle = this.#servers.flatMap(server => {
       const connection = server.options.isProcess ? server.idlest() : undefined

@@ -31,10 +31,7 @@ export class Server {
     return this.options.name
   }
 
-  /**
-   * Its place among the configured servers, which is the order of merged lists; places may be missing in
-   * between.
-   */
+  /** Its place among the configured servers, for the order of merged lists; there may be gaps. */
   get index(): number {
     return this.#index
   }
@@ -50,8 +47,8 @@ export class Server {
   }
 
   /**
-   * How long the server has been starting for a client, in milliseconds. While nobody reaches it the oldest
-   * attempt counts, so that later clients need not wait as long again.
+   * For how long the server has been starting for a client. While nobody reaches it the oldest attempt
+   * counts, so that later clients need not wait as long again.
    */
   unansweredMs(client: Client): number {
     const all = [...this.#connections.values()]
@@ -78,10 +75,7 @@ export class Server {
     return this.#connections.get(shareOf(this.options.sharing, client).keys[mode])
   }
 
-  /**
-   * The connection that `client` uses from now on; opening it is up to the caller. Throws once the server is
-   * closed.
-   */
+  /** The connection that `client` uses from now on, open or not. Throws once the server is closed. */
   connectionFor(client: Client): Connection {
     this.#checkServed()
     const known = this.#byClient.get(client)
@@ -163,8 +157,8 @@ export class Server {
   }
 
   /**
-   * The connection that has been quiet for longest and is not kept. It makes room for another, because a
-   * client that left without a word cannot be told from a silent one.
+   * The connection, not kept, that has been quiet for longest: a client that left without a word cannot be
+   * told from a silent one.
    */
   idlest(): Connection | undefined {
     let idlest: Connection | undefined
@@ -190,10 +184,7 @@ export class Server {
     }
   }
 
-  /**
-   * Takes no more clients: calls may finish for up to `limitMs`, then all connections are closed. Never
-   * rejects.
-   */
+  /** Takes no more clients, and closes when calls are over or after `limitMs`. Never rejects. */
   async drain(limitMs: number): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#connections.values()].map(connection => connection.drain(limitMs)))

@@ -19,10 +19,7 @@ const share = (key: string, capabilities: ClientCapabilities): Share => ({
 export const nobodysShare = (sharing: Sharing): Share =>
   share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
-/**
- * The connections that `client` may use: keyed by session, by principal and capabilities, or by nothing at
- * all. Capabilities are declared only where we know whose they are.
- */
+/** The connections of a client. Capabilities are declared only where we know whose they are. */
 export const shareOf = (sharing: Sharing, client: Client): Share => {
   if (sharing === 'all') return ALL
   const { [sharing]: known } = shares
@@ -42,8 +39,8 @@ export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientC
   sharing === 'all' ? NO_CAPABILITIES : capabilities
 
 /**
- * What decides what a server lists on a connection: the mode of its requests, and the capabilities that it is
- * told of. One without sessions lists the same to all (2026-07-28, server/tools, "Listing Tools").
+ * What a server's lists depend on: the mode of its requests, and the capabilities that it is told of. One
+ * without sessions lists the same to all (2026-07-28, server/tools, "Listing Tools").
  */
 export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestMode): string => {
   if (mode === 'returned') return mode

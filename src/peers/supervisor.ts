@@ -74,8 +74,8 @@ export class Supervisor {
   }
 
   /**
-   * Why the server must not be started now; undefined if it may be. In a crash loop a call may start it
-   * early, if the last attempt is not too recent; calls that come while that goes on do not wait for it.
+   * Why the server must not be started now. In a crash loop a call may start it early, if the last attempt is
+   * not too recent; calls that come while that goes on do not wait for it.
    */
   notDue(): Fault | undefined {
     const state = this.#state
@@ -116,10 +116,7 @@ interface Place {
   readonly nowMs: number
 }
 
-/**
- * Says why a server cannot be asked, and when it may be asked again (`data.retryAfterMs`) unless nothing
- * shows yet that it will ever be there.
- */
+/** Says why a server cannot be asked, and when it may be (`data.retryAfterMs`), if that is known. */
 const unavailableFault = (
   { name, restart }: ServerOptions,
   { state, wasThere, nowMs }: Place,

@@ -6,15 +6,11 @@ import type { Call, ClientHandler } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import { whenOver } from './call-events.js'
 
-/**
- * The request that stays open by design: shutting down does not wait for it (2026-07-28,
- * basic/patterns/subscriptions).
- */
+/** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
 
 /**
- * Admits calls to a handler up to a limit, and counts those in flight. Once shut it refuses new calls; server
- * requests and their answers still pass.
+ * Admits calls up to a limit and counts those in flight. Once shut it refuses new calls, and nothing else.
  */
 export class Admission {
   /** The handler to use in place of the one given. */

@@ -9,10 +9,7 @@ import type { InFlightCall } from './in-flight-call.js'
 const TICK_MS = 250
 const NONE = new LinkedList<InFlightCall>()
 
-/**
- * Ticks this far apart mean that the process was stalled: servers may have answered meanwhile, so nothing
- * times out yet.
- */
+/** Ticks this far apart mean that the process was stalled: answers may wait, so nothing times out yet. */
 const STALL_MS = 4 * TICK_MS
 
 /** All calls in flight, by connection. */

@@ -15,16 +15,12 @@ interface Line {
 
 /**
  * Serializes calls over a shared connection, one party at a time, so that a server request can only be for
- * the party whose turn it is. A session may have several calls in flight, but none that came after a waiting
- * call of another party.
+ * the party whose turn it is. No call of that party overtakes a waiting call of another.
  */
 export class ClientTurns {
   readonly #lines = new Map<Connection, Line>()
 
-  /**
-   * Resolves when a call may be sent; undefined if it may be sent now. The call keeps its party's turn until
-   * it leaves.
-   */
+  /** Resolves when a call may be sent; undefined: now. It keeps its party's turn until it leaves. */
   turn(routed: RoutedCall): Promise<void> | undefined {
     const line = this.#lines.get(routed.connection) ?? {
       holder: undefined,

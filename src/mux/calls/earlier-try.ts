@@ -6,9 +6,8 @@ import type { Outcome } from '../../model/outcome.js'
 type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 
 /**
- * A try of a request that its server did not run, or did not run if it has been replaced: it may be sent once
- * more. Nothing is done twice for one request of a client, and its answers are for the server that asked for
- * them.
+ * A try of a request that its server did not run, or not if it has been replaced, so that it may be sent once
+ * more. Nothing is done twice for one request, and its answers are for the server that asked for them.
  */
 export class EarlierTry {
   readonly #fault: Fault
@@ -22,10 +21,7 @@ export class EarlierTry {
     this.#hasAnswers = hasAnswers
   }
 
-  /**
-   * Returns the try if its outcome allows another one. `hasAnswers`: the request brought answers of its
-   * client.
-   */
+  /** Returns the try if its outcome allows another one. `hasAnswers`: the request brought answers. */
   static of(outcome: Outcome, link: Way, hasAnswers: boolean): EarlierTry | undefined {
     if (outcome.kind !== 'fault') return undefined
     const { fault } = outcome

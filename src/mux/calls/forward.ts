@@ -51,10 +51,7 @@ export interface ForwarderContext {
   readonly presenter: ResultPresenter
 }
 
-/**
- * Forwards requests that exactly one server can answer: finds it by the name in the request, and uses its own
- * name.
- */
+/** Forwards requests that exactly one server can answer: finds it by the name in the request. */
 export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly clock: Clock
   readonly calls: CallTable
@@ -267,10 +264,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
   }
 
-  /**
-   * Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks, "Tool-Level
-   * Negotiation").
-   */
+  /** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
   #needsTask({ request, exposed }: RoutedCall, link: Downlink): boolean {
     if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
     const tool = this.#context.catalog.find(request.client, 'tools', exposed)
@@ -286,10 +280,7 @@ const textAt = (call: Call, path: readonly string[]): string => {
   return text
 }
 
-/**
- * Returns the request's params under the server's own name. A server that pushes its requests knows nothing
- * of retries.
- */
+/** Params under the server's own name; a server that pushes its requests knows nothing of retries. */
 const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
   const { own, exposed, path } = routed
   const params = routed.isRetry && isPushed ? bare(routed.params) : routed.params

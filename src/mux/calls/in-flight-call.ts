@@ -38,10 +38,7 @@ export interface RoutedCall {
   /** The same, wrapped so that it can be parked if its client gets server requests in results. */
   readonly call: Call
   readonly connection: Connection
-  /**
-   * Identifies the user it is for: all calls of a session have the same. A sessionless client may be several
-   * users who describe themselves alike, so each of its calls has a party of its own.
-   */
+  /** Whose call it is: the same for all calls of a session; sessionless clients may be several users each. */
   readonly party: number
   /** The name in the request as the client writes it. */
   readonly exposed: string
@@ -94,8 +91,7 @@ export class InFlightCall implements CallSink {
     this.routed = routed
     this.link = link
     this.#context = context
-    // Not assigned to `onCancel` as a literal: V8 would allocate that in old space
-    // (`CheckAssigningFunctionLiteralToProperty`), which would keep the call until a full collection.
+    // A literal assigned to `onCancel` would be allocated in V8's old space, and keep the call for long.
     whenCancelled(routed.call, reason => this.#cancelled(reason))
   }
 

@@ -56,10 +56,7 @@ export interface PendingCallContext {
   send(routed: RoutedCall, link: Downlink): void
 }
 
-/**
- * A call that cannot be sent yet: its server has to be opened or told a log level, or it is another client's
- * turn. If the client cancels it, no server hears of it.
- */
+/** A call that cannot be sent yet. If its client cancels it, no server hears of it. */
 export class PendingCall {
   readonly #routed: RoutedCall
   readonly #context: PendingCallContext

@@ -42,10 +42,7 @@ export interface PresenterContext {
   readonly urlElicitations: UrlElicitations
 }
 
-/**
- * Converts server outcomes for clients: repairs what clients would reject, and puts URIs under the server's
- * alias.
- */
+/** Converts server outcomes for clients: repairs what they would reject, and puts URIs under the alias. */
 export class ResultPresenter {
   readonly #context: PresenterContext
 
@@ -120,8 +117,7 @@ export class ResultPresenter {
   }
 
   /**
-   * URLElicitationRequiredError (2025-11-25, client/elicitation): only clients that declared URL elicitation
-   * know it.
+   * URLElicitationRequiredError (2025-11-25, client/elicitation), for clients that declared URL elicitation.
    */
   #urlRequired(
     { call, connection }: InFlightCall,

@@ -9,15 +9,9 @@ import type { Route } from '../routes.js'
 class ClientRecord implements Audience {
   readonly client: Client
   readonly #catalog: ListVersions
-  /**
-   * The capabilities that a session was told of. They never change: no revision with sessions can take one
-   * back.
-   */
+  /** What a session was told of, which never changes: no revision with sessions can take it back. */
   announced: Welcome['capabilities'] | undefined
-  /**
-   * Whether some servers had not answered then: what they bring is news even to a client that has read
-   * nothing.
-   */
+  /** Whether some servers had not answered then: what they bring is news to any client. */
   wasEarly = false
   /** The versions of the merged lists whose first page it was given last. */
   readonly given: Versions = {}
@@ -30,8 +24,8 @@ class ClientRecord implements Audience {
   }
 
   /**
-   * Whether it was told of this list and does not know its current version. The first list of a server is no
-   * news to a client that never read the merged list: it has nothing to read again.
+   * Whether it was told of this list and does not know its version. The first list of a server is no news to
+   * a client that never read the merged list: it has nothing to read again.
    */
   isNews({ list, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
@@ -59,7 +53,7 @@ type ListVersions = Pick<Catalog, 'offer' | 'version'>
 
 /**
  * The connected clients, and what each was told. Any client may use what is available now (2026-07-28, basic,
- * "Statelessness"); a session may also use every capability it was told of.
+ * "Statelessness"); a session also every capability it was told of.
  */
 export class ClientRegistry {
   readonly #catalog: ListVersions

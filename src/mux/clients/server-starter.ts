@@ -14,10 +14,7 @@ export interface ServerStarterContext {
   readonly startupWaitMs: number
 }
 
-/**
- * Servers that are starting. `started` never rejects; `restMs` is how long a client should still wait for
- * them.
- */
+/** Servers that are starting. `started` never rejects; `restMs` is how long a client should still wait. */
 export interface Start {
   readonly started: Promise<unknown>
   readonly restMs: number
@@ -42,10 +39,7 @@ export class ServerStarter {
     this.#context = { ...this.#context, ...pace }
   }
 
-  /**
-   * Starts the servers that a client does not know yet, and waits for them within the start-up wait. Never
-   * rejects.
-   */
+  /** Starts the servers that a client does not know yet, and waits for them for a while. Never rejects. */
   async startAll(client: Client): Promise<void> {
     const { started, restMs } = this.start(client)
     if (restMs > 0) await within(started, { clock: this.#context.clock, ms: restMs })
@@ -75,10 +69,7 @@ export class ServerStarter {
     this.#slow?.cancel()
   }
 
-  /**
-   * Opens a client's own connections to the servers of these lists, except idle ones, for their
-   * notifications.
-   */
+  /** Opens a client's own connections to the servers of these lists, except idle ones. */
   openFor(client: Client, lists: ReadonlySet<ListName>): void {
     const { catalog } = this.#context
     for (const server of catalog.views.keys()) {

@@ -62,10 +62,7 @@ const ANSWERS: Readonly<Record<string, AnswerKind>> = {
 export const isAnswer = (method: string, answer: JsonText): boolean =>
   kindOf(answer) === 'object' && ANSWERS[method]?.isWellFormed(answer) === true
 
-/**
- * Returns an answer as the other era knows it: the members of its result type, `content` only if the user
- * accepted, and only file roots (client/roots, "Data Types").
- */
+/** An answer as the other era knows it: only known members, content if accepted, file roots. */
 export const bareAnswer = (method: string, answer: JsonText): JsonText => {
   const members = ANSWERS[method]?.members ?? []
   const known = withoutMembers(answer, at => !members.some(key => at.keyIs(key)))

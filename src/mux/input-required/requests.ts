@@ -33,10 +33,7 @@ const embedded = (method: string, params: JsonText | undefined): JsonText => {
   return objectText([['method', textOf(method)], ...(bare === undefined ? [] : [['params', bare] as const])])
 }
 
-/**
- * Returns params of a legacy server's question without what belongs to that hop; undefined if nothing is
- * left. Forms say that they are: a modern client need not know the default.
- */
+/** Params of a legacy question for a modern client, which needs `mode`; undefined if none are left. */
 export const bareParams = (method: string, params: JsonText | undefined): JsonText | undefined => {
   const isElicitation = method === 'elicitation/create'
   const bare = params && withoutMember(params, '_meta', 'task', ...(isElicitation ? ['elicitationId'] : []))

@@ -101,10 +101,7 @@ export interface UrlElicitation {
   readonly params: JsonText
 }
 
-/**
- * Reads the pages of an error (2025-11-25, client/elicitation, "URL Elicitation Required Error"); none of any
- * other.
- */
+/** Reads the pages of a URLElicitationRequiredError (2025-11-25, client/elicitation); none of others. */
 export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
   if (errorCode(error) !== URL_ELICITATION_REQUIRED) return []
   const pages: UrlElicitation[] = []

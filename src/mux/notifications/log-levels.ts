@@ -36,10 +36,7 @@ export class LogLevels {
     this.servers = new ServerLevels(calls, this.#wanted, options)
   }
 
-  /**
-   * Serves `logging/setLevel`: keeps the level for the session and passes it on to the servers that the
-   * client uses.
-   */
+  /** Serves `logging/setLevel`: keeps the level, and passes it on to the servers that the client uses. */
   set(call: Call, connections: Iterable<Connection>): void {
     const level = call.params && stringOf(memberOf(call.params, 'level'))
     if (level === undefined || !isLogLevel(level)) {
@@ -78,8 +75,8 @@ export class LogLevels {
   }
 
   /**
-   * A session gets messages at its level, outside calls only from servers that may log there. Of other
-   * clients each call names its level, or wants none.
+   * Sessions hear calls, and outside calls only servers that may log there; other clients' calls name a
+   * level.
    */
   #recipientOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Recipient | undefined {
     if (origin.is === 'client') {
@@ -127,9 +124,8 @@ interface Raised {
 }
 
 /**
- * Tells servers their log level: the most verbose that a client of the connection wants, for its session or a
- * request that is under way. Servers that are told with each request need no such thing (2026-07-28,
- * server/utilities/logging).
+ * Tells servers the most verbose level that a session or a call of the connection wants. Servers that are
+ * told with each request need no such thing (2026-07-28, server/utilities/logging).
  */
 class ServerLevels {
   readonly #calls: CallTable
@@ -165,10 +161,7 @@ class ServerLevels {
     if (rank !== undefined) this.#request(connection, rank)
   }
 
-  /**
-   * Makes a server as verbose as a request wants that is about to be sent. Resolves when it is, or refuses to
-   * be; undefined if there is nothing to wait for.
-   */
+  /** Makes a server as verbose as a call wants. Resolves with its answer; undefined: nothing to wait for. */
   prepare(connection: Connection, { logLevel }: Call): Promise<void> | undefined {
     if (logLevel === undefined || !takesLevel(connection)) return undefined
     const rank = rankOf(logLevel)
@@ -205,8 +198,7 @@ class ServerLevels {
     const raised = this.#raised.get(connection)?.rank
     let rank = raised
     for (const client of connection.clients) {
-      // A session that never set a level counts only beside a request that did: it must not lose what it was
-      // sent before.
+      // A session without a level counts only beside a request with one: it must not lose messages.
       const isDefault = raised !== undefined && client.serverRequests === 'pushed'
       const wanted = this.#wanted.get(client) ?? (isDefault ? DEFAULT_RANK : undefined)
       if (wanted !== undefined) rank = Math.min(rank ?? wanted, wanted)

@@ -65,8 +65,8 @@ export interface ResourceSubscriptionsContext {
 }
 
 /**
- * Resource subscriptions (server/resources, "Subscriptions"), shared per connection and URI: the first
- * subscriber subscribes at the server, the last one unsubscribes, and an update goes to all of them.
+ * Shares subscriptions per connection and URI (server/resources, "Subscriptions"): the first subscriber
+ * subscribes at the server, the last one unsubscribes, and an update goes to all of them.
  */
 export class ResourceSubscriptions {
   readonly #context: ResourceSubscriptionsContext
@@ -114,8 +114,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Subscribes at the owner of a URI. Resolves when the request was sent, or with undefined if it is no
-   * longer wanted. Rejects with a Fault: no owner, no connection, no subscriptions there, or too many.
+   * Subscribes at the owner of a URI. Resolves when the request was sent, with undefined if it is no longer
+   * wanted. Rejects with a Fault.
    */
   async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<Joined | undefined> {
     if (exposed.length > URI_CHARS)
@@ -153,8 +153,8 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * Relays an update to the subscribers of its URI, else to those of a URI above it (server/resources: it may
-   * be a sub-resource), else to the session that alone uses this connection, if one does.
+   * Relays an update to the subscribers of its URI, else of one above it (server/resources: it may be a
+   * sub-resource), else to the session that alone uses this connection.
    */
   updated(connection: Connection, params: JsonText | undefined): void {
     const uri = params && stringOf(memberOf(params, 'uri'))
@@ -172,10 +172,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /**
-   * Renews the subscriptions of a server that is back, and reports an update for each, since some may have
-   * been missed.
-   */
+  /** Renews the subscriptions of a server that is back, and reports updates, as some may have been missed. */
   renew(connection: Connection): void {
     for (const upstream of this.#upstreams.get(connection)?.values() ?? []) {
       this.#subscribe(upstream)
@@ -211,10 +208,7 @@ export class ResourceSubscriptions {
     if (isReplaced) for (const one of moving) void this.#move(one)
   }
 
-  /**
-   * Subscribes on the connection that replaced the former one, and reports an update, since some may have
-   * been missed.
-   */
+  /** Subscribes on the new connection, and reports an update, as some may have been missed. */
   async #move(one: Subscription): Promise<void> {
     const { subscriber, exposed } = one
     this.#moving.add(one)

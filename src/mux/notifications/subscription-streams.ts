@@ -62,10 +62,7 @@ export class SubscriptionStreams {
     return [...this.#byPrincipal.values()].flatMap(streams => [...streams])
   }
 
-  /**
-   * Whether a stream was promised changes that arrive on this connection; `connectionOf` finds a client's
-   * connection.
-   */
+  /** Whether a stream was promised changes that arrive on this connection. */
   isHeard(connection: Connection, connectionOf: (client: Client) => Connection | undefined): boolean {
     const { facts } = connection
     if (facts === undefined) return false
@@ -168,10 +165,7 @@ class Stream implements Subscriber, Audience {
     this.#context = context
   }
 
-  /**
-   * Acknowledges the stream, before anything else is sent on it. `isComplete`: whether all servers have
-   * answered.
-   */
+  /** Acknowledges the stream before anything else. `isComplete`: whether all servers have answered. */
   open(honoured: SubscriptionFilter, isComplete: boolean): void {
     this.#wasEarly = !isComplete
     for (const list of listsOf(honoured)) this.#since.set(list, this.#version(list))
@@ -184,9 +178,8 @@ class Stream implements Subscriber, Audience {
   }
 
   /**
-   * Every change since the acknowledgement is news. The first list of a server is news if a client of the
-   * same principal read the merged list without it or, if none read it, if the stream was acknowledged before
-   * the server had answered.
+   * Every change since the acknowledgement is news. The first list of a server is if a client of the same
+   * principal read the merged list without it or, if none did, if the server had not answered then.
    */
   isNews({ list, isFirst }: Change): boolean {
     const since = this.#since.get(list)

@@ -43,10 +43,7 @@ export const capabilityFor = ({ method, params }: Question): AskedCapability => 
   return wantsTools ? 'sampling.tools' : 'sampling'
 }
 
-/**
- * The error for a request whose capability the client did not declare (client/elicitation, "Error Handling";
- * client/roots).
- */
+/** The error for a request whose capability is not declared (client/elicitation, "Error Handling"). */
 export const incapable = (question: Question): Fault => {
   switch (capabilityFor(question)) {
     case 'roots':

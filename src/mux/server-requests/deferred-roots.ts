@@ -48,10 +48,7 @@ export class DeferredRoots {
     return [...this.#held.values()].reduce((sum, { requests }) => sum + requests.size, 0)
   }
 
-  /**
-   * Defers a request that belongs to no call; false unless the connection has exactly one client, which can
-   * answer.
-   */
+  /** Defers a request that belongs to no call; false unless the connection's only client can answer it. */
   hold(connection: Connection, request: ServerRequest): boolean {
     const { onlyClient, hasCarried } = connection
     if (request.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
@@ -78,10 +75,7 @@ export class DeferredRoots {
     return { kind: 'input', result: inputRequired([{ key: KEY, method: ROOTS, params: undefined }], state) }
   }
 
-  /**
-   * Returns the requests that waited for the first call over a connection and were not put to a client. They
-   * belong to that call if the connection has only its client.
-   */
+  /** Returns the requests that waited for the first call over a connection: they belong to it. */
   firstCalled({ connection, call }: InFlightCall): readonly ServerRequest[] {
     const held = this.#held.get(connection)
     if (held === undefined || held.isAsked) return []

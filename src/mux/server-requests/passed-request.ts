@@ -61,8 +61,7 @@ export class PassedRequest implements ServerRequest {
 const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
 
 /**
- * Repairs an answer: a user who can no longer be asked counts as having cancelled, and only file roots are
- * passed on.
+ * Repairs an answer: a user who can no longer be asked counts as having cancelled; other than file roots go.
  */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
@@ -73,10 +72,7 @@ const answerFor = (method: string, outcome: Answer): Answer => {
   return outcome
 }
 
-/**
- * Removes a server's wish for "this server's context": the client sees one server, us, and would hand it the
- * context of others (client/sampling; architecture: servers are isolated).
- */
+/** Drops `includeContext`: the client sees one server, us, and would hand it the context of others. */
 export const withoutContext = (params: JsonText): JsonText => {
   const context = stringOf(memberOf(params, 'includeContext'))
   return context === 'thisServer' || context === 'allServers'

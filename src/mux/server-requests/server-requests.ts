@@ -24,10 +24,7 @@ import { PassedRequest, withoutContext } from './passed-request.js'
 
 const NOBODY = 'No client request is associated with this request'
 
-/**
- * Called for each request that a server makes of a client; what it returns is called with the answer, or
- * without one if the request is withdrawn.
- */
+/** Called for each server request; the function it returns, with the answer, or without one if withdrawn. */
 export type OnAsked = (question: {
   readonly server: string
   readonly method: string
@@ -113,10 +110,7 @@ export class ServerRequests {
     else this.#push(connection, request, call.client, inFlight)
   }
 
-  /**
-   * Collects what is known about the origin of a request; the task it names counts where its stream says
-   * nothing.
-   */
+  /** Collects what is known about the origin of a request; its task counts where its stream says nothing. */
   #evidence(connection: Connection, request: ServerRequest): Evidence<Client, InFlightCall> {
     const { calls } = this.#context
     const evidence = calls.evidence(connection, request.about)
@@ -159,10 +153,7 @@ export class ServerRequests {
     return this.#context.isShared()
   }
 
-  /**
-   * Relays an `InputRequiredResult` to a client that knows it. Throws a Fault for what the client must not be
-   * asked.
-   */
+  /** Relays an `InputRequiredResult`. Throws a Fault for what the client must not be asked. */
   relay(inFlight: InFlightCall, result: JsonText): Outcome {
     const relaying = { states: this.#context.states, isShared: this.isShared }
     return {
@@ -309,10 +300,7 @@ class CallInput implements InputSource {
   }
 }
 
-/**
- * Removes answers and state from the request of a session, which has no say in requests that a server
- * returned.
- */
+/** Removes answers and state from the request of a session, which has no say in returned requests. */
 const firstOf = (request: Request): Request =>
   request.params !== undefined && mayHold(request.params, '"inputResponses"', '"requestState"')
     ? { ...request, params: retryParams(request.params, undefined, undefined) }

@@ -28,10 +28,9 @@ export interface TaskSink extends CallSink {
 }
 
 /**
- * Follows a task that a server made of a call, for a client that knows nothing of tasks: polls it until it is
- * over, and ends the call with its result. A task of 2025-11-25 gives its result, and asks its questions,
- * when it is asked for the result; one of the extension of 2026-07-28 (SEP-2663) returns both with its
- * status.
+ * Polls a task that a server made of a call, for a client that knows nothing of tasks, and ends the call with
+ * its result. A task of 2025-11-25 gives its result and asks its questions when it is asked for the result;
+ * one of SEP-2663 (2026-07-28) returns both with its status.
  */
 export class TaskDriver implements TaskHandle {
   readonly #call: TaskCall
@@ -264,10 +263,7 @@ export class TaskDriver implements TaskHandle {
   }
 }
 
-/**
- * Wraps a call that asks for a task (2025-11-25): if cancelled, it goes on until the server has named the
- * task to cancel.
- */
+/** Wraps a call that asks for a task: if cancelled, it goes on until the server has named the task. */
 export const cancelledByName = (down: DownstreamCall, clock: Clock): CallHandle => ({
   isAbout: other => other === down,
   cancel: () => void clock.after(LINGER_MS, () => down.cancel('nobody waits for it')),

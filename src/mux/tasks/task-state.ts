@@ -51,10 +51,7 @@ const pollMsOf = (task: JsonText): number => {
   return Math.min(Math.max(ms, LEAST_POLL_MS), MOST_POLL_MS)
 }
 
-/**
- * The task that a server message belongs to, if it says so (2025-11-25, basic/utilities/tasks, "Related
- * Task").
- */
+/** The task that a server message belongs to (2025-11-25, basic/utilities/tasks, "Related Task"). */
 export const relatedTask = (params: JsonText | undefined): string | undefined => {
   const meta = params && memberOf(params, '_meta')
   const related = meta && memberOf(meta, RELATED_TASK)

@@ -13,9 +13,8 @@ interface Notification {
 }
 
 /**
- * Keeps what a server sends about a call while no request of the client is open, for the client's next
- * request: the last progress, and the latest 100 log messages or 1 MiB of them (2026-07-28,
- * utilities/progress: nothing after the result).
+ * Keeps the last progress, and 100 log messages or 1 MiB of them, while no request of the client is open, for
+ * its next request (2026-07-28, utilities/progress: nothing after the result).
  */
 export class BufferedNotifications {
   #progress: Progress | undefined

@@ -55,10 +55,7 @@ export interface ParkedCallContext {
   errorFor(client: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
   /** Whether this request of the client wants such a log message. */
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean
-  /**
-   * Whether the call may be run again if it is lost while parked: then its state tells what was asked and
-   * answered.
-   */
+  /** Whether the call may be run again if it is lost while parked; then its state holds the answers. */
   mayReplay(parked: Parkable): boolean
   /** Takes a place for a call that is about to be parked; false if there is none. */
   admit(parked: Parkable): boolean

@@ -154,10 +154,7 @@ export class ParkedCall implements Call, Parkable {
 
   // ── what the client says ──
 
-  /**
-   * Takes over the client's next request, whose state names `round`. Returns a Fault if it must fail; then
-   * nothing has changed.
-   */
+  /** Takes over a retry, whose state names `round`. Returns a Fault if it must fail; then nothing changed. */
   retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined {
     const state = this.#state
     const isForeign = round > this.#round || round < 1
@@ -211,10 +208,7 @@ export class ParkedCall implements Call, Parkable {
     else this.#context.release(this)
   }
 
-  /**
-   * Ends the questions that the client of a retry cannot be asked: its capabilities count, not those of the
-   * first request.
-   */
+  /** Ends the questions that the client of a retry cannot be asked. */
   #refuseOthers(): void {
     this.#questions.refuse(request => this.#context.errorFor(this.client, request))
     if (this.#isAttached && this.#questions.size === 0) {

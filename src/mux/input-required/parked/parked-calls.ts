@@ -40,8 +40,8 @@ interface Slot {
 }
 
 /**
- * Calls of modern clients that may wait at legacy servers for answers. Most of those adopted are never
- * parked, which costs next to nothing; a parked one is found again by the id in its sealed state.
+ * Calls of modern clients that may wait at legacy servers for answers; most are never parked. A parked one is
+ * found again by the id in its sealed state.
  */
 export class ParkedCalls implements ParkedCallContext {
   readonly clock: Clock
@@ -85,7 +85,7 @@ export class ParkedCalls implements ParkedCallContext {
 
   /**
    * Hands a request to the call that its state names. `taken`: the call ends the request. `gone`: there is no
-   * such call, here or any more. A Fault: the request must fail, the call stays parked.
+   * such call. A Fault: the request must fail, the call stays parked.
    */
   retry(
     call: Call,

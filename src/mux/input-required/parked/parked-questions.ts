@@ -149,10 +149,7 @@ interface Question {
   readonly params: JsonText | undefined
 }
 
-/**
- * The answers that a call got, oldest first: if it is lost, its next run asks the same again, and nobody
- * should have to answer twice.
- */
+/** The answers of a call: its next run, if it is lost, asks the same, and nobody should answer twice. */
 export class AnswerHistory {
   #entries: History
   /** Of an earlier run, and not asked again so far. */

@@ -28,10 +28,7 @@ const KEYS = ['inputResponses', 'requestState'] as const
 const QUOTED = KEYS.map(key => `"${key}"`)
 const KEY_SET: ReadonlySet<string> = new Set(KEYS)
 
-/**
- * A request that a client makes again because it was answered with questions (2026-07-28,
- * basic/patterns/mrtr).
- */
+/** A request that a client makes again with the answers to questions (2026-07-28, basic/patterns/mrtr). */
 export interface Retry {
   /** Undefined if the client sent answers without a state. */
   readonly state: SealedState | undefined
@@ -55,10 +52,7 @@ export interface InputRetriesContext {
   readonly urlElicitations: UrlElicitations
 }
 
-/**
- * Takes requests that come back with answers: to the call that waits for them, or on to the server whose
- * state they carry.
- */
+/** Takes retries: to the call that waits for them, or on to the server whose state they carry. */
 export class InputRetries {
   readonly #context: InputRetriesContext
 
@@ -66,10 +60,7 @@ export class InputRetries {
     this.#context = context
   }
 
-  /**
-   * Reads what a request brings back; undefined for most, which bring nothing. Throws a Fault for a state
-   * that is not its own.
-   */
+  /** Reads what a request brings back, which for most is nothing. Throws a Fault for a foreign state. */
   read(call: Call): Retry | undefined {
     const { params, client, method } = call
     if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
@@ -84,10 +75,7 @@ export class InputRetries {
     }
   }
 
-  /**
-   * Hands a request to the call that is parked for it; false if there is none. Throws a Fault that leaves the
-   * call parked.
-   */
+  /** Hands a request to the call parked for it, if there is one. Throws a Fault that leaves it parked. */
   isTaken(call: Call, { state, responses }: Retry): boolean {
     if (state?.kind !== 'park') return false
     const was = this.#context.parkedCalls.retry(call, state, responses)

@@ -7,10 +7,7 @@ import type { Call } from '../../../model/links.js'
 import type { Principal } from '../../../model/peer.js'
 import type { SealedState, Sealer, StateFacts } from './sealed-state.js'
 
-/**
- * Requests that may be answered with questions (2026-07-28, basic/patterns/mrtr), and the members that
- * identify them.
- */
+/** Requests that may be answered with questions (basic/patterns/mrtr), and the members that identify them. */
 const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   'tools/call': ['name', 'arguments'],
   'prompts/get': ['name', 'arguments'],
@@ -25,8 +22,8 @@ const NOTHING = rawText('{}')
 export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS, method)
 
 /**
- * Identifies a request by base64url of SHA-256 over its name or URI and its arguments: a retry must have the
- * same. Spelling and order do not count up to 256 KiB; digits of numbers and repeated members do.
+ * Identifies a request by base64url of SHA-256 over its name or URI and its arguments. Spelling and order do
+ * not count up to 256 KiB; digits of numbers and repeated members do.
  */
 export const requestDigest = (method: string, params: JsonText | undefined): string => {
   const subjects = SUBJECTS[method] ?? []
@@ -49,18 +46,14 @@ const sha256 = (...parts: readonly (string | Buffer)[]): string => {
 }
 
 /**
- * The same words for every cause, so that nobody can find out which states exist (basic/patterns/mrtr,
- * "Security").
+ * The same words for every cause: nobody may find out which states exist (basic/patterns/mrtr, "Security").
  */
 export const invalidState = (): Fault => new Fault('invalid-params', 'Invalid or expired requestState')
 
 /** A request as far as its state is bound to it. */
 type Bound = Pick<Call, 'method' | 'params'> & { readonly client: Pick<Call['client'], 'principal'> }
 
-/**
- * Binds the states that clients carry for us to their request and principal (2026-07-28, basic/patterns/mrtr,
- * "Security").
- */
+/** Binds states that clients carry for us to request and principal (basic/patterns/mrtr, "Security"). */
 export class RequestStates {
   /** By which a state says that it was made in this process. */
   readonly replica = unguessableId()
@@ -85,8 +78,7 @@ export class RequestStates {
   }
 
   /**
-   * Returns the state of a retry; its server is left to be checked. Throws a Fault if it is not for this
-   * request.
+   * Opens the state of a retry, but does not check the server. Throws a Fault for that of another request.
    */
   open(call: Bound, text: string | undefined): SealedState {
     const state = text === undefined ? undefined : this.#sealer.open(text)

@@ -101,8 +101,7 @@ const GCM = 'aes-256-gcm'
 
 /**
  * Makes a sealer over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals, all
- * of them open, so that a key is replaced by putting the new one in front. `nowMs` is the wall clock: states
- * outlive the process.
+ * of them open. `nowMs` is the wall clock: states outlive the process.
  */
 export const createSealer = (options: {
   readonly keys: readonly SealKey[]
@@ -139,8 +138,7 @@ const decipher = (text: string, keys: ReadonlyMap<string, Buffer>): JsonText | u
   const key = keys.get(kid)
   const body = Buffer.from(encoded, 'base64url')
   if (version !== VERSION || key === undefined || more.length > 0) return undefined
-  // The decoder ignores foreign characters and the unused bits of the last one: a second spelling would open
-  // too.
+  // The decoder ignores foreign characters and the unused bits of the last one.
   if (body.toString('base64url') !== encoded || body.length < NONCE_BYTES + TAG_BYTES) return undefined
   const end = body.length - TAG_BYTES
   try {

@@ -55,10 +55,7 @@ export const QUESTIONS_MAX = 100
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
-/**
- * Plans what to ask a legacy client. If anything cannot be asked, nothing is: a user should not fill in a
- * form whose answers are thrown away.
- */
+/** Plans what to ask a legacy client: all or nothing, as no user should fill in a form for nothing. */
 export const planRound = (result: JsonText, context: RoundContext): RoundPlan => {
   const requests = memberOf(result, 'inputRequests')
   const state = memberOf(result, 'requestState')
@@ -109,7 +106,7 @@ const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQ
 
 /**
  * Collects the answers to a round. A form that could not be shown counts as cancelled; without a completion
- * or roots the request cannot go on, for a modern server cannot be told of an error.
+ * or roots the request ends, for a modern server cannot be told of an error.
  */
 export const collectRound = (
   questions: readonly KeyedQuestion[],

@@ -31,9 +31,9 @@ export interface Relaying {
 }
 
 /**
- * Relays an `InputRequiredResult` to a client that knows it, with the server's state wrapped in ours
- * (2026-07-28, basic/patterns/mrtr, "Security": servers see one principal, the proxy, and could not tell
- * whose a state is). Throws a Fault for what this client must not be asked.
+ * Relays an `InputRequiredResult` with the server's state wrapped in ours: servers see one principal, the
+ * proxy, and could not tell whose a state is (basic/patterns/mrtr, "Security"). Throws a Fault for what this
+ * client must not be asked.
  */
 export const relayedInput = (
   result: JsonText,

@@ -11,9 +11,8 @@ import { type InputSource, QuestionRound, type RoundLimits } from './question-ro
 export const ROUND_LIMITS: RoundLimits = { rounds: 10, roundMs: 600_000, totalMs: 3_600_000 }
 
 /**
- * Drives one request of a legacy client at a modern server, which returns questions: the client is asked, and
- * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr). For the caller it
- * is one call.
+ * Drives one request of a legacy client at a modern server: the client is asked what the server returns, and
+ * the request made again with the answers, until it ends (2026-07-28, basic/patterns/mrtr).
  */
 export class RoundDriver implements CallHandle {
   readonly #link: Pick<Downlink, 'call'>
