@@ -210,7 +210,8 @@ t.test('a server that is replaced by an older one completes the call that found 
   state.seen = []
   state.era = 'legacy'
   t.equal(await who(client), 'old')
-  t.same(state.seen, [
+  // Its lists may be read at any time after that.
+  t.same(state.seen.slice(0, 6), [
     'tools/call',
     'server/discover',
     'server/discover',
