@@ -15,8 +15,7 @@ import type {
 import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
 import type { ServerCapabilities, ServerFacts } from '../../../src/model/peer.js'
 import type { Revision } from '../../../src/model/revision.js'
-import type { Greeting } from '../../../src/peers/dial.js'
-import type { ServerOptions } from '../../../src/peers/dial.js'
+import type { Greeting, ServerOptions } from '../../../src/peers/dial.js'
 import { askingOf, parsed, plain, progressOf } from '../values.js'
 
 // ── servers ──
