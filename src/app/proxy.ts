@@ -227,9 +227,9 @@ class RunningProxy implements Proxy {
     const { pageSize, startupWaitMs, stateKeys } = this.#config
     const log = this.#log
     return new Router({
-      known: this.#cache,
+      cache: this.#cache,
       servers: this.#servers.servers,
-      showingOf: this.#servers.showingOf,
+      exposureOf: this.#servers.exposureOf,
       isAlone: this.#isAlone,
       dial: this.#dialer.dial,
       clock: this.#clock,

@@ -1,5 +1,5 @@
+import type { Exposure } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
-import type { Showing } from '../catalog/showing.js'
 import type { ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from '../peers/dial.js'
@@ -26,7 +26,7 @@ export class ServerRegistry {
   readonly configOf = (options: ServerOptions): ServerConfig | undefined => this.#configs.get(options)
 
   /** How a server is shown to clients. */
-  readonly showingOf = ({ options }: { readonly options: ServerOptions }): Showing => {
+  readonly exposureOf = ({ options }: { readonly options: ServerOptions }): Exposure => {
     const config = this.#configs.get(options)
     return {
       prefix: config?.prefix !== false,

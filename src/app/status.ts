@@ -1,4 +1,3 @@
-import type { Listed } from '../catalog/lists/listed.js'
 import type { ServerConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
@@ -65,7 +64,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
   const nowMs = context.clock.nowMs()
   const connections = [...server.connections].sort((one, other) => rankOf(one) - rankOf(other))
   const [best] = connections
-  const facts = best?.facts ?? context.router.catalog.saidBy(server)
+  const { facts, items, truncated } = context.router.catalog.summary(server, connections)
   const loss = lastLossOf(connections)
   return {
     name: server.name,
@@ -76,8 +75,8 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
     pids: context.children.of(server.options),
     connections: connections.length,
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
-    items: facts && countItems(context.router.catalog.listedBy(server, connections)),
-    truncated: context.router.catalog.truncated(server),
+    items: facts && items,
+    truncated,
     ...absence(best, nowMs),
     stderr: loss?.why.lastWords,
     lastError: loss && { message: loss.why.message, agoMs: Math.round(nowMs - loss.atMs) },
@@ -101,16 +100,6 @@ const lastLossOf = (connections: readonly Connection[]) =>
     .flatMap(({ lastLoss: loss }) => loss ?? [])
     .sort((one, other) => other.atMs - one.atMs)
     .at(0)
-
-const countItems = (listed: (list: ListName) => Listed | undefined): Record<ListName, number> => {
-  const count = (list: ListName): number => listed(list)?.items.length ?? 0
-  return {
-    tools: count('tools'),
-    prompts: count('prompts'),
-    resources: count('resources'),
-    templates: count('templates'),
-  }
-}
 
 /** The state of a proxy, as `/status` shows it. Holds no secrets. */
 export interface ProxyStatus {

@@ -1,15 +1,15 @@
 import type { Welcome } from '../model/links.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 
-/** Instructions of one server may be so long, in UTF-16 units; the rest is cut. */
+/** The most UTF-16 units of one server's instructions; the rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
 
-/** What clients may be told that servers can do. */
+/** What clients are told that servers can do. */
 export type Offer = Omit<Welcome, 'instructions' | 'own'>
 
 /**
- * What servers can do together, by what each says of itself. While one of them is still unknown, everything that it might bring is
- * announced: what a client was told at `initialize` cannot be extended later, and an empty list is legal.
+ * Joins what servers declare. While one of them is unknown, everything that it might offer is announced: what
+ * a client was told at `initialize` cannot be extended later, and an empty list is legal.
  */
 export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]): Offer => {
   const known = servers.filter(facts => facts !== undefined)
@@ -35,7 +35,7 @@ export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]):
 const mayComplete = ({ completions, prompts, resources }: ServerCapabilities): boolean =>
   completions === 'undeclared' ? (prompts ?? resources) !== undefined : completions
 
-/** What servers say about their use, each under its alias. */
+/** Joins the instructions of servers, each under its alias. */
 export const joinInstructions = (
   servers: readonly (readonly [alias: string, facts: ServerFacts | undefined])[],
 ): string | undefined => {
@@ -47,7 +47,7 @@ export const joinInstructions = (
   return texts.length === 0 ? undefined : texts.join('\n\n')
 }
 
-/** Not through the middle of a character: what is left of it would be no Unicode. */
+/** Cuts between characters: half a surrogate pair is not valid Unicode. */
 const cutText = (text: string): string => {
   const isSplit = (text.codePointAt(INSTRUCTIONS_MAX - 1) ?? 0) > 0xffff
   return text.slice(0, isSplit ? INSTRUCTIONS_MAX - 1 : INSTRUCTIONS_MAX)

@@ -6,89 +6,94 @@ import type { Catalog } from './catalog.js'
 import type { ServerView } from './lists/server-view.js'
 import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
 
-/** Who owns what a client named, and how that server calls it. */
+/** The owner of what a client named, and that server's own name for it. */
 export interface Owned {
   readonly server: Server
   readonly own: string
 }
 
-/** URIs seen in answers of servers that keep theirs, so that they can be read back although they are not listed. */
+/**
+ * Unprefixed URIs in results that are remembered, so that clients can read them although they are not listed.
+ */
 const SEEN_MAX = 10_000
 /** Longer ones are not remembered. */
 const SEEN_CHARS = 2048
-/** Servers that have left and are remembered, so that whoever still asks for them learns why they are not there. */
-const DEPARTED_MAX = 100
-/** A name that is not known makes its server's list be read again, but not more often than this. */
+/** Removed servers that are remembered, to tell clients why they are gone. */
+const REMOVED_MAX = 100
+/** How often unknown names may cause a list to be read again. */
 const REREAD_MS = 1000
 
-/** Finds the server behind an exposed name or URI: by table, as its client was shown it, never by taking a name apart. */
+/**
+ * Finds the server behind an exposed name or URI: in the lists that a client was shown, never by parsing a
+ * name.
+ */
 export class Owners {
   readonly #catalog: Catalog
   readonly #nowMs: () => number
   readonly #isAlone: boolean
   readonly #seen = new Map<string, Server>()
   readonly #rereadMs = new WeakMap<Connection, Map<string, number>>()
-  /** By alias, the names of those that were taken out of the configuration. */
-  readonly #departed = new Map<string, string>()
-  #roster: Roster
+  /** The names of removed servers, by alias. */
+  readonly #removed = new Map<string, string>()
+  #table: ServerTable
   readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
   constructor(catalog: Catalog, options: { readonly isAlone: boolean; readonly nowMs: () => number }) {
     this.#catalog = catalog
     this.#nowMs = options.nowMs
     this.#isAlone = options.isAlone
-    this.#roster = rosterOf(catalog.views)
+    this.#table = tableOf(catalog.views)
   }
 
-  /** The catalogue has got other servers. */
+  /** Called after the servers of the catalogue have changed. */
   reload(): void {
-    const before = this.#roster
-    this.#roster = rosterOf(this.#catalog.views)
-    this.#noteDepartures(before, this.#roster)
-    const there = new Set(this.#servers)
-    for (const [uri, server] of this.#seen) if (!there.has(server)) this.#seen.delete(uri)
+    const before = this.#table
+    this.#table = tableOf(this.#catalog.views)
+    this.#noteRemoved(before, this.#table)
+    const present = new Set(this.#servers)
+    for (const [uri, server] of this.#seen) if (!present.has(server)) this.#seen.delete(uri)
   }
 
   get #servers(): readonly Server[] {
-    return this.#roster.servers
+    return this.#table.servers
   }
 
-  #noteDepartures(before: Roster, { byAlias, servers }: Roster): void {
+  #noteRemoved(before: ServerTable, { byAlias, servers }: ServerTable): void {
     const names = new Set(servers.map(({ name }) => name))
-    for (const [alias, { name }] of before.byAlias) if (!names.has(name)) this.#departed.set(alias, name)
-    for (const alias of byAlias.keys()) this.#departed.delete(alias)
-    for (const alias of this.#departed.keys()) {
-      if (this.#departed.size <= DEPARTED_MAX) break
-      this.#departed.delete(alias)
+    for (const [alias, { name }] of before.byAlias) if (!names.has(name)) this.#removed.set(alias, name)
+    for (const alias of byAlias.keys()) this.#removed.delete(alias)
+    for (const alias of this.#removed.keys()) {
+      if (this.#removed.size <= REMOVED_MAX) break
+      this.#removed.delete(alias)
     }
   }
 
   /**
-   * The owner of a tool or prompt: at once if it is known, which most are, else after asking the servers that could have
-   * it. Rejects with a Fault: `invalid-params`, or why the server that could have it does not answer.
+   * The owner of a tool or prompt: at once if it is known, as most are, else after reading the lists of the
+   * servers that could have it. Rejects with a Fault: `invalid-params`, or why such a server does not answer.
    */
   named(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
     return this.#known(client, list, exposed) ?? this.#named(client, list, exposed)
   }
 
   /**
-   * The owner of a URI: by its prefix, else the only server that lists it, else the longest template, else the server
-   * that showed it last, else the only one with resources. Rejects with a Fault that names the candidates if several
-   * could be.
+   * The owner of a URI: by its prefix, else the only server that lists it, else the one with the longest
+   * matching template, else the one whose result held it last, else the only one with resources. Rejects with
+   * a Fault that names the candidates if there are several.
    */
   uri(client: Client, exposed: string): Owned | Promise<Owned> {
     const alone = this.#isAlone ? this.#alone(exposed) : undefined
     return alone ?? this.#prefixed(exposed) ?? this.#unprefixed(client, exposed)
   }
 
-  /** The owner of a template, as clients name it in a completion. Rejects as `uri` does. */
+  /** The owner of a template, which a completion names. Rejects as `uri` does. */
   template(client: Client, exposed: string): Owned | Promise<Owned> {
     const alone = this.#isAlone ? this.#alone(exposed) : undefined
     return alone ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(client, exposed)
   }
 
-  /** Remembers that a server that keeps its URIs showed this one. */
-  saw(server: Server, uri: string): void {
+  /** Remembers which server sent an unprefixed URI. */
+  noteUri(server: Server, uri: string): void {
     if (uri.length > SEEN_CHARS) return
     this.#seen.delete(uri)
     if (this.#seen.size >= SEEN_MAX) {
@@ -116,16 +121,16 @@ export class Owners {
     if (found !== undefined) return found
     if (failures[0] !== undefined) throw failures[0]
     const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`
-    const gone = [...this.#departed].find(([alias]) => exposed.startsWith(`${alias}__`))?.[1]
+    const gone = [...this.#removed].find(([alias]) => exposed.startsWith(`${alias}__`))?.[1]
     throw gone === undefined
       ? new Fault('invalid-params', words)
-      : new Fault('invalid-params', `${words} (${removed(gone)})`, { data: { server: gone } })
+      : new Fault('invalid-params', `${words} (${removal(gone)})`, { data: { server: gone } })
   }
 
   #couldName(exposed: string): Server[] {
     return this.#servers.filter(server => {
       const view = this.#catalog.views.get(server)
-      return view?.showing.prefix === false || exposed.startsWith(`${server.options.alias}__`)
+      return view?.exposure.prefix === false || exposed.startsWith(`${server.options.alias}__`)
     })
   }
 
@@ -140,8 +145,8 @@ export class Owners {
   }
 
   #prefixed(exposed: string): Owned | undefined {
-    const split = splitUri(exposed, this.#roster.findAlias)
-    const server = split && this.#roster.byAlias.get(split.alias)
+    const split = splitUri(exposed, this.#table.findAlias)
+    const server = split && this.#table.byAlias.get(split.alias)
     return split && server && { server, own: split.uri }
   }
 
@@ -157,7 +162,7 @@ export class Owners {
     return { server: owners[0] ?? this.#ownerOf(client, template), own: template }
   }
 
-  /** All that a URI can be found by, at once: a client that waits for more may have left before that is asked for. */
+  /** Reads all lists in which a URI can be found, at the same time. */
   async #readAll(client: Client): Promise<void> {
     await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(client, list)))
   }
@@ -169,7 +174,7 @@ export class Owners {
     if (first !== undefined && owners.length === 1) return first
     const seen = this.#seen.get(uri)
     if (seen !== undefined && (owners.length === 0 || owners.includes(seen))) return seen
-    if (owners.length === 0) this.#checkDeparted(uri)
+    if (owners.length === 0) this.#checkRemoved(uri)
     const hasResources = (server: Server): boolean =>
       this.#catalog.facts(server, client)?.capabilities.resources !== undefined
     const candidates = owners.length > 0 ? owners : this.#servers.filter(hasResources)
@@ -179,12 +184,12 @@ export class Owners {
     return only
   }
 
-  /** Throws a Fault if the prefix is that of a server which is gone. */
-  #checkDeparted(uri: string): void {
-    const alias = splitUri(uri, schemeAliases(this.#departed.keys()))?.alias
-    const server = alias === undefined ? undefined : this.#departed.get(alias)
+  /** Throws a Fault if the prefix is that of a removed server. */
+  #checkRemoved(uri: string): void {
+    const alias = splitUri(uri, schemeAliases(this.#removed.keys()))?.alias
+    const server = alias === undefined ? undefined : this.#removed.get(alias)
     if (server === undefined) return
-    throw new Fault('unknown-resource', `Resource not found (${removed(server)})`, { data: { uri, server } })
+    throw new Fault('unknown-resource', `Resource not found (${removal(server)})`, { data: { uri, server } })
   }
 
   #ambiguous(uri: string, candidates: readonly Server[]): Fault {
@@ -200,7 +205,7 @@ export class Owners {
     return shown.join(', ').slice(0, 512)
   }
 
-  /** What a server calls its resources or templates; collected once per reading of its list. */
+  /** The server's own URIs of its resources or templates; collected once per reading. */
   #owns(client: Client, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
     const part = this.#catalog.merged(client, list).parts.find(({ index }) => index === server.index)
     if (part === undefined) return new Set()
@@ -228,16 +233,16 @@ export class Owners {
   }
 }
 
-/** The servers at a time, and what they are found by. */
-interface Roster {
+/** The servers, and what they are found by. */
+interface ServerTable {
   readonly servers: readonly Server[]
   readonly byAlias: ReadonlyMap<string, Server>
   readonly findAlias: AliasFinder
 }
 
-const rosterOf = (views: ReadonlyMap<Server, ServerView>): Roster => {
+const tableOf = (views: ReadonlyMap<Server, ServerView>): ServerTable => {
   const servers = [...views.keys()]
-  const prefixed = [...views.values()].filter(view => view.showing.uris === 'prefix')
+  const prefixed = [...views.values()].filter(view => view.exposure.uris === 'prefix')
   return {
     servers,
     byAlias: new Map(servers.map(server => [server.options.alias, server])),
@@ -245,4 +250,4 @@ const rosterOf = (views: ReadonlyMap<Server, ServerView>): Roster => {
   }
 }
 
-const removed = (server: string): string => `server ${server} was removed from the configuration`
+const removal = (server: string): string => `server ${server} was removed from the configuration`

@@ -1,7 +1,7 @@
 import { Catalog } from '../catalog/catalog.js'
-import type { KnownServers } from '../catalog/lists/remembered.js'
+import type { Exposure } from '../catalog/exposure.js'
+import type { ServerCache } from '../catalog/lists/profile-cache.js'
 import { Owners } from '../catalog/owners.js'
-import type { Showing } from '../catalog/showing.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
@@ -29,7 +29,7 @@ import { type OnAsked, ServerRequests } from './server-requests/server-requests.
 /** What a router is made of. */
 export interface RouterOptions {
   readonly servers: readonly ServerOptions[]
-  readonly showingOf: (server: Server) => Showing
+  readonly exposureOf: (server: Server) => Exposure
   /** Whether the only server is served as it is, with nothing renamed. */
   readonly isAlone: boolean
   readonly dial: Dial
@@ -45,7 +45,7 @@ export interface RouterOptions {
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
   /** Remembers servers between runs, if anything does. */
-  readonly known?: KnownServers | undefined
+  readonly cache?: ServerCache | undefined
   readonly onAsked?: OnAsked | undefined
 }
 

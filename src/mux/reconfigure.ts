@@ -31,7 +31,11 @@ export const reconfigure = async (change: RouterChange, parts: RouterParts): Pro
       return predecessor === undefined ? [] : [[server, predecessor] as const]
     }),
   )
-  catalog.reload(pool.servers, { isReshown: ({ options }) => reshown.has(options), successors, ...pace })
+  catalog.reload(pool.servers, {
+    isExposureChanged: ({ options }) => reshown.has(options),
+    successors,
+    ...pace,
+  })
   owners.reload()
   starter.reload(pace)
   const users = joined.flatMap(server =>
@@ -57,5 +61,5 @@ const usersOf = (
   const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients])
   if (users.length > 0) return [...new Map(users.map(user => [server.profilesOf(user)[0], user])).values()]
   const { anyone } = clients
-  return anyone === undefined || catalog.isRemembered(server, anyone) ? [] : [anyone]
+  return anyone === undefined || catalog.isCached(server, anyone) ? [] : [anyone]
 }

@@ -182,12 +182,12 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   joined(connection: Connection, client: Client): void {
-    this.catalog.moved(client)
+    this.catalog.reconnected(client)
     this.#parts.logLevels.servers.sync(connection)
   }
 
   parted(connection: Connection, client: Client): void {
-    this.catalog.moved(client)
+    this.catalog.reconnected(client)
     this.#parts.subscriptions.parted(connection, client)
     this.#parts.logLevels.servers.sync(connection)
   }

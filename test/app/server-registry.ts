@@ -22,7 +22,7 @@ t.test('a server that stays is known by the same options, with other values in t
   t.match(registry.configOf(b)?.transport, { args: [] }, 'who left is still known')
   t.ok(registry.configOf(c))
   t.same(registry.named(['a', 'c', 'nobody']), new Set([a]))
-  t.match(registry.showingOf({ options: a }), { prefix: true, uris: 'prefix' })
+  t.match(registry.exposureOf({ options: a }), { prefix: true, uris: 'prefix' })
   t.end()
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseRecord } from '../../src/app/state/instance.js'
-import { decodeKnown, encodeKnown } from '../../src/app/state/server-cache-file.js'
+import { decodeServer, encodeServer } from '../../src/app/state/server-cache-file.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { mutated, values } from '../support/arbitraries.js'
 import { holds, soon } from '../support/property.js'
@@ -81,11 +81,11 @@ void holds(
   t,
   'what is known of servers is read from a file as it was written, or not at all',
   fc.property(known, mutated(known), values, (whole, broken, other) => {
-    const read = soon(() => decodeKnown(Buffer.from(whole)))
+    const read = soon(() => decodeServer(Buffer.from(whole)))
     assert.ok(read !== undefined)
-    assert.deepEqual(decodeKnown(Buffer.from(encodeKnown(read))), read)
-    soon(() => decodeKnown(broken))
-    assert.equal(decodeKnown(Buffer.from(other)), undefined)
+    assert.deepEqual(decodeServer(Buffer.from(encodeServer(read))), read)
+    soon(() => decodeServer(broken))
+    assert.equal(decodeServer(Buffer.from(other)), undefined)
   }),
 )
 

@@ -53,8 +53,8 @@ t.test('of a server with too many tools the rest is not shown, and that can be s
   const client = await world.client()
   t.same(await client.list('tools/list'), ['many__a', 'many__b', 'many__c', 'few__x'])
   const [many, few] = world.router.pool.servers
-  t.same(many && world.router.catalog.truncated(many), ['tools'])
-  t.same(few && world.router.catalog.truncated(few), [])
+  t.same(many && world.router.catalog.summary(many, [...many.connections]).truncated, ['tools'])
+  t.same(few && world.router.catalog.summary(few, [...few.connections]).truncated, [])
   t.ok((bounds.hits.items?.hits ?? 0) >= 1)
 })
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { KnownServers } from '../../src/catalog/lists/remembered.js'
+import type { ServerCache } from '../../src/catalog/lists/profile-cache.js'
 import { textOf } from '../../src/kernel/json/text.js'
 import type { ServerOptions } from '../../src/peers/dial.js'
 import { profileOf } from '../../src/peers/sharing.js'
@@ -321,8 +321,8 @@ t.test('nothing is kept of servers that came and went, however often', async t =
 
 t.test('servers that come and are known are listed at once, and started when they are called', async t => {
   const fake = new FakeServer('known', { tools: [] })
-  const known: KnownServers = {
-    recall: ({ name }) =>
+  const known: ServerCache = {
+    load: ({ name }) =>
       name === 'known'
         ? new Map([
             [
@@ -331,8 +331,8 @@ t.test('servers that come and are known are listed at once, and started when the
             ],
           ])
         : undefined,
-    met: () => undefined,
-    learnt: () => undefined,
+    reached: () => undefined,
+    update: () => undefined,
   }
   const program = { options: { isProcess: true } }
   const world = new Changing({ a: { tools: [tool('x')] } }, { known })

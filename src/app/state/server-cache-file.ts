@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Known, Said } from '../../catalog/lists/remembered.js'
+import type { CachedServer, ServerSnapshot } from '../../catalog/lists/profile-cache.js'
 import {
   arrayText,
   elementsOf,
@@ -23,12 +23,12 @@ import { isPrivate, readPrivate, writePrivate } from './private-file.js'
 /** The format of a file; one of another format comes from another version of this program, and is ignored. */
 const FORMAT = 3
 /** The most that is kept of one server; of a server that lists more, nothing is. */
-export const KNOWN_BYTES = 8 * 1024 * 1024
+export const CACHE_FILE_BYTES = 8 * 1024 * 1024
 /** The servers that are remembered: those that were reached last. */
 const FILES_MAX = 500
 
 /** Encodes what is known of a server: what it sent byte for byte, and once for all profiles that got it. */
-export const encodeKnown = (known: Known): JsonText => {
+export const encodeServer = (known: CachedServer): JsonText => {
   const profiles = new Map<string, string[]>()
   for (const [profile, said] of known) {
     const text = encodeSaid(said).toString('latin1')
@@ -46,7 +46,7 @@ export const encodeKnown = (known: Known): JsonText => {
   ])
 }
 
-const encodeSaid = ({ facts, lists }: Said): JsonText => {
+const encodeSaid = ({ facts, lists }: ServerSnapshot): JsonText => {
   const { revision, capabilities, announced, info, instructions } = facts
   const known = LIST_NAMES.flatMap(list => {
     const items = lists[list]
@@ -63,11 +63,11 @@ const encodeSaid = ({ facts, lists }: Said): JsonText => {
 }
 
 /** Decodes a file; undefined for anything that we do not write. */
-export const decodeKnown = (bytes: Buffer): Known | undefined => {
+export const decodeServer = (bytes: Buffer): CachedServer | undefined => {
   try {
     const text = readJson(bytes)
     if (kindOf(text) !== 'object' || memberOf(text, 'format')?.toString() !== String(FORMAT)) return undefined
-    const known = new Map<string, Said>()
+    const known = new Map<string, ServerSnapshot>()
     for (const entry of elementsOf(memberOf(text, 'known') ?? text)) {
       const said = decodeSaid(memberOf(entry, 'said'))
       if (said === undefined) return undefined
@@ -80,7 +80,7 @@ export const decodeKnown = (bytes: Buffer): Known | undefined => {
   }
 }
 
-const decodeSaid = (text: JsonText | undefined): Said | undefined => {
+const decodeSaid = (text: JsonText | undefined): ServerSnapshot | undefined => {
   const facts = text && decodeFacts(text)
   const lists = text && memberOf(text, 'lists')
   if (facts === undefined || lists === undefined || kindOf(lists) !== 'object') return undefined
@@ -102,7 +102,7 @@ const decodeFacts = (text: JsonText): ServerFacts | undefined => {
   }
 }
 
-const decodeLists = (text: JsonText): Said['lists'] => {
+const decodeLists = (text: JsonText): ServerSnapshot['lists'] => {
   const lists: Partial<Record<ListName, readonly JsonText[]>> = {}
   for (const list of LIST_NAMES) {
     const items = memberOf(text, list)
@@ -134,25 +134,27 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
 }
 
 /** The folder of the cache. */
-export const knownFolder = (stateDir: string): string => join(stateDir, 'known')
+export const cacheFolder = (stateDir: string): string => join(stateDir, 'known')
 
 /** Reads the file of a server if only this user can have written or replaced it. Never throws. */
-export const readKnown = (folder: string, print: string): Buffer | undefined => {
+export const readCacheFile = (folder: string, print: string): Buffer | undefined => {
   try {
-    return isPrivate(lstatSync(folder)) ? readPrivate(join(folder, `${print}.json`), KNOWN_BYTES) : undefined
+    return isPrivate(lstatSync(folder))
+      ? readPrivate(join(folder, `${print}.json`), CACHE_FILE_BYTES)
+      : undefined
   } catch {
     return undefined
   }
 }
 
 /** Writes the file of a server. Rejects with what the file system throws. */
-export const writeKnown = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
+export const writeCacheFile = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
   await writePrivate(join(folder, `${print}.json`), bytes)
   await forgetOldest(folder)
 }
 
 /** Marks the file of a server as used. Rejects with what the file system throws. */
-export const touchKnown = async (folder: string, print: string): Promise<void> => {
+export const touchCacheFile = async (folder: string, print: string): Promise<void> => {
   const now = new Date()
   await utimes(join(folder, `${print}.json`), now, now)
 }

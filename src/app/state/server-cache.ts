@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Known, KnownServers } from '../../catalog/lists/remembered.js'
+import type { CachedServer, ServerCache } from '../../catalog/lists/profile-cache.js'
 import type { ServerConfig, ServerTransport } from '../../config/types.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import {
-  decodeKnown,
-  encodeKnown,
-  KNOWN_BYTES,
-  knownFolder,
-  readKnown,
-  touchKnown,
-  writeKnown,
+  CACHE_FILE_BYTES,
+  cacheFolder,
+  decodeServer,
+  encodeServer,
+  readCacheFile,
+  touchCacheFile,
+  writeCacheFile,
 } from './server-cache-file.js'
 
 /** All lists of a server are read at about the same time, and written once. */
 const SETTLE_MS = 250
 
-export interface KnownServersContext {
+export interface ServerCacheContext {
   readonly stateDir: string
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly clock: Clock
@@ -38,32 +38,32 @@ interface Entry {
 interface Due {
   readonly timer: Timer
   readonly entry: Entry
-  readonly known: () => Known
+  readonly known: () => CachedServer
 }
 
 /** Keeps what servers declared and listed when they last ran: a file for each, named by its fingerprint. */
-export class ServerCacheFiles implements KnownServers {
-  readonly #context: KnownServersContext
+export class ServerCacheFiles implements ServerCache {
+  readonly #context: ServerCacheContext
   readonly #folder: string
   readonly #entries = new WeakMap<ServerOptions, Entry>()
   readonly #due = new Map<ServerOptions, Due>()
   #writing: Promise<void> = Promise.resolve()
   #isFailing = false
 
-  constructor(context: KnownServersContext) {
+  constructor(context: ServerCacheContext) {
     this.#context = context
-    this.#folder = knownFolder(context.stateDir)
+    this.#folder = cacheFolder(context.stateDir)
   }
 
-  recall(server: ServerOptions): Known | undefined {
+  load(server: ServerOptions): CachedServer | undefined {
     const entry = this.#entry(server)
-    const bytes = entry && readKnown(this.#folder, entry.print)
-    const known = bytes && decodeKnown(bytes)
+    const bytes = entry && readCacheFile(this.#folder, entry.print)
+    const known = bytes && decodeServer(bytes)
     if (entry !== undefined && bytes !== undefined && known !== undefined) entry.written = hashOf(bytes)
     return known
   }
 
-  met(server: ServerOptions): void {
+  reached(server: ServerOptions): void {
     const config = this.#context.configOf(server)
     const entry = this.#entry(server)
     const print = config && fingerprint(config)
@@ -73,7 +73,7 @@ export class ServerCacheFiles implements KnownServers {
     entry.isTouched = false
   }
 
-  learnt(server: ServerOptions, known: () => Known): void {
+  update(server: ServerOptions, known: () => CachedServer): void {
     const entry = this.#entry(server)
     if (entry === undefined) return
     this.#due.get(server)?.timer.cancel()
@@ -101,8 +101,8 @@ export class ServerCacheFiles implements KnownServers {
     due?.timer.cancel()
     this.#due.delete(server)
     if (due === undefined) return
-    const bytes = encodeKnown(due.known())
-    if (bytes.length > KNOWN_BYTES) {
+    const bytes = encodeServer(due.known())
+    if (bytes.length > CACHE_FILE_BYTES) {
       this.#context.log.info(
         { server: server.name, bytes: bytes.length },
         'the lists of this server are too long to be cached',
@@ -115,8 +115,8 @@ export class ServerCacheFiles implements KnownServers {
   async #put(entry: Entry, bytes: Buffer): Promise<void> {
     const hash = hashOf(bytes)
     try {
-      if (entry.written !== hash) await writeKnown(this.#folder, entry.print, bytes)
-      else if (!entry.isTouched) await touchKnown(this.#folder, entry.print)
+      if (entry.written !== hash) await writeCacheFile(this.#folder, entry.print, bytes)
+      else if (!entry.isTouched) await touchCacheFile(this.#folder, entry.print)
       entry.written = hash
       entry.isTouched = true
     } catch (thrown) {

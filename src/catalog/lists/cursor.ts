@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ListName } from '../../model/listing.js'
 
-/**
- * The item after which the next page starts. `key` finds it by name, `index` says where it was in case it is
- * gone; the same holds for the server with `alias` and `aliasIndex`.
- */
+/** The item after which a page starts: by name, and by index in case it is gone; the same for its server. */
 export interface Position {
   readonly list: ListName
   readonly alias: string
@@ -23,21 +20,21 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/
 
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
-/** The first bytes of a hash: catches what was mistyped or cut off, not what was forged (nothing is secret). */
+/** A checksum against typing errors and cuts, not against forgery: nothing in a cursor is secret. */
 const checkOf = (payload: Buffer): Buffer => hash(payload).subarray(0, CHECK_BYTES)
 
-/** How a name or URI stands in a cursor: itself, or its hash if it is long. Compare positions by this. */
+/** How a cursor holds a name or URI: as it is, or as a hash if it is long. Compare positions by this. */
 export const cursorKey = (key: string): string =>
   key.length <= KEY_CHARS ? key : `sha256:${hash(Buffer.from(key, 'utf16le')).toString('base64url')}`
 
-/** The opaque text of a position (`nextCursor`): base64url over a checksum and a small JSON array. */
+/** Encodes a position as `nextCursor`: base64url of a checksum and a small JSON array. */
 export const encodeCursor = (at: Position): string => {
   const facts = [VERSION, at.list, at.alias, at.aliasIndex, cursorKey(at.key), at.index]
   const payload = Buffer.from(JSON.stringify(facts), 'utf8')
   return Buffer.concat([checkOf(payload), payload]).toString('base64url')
 }
 
-/** The position that a client's cursor stands for; undefined if it is not one of ours for this list. */
+/** Decodes a cursor of a client; undefined if it is not one of ours for this list. */
 export const decodeCursor = (text: string, list: ListName): Position | undefined => {
   if (text.length > CURSOR_CHARS || !BASE64URL.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64url')
@@ -47,9 +44,9 @@ export const decodeCursor = (text: string, list: ListName): Position | undefined
   return positionIn(payload, list)
 }
 
-/** The checksum holds, but anyone can compute one: every member is looked at. */
+/** Checks every member: anyone can compute the checksum. */
 const positionIn = (payload: Buffer, list: ListName): Position | undefined => {
-  const facts = parsed(payload)
+  const facts = parse(payload)
   if (!Array.isArray(facts) || facts.length !== 6) return undefined
   const [version, named, alias, aliasIndex, key, index] = facts as readonly unknown[]
   if (version !== VERSION || named !== list) return undefined
@@ -59,7 +56,7 @@ const positionIn = (payload: Buffer, list: ListName): Position | undefined => {
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-const parsed = (payload: Buffer): unknown => {
+const parse = (payload: Buffer): unknown => {
   try {
     return JSON.parse(payload.toString('utf8'))
   } catch {

@@ -20,24 +20,24 @@ import { type AskLimit, askServer } from '../../peers/ask-server.js'
 
 const NONE = rawText('[]')
 
-/** The items of a list; `isWhole` is false when a page failed or a limit was reached. */
+/** The items of a list; `isWhole` is false if a page failed or a limit was reached. */
 export interface ReadList {
   readonly items: readonly JsonText[]
   readonly isWhole: boolean
   readonly reason?: string
-  /** The bound at which the rest was left out. */
+  /** The limit that was reached. */
   readonly cutAt?: LimitName
-  /** How long the whole may be kept, and for whom; undefined where the server's revision does not say such things. */
+  /** How long the list may be kept, and for whom; undefined in revisions without such hints. */
   readonly hints?: CacheHints | undefined
-  /** The connection failed, so that another attempt may find more; an error response will most likely come again. */
+  /** Whether the connection failed, so that another attempt may find more. */
   readonly isBroken?: boolean
-  /** The error that the server answered with to the first page, in our words. */
+  /** The server's error response to the first page. */
   readonly error?: Fault
 }
 
 /**
- * Reads a server's list to its end (server/utilities/pagination): cursors are opaque, an empty one counts, `null` is the
- * end. A page that fails after the first keeps what came before. Rejects with a Fault if the first page does not come.
+ * Reads a server's list to its end (server/utilities/pagination): an empty cursor counts, `null` is the end.
+ * If a later page fails, what came before is kept. Rejects with a Fault if the first page does not come.
  */
 export const readList = async (
   link: Downlink,
@@ -81,7 +81,7 @@ export const readList = async (
   return cutAt('pages', items, bounds)
 }
 
-/** What a list comes to whose first page is an error. Throws the Fault that came instead. */
+/** Throws the Fault that came in place of a first page. */
 const afterNoPage = (outcome: Exclude<Answer, { kind: 'result' }>, method: string): ReadList => {
   if (isUnknownMethod(outcome)) return { items: [], isWhole: true }
   const reason = wordsOf(outcome)
@@ -106,7 +106,7 @@ const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Read
   return hints.length === 0 ? read : { ...read, hints: mergeHints(hints) }
 }
 
-/** Copied, so that a few items do not keep the whole message in memory. */
+/** A copy, so that a few items do not keep the whole message in memory. */
 const listedOn = (result: JsonText, list: ListName): JsonText =>
   ownText(memberOf(result, LISTS[list].member) ?? NONE)
 

@@ -3,12 +3,12 @@ import { arrayText, type JsonText, objectText, textOf } from '../../kernel/json/
 import { LISTS, type ListName } from '../../model/listing.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
 import type { Item } from './listed.js'
-import type { Merged } from './merge.js'
+import type { Merged, Part } from './merge.js'
 
 /**
- * One page of a merged list as the result of its list request. The cursor names the item before the page, so pages stay
- * right when the proxy restarts or a server comes or goes in between. Throws a Fault `invalid-params` for a cursor that
- * is not ours (server/utilities/pagination, "Error Handling").
+ * Cuts one page of a merged list, as the result of its list request. The cursor names the item before the
+ * page, so that pages stay right when the proxy restarts or a server comes or goes in between. Throws a Fault
+ * `invalid-params` for a cursor that is not ours (server/utilities/pagination, "Error Handling").
  */
 export const cutPage = (
   list: ListName,
@@ -20,31 +20,42 @@ export const cutPage = (
   const first = numberOf(merged, place)
   const kept = merged.pages.get(first)
   if (kept !== undefined) return kept
-  const items: Item[] = []
-  let last: Position | undefined
-  let hasMore = false
-  for (let part = place.part; part < merged.parts.length && !hasMore; part += 1) {
-    const of = merged.parts[part]
-    if (of === undefined) break
-    for (let index = part === place.part ? place.item : 0; index < of.items.length; index += 1) {
-      const item = of.items[index]
-      if (item === undefined) break
-      if (items.length === pageSize) {
-        hasMore = true
-        break
-      }
-      items.push(item)
-      last = { list, alias: of.alias, aliasIndex: of.index, key: item.own, index }
+  const shown: Entry[] = []
+  let next: Entry | undefined
+  for (const entry of entriesFrom(merged, place)) {
+    if (shown.length === pageSize) {
+      next = shown.at(-1)
+      break
     }
+    shown.push(entry)
   }
   const page = objectText([
-    [LISTS[list].member, arrayText(items.map(item => item.text))],
-    ...(hasMore && last !== undefined ? [['nextCursor', textOf(encodeCursor(last))] as const] : []),
+    [LISTS[list].member, arrayText(shown.map(({ item }) => item.text))],
+    ...(next === undefined ? [] : [['nextCursor', textOf(cursorAfter(list, next))] as const]),
   ])
-  // Whoever reads from the beginning comes by these alone, and together they are as long as the list. A cursor can name any item.
+  // Only the pages of those who read from the beginning are kept, since a cursor can name any item.
   if (first % pageSize === 0) merged.pages.set(first, page)
   return page
 }
+
+/** An item of a merged list, and its index in its part. */
+interface Entry {
+  readonly part: Part
+  readonly index: number
+  readonly item: Item
+}
+
+function* entriesFrom({ parts }: Merged, place: Place): Generator<Entry> {
+  for (const [at, part] of parts.slice(place.part).entries()) {
+    const start = at === 0 ? place.item : 0
+    for (const [offset, item] of part.items.slice(start).entries()) {
+      yield { part, index: start + offset, item }
+    }
+  }
+}
+
+const cursorAfter = (list: ListName, { part, index, item }: Entry): string =>
+  encodeCursor({ list, alias: part.alias, aliasIndex: part.index, key: item.own, index })
 
 interface Place {
   readonly part: number
@@ -61,7 +72,7 @@ const decode = (cursor: string, list: ListName): Position => {
   return position
 }
 
-/** Where the page after `position` starts now; the first place after it if its item or its server is gone. */
+/** Where the page after `position` starts: where it was if its item is gone, or at the next server. */
 const placeAfter = (merged: Merged, position: Position): Place => {
   const part = merged.parts.findIndex(({ alias }) => alias === position.alias)
   if (part === -1) {

@@ -4,14 +4,14 @@ const PLAIN_ALIAS = /^[A-Za-z][A-Za-z0-9_-]{0,23}$/
 const SURROGATE = /\p{Cs}/u
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** Characters of an exposed name: clients put their own prefix in front and cut at 64. */
+/** The longest exposed name: clients put a prefix of their own in front and cut at 64. */
 const NAME_CHARS = 46
 const NAME_HEAD_CHARS = 39
 const ALIAS_HEAD_CHARS = 17
 
 /**
- * The bytes that stand for a string in a hash. UTF-8 turns every lone surrogate into the same U+FFFD, so such
- * a string is hashed as UTF-16 behind a byte order mark, which no UTF-8 text can begin with.
+ * The bytes of a string to hash. UTF-8 turns every lone surrogate into the same U+FFFD, so such a string is
+ * hashed as UTF-16 after a byte order mark, with which no UTF-8 text begins.
  */
 const hashInput = (text: string): Buffer =>
   SURROGATE.test(text) ? Buffer.from(`\ufeff${text}`, 'utf16le') : Buffer.from(text, 'utf8')
@@ -26,8 +26,8 @@ const isPlainAlias = (text: string): boolean =>
   PLAIN_ALIAS.test(text) && !text.includes('__') && !text.endsWith('_')
 
 /**
- * The alias of a server: the configured prefix, else its key. Text that could not stand in front of `__`, or
- * in which the first `__` would not end the alias, is cleaned and told apart by a hash of what it was.
+ * The alias of a server: the configured prefix, else its key. Text that is no valid prefix, or in which the
+ * first `__` would not end the alias, is cleaned, and gets a hash of what it was.
  */
 export const aliasOf = (key: string, prefix: string | undefined): string => {
   const wanted = prefix ?? key
@@ -37,13 +37,12 @@ export const aliasOf = (key: string, prefix: string | undefined): string => {
   return `${trimEnd(named.slice(0, ALIAS_HEAD_CHARS))}-${tag(wanted)}`
 }
 
-/** Without the `_` and `-` at its end. */
 const trimEnd = (text: string): string => text.replace(/[_-]+$/, '')
 
 /**
  * The name under which clients see a tool or prompt: `<alias>__<name>`, at most 46 characters of
- * `[A-Za-z0-9_-]`. A pure function of its arguments, so permissions and prompt caches of clients stay valid
- * whatever else is connected. It is never parsed back: routing goes by table.
+ * `[A-Za-z0-9_-]`. Pure, so that permissions and prompt caches of clients stay valid whatever else is
+ * connected. Never parsed back.
  */
 export const exposedName = (alias: string, name: string): string => {
   const raw = `${alias}__${name}`

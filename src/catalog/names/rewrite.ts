@@ -10,14 +10,13 @@ import {
 } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 
-/** How a URI is written for the other side: exposed for clients, or as the server knows it. */
+/** Translates a URI from the server's own to the exposed form, or back. */
 export type UriMap = (uri: string) => string
 
-/** What clients see instead of a server's own name and URIs. */
-export interface Exposure {
+interface ExposedAs {
   /** The exposed name of a tool or prompt. */
   readonly name?: string | undefined
-  /** Writes the URIs of resources and templates, and those that tools point to. */
+  /** Translates the URIs of resources and templates, and those that tools point to. */
   readonly uri?: UriMap | undefined
 }
 
@@ -33,7 +32,7 @@ const mapped = (text: JsonText, map: UriMap): JsonText => {
 const mapMember = (object: JsonText, key: string, map: UriMap): JsonText =>
   editMember(object, key, uri => mapped(uri, map))
 
-/** A content block that names a resource, or holds one (server/tools, "Resource Links", "Embedded Resources"). */
+/** A content block that links or embeds a resource (server/tools, "Resource Links", "Embedded Resources"). */
 const mapBlock: Rewrite = (block, map) => {
   const type = stringOf(memberOf(block, 'type'))
   if (type === 'resource_link') return mapMember(block, 'uri', map)
@@ -42,7 +41,7 @@ const mapBlock: Rewrite = (block, map) => {
     : block
 }
 
-/** The interface of a tool (SEP-1865); SDKs write the older flat key beside it. */
+/** The interface of a tool (SEP-1865); SDKs also write the older flat key. */
 const mapInterface: Rewrite = (holder, map) =>
   editMember(holder, '_meta', meta => {
     const nested = editMember(meta, 'ui', ui => mapMember(ui, 'resourceUri', map))
@@ -52,7 +51,7 @@ const mapInterface: Rewrite = (holder, map) =>
 const mapContents = (result: JsonText, key: string, map: Rewrite, uri: UriMap): JsonText =>
   editMember(result, key, list => mapElements(list, element => map(element, uri)))
 
-/** One block, or several: no revision allows an array here, but servers send it. */
+/** A message holds one block; servers also send an array, which no revision allows. */
 const mapMessage: Rewrite = (message, map) =>
   editMember(message, 'content', content =>
     kindOf(content) === 'array'
@@ -79,23 +78,23 @@ const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['completion/complete', (params, map) => editMember(params, 'ref', ref => mapUri(ref, map))],
 ])
 
-/** A key, for `mayHold`: the end of `resourceUri` is the same however it is nested. */
+/** Keys for `mayHold`; `resourceUri` may be nested or flat. */
 const URI_KEYS = ['"uri"', 'resourceUri"']
 
-/** The result of a request with its URIs written for the other side; the same reference if there are none. */
+/** Translates the URIs of a result; the same reference if there are none. */
 export const rewriteUris = (method: string, result: JsonText, map: UriMap): JsonText => {
   const rewrite = RESULTS.get(method)
   return rewrite !== undefined && mayHold(result, ...URI_KEYS) ? rewrite(result, map) : result
 }
 
-/** The params of a request or notification, likewise. */
+/** Translates the URIs of params, likewise. @internal */
 export const rewriteParams = (method: string, params: JsonText, map: UriMap): JsonText => {
   const rewrite = PARAMS.get(method)
   return rewrite !== undefined && mayHold(params, ...URI_KEYS) ? rewrite(params, map) : params
 }
 
-/** An item of a list under its exposed name and URIs; the same reference if those are its own. */
-export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: Exposure): JsonText => {
+/** Gives an item of a list its exposed name and URIs; the same reference if those are its own. */
+export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: ExposedAs): JsonText => {
   switch (list) {
     case 'tools': {
       const tool = uri !== undefined && mayHold(item, 'resourceUri"') ? mapInterface(item, uri) : item

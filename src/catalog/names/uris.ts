@@ -1,4 +1,4 @@
-/** Finds the alias that a scheme prefix was made of; made by `schemeAliases`. */
+/** Finds the alias from which a scheme prefix was made. */
 export type AliasFinder = (schemeAlias: string) => string | undefined
 
 /** A server's resource, as the server itself names it. */
@@ -7,19 +7,19 @@ export interface OwnedUri {
   readonly uri: string
 }
 
-/** Hosts look for this scheme to show interfaces (SEP-1865), so it stays in front. */
+/** Hosts show interfaces of this scheme (SEP-1865), so it stays in front. */
 const UI = 'ui://'
 
 /** `_` is illegal in a URI scheme (RFC 3986 §3.1), and no alias holds a dot. */
 const schemeAlias = (alias: string): string => alias.replaceAll('_', '.')
 
-/** The URI, or URI template, under which clients see a resource of a server; undone by `splitUri`. */
+/** The URI or template under which clients see that of a server; `splitUri` reverses it. */
 export const exposedUri = (alias: string, uri: string): string =>
   uri.startsWith(UI) ? `${UI}${schemeAlias(alias)}+${uri.slice(UI.length)}` : `${schemeAlias(alias)}+${uri}`
 
 /**
- * Looks up aliases as they stand in exposed URIs: exactly, else without regard to case where that leaves one,
- * because URL parsers write schemes in lower case.
+ * Creates a finder of aliases: exact, else without regard to case if only one matches, because URL parsers
+ * write schemes in lower case.
  */
 export const schemeAliases = (aliases: Iterable<string>): AliasFinder => {
   const exact = new Map<string, string>()
@@ -33,7 +33,7 @@ export const schemeAliases = (aliases: Iterable<string>): AliasFinder => {
   return written => exact.get(written) ?? folded.get(written.toLowerCase())
 }
 
-/** Takes an exposed URI apart; undefined when no known alias is written in it. */
+/** Splits an exposed URI; undefined if it holds no known alias. */
 export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefined => {
   const start = exposed.startsWith(UI) ? UI.length : 0
   const plus = exposed.indexOf('+', start)
@@ -44,9 +44,8 @@ export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefin
 }
 
 /**
- * Whether a URI could come from a URI template (RFC 6570): how many literal characters of the template it holds, in order;
- * undefined if it could not. Expressions match anything. Linear in both texts: nothing is tried twice, because servers
- * write templates and clients write URIs.
+ * Matches a URI against a URI template (RFC 6570): returns the number of literal characters that match in
+ * order, or undefined. Expressions match anything. Takes linear time, since neither text can be trusted.
  */
 export const matchTemplate = (template: string, uri: string): number | undefined => {
   const literals = template.split(/\{[^{}]*\}/)

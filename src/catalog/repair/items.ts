@@ -15,7 +15,7 @@ import {
 import type { ListName } from '../../model/listing.js'
 import { type Kinds, keepKinds, type Note, repairIcons, repairShown } from './parts.js'
 
-/** What became of an item: itself or its repaired text with what was done, or the reason why it cannot be shown. */
+/** A repaired item and what was done to it, or why it cannot be shown. */
 export type Repaired =
   | { readonly item: JsonText; readonly notes: readonly string[] }
   | { readonly dropped: string }
@@ -40,7 +40,7 @@ const HINTS: Kinds = {
   openWorldHint: 'boolean',
 }
 
-/** The members that identify an item: text, and there once. */
+/** The members that identify an item: strings that must not be repeated. */
 const IDENTITY = { tools: 'name', prompts: 'name', resources: 'uri', templates: 'uriTemplate' } as const
 
 const OBJECT = textOf('object')
@@ -48,8 +48,8 @@ const ANY_OBJECT = rawText('{"type":"object"}')
 const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'optional', 'required'])
 
 /**
- * An item of a server's list as every revision allows it. Clients refuse a whole list for one bad item, so
- * what cannot be repaired is dropped. Arguments' schemas are changed only at their root.
+ * Repairs an item of a server's list, so that every revision allows it. Clients refuse a whole list for one
+ * bad item, so what cannot be repaired is dropped. Schemas are changed only at their root.
  */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
   const identity = IDENTITY[list]
@@ -82,7 +82,7 @@ const repairTool = (tool: JsonText, note: Note): JsonText | undefined => {
   )
 }
 
-/** The schema of a tool's arguments, which are always an object; undefined if it describes something else. */
+/** Repairs the schema of a tool's arguments; undefined if it does not describe an object. */
 const repairInput = (schema: JsonText | undefined, note: Note): JsonText | undefined => {
   if (schema === undefined || kindOf(schema) !== 'object') {
     note('made an inputSchema: there was no object')
@@ -98,7 +98,7 @@ const repairInput = (schema: JsonText | undefined, note: Note): JsonText | undef
 /** `"type": ["object", "null"]`: clients want the one word, and arguments are never null. */
 const allowsObject = (type: JsonText): boolean => some(elementsOf(type), name => stringOf(name) === 'object')
 
-/** Go servers write empty maps and slices as `null`; a schema says the same without these members. */
+/** Removes members of the wrong kind: Go servers write empty maps and slices as `null`. */
 const repairRoot = (schema: JsonText, note: Note): JsonText => {
   const kept = keepKinds(schema, { properties: 'object', required: 'array', $schema: 'string' }, note)
   return editMember(kept, 'required', names =>
@@ -119,7 +119,7 @@ const repairPrompt = (prompt: JsonText, note: Note): JsonText =>
     }),
   )
 
-/** A resource or template; one without a name is called by its URI, because clients require one. */
+/** A resource or template; clients require a name, so one without is named by its URI. */
 const repairResource =
   (identity: 'uri' | 'uriTemplate') =>
   (resource: JsonText, note: Note): JsonText => {

@@ -14,15 +14,15 @@ import {
   withoutMembers,
 } from '../../kernel/json/text.js'
 
-/** What was repaired, in words for the log. */
+/** Takes what was repaired, for the log. */
 export type Note = (words: string) => void
 
-/** Optional members and the one kind of value that each may have. */
+/** Optional members, each with its kind of value. */
 export type Kinds = Readonly<Record<string, JsonKind>>
 
 /**
- * An object without the optional members whose value is of another kind, `null` first of all: clients that
- * validate with a schema refuse the whole list or result for one of them.
+ * Removes optional members whose value is of another kind, most often `null`: clients that validate refuse
+ * the whole list or result for one of them.
  */
 export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
   withoutMembers(object, at => {
@@ -35,7 +35,7 @@ export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText 
     return false
   })
 
-/** An optional member that is kept only if a test of its meaning holds. */
+/** Removes an optional member whose value fails a test. */
 const keepIf = (object: JsonText, key: string, note: Note, test: (value: JsonText) => boolean): JsonText =>
   editMember(object, key, value => {
     if (test(value)) return value
@@ -44,10 +44,10 @@ const keepIf = (object: JsonText, key: string, note: Note, test: (value: JsonTex
   })
 
 const ICON_KINDS: Kinds = { mimeType: 'string', sizes: 'array', theme: 'string' }
-/** Other schemes are a risk to whoever shows the icon (2025-11-25 basic, "Icons": security considerations). */
+/** Other schemes are a security risk (2025-11-25 basic, "Icons"). */
 const ICON_SOURCE = /^(?:https?|data):/i
 
-/** The icons that may be shown; undefined when none is left. */
+/** Removes icons that must not be shown; undefined if none is left. */
 export const repairIcons = (icons: JsonText, note: Note): JsonText | undefined => {
   const kept = mapElements(icons, icon => repairIcon(icon, note))
   return kept === icons || !isEmpty(kept) ? kept : undefined
@@ -64,7 +64,7 @@ const repairIcon = (icon: JsonText, note: Note): JsonText | undefined => {
   return keepIf(kinds, 'theme', note, theme => ['light', 'dark'].includes(stringOf(theme) ?? ''))
 }
 
-/** TypeScript SDKs before 1.19 had one text where the published schema has a list. */
+/** TypeScript SDKs before 1.19 had a string where the published schema has a list. */
 const iconSizes = (sizes: JsonText, note: Note): JsonText => {
   if (kindOf(sizes) !== 'string') {
     return mapElements(sizes, size => (kindOf(size) === 'string' ? size : undefined))
@@ -73,7 +73,7 @@ const iconSizes = (sizes: JsonText, note: Note): JsonText => {
   return arrayText([sizes])
 }
 
-/** Whether a text is a date and time with a zone: what `Annotations.lastModified` has to be. */
+/** Whether a string is a date and time with a zone, as `Annotations.lastModified` has to be. */
 const isMoment = (text: JsonText): boolean => {
   const value = stringOf(text)
   if (value === undefined) return false
@@ -92,27 +92,27 @@ const isPriority = (value: JsonText): boolean => {
   return priority >= 0 && priority <= 1
 }
 
-/** `Annotations` of resources and content blocks, without what breaks their rules. */
+/** Repairs `Annotations` of resources and content blocks. */
 const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
   const audience = keepIf(annotations, 'audience', note, isAudience)
   const priority = keepIf(audience, 'priority', note, isPriority)
   return keepIf(priority, 'lastModified', note, isMoment)
 }
 
-/** Optional members of everything that is shown to people: icons and annotations whose kinds are right already. */
+/** Repairs icons and annotations, whose kinds are right already. */
 export const repairShown = (object: JsonText, note: Note): JsonText => {
   const icons = editMember(object, 'icons', list => repairIcons(list, note))
   return editMember(icons, 'annotations', annotations => repairAnnotations(annotations, note))
 }
 
 /**
- * Base64 text as RFC 4648 §4 writes it, from what servers write: with line breaks, in the URL alphabet,
- * without padding. The same reference if it is right already, undefined if it cannot be read.
+ * Repairs base64 (RFC 4648 §4) that has line breaks, the URL alphabet or no padding. The same reference if it
+ * is right already, undefined if it cannot be read.
  */
 export const repairBase64 = (text: JsonText | undefined): JsonText | undefined => {
   const written = stringOf(text)
   if (written === undefined) return undefined
-  // Decoding and encoding are native: for megabytes much faster than a look at each character.
+  // Native, and so much faster for megabytes than looking at each character.
   if (Buffer.from(written, 'base64').toString('base64') === written) return text
   const plain = written.replace(/\s/g, '').replaceAll('-', '+').replaceAll('_', '/')
   const digits = plain.endsWith('=') ? plain.slice(0, plain.indexOf('=')) : plain

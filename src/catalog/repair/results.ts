@@ -19,14 +19,17 @@ import {
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
 import { type Kinds, keepKinds, type Note, repairBase64, repairShown } from './parts.js'
 
-/** `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion Results"). */
+/**
+ * `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion
+ * Results").
+ */
 const COMPLETION_VALUES = 100
 
 /**
- * A server's result as clients of every revision can read it. Clients refuse a whole result for one bad part, so
- * bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown members stay as they
- * are. `nullIsValue` says whether the server means something by `structuredContent: null`, as 2026-07-28 allows; if that
- * is not known, the result tells.
+ * Repairs a server's result, so that clients of every revision can read it. They refuse a whole result for
+ * one bad part, so bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown
+ * members stay. `nullIsValue` says whether `structuredContent: null` is a value, as in 2026-07-28; by default
+ * the result tells.
  */
 export const repairResult = (method: string, result: JsonText, nullIsValue?: boolean): JsonText => {
   switch (method) {
@@ -92,13 +95,12 @@ const LINK: Kinds = {
 }
 const RESOURCE_CONTENTS: Kinds = { mimeType: 'string', _meta: 'object' }
 
-/** Nobody is told: a tool may be called often, and the operator learns of sloppy servers from their lists. */
+/** Not logged: a tool may be called often, and sloppy servers show in the log of their lists. */
 const silent: Note = () => undefined
 
 /**
- * A content block of a tool result or prompt as every revision allows it. Clients know a closed set of types and
- * refuse the whole result for another, so what cannot be repaired becomes a text that shows it. Undefined for
- * `null`, which stands for nothing.
+ * Repairs a content block of a tool result or prompt. Clients refuse the whole result for an unknown type, so
+ * what cannot be repaired becomes a text that shows it. Undefined for `null`.
  */
 const repairBlock = (block: JsonText): JsonText | undefined => {
   if (kindOf(block) === 'null') return undefined
@@ -107,7 +109,7 @@ const repairBlock = (block: JsonText): JsonText | undefined => {
   return (kept && repair(kept)) ?? textBlock(stringOf(block) ?? shownJson(block))
 }
 
-/** `text` that is no text is shown as its JSON; `null` or nothing as empty. */
+/** Gives a block its `text`: other values as their JSON, `null` or none as empty. */
 const withText = (holder: JsonText): JsonText => {
   const text = memberOf(holder, 'text')
   const kind = text && kindOf(text)
@@ -144,7 +146,7 @@ const BLOCKS: ReadonlyMap<string | undefined, (block: JsonText) => JsonText | un
   ['resource', repairEmbedded],
 ])
 
-/** `ResourceContents` with text or a blob that can be read; undefined if the blob cannot be. */
+/** Repairs `ResourceContents`; undefined if its blob cannot be read. */
 const readable = (contents: JsonText): JsonText | undefined => {
   const kept = keepKinds(contents, RESOURCE_CONTENTS, silent)
   const blob = memberOf(kept, 'blob')
@@ -156,7 +158,7 @@ const readable = (contents: JsonText): JsonText | undefined => {
   return withMember(alone, 'blob', base64)
 }
 
-/** An entry of `contents`; a blob that cannot be read gives way to a text that shows it. */
+/** Repairs an entry of `contents`; a blob that cannot be read is replaced by a text that shows it. */
 const repairContents = (contents: JsonText): JsonText => {
   if (kindOf(contents) !== 'object') return contents
   const read = readable(contents)
@@ -165,16 +167,18 @@ const repairContents = (contents: JsonText): JsonText => {
   return withMember(plain, 'text', textOf(shownJson(contents)))
 }
 
-/** Where the results of each kind have their parts. */
+/** The member that holds the parts of a result. */
 const PARTS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'content'],
   ['prompts/get', 'messages'],
   ['resources/read', 'contents'],
 ])
 
-/** Whether a result has more parts (blocks, messages, contents) than this; each of them is looked at by itself. */
+/**
+ * Whether a result has more than `most` parts (blocks, messages, contents), each of which costs time to
+ * repair.
+ */
 export const hasMoreParts = (method: string, result: JsonText, most: number): boolean => {
-  // Most are too short for that.
   if (result.length <= most) return false
   const parts = memberOf(result, PARTS.get(method) ?? '')
   if (parts === undefined) return false
@@ -187,12 +191,14 @@ export const hasMoreParts = (method: string, result: JsonText, most: number): bo
   return count > most
 }
 
-/** The messages of a prompt. One that holds an array of blocks, which no revision allows, becomes several. */
+/**
+ * Repairs the messages of a prompt. One with an array of blocks, which no revision allows, becomes several.
+ */
 const repairMessages = (messages: JsonText): JsonText =>
   some(elementsOf(messages), hasBlocks)
     ? arrayText(
         [...elementsOf(messages)].flatMap(message =>
-          hasBlocks(message) ? apart(message) : [repairMessage(message)],
+          hasBlocks(message) ? splitMessage(message) : [repairMessage(message)],
         ),
       )
     : mapElements(messages, repairMessage)
@@ -202,8 +208,8 @@ const hasBlocks = (message: JsonText): boolean => {
   return content !== undefined && kindOf(content) === 'array'
 }
 
-/** Of the message itself only what the schema has: whatever else there is would come again with each block. */
-const apart = (message: JsonText): JsonText[] => {
+/** Splits a message into one for each block; members that are not in the schema would be repeated, and go. */
+const splitMessage = (message: JsonText): JsonText[] => {
   const role = memberOf(message, 'role')
   return [...elementsOf(memberOf(message, 'content') ?? message)].map(block =>
     repairMessage(

@@ -89,7 +89,7 @@ export class ResultPresenter {
     const repaired = repairResult(call.method, result, nullIsValue)
     return resulted(
       rewriteUris(call.method, repaired, uri => {
-        if (view.showing.uris === 'preserve') owners.saw(view.server, uri)
+        if (view.exposure.uris === 'preserve') owners.noteUri(view.server, uri)
         return view.exposeUri(uri)
       }),
     )
@@ -99,10 +99,10 @@ export class ResultPresenter {
    * Notes a tool that does not return the structured output it promises: the next list will not promise it.
    */
   #checkOutput(client: Client, name: string, result: JsonText): void {
-    if (this.#context.catalog.find(client, 'tools', name)?.promisesOutput !== true) return
+    if (this.#context.catalog.find(client, 'tools', name)?.hasOutputSchema !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
     if (hasOutput || memberOf(result, 'isError')?.toString('latin1') === 'true') return
-    this.#context.catalog.breaksOutput(client, name)
+    this.#context.catalog.hideOutputSchema(client, name)
   }
 
   #error(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {

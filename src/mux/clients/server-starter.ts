@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.js'
-import { offers } from '../../catalog/lists/remembered.js'
+import { offers } from '../../catalog/lists/profile-cache.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -50,7 +50,7 @@ export class ServerStarter {
     const { catalog, startupWaitMs } = this.#context
     const servers = [...catalog.views.keys()]
     // Notifications of such a server would be lost until the client has a connection of its own.
-    for (const server of servers) if (catalog.isOnlyRecalled(server, client)) void startFor(server, client)
+    for (const server of servers) if (catalog.isOnlyFromDisk(server, client)) void startFor(server, client)
     if (catalog.offer(client).isComplete) return NOTHING_TO_START
     // A server whose lists are remembered need not run for a client that may never use it.
     const starts = servers

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.js'
-import { offers } from '../../catalog/lists/remembered.js'
+import { offers } from '../../catalog/lists/profile-cache.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'

@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { fingerprint, ServerCacheFiles } from '../../../src/app/state/server-cache.js'
-import { knownFolder } from '../../../src/app/state/server-cache-file.js'
-import type { Known } from '../../../src/catalog/lists/remembered.js'
+import { cacheFolder } from '../../../src/app/state/server-cache-file.js'
+import type { CachedServer } from '../../../src/catalog/lists/profile-cache.js'
 import { parseConfig } from '../../../src/config/parse.js'
 import type { ServerConfig } from '../../../src/config/types.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
@@ -14,10 +14,10 @@ import { tool } from '../../support/values.js'
 
 const { facts } = new FakeServer('a', { tools: [] })
 
-const knownOf = (...names: string[]): Known =>
+const knownOf = (...names: string[]): CachedServer =>
   new Map([['all', { facts, lists: { tools: names.map(name => textOf(tool(name))) } }]])
 
-const namesOf = (known: Known | undefined): string[] | undefined =>
+const namesOf = (known: CachedServer | undefined): string[] | undefined =>
   known?.get('all')?.lists.tools?.map(item => (JSON.parse(item.toString()) as { name: string }).name)
 
 /** The memory of a proxy; several may share one folder. */
@@ -38,17 +38,17 @@ const create = (t: Test, stateDir = t.testdir({ 'server.mjs': '' })) => {
     clock,
     log,
   })
-  const folder = knownFolder(stateDir)
+  const folder = cacheFolder(stateDir)
   return { files, options, clock, stateDir, folder, warnings }
 }
 
 t.test('what was learnt is recalled by the next proxy, and written once for all lists', async t => {
   const one = create(t)
-  t.equal(one.files.recall(one.options), undefined)
-  one.files.met(one.options)
+  t.equal(one.files.load(one.options), undefined)
+  one.files.reached(one.options)
   let asked = 0
   for (const names of [['x'], ['x', 'y']]) {
-    one.files.learnt(one.options, () => {
+    one.files.update(one.options, () => {
       asked += 1
       return knownOf(...names)
     })
@@ -61,30 +61,30 @@ t.test('what was learnt is recalled by the next proxy, and written once for all 
   t.equal(readdirSync(one.folder).length, 1)
   t.equal(one.clock.pending, 0)
   const two = create(t, one.stateDir)
-  t.same(namesOf(two.files.recall(two.options)), ['x', 'y'])
-  t.equal(two.files.recall(new FakeServer('b', {}).options), undefined, 'what is not configured is not known')
-  two.files.learnt(new FakeServer('b', {}).options, () => knownOf('z'))
+  t.same(namesOf(two.files.load(two.options)), ['x', 'y'])
+  t.equal(two.files.load(new FakeServer('b', {}).options), undefined, 'what is not configured is not known')
+  two.files.update(new FakeServer('b', {}).options, () => knownOf('z'))
   await two.files.close()
 })
 
 t.test('the end of a proxy does not wait for the lists to settle', async t => {
   const { files, options, folder } = create(t)
-  files.learnt(options, () => knownOf('x'))
+  files.update(options, () => knownOf('x'))
   await files.close()
   t.equal(readdirSync(folder).length, 1)
 })
 
 t.test('what is known already is not written again, but counts as met', async t => {
   const one = create(t)
-  one.files.learnt(one.options, () => knownOf('x'))
+  one.files.update(one.options, () => knownOf('x'))
   await one.files.close()
   const [name = ''] = readdirSync(one.folder)
   const file = join(one.folder, name)
   utimesSync(file, 1_700_000_000, 1_700_000_000)
   const { ino } = statSync(file)
   const two = create(t, one.stateDir)
-  two.files.recall(two.options)
-  two.files.learnt(two.options, () => knownOf('x'))
+  two.files.load(two.options)
+  two.files.update(two.options, () => knownOf('x'))
   await two.files.close()
   t.equal(statSync(file).ino, ino)
   t.ok(statSync(file).mtimeMs > 1_700_000_000_000)
@@ -92,24 +92,24 @@ t.test('what is known already is not written again, but counts as met', async t 
 
 t.test('what a program said before it was replaced is not taken for what the new one says', async t => {
   const one = create(t)
-  one.files.met(one.options)
-  one.files.learnt(one.options, () => knownOf('old'))
+  one.files.reached(one.options)
+  one.files.update(one.options, () => knownOf('old'))
   writeFileSync(join(one.stateDir, 'server.mjs'), 'another')
   await one.files.close()
   const two = create(t, one.stateDir)
-  t.equal(two.files.recall(two.options), undefined)
-  one.files.met(one.options)
-  one.files.learnt(one.options, () => knownOf('new'))
+  t.equal(two.files.load(two.options), undefined)
+  one.files.reached(one.options)
+  one.files.update(one.options, () => knownOf('new'))
   await one.files.close()
-  t.same(namesOf(two.files.recall(two.options)), ['new'])
+  t.same(namesOf(two.files.load(two.options)), ['new'])
 })
 
 t.test('lists that are too long are not kept', async t => {
   const { files, options, stateDir } = create(t)
   const long = { facts, lists: { tools: [rawText(`"${'x'.repeat(9 * 2 ** 20)}"`)] } }
-  files.learnt(options, () => new Map([['all', long]]))
+  files.update(options, () => new Map([['all', long]]))
   await files.close()
-  files.learnt(options, () => new Map([['all', long]]))
+  files.update(options, () => new Map([['all', long]]))
   await files.close()
   t.notOk(readdirSync(stateDir).includes('known'))
 })
@@ -118,7 +118,7 @@ t.test('a disk that takes nothing costs a word in the log', async t => {
   const stateDir = t.testdir({ known: '' })
   const { files, options, warnings } = create(t, stateDir)
   for (const name of ['x', 'y']) {
-    files.learnt(options, () => knownOf(name))
+    files.update(options, () => knownOf(name))
     await files.close()
   }
   t.same(warnings, ['cannot cache the lists of servers'])

@@ -20,7 +20,7 @@ const part = (
         own,
         exposed,
         text: textOf({ name: exposed }),
-        promisesOutput: false,
+        hasOutputSchema: false,
       }),
     ),
   }

@@ -19,7 +19,7 @@ const merged = (): Merged =>
       const server = { name: alias, options: { alias } } as Server
       const items = Array.from({ length: ITEMS }, (_, n): Item => {
         const exposed = `${alias}__${n}`
-        return { server, own: String(n), exposed, text: textOf({ name: exposed }), promisesOutput: false }
+        return { server, own: String(n), exposed, text: textOf({ name: exposed }), hasOutputSchema: false }
       })
       return { index, alias, items }
     }),

@@ -1,5 +1,5 @@
-import type { KnownServers } from '../../../src/catalog/lists/remembered.js'
-import type { Showing } from '../../../src/catalog/showing.js'
+import type { Exposure } from '../../../src/catalog/exposure.js'
+import type { ServerCache } from '../../../src/catalog/lists/profile-cache.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
@@ -19,7 +19,7 @@ import { resource, tool } from '../values.js'
 export const testSealer = (clock: FakeClock, fill = 1): Sealer =>
   createSealer({ keys: [{ kid: `k${fill}`, key: Buffer.alloc(32, fill) }], nowMs: () => clock.nowMs() })
 
-const SHOWN: Showing = {
+const SHOWN: Exposure = {
   prefix: true,
   uris: 'prefix',
   tools: { allow: undefined, deny: [], rename: {}, override: {} },
@@ -30,7 +30,7 @@ export interface WorldOptions {
   readonly pageSize?: number
   readonly clock?: FakeClock
   readonly log?: Logger
-  readonly known?: KnownServers
+  readonly known?: ServerCache
   readonly bounds?: LimitCounters
 }
 
@@ -54,9 +54,9 @@ export class World {
     this.servers = Object.entries(scripts).map(([name, script]) => new FakeServer(name, script))
     this.router = new Router({
       servers: this.servers.map(server => server.options),
-      showingOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
+      exposureOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
       isAlone: options.isAlone ?? false,
-      known: options.known,
+      cache: options.known,
       dial: dialOf(this.servers),
       clock: this.clock,
       log: options.log ?? silentLogger,
@@ -121,7 +121,7 @@ export const createMux = (
       idleStopMs: 15 * 60_000,
       timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
     })),
-    showingOf: () => ({ ...SHOWN, uris: 'preserve' }),
+    exposureOf: () => ({ ...SHOWN, uris: 'preserve' }),
     isAlone: false,
     dial,
     clock,

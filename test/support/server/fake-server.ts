@@ -1,4 +1,4 @@
-import type { Showing } from '../../../src/catalog/showing.js'
+import type { Exposure } from '../../../src/catalog/exposure.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import type {
@@ -39,7 +39,7 @@ export interface Script {
   /** The same as it says it. */
   readonly announced?: object
   readonly instructions?: string
-  readonly showing?: Partial<Showing>
+  readonly showing?: Partial<Exposure>
   readonly options?: Partial<ServerOptions>
   /** Items on a page of its lists. */
   readonly pageSize?: number

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Known, KnownServers } from '../../../src/catalog/lists/remembered.js'
+import type { CachedServer, ServerCache } from '../../../src/catalog/lists/profile-cache.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
@@ -320,7 +320,7 @@ t.test('a session that leaves while its list is read leaves nothing behind', asy
     await world.pass(100, 10)
   }
   server.answerTo = answerTo
-  t.notOk(warnings.includes('could not read a list'), 'it is not read again')
+  t.notOk(warnings.includes('cannot read a list'), 'it is not read again')
   t.same(still.heard(CHANGED), [], 'nobody is told of it')
   t.match(await list(await world.client()), [/^a__t102x/, 'a__last'])
   t.equal(bounds.hits.listBytes, undefined)
@@ -329,11 +329,11 @@ t.test('a session that leaves while its list is read leaves nothing behind', asy
 // ── what is remembered ──
 
 /** What outlives a proxy. */
-class Memory implements KnownServers {
-  held: Known | undefined
-  readonly met = (): void => undefined
-  readonly recall = (): Known | undefined => this.held
-  readonly learnt = (_server: object, known: () => Known): void => {
+class Memory implements ServerCache {
+  held: CachedServer | undefined
+  readonly reached = (): void => undefined
+  readonly load = (): CachedServer | undefined => this.held
+  readonly update = (_server: object, known: () => CachedServer): void => {
     this.held = known()
   }
 }

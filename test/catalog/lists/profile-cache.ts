@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Known, KnownServers } from '../../../src/catalog/lists/remembered.js'
+import type { CachedServer, ServerCache } from '../../../src/catalog/lists/profile-cache.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 import { World } from '../../support/proxy/router.js'
@@ -10,15 +10,15 @@ const TOOLS_CHANGED = 'notifications/tools/list_changed'
 const PROMPTS_CHANGED = 'notifications/prompts/list_changed'
 
 /** What outlives a proxy, by the names of servers. */
-class Memory implements KnownServers {
-  readonly held = new Map<string, Known>()
-  readonly met = (): void => undefined
+class Memory implements ServerCache {
+  readonly held = new Map<string, CachedServer>()
+  readonly reached = (): void => undefined
 
-  recall({ name }: { readonly name: string }): Known | undefined {
+  load({ name }: { readonly name: string }): CachedServer | undefined {
     return this.held.get(name)
   }
 
-  learnt({ name }: { readonly name: string }, known: () => Known | undefined): void {
+  update({ name }: { readonly name: string }, known: () => CachedServer | undefined): void {
     const now = known()
     if (now !== undefined) this.held.set(name, now)
   }

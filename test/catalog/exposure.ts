@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { ToolRules } from '../../src/catalog/showing.js'
-import { createToolFilter } from '../../src/catalog/showing.js'
+import type { ToolRules } from '../../src/catalog/exposure.js'
+import { createToolFilter } from '../../src/catalog/exposure.js'
 import { rawText } from '../../src/kernel/json/text.js'
 
 const filter = (rules: Partial<ToolRules>) =>

@@ -1,7 +1,7 @@
 import picomatch from 'picomatch'
 import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../kernel/json/text.js'
 
-/** What is said about a tool in place of what its server says. */
+/** Replaces parts of a tool's definition. */
 interface ToolOverride {
   readonly title?: string | undefined
   readonly description?: string | undefined
@@ -9,7 +9,7 @@ interface ToolOverride {
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Which tools of a server are shown, and how; all names are the server's own. */
+/** Which tools of a server are exposed, and how; all names are the server's own. */
 export interface ToolRules {
   /** Globs; undefined shows all. */
   readonly allow: readonly string[] | undefined
@@ -19,32 +19,31 @@ export interface ToolRules {
   readonly override: Readonly<Record<string, ToolOverride>>
 }
 
-/** How one server's items are shown to clients. */
-export interface Showing {
-  /** False shows tools and prompts under their own names. */
+/** How one server's items are exposed to clients. */
+export interface Exposure {
+  /** False exposes tools and prompts under their own names. */
   readonly prefix: boolean
   readonly uris: 'prefix' | 'preserve'
   readonly tools: ToolRules
 }
 
-/** How everything of a server that stands alone is shown: as it is. */
-export const AS_IT_IS: Showing = {
+/** Exposes everything as it is. */
+export const UNCHANGED: Exposure = {
   prefix: false,
   uris: 'preserve',
   tools: { allow: undefined, deny: [], rename: {}, override: {} },
 }
 
-/** A server's tool rules, ready to be asked. */
+/** A server's tool rules, compiled. */
 export interface ToolFilter {
-  /** Whether a tool of this name (the server's own) is shown and may be called. */
+  /** Whether a tool of this name (the server's own) is exposed and may be called. */
   isAllowed(name: string): boolean
-  /** Our name for it, before the prefix. */
+  /** The exposed name, without the prefix. */
   renamed(name: string): string
-  /** Its definition with what the operator says in place of what the server says. */
+  /** The definition with the operator's overrides. */
   overridden(name: string, tool: JsonText): JsonText
 }
 
-/** Compiles the rules once. */
 export const createToolFilter = (rules: ToolRules): ToolFilter => {
   const isListed = rules.allow === undefined ? () => true : matcherOf(rules.allow)
   const isDenied = matcherOf(rules.deny)
@@ -61,8 +60,8 @@ export const createToolFilter = (rules: ToolRules): ToolFilter => {
 }
 
 /**
- * Tool names are no paths: `*` matches every character, a dot in front and slashes too, because a rule that hides tools
- * must hide them all. A name always matches itself, whatever its characters mean in a glob.
+ * Matches names, which are not paths: `*` matches dots and slashes too, because a rule that hides tools must
+ * hide them all. A name always matches itself, whatever its characters mean in a glob.
  */
 const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {
   if (globs.length === 0) return () => false

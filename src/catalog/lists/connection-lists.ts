@@ -1,0 +1,298 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
+import type { Connection } from '../../peers/connection.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import { type ReadList, readList } from './list-reader.js'
+import { isSame, type Listed } from './listed.js'
+import { offers } from './profile-cache.js'
+import type { ServerView } from './server-view.js'
+
+export interface ConnectionListsContext {
+  readonly clock: Clock
+  readonly log: Logger
+  /** How the server of a connection is exposed; undefined once the server has left. */
+  readonly viewOf: (connection: Connection) => ServerView | undefined
+  /** A list was read that a new connection would have as well. */
+  readonly onRead: (view: ServerView, connection: Connection, list: ListName, listed: Listed) => void
+  /** The server answered a request for a list with an error. */
+  readonly onRefused: (view: ServerView, connection: Connection, list: ListName) => void
+  /** The list of a connection was replaced; `before` is what was last known of it. */
+  readonly onChanged: (connection: Connection, list: ListName, before: Listed | undefined) => void
+}
+
+/** What a server last listed on a connection. */
+export interface Reading extends Omit<ReadList, 'items'> {
+  readonly listed: Listed
+  readonly readMs: number
+}
+
+/** One list of one connection. */
+export interface ListState {
+  readonly connection: Connection
+  readonly list: ListName
+  known: Reading | undefined
+  /** Whether something happened after the last reading began, which is not fresh then, whatever its age. */
+  isDue: boolean
+  /** Since when it cannot be read. */
+  failingSinceMs: number | undefined
+  reading: Promise<void> | undefined
+  /** Runs until changes that come together are over. */
+  debounce: Timer | undefined
+  /** When that began, or will begin, for changes that the server announced. */
+  debouncedMs: number
+}
+
+/** Changes within this are one change. */
+const MERGE_MS = 50
+/** How often a list is read that changes again and again. */
+const APART_MS = 1000
+const RESTLESS = 'the server changes a list again and again; it is read, and clients are told, once a second'
+/** How long the last known lists stay of a server that is away, or of a connection that cannot read them. */
+export const AWAY_MS = 5 * 60_000
+/** A list is read again when a client asks for it after this, if its server does not announce changes. */
+const STALE_MS = 30_000
+/**
+ * What the connections of a server may list that is not the same, as a multiple of the limit for one list.
+ */
+const LISTS_KEPT = 16
+const EMPTY: ReadList = { items: [], isWhole: true }
+
+/**
+ * The lists of each connection: read when it opens and when a client asks for one that is not fresh, and kept
+ * until the server announces a change or they are too old.
+ */
+export class ConnectionLists {
+  readonly #context: ConnectionListsContext
+  readonly #byConnection = new Map<Connection, Readonly<Record<ListName, ListState>>>()
+  /** The bytes kept of the lists of each server, and the connections that share each list. */
+  readonly #bytes = new WeakMap<ServerOptions, number>()
+  readonly #holders = new WeakMap<Listed, number>()
+
+  constructor(context: ConnectionListsContext) {
+    this.#context = context
+  }
+
+  /** A list of a connection; undefined if none was ever read there. */
+  of(connection: Connection, list: ListName): ListState | undefined {
+    return this.#byConnection.get(connection)?.[list]
+  }
+
+  /** Reads a list again, once for all who ask at the same time. Rejects with a Fault if that fails. */
+  read(connection: Connection, list: ListName): Promise<void> {
+    const state = this.#state(connection, list)
+    state.reading ??= this.#read(state).finally(() => {
+      state.reading = undefined
+    })
+    return state.reading
+  }
+
+  /** The server announced a change: the list is read soon, and while changes go on once a second. */
+  changed(connection: Connection, list: ListName): void {
+    const { clock, log } = this.#context
+    const state = this.#state(connection, list)
+    const restMs = state.debouncedMs + APART_MS - clock.nowMs()
+    if (state.debounce === undefined) {
+      state.debouncedMs = clock.nowMs() + Math.max(0, restMs)
+      if (restMs > 0) log.warn({ server: connection.server.name, list }, RESTLESS)
+    }
+    this.#readSoon(state, restMs)
+  }
+
+  /** The connection is open, for the first time or again: reads what it offers, or is shown with. */
+  ready(connection: Connection, isShown: (list: ListName) => boolean): void {
+    const { facts } = connection
+    for (const list of LIST_NAMES) {
+      const state = this.of(connection, list)
+      // A list that it no longer offers is read too, which empties it.
+      const isWanted = (facts && offers(facts, list)) || state?.known !== undefined || isShown(list)
+      if (isWanted && state?.reading === undefined) this.#readSoon(this.#state(connection, list))
+    }
+  }
+
+  /**
+   * Whether a list can be shown without being read: a change would have been announced, or it is not too old.
+   */
+  isFresh(connection: Connection, list: ListName): boolean {
+    const { known, isDue = true } = this.of(connection, list) ?? {}
+    if (known === undefined || isDue) return false
+    const { link, facts } = connection
+    const capability = facts?.capabilities[LISTS[list].capability]
+    const isAnnounced = link?.hearsAmbient === true && (capability === undefined || capability.listChanged)
+    return (isAnnounced && known.isWhole) || !isStale(known, this.#context.clock.nowMs())
+  }
+
+  /** Empties the lists of a connection that has been away for too long. */
+  drop(connection: Connection): void {
+    for (const state of this.#known(connection)) this.#drop(state)
+  }
+
+  /** Shows the lists of a server in another way. */
+  showAnew(view: ServerView): void {
+    for (const connection of view.server.connections) {
+      for (const state of this.#known(connection)) {
+        const { known } = state
+        if (known) this.#keep(state, { ...known, listed: view.show(state.list, known.listed.raw) })
+      }
+    }
+  }
+
+  /** The connection is over. */
+  forget(connection: Connection): void {
+    for (const state of Object.values(this.#byConnection.get(connection) ?? {})) {
+      state.debounce?.cancel()
+      this.#keep(state, undefined)
+    }
+    this.#byConnection.delete(connection)
+  }
+
+  close(): void {
+    for (const connection of [...this.#byConnection.keys()]) this.forget(connection)
+  }
+
+  #state(connection: Connection, list: ListName): ListState {
+    let states = this.#byConnection.get(connection)
+    if (states === undefined) {
+      states = {
+        tools: createState(connection, 'tools'),
+        prompts: createState(connection, 'prompts'),
+        resources: createState(connection, 'resources'),
+        templates: createState(connection, 'templates'),
+      }
+      this.#byConnection.set(connection, states)
+    }
+    return states[list]
+  }
+
+  #known(connection: Connection): readonly ListState[] {
+    return Object.values(this.#byConnection.get(connection) ?? {}).filter(state => state.known !== undefined)
+  }
+
+  #readSoon(state: ListState, leastMs = 0): void {
+    state.isDue = true
+    state.debounce ??= this.#context.clock.after(Math.max(MERGE_MS, leastMs), () => {
+      state.debounce = undefined
+      void this.#readIfDue(state)
+    })
+  }
+
+  /** A reading in progress may have begun before the change: another one follows it. */
+  async #readIfDue(state: ListState): Promise<void> {
+    const { connection, list } = state
+    try {
+      await state.reading?.catch(() => undefined)
+      if (state.isDue && this.of(connection, list) === state) await this.read(connection, list)
+    } catch (thrown) {
+      if (this.#context.viewOf(connection) === undefined) return
+      const why = Fault.from(thrown).message
+      this.#context.log.warn({ server: connection.server.name, list, why }, 'cannot read a list')
+    }
+  }
+
+  async #read(state: ListState): Promise<void> {
+    const { connection, list } = state
+    const { clock } = this.#context
+    const { server, bounds } = connection
+    state.isDue = false
+    try {
+      const link = await connection.open()
+      // From here on a change may be announced before the list that holds it.
+      state.isDue = false
+      const limit = { clock, timeoutMs: server.timeouts.listMs }
+      this.#wasRead(state, offers(link.facts, list) ? await readList(link, list, limit, bounds) : EMPTY)
+    } catch (thrown) {
+      state.isDue = true
+      state.failingSinceMs ??= clock.nowMs()
+      const isLong = clock.nowMs() - state.failingSinceMs >= AWAY_MS
+      if (state.known !== undefined && isLong) this.#drop(state)
+      throw Fault.from(thrown).about(server.name)
+    }
+  }
+
+  /** Throws a Fault for a list that the server refuses, or that is one too many. */
+  #wasRead(state: ListState, { items, error, ...found }: ReadList): void {
+    const { connection, list, known: before } = state
+    const { clock, log, viewOf, onRead, onRefused } = this.#context
+    const view = viewOf(connection)
+    // The connection may have been closed while the list was read.
+    if (view === undefined || this.of(connection, list) !== state) return
+    if (error !== undefined) {
+      onRefused(view, connection, list)
+      throw error
+    }
+    const { isWhole, reason: why, cutAt, isBroken = false } = found
+    if (cutAt !== undefined) connection.bounds.hit(cutAt, { list })
+    if (!isWhole)
+      log.warn({ server: connection.server.name, list, why, items: items.length }, 'a list is incomplete')
+    const isUnchanged = before !== undefined && isSame(before.listed.raw, items)
+    const listed = isUnchanged ? before.listed : view.show(list, items)
+    this.#checkRoom(connection, listed)
+    state.failingSinceMs = undefined
+    this.#put(state, { ...found, listed, readMs: clock.nowMs() })
+    if (!isBroken && isTypical(connection, before)) onRead(view, connection, list, listed)
+  }
+
+  /** Shows an empty list until it can be read again. */
+  #drop(state: ListState): void {
+    const view = this.#context.viewOf(state.connection)
+    if (view === undefined) return
+    const readMs = this.#context.clock.nowMs()
+    this.#put(state, { listed: view.show(state.list, []), isWhole: true, readMs })
+    state.isDue = true
+  }
+
+  #put(state: ListState, now: Reading): void {
+    const before = state.known?.listed
+    this.#keep(state, now)
+    this.#context.onChanged(state.connection, state.list, before)
+  }
+
+  /** Counts what is kept: connections that list the same share it. */
+  #keep(state: ListState, now: Reading | undefined): void {
+    const { server } = state.connection
+    const count = (listed: Listed | undefined, by: 1 | -1): void => {
+      if (listed === undefined) return
+      const holders = (this.#holders.get(listed) ?? 0) + by
+      this.#holders.set(listed, holders)
+      if (holders === (by === 1 ? 1 : 0))
+        this.#bytes.set(server, (this.#bytes.get(server) ?? 0) + by * listed.bytes)
+    }
+    count(now?.listed, 1)
+    count(state.known?.listed, -1)
+    state.known = now
+  }
+
+  /** Throws a Fault for one list too many, where each connection lists something else. */
+  #checkRoom({ server, bounds }: Connection, listed: Listed): void {
+    const isKept = (this.#holders.get(listed) ?? 0) > 0
+    const max = bounds.max.listBytes * LISTS_KEPT
+    if (isKept || (this.#bytes.get(server) ?? 0) + listed.bytes <= max) return
+    throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different things already`)
+  }
+}
+
+const isStale = ({ hints, readMs }: Reading, nowMs: number): boolean =>
+  nowMs - readMs >= Math.min(STALE_MS, hints?.ttlMs ?? STALE_MS)
+
+const createState = (connection: Connection, list: ListName): ListState => ({
+  connection,
+  list,
+  known: undefined,
+  isDue: false,
+  failingSinceMs: undefined,
+  reading: undefined,
+  debounce: undefined,
+  debouncedMs: Number.NEGATIVE_INFINITY,
+})
+
+/**
+ * Whether another connection would list the same. What a session changed by its calls is its own; elsewhere
+ * it is the state of what clients share.
+ */
+const isTypical = (connection: Connection, before: Reading | undefined): boolean =>
+  connection.server.sharing !== 'session' ||
+  connection.serverRequests === 'returned' ||
+  !connection.hasCarried ||
+  before === undefined ||
+  before.readMs < connection.sinceMs

@@ -1,0 +1,195 @@
+import type { JsonText } from '../../kernel/json/text.js'
+import type { Client } from '../../model/links.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
+import type { ServerFacts } from '../../model/peer.js'
+import type { Connection } from '../../peers/connection.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import { profileOf } from '../../peers/sharing.js'
+import type { Listed } from './listed.js'
+import type { ServerView } from './server-view.js'
+
+/** What a server declared when it last ran, and its lists as it sent them, as far as they could be read. */
+export interface ServerSnapshot {
+  readonly facts: ServerFacts
+  readonly lists: Partial<Readonly<Record<ListName, readonly JsonText[]>>>
+}
+
+/** A server's snapshots, by the profile of its clients (`profileOf`). */
+export type CachedServer = ReadonlyMap<string, ServerSnapshot>
+
+/**
+ * PORT. Keeps what is known of servers between runs. Implemented by `app/state/server-cache.ts`. Never
+ * throws; only `load` waits for the disk.
+ */
+export interface ServerCache {
+  /** What is cached of a server that is still configured and installed as it was then. */
+  load(server: ServerOptions): CachedServer | undefined
+  /** A server runs as it is configured and installed now: updates from here on are about that. */
+  reached(server: ServerOptions): void
+  /** A list of a server was read; `known` is called when it is written, which may be a moment later. */
+  update(server: ServerOptions, known: () => CachedServer): void
+}
+
+/** What a server last declared and listed to clients of one profile, and is expected to show the next one. */
+export interface CachedProfile {
+  /** Undefined if the lists are those of a server that this one replaced. */
+  facts: ServerFacts | undefined
+  readonly lists: Partial<Record<ListName, Listed>>
+  /** The lists that it answered with an error; it need not be started for them. */
+  readonly refused: Set<ListName>
+  /** Whether it comes from an earlier process, and the server was not reached since. */
+  isFromDisk: boolean
+  /** Whether it is shown only until the server can be asked. */
+  isDue: boolean
+}
+
+/** The most profiles of one server; the oldest is forgotten first. */
+const PROFILES_MAX = 16
+
+/** Whether a server declares the capability of a list. */
+export const offers = ({ capabilities }: ServerFacts, list: ListName): boolean =>
+  capabilities[LISTS[list].capability] !== undefined
+
+/** What is known of servers without a connection, or before its lists were read. */
+export class ProfileCache {
+  readonly #disk: ServerCache | undefined
+  readonly #profiles = new WeakMap<ServerView, Map<string, CachedProfile>>()
+
+  constructor(disk: ServerCache | undefined) {
+    this.#disk = disk
+  }
+
+  /** What is expected for a client. */
+  of(view: ServerView, client: Client): CachedProfile | undefined {
+    const profiles = this.#by(view)
+    const [own, other] = view.server.profilesOf(client)
+    return profiles.get(own) ?? profiles.get(other)
+  }
+
+  /** What is expected on a connection. */
+  on(view: ServerView, { share, serverRequests }: Connection): CachedProfile | undefined {
+    return this.#by(view).get(profileOf(share.capabilities, serverRequests))
+  }
+
+  /** What is known for the oldest profile. */
+  ofAny(view: ServerView): CachedProfile | undefined {
+    const [profile] = this.#by(view).values()
+    return profile
+  }
+
+  /** A server was reached, and declared its facts on a connection. */
+  reached(view: ServerView, connection: Connection): void {
+    const { server, share, serverRequests, facts } = connection
+    this.#disk?.reached(server)
+    if (facts === undefined) return
+    const profile = this.on(view, connection)
+    if (profile !== undefined) Object.assign(profile, { facts, isFromDisk: false, isDue: false })
+    else {
+      const profiles = this.#by(view)
+      const [oldest] = profiles.keys()
+      if (oldest !== undefined && profiles.size >= PROFILES_MAX) profiles.delete(oldest)
+      profiles.set(profileOf(share.capabilities, serverRequests), cachedProfile(facts, {}))
+    }
+  }
+
+  /** A list was read that the next connection of the profile will most likely have. */
+  update(view: ServerView, connection: Connection, list: ListName, listed: Listed): void {
+    this.#learn(view, connection, profile => {
+      profile.lists[list] = listed
+      profile.refused.delete(list)
+    })
+  }
+
+  /** A request for a list was answered with an error. */
+  refused(view: ServerView, connection: Connection, list: ListName): void {
+    this.#learn(view, connection, profile => {
+      if (profile.lists[list] === undefined) profile.refused.add(list)
+    })
+  }
+
+  /** A server replaces another one, or is exposed in another way, and is expected to list the same. */
+  inherit(view: ServerView, from: ServerView): void {
+    const isSame = view.server === from.server
+    const profiles = isSame ? this.#own(view) : this.#by(view)
+    for (const [key, profile] of this.#by(from)) {
+      const lists = mapLists(profile, (list, { raw }) => view.show(list, raw))
+      if (isSame) profiles.set(key, { ...profile, lists })
+      // What it declared itself when it last ran counts for more.
+      else if (!profiles.has(key)) profiles.set(key, { ...cachedProfile(undefined, lists), isDue: true })
+    }
+  }
+
+  /** Empties the lists of a server that has been away for too long. */
+  forget(view: ServerView): void {
+    const profiles = this.#by(view)
+    for (const [key, profile] of profiles) {
+      const lists = mapLists(profile, list => view.show(list, []))
+      profiles.set(key, { ...profile, lists, isDue: true })
+    }
+  }
+
+  #learn(view: ServerView, connection: Connection, act: (profile: CachedProfile) => void): void {
+    const profile = this.on(view, connection)
+    if (profile === undefined) return
+    act(profile)
+    const profiles = this.#by(view)
+    this.#disk?.update(connection.server, () => snapshotsOf(profiles))
+  }
+
+  #by(view: ServerView): Map<string, CachedProfile> {
+    const known = this.#profiles.get(view)
+    if (known !== undefined) return known
+    const profiles = this.#own(view)
+    for (const [key, snapshot] of this.#disk?.load(view.server.options) ?? [])
+      profiles.set(key, fromSnapshot(snapshot, view))
+    return profiles
+  }
+
+  #own(view: ServerView): Map<string, CachedProfile> {
+    const profiles = new Map<string, CachedProfile>()
+    this.#profiles.set(view, profiles)
+    return profiles
+  }
+}
+
+const cachedProfile = (facts: ServerFacts | undefined, lists: CachedProfile['lists']): CachedProfile => ({
+  facts,
+  lists,
+  refused: new Set(),
+  isFromDisk: false,
+  isDue: false,
+})
+
+/** Collects a value for each list that has one. */
+const collect = <T>(valueOf: (list: ListName) => T | undefined): Partial<Record<ListName, T>> =>
+  Object.fromEntries(
+    LIST_NAMES.flatMap(list => {
+      const value = valueOf(list)
+      return value === undefined ? [] : [[list, value] as const]
+    }),
+  )
+
+const mapLists = ({ lists }: CachedProfile, change: (list: ListName, listed: Listed) => Listed) =>
+  collect(list => {
+    const listed = lists[list]
+    return listed && change(list, listed)
+  })
+
+const fromSnapshot = ({ facts, lists }: ServerSnapshot, view: ServerView): CachedProfile => {
+  const shown = collect(list => {
+    const raw = offers(facts, list) ? lists[list] : []
+    return raw && view.show(list, raw)
+  })
+  return { ...cachedProfile(facts, shown), isFromDisk: true }
+}
+
+/** What is written to disk: the lists that the server has, for each profile. */
+const snapshotsOf = (profiles: ReadonlyMap<string, CachedProfile>): CachedServer =>
+  new Map(
+    [...profiles].flatMap(([key, { facts, lists, refused }]) => {
+      if (facts === undefined) return []
+      const rawOf = (list: ListName) => (refused.has(list) ? [] : lists[list]?.raw)
+      const raw = collect(list => (offers(facts, list) ? rawOf(list) : undefined))
+      return [[key, { facts, lists: raw }] as const]
+    }),
+  )
