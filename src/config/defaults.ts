@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from '../kernel/limits.js'
 import type { Era, ListenConfig, LogLevel, Restart, Sharing, Start, Timeouts, UriMode } from './types.js'
 
-/** What holds where a file says nothing; the only place with such numbers. */
+/** The default of every setting. */
 export const DEFAULTS = {
   // The loopback address: whoever reaches us can run every server that we know.
   listen: {
@@ -25,11 +25,11 @@ export const DEFAULTS = {
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,
   era: 'auto' as Era,
-  // What a tool says about itself is believed only where somebody says so.
+  // Hints of tools are trusted only where the operator says so.
   replay: false,
   // It makes one client wait for another.
   serialize: false,
-  // A process is dear and shared by all sessions of one user; a session of an HTTP server is cheap.
+  // A process is expensive, so all sessions of one user share it; a session of an HTTP server is cheap.
   sharing: { stdio: 'principal' as Sharing, url: 'session' as Sharing },
   timeouts: {
     connectMs: 60_000,
@@ -43,14 +43,14 @@ export const DEFAULTS = {
   idleStopMs: 15 * 60_000,
 } as const
 
-/** How long a configuration file may be; more is surely another file. */
+/** The longest configuration file. */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024
 
-/** How deeply a configuration file may be nested; the parser is recursive. */
+/** The deepest nesting of a configuration file, since the parser is recursive. */
 export const MAX_DEPTH = 64
 
-/** How many unknown keys of one object are named one by one. */
+/** The most unknown keys of an object that are reported one by one. */
 export const MAX_UNKNOWN_KEYS = 10
 
-/** The longest duration, in milliseconds: what a timer of Node can hold (https://nodejs.org/api/timers.html). */
+/** The longest timer of Node, in milliseconds (https://nodejs.org/api/timers.html). */
 export const MAX_DURATION_MS = 2_147_483_647

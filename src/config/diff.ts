@@ -1,24 +1,24 @@
 import type { ProxyConfig, ServerConfig } from './types.js'
 
-/** What another configuration changes in a proxy that runs; servers by name, settings as the file calls them. */
+/** What another configuration changes in a running proxy: names of servers, and keys of settings. */
 export interface ConfigDiff {
   readonly added: readonly string[]
   readonly removed: readonly string[]
-  /** Started or reached in another way: what runs ends, and another one takes its place. */
+  /** Started or reached in another way: a new server takes the place of the running one. */
   readonly replaced: readonly string[]
-  /** What runs goes on, and clients see it under other names, or other tools of it. */
+  /** Clients see other names, URIs or tools of the running server. */
   readonly reshown: readonly string[]
-  /** What runs goes on with other time limits or habits. */
+  /** Other time limits, limits or behaviour of the running server. */
   readonly retuned: readonly string[]
-  /** Whether those that stay stand in another order. */
+  /** Whether the servers that stay are in another order. */
   readonly isReordered: boolean
-  /** Settings beside the servers that hold from now on. */
+  /** Settings that take effect at once. */
   readonly settings: readonly string[]
-  /** Settings that hold only after a restart. */
+  /** Settings that take effect only after a restart. */
   readonly needRestart: readonly string[]
 }
 
-/** What a change of a key does to a server that runs. `written` is for printing only. */
+/** The effect of a changed key on a running server. `written` is for printing only. */
 const SERVER_KEYS = {
   transport: 'replaced',
   sharing: 'replaced',
@@ -39,7 +39,7 @@ const SERVER_KEYS = {
   'replaced' | 'reshown' | 'retuned'
 >
 
-/** How a file calls a setting, and whether it can change while we run. */
+/** The key of each setting in a file, and whether it can change while the proxy runs. */
 const SETTINGS = {
   listen: { key: 'listen', isLive: false },
   pageSize: { key: 'pageSize', isLive: true },
@@ -55,7 +55,7 @@ const SETTINGS = {
   { readonly key: string; readonly isLive: boolean }
 >
 
-/** What has to be done to a proxy that runs with `before` so that it runs with `after`. Pure. */
+/** Compares the configuration in force with another one. Pure. */
 export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff => {
   const old = new Map(before.servers.map(server => [server.name, server]))
   const names = new Set(after.servers.map(server => server.name))
@@ -81,14 +81,14 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
   }
 }
 
-/** Whether two configurations say the same in one setting. */
+/** Whether a setting is the same in two configurations. */
 export const isSameSetting = (
   key: Exclude<keyof ProxyConfig, 'servers'>,
   one: ProxyConfig | undefined,
   other: ProxyConfig,
 ): boolean => isSameValue(one?.[key], other[key])
 
-/** Whether a change leaves everything that runs as it is. */
+/** Whether nothing changes in the running proxy. */
 export const isNothing = (diff: ConfigDiff): boolean => {
   const { added, removed, replaced, reshown, retuned, settings } = diff
   return !diff.isReordered && [added, removed, replaced, reshown, retuned, settings].every(isEmpty)
@@ -110,7 +110,7 @@ const keysOf = <T extends object>(table: T): (keyof T)[] => Object.keys(table) a
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** Equal all the way down; members that are undefined count as absent, and prototypes do not count. */
+/** Deep equality; members that are undefined count as absent, and prototypes do not count. */
 const isSameValue = (one: unknown, other: unknown): boolean => {
   if (!isRecord(one) || !isRecord(other)) return Object.is(one, other)
   if (Array.isArray(one) !== Array.isArray(other)) return false
@@ -119,11 +119,10 @@ const isSameValue = (one: unknown, other: unknown): boolean => {
   return [...keys].every(key => isSameValue(valueAt(one, key), valueAt(other, key)))
 }
 
-/** A record with a prototype has members that nobody wrote. */
 const valueAt = (record: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-/** What there is to say about a change: without what stays as it is. */
+/** The changes of a diff, for the log. */
 export const changesOf = (diff: ConfigDiff): object =>
   Object.fromEntries(
     Object.entries(diff).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),

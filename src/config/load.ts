@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { systemCode } from '../kernel/faults.js'
 import { MAX_FILE_BYTES } from './defaults.js'
 import type { Words } from './file/problem.js'
 import { parseConfig } from './parse.js'
@@ -14,8 +15,8 @@ export async function loadConfig(file: string, env: Environment): Promise<Loaded
 export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }
 
 /**
- * Reads a configuration file without looking at what it says. Never rejects. A pipe is read to its end, but not `again`: it would
- * be waited for without end.
+ * Reads the text of a configuration file. Never rejects. A pipe can be read once: with `isAgain` it is
+ * refused.
  */
 export async function readConfigText(file: string, isAgain = false): Promise<ConfigText> {
   try {
@@ -41,25 +42,24 @@ const ONLY_ONCE: Words = {
 
 const NOT_UTF8: Words = { message: 'the file is not text in UTF-8', mend: 'Save it as UTF-8.' }
 
-const WORDS: ReadonlyMap<unknown, Words> = new Map([
+const MAY_NOT_READ: Words = {
+  message: 'the file may not be read',
+  mend: 'Give the user of the proxy the right to read it.',
+}
+
+const WORDS: ReadonlyMap<string | undefined, Words> = new Map([
   ['ENOENT', { message: 'there is no such file', mend: 'Check the path, or create the file.' }],
   ['ENOTDIR', { message: 'part of the path is not a folder', mend: 'Check the path.' }],
   ['EISDIR', { message: 'this is a folder, not a file', mend: 'Give the path of the file in it.' }],
-  [
-    'EACCES',
-    { message: 'the file may not be read', mend: 'Give the user of the proxy the right to read it.' },
-  ],
-  [
-    'EPERM',
-    { message: 'the file may not be read', mend: 'Give the user of the proxy the right to read it.' },
-  ],
+  ['EACCES', MAY_NOT_READ],
+  ['EPERM', MAY_NOT_READ],
 ])
 
 const wordsFor = (thrown: unknown): Words => {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
+  const code = systemCode(thrown)
   return (
     WORDS.get(code) ?? {
-      message: `the file cannot be read (${typeof code === 'string' ? code : 'unknown error'})`,
+      message: `the file cannot be read (${code ?? 'unknown error'})`,
       mend: 'Check the path and the disk.',
     }
   )

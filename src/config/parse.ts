@@ -9,8 +9,8 @@ import { readSettings } from './read/settings.js'
 import type { DisabledServer, Environment, Loaded, ServerConfig } from './types.js'
 
 /**
- * Resolves the text of a configuration file. Never throws: what is wrong with one server costs that server, what
- * is wrong beside the servers falls back to its default, and both are told in `problems`.
+ * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
+ * falls back to its default, and both are reported in `problems`.
  */
 export function parseConfig(text: string, file: string, env: Environment): Loaded {
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text
@@ -48,7 +48,7 @@ const readServers = (
       disabled.push({ name, why: read.is })
       continue
     }
-    // Without a prefix a server is known by its name, in the URIs of its resources even where that is meant.
+    // Without a prefix a server's URIs begin with its name.
     const prefix = read.config.prefix === false ? name : (read.config.prefix ?? name)
     const other = prefixes.get(prefix)
     if (other !== undefined) {

@@ -1,6 +1,8 @@
 import type { Limits } from '../kernel/limits.js'
 
-/** How a connection to a server is shared between clients: one per principal, one per session, or one for all. */
+/**
+ * How a connection to a server is shared between clients: one per principal, one per session, or one for all.
+ */
 export type Sharing = 'principal' | 'session' | 'all'
 
 /** Whether a server's resource URIs get its prefix or pass through as they are. */
@@ -36,13 +38,15 @@ export interface StdioTransport {
   readonly env: Readonly<Record<string, string>>
   /** Names that the child must not inherit. */
   readonly unsetEnv: readonly string[]
-  /** Absolute; undefined means the folder in which the proxy runs. A file always gives one: its own folder. */
+  /**
+   * Absolute; undefined means the folder in which the proxy runs. A file always gives one: its own folder.
+   */
   readonly cwd: string | undefined
 }
 
 /**
- * A server that runs elsewhere: Streamable HTTP (`http`), HTTP+SSE of 2024-11-05 (`sse`), WebSocket (`ws`), or whichever
- * of the first two it answers to, in that order (`auto`).
+ * A server that runs elsewhere: Streamable HTTP (`http`), HTTP+SSE of 2024-11-05 (`sse`), WebSocket (`ws`),
+ * or whichever of the first two it answers to, in that order (`auto`).
  */
 export interface UrlTransport {
   readonly kind: 'http' | 'sse' | 'ws' | 'auto'
@@ -83,7 +87,9 @@ export interface ToolRules {
 
 /** How long we wait for a server, in milliseconds. */
 export interface Timeouts {
-  /** From the start of the process or dial to the end of `initialize`; covers the installation of a package. */
+  /**
+   * From the start of the process or dial to the end of `initialize`; covers the installation of a package.
+   */
   readonly connectMs: number
   /** For the answer to `initialize`, once the process runs or the address was reached. */
   readonly initializeMs: number
@@ -196,9 +202,15 @@ export interface ProxyConfig {
   readonly logLevel: LogLevel
   /** Whether what servers said about themselves is kept on disk, so that they are known before they run. */
   readonly knownServers: boolean
-  /** What came out of the variables that stand in the file, wherever that is; secret unless it is known to be none. */
+  /**
+   * What came out of the variables that stand in the file, wherever that is; secret unless it is known to be
+   * none.
+   */
   readonly variables: readonly Variable[]
-  /** Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none to make one. */
+  /**
+   * Secret. What seals the states that clients carry for us: 32 bytes in base64 each, the newest first; none
+   * to make one.
+   */
   readonly stateKeys: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Argv } from 'yargs'
 import { DEFAULTS, MAX_DURATION_MS } from '../../config/defaults.js'
-import { durationMs } from '../../config/read/duration.js'
+import { durationMs } from '../../config/read/quantity.js'
 import type { Era, ProxyConfig, ServerConfig } from '../../config/types.js'
 import { listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet, type Way } from '../output/announcement.js'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { readAddress } from '../../config/read/address.js'
 import { splitArgument } from '../../config/read/secrets.js'
+import { readAddress } from '../../config/read/transport.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
 import { CliError, EXIT } from '../verb.js'
 

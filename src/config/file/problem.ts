@@ -7,7 +7,7 @@ export interface Words {
   readonly mend: string
 }
 
-/** Collects what is wrong with a file while it is read. */
+/** Collects the problems of a file while it is read. */
 export interface Report {
   readonly errors: number
   readonly problems: readonly Problem[]
@@ -19,7 +19,7 @@ export interface Report {
   nameWarning(item: Item, words: Words): void
 }
 
-/** A report on the file of that name, whose offsets `locate` understands. */
+/** Creates a report on a file; `locate` turns its offsets into places. */
 export function createReport(file: string, locate: (offset: number) => Spot): Report {
   const found: { readonly offset: number; readonly problem: Problem }[] = []
   const add = (severity: Problem['severity'], offset: number, key: string, words: Words): void => {
@@ -39,7 +39,7 @@ export function createReport(file: string, locate: (offset: number) => Spot): Re
   }
 }
 
-// Names come out of a file that somebody else may have written: no escape sequences for the terminal.
+// Somebody else may have written the file: no escape sequences for the terminal.
 const printable = (text: string): string =>
   text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 

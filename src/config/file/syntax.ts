@@ -54,7 +54,7 @@ const WORDS: Readonly<Record<Code, Words>> = {
 
 const at = (offset: number): Item => rootItem({ type: 'null', offset, length: 0 })
 
-/** The tree of a text in JSON with comments and trailing commas, or undefined after it was reported why not. */
+/** Parses JSON with comments and trailing commas; undefined after an error was reported. */
 export function readTree(text: string, report: Report): Item | undefined {
   const { depth, offset } = depthOf(text)
   if (depth > MAX_DEPTH) {
@@ -66,7 +66,7 @@ export function readTree(text: string, report: Report): Item | undefined {
   }
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  // Only the first: after it the parser guesses, and what it then misses is mostly there.
+  // Only the first: what the parser reports after it is guesswork.
   const [first] = errors
   if (first !== undefined) report.error(at(first.offset), wordsFor(first, root === undefined))
   return first === undefined && root !== undefined ? rootItem(root) : undefined

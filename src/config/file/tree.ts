@@ -17,10 +17,9 @@ export interface Spot {
 
 const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
-/** The value of the whole file. */
 export const rootItem = (node: Node): Item => ({ node, key: '', nameOffset: node.offset })
 
-/** Every member of an object in the order of the file, repeated ones too; none for other values. */
+/** The members of an object in the order of the file, repeated ones too; none for other values. */
 function* eachMember(item: Item): Generator<readonly [string, Item]> {
   if (item.node.type !== 'object') return
   for (const property of item.node.children ?? []) {
@@ -31,8 +30,13 @@ function* eachMember(item: Item): Generator<readonly [string, Item]> {
   }
 }
 
-/** The members of an object by name; of repeated ones the last. A Map, so that `__proto__` is a name like any other. */
-export const members = (item: Item): ReadonlyMap<string, Item> => new Map(eachMember(item))
+/** The members of an object by name, of repeated ones the last. A Map, so that `__proto__` is just a name. */
+export const members = (item: Item | undefined): ReadonlyMap<string, Item> =>
+  new Map(item === undefined ? [] : eachMember(item))
+
+/** An object without prototype: peers choose the names that are looked up in it, such as `constructor`. */
+export const bareRecord = <T>(entries: Iterable<readonly [string, T]>): Readonly<Record<string, T>> =>
+  Object.assign(Object.create(null) as Record<string, T>, Object.fromEntries(entries))
 
 /** The elements of a list; none for other values. */
 export const elements = (item: Item): readonly Item[] =>
@@ -44,7 +48,7 @@ export const elements = (item: Item): readonly Item[] =>
       }))
     : []
 
-/** What stands at the end of a path, or the last thing on the way that is there. */
+/** The item at the end of a path, or the last one on the way that exists. */
 export function itemAt(item: Item, path: readonly string[]): Item {
   const [step, ...rest] = path
   if (step === undefined) return item
@@ -55,7 +59,7 @@ export function itemAt(item: Item, path: readonly string[]): Item {
 /** The plain value of an item; its objects have no prototype. */
 export const valueOf = (item: Item): unknown => getNodeValue(item.node) as unknown
 
-/** What kind of value an item is, with its article. */
+/** The kind of an item's value, with its article. */
 export const kindOf = (item: Item): string =>
   ({
     object: 'an object',
@@ -67,7 +71,7 @@ export const kindOf = (item: Item): string =>
     property: 'a name',
   })[item.node.type]
 
-/** Every member whose name stood in the same object before. */
+/** The members whose name occurs earlier in the same object. */
 export function* repeated(item: Item): Generator<Item> {
   const seen = new Set<string>()
   for (const [name, member] of eachMember(item)) {
@@ -78,12 +82,12 @@ export function* repeated(item: Item): Generator<Item> {
   for (const element of elements(item)) yield* repeated(element)
 }
 
-/** How deep the brackets of a text go, found without recursion, so that it is safe to ask first. */
+/** How deeply a text is nested, found without recursion. */
 export function depthOf(text: string): { readonly depth: number; readonly offset: number } {
   const scanner = createScanner(text, true)
   let depth = 0
   let deepest = { depth: 0, offset: 0 }
-  // By offset: the end of a text that ends in an open comment is a token that never gets empty.
+  // By offset: in a text that ends in an open comment, the last token never gets empty.
   for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
     const sign = text[scanner.getTokenOffset()]
     if (sign === '{' || sign === '[') depth++
@@ -93,7 +97,7 @@ export function depthOf(text: string): { readonly depth: number; readonly offset
   return deepest
 }
 
-/** A function that turns offsets of a text into lines and columns. */
+/** Creates a function that turns offsets of a text into lines and columns. */
 export function createLocator(text: string): (offset: number) => Spot {
   const starts = [0, ...Array.from(text.matchAll(/\r\n|\n|\r/g), m => m.index + m[0].length)]
   return offset => {

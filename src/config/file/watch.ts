@@ -1,41 +1,39 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { lstat, readlink, stat } from 'node:fs/promises'
-import { basename, join, parse, resolve, sep } from 'node:path'
+import nodePath, { basename, join, type PlatformPath, parse, resolve, sep } from 'node:path'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
-import { isSamePath } from './same-path.js'
+import { systemCode } from '../../kernel/faults.js'
 
-/** What watching needs, and what it reports to. */
 export interface FileWatchOptions {
   readonly clock: Clock
-  /** Something happened to the file, or to what its path leads over; told when it has been quiet for a moment. */
+  /** Called after the file, or a folder or link on its path, has changed and been quiet for a moment. */
   readonly onChange: () => void
-  /** The system watches no further folder for us (told once, with its code): changes are found out later, by looking. */
+  /** Called once, with its code, if a folder cannot be watched: changes are then found by polling. */
   readonly onTrouble: (code: string) => void
 }
 
-/** A file that is watched until this is closed. */
 export interface FileWatch {
-  /** Resolves when whatever happens from then on is heard of. Never rejects. */
+  /** Resolves once no change is missed. Never rejects. */
   readonly ready: Promise<void>
   close(): void
 }
 
-/** Editors write in several steps: what follows each other so closely is one change. */
+/** Editors write in several steps: within this they are one change. */
 const QUIET_MS = 250
-/** A file that never comes to rest is looked at all the same. */
+/** A file that never comes to rest is reported after this. */
 const RESTLESS_MS = 2000
 /**
- * How often we look ourselves: network drives and containers do not tell of changes made elsewhere, and nobody tells when a
- * folder on the way to the file is renamed.
+ * Network drives and containers do not report changes made elsewhere, nor is a renamed folder on the path
+ * reported.
  */
-const LOOK_MS = 5000
-/** What Linux allows on one path (path_resolution(7)). */
+const POLL_MS = 5000
+/** The most links that Linux follows on one path (path_resolution(7)). */
 const LINKS_MAX = 40
 
 /**
- * Watches a file wherever it goes: changed, replaced by rename, removed and made again, reached over symbolic links that are
- * changed (as Kubernetes does with mounted ConfigMaps). Watches the folders, because a watch on a file stays with the
- * file that was there first. Keeps no process alive; never throws.
+ * Watches a file that may be changed, replaced by rename, removed and made again, or reached over symbolic
+ * links that change (as in ConfigMaps that Kubernetes mounts). Watches folders, because a watch on a file
+ * stays with the file that was there first. Keeps no process alive; never throws.
  */
 export const watchFile = (file: string, options: FileWatchOptions): FileWatch => new Watching(file, options)
 
@@ -44,10 +42,10 @@ class Watching implements FileWatch {
   readonly #file: string
   readonly #options: FileWatchOptions
   readonly #folders = new Map<string, Folder>()
-  readonly #look: Timer
+  readonly #poll: Timer
   #quiet: Timer | undefined
   #stirredMs: number | undefined
-  /** What the file was when we last looked. */
+  /** The identity of the file at the last look. */
   #seen: Promise<string>
   #isLooking = false
   #isTroubled = false
@@ -57,19 +55,19 @@ class Watching implements FileWatch {
     this.#file = resolve(file)
     this.#options = options
     this.#seen = identityOf(this.#file)
-    this.#look = options.clock.every(LOOK_MS, () => void this.#lookAgain())
+    this.#poll = options.clock.every(POLL_MS, () => void this.#lookAgain())
     this.ready = this.#arm()
   }
 
   close(): void {
     this.#isClosed = true
-    this.#look.cancel()
+    this.#poll.cancel()
     this.#quiet?.cancel()
     for (const { watcher } of this.#folders.values()) watcher.close()
     this.#folders.clear()
   }
 
-  /** Watches the folders that count now, and no others. */
+  /** Watches the folders that matter now, and no others. */
   async #arm(): Promise<void> {
     const places = await placesOf(this.#file)
     if (this.#isClosed) return
@@ -87,7 +85,7 @@ class Watching implements FileWatch {
         isNew = true
       }
     }
-    // Whatever happened before it was watched was not heard of.
+    // A change before it was watched was not reported.
     if (isNew) await this.#compare()
   }
 
@@ -111,8 +109,8 @@ class Watching implements FileWatch {
   }
 
   #trouble(thrown: unknown): void {
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown reason'
-    // A folder that is gone is no trouble: the one above it is watched next.
+    const code = systemCode(thrown) ?? 'unknown reason'
+    // If a folder is gone, the one above it is watched next.
     if (this.#isClosed || code === 'ENOENT' || code === 'ENOTDIR') return
     if (!this.#isTroubled) this.#options.onTrouble(code)
     this.#isTroubled = true
@@ -127,12 +125,12 @@ class Watching implements FileWatch {
     const restMs = this.#stirredMs + RESTLESS_MS - nowMs
     this.#quiet = clock.after(Math.max(0, Math.min(QUIET_MS, restMs)), () => {
       this.#stirredMs = undefined
-      void this.#tell()
+      void this.#report()
     })
   }
 
-  /** Whoever is told reads the file after it was looked at: what is written later than that is another change. */
-  async #tell(): Promise<void> {
+  /** The listener reads the file after this look: what is written later is another change. */
+  async #report(): Promise<void> {
     this.#seen = identityOf(this.#file)
     await this.#seen
     if (this.#isClosed) return
@@ -140,7 +138,7 @@ class Watching implements FileWatch {
     this.#options.onChange()
   }
 
-  /** A look that hangs, as on a network drive that is gone, is not followed by another. */
+  /** One look at a time: it hangs on a network drive that is gone. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -158,30 +156,30 @@ class Watching implements FileWatch {
 interface Folder {
   readonly watcher: FSWatcher
   readonly inode: string
-  /** What in it is of interest. */
+  /** The names in it that matter. */
   names: ReadonlySet<string>
 }
 
-/** A folder that something may happen in. */
+/** A folder in which a change may matter. */
 interface Place {
-  /** Tells it from another of the same path. */
+  /** Tells it from another folder at the same path. */
   readonly inode: string
   readonly names: Set<string>
 }
 
-/** Whether it is another file than before, or changed; why it cannot be looked at if so. */
+/** Changes with the file at a path and its content; an error code if there is none. */
 const identityOf = async (file: string): Promise<string> => {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file)
     return [dev, ino, size, mtimeMs, ctimeMs].join(' ')
   } catch (thrown) {
-    return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown'
+    return systemCode(thrown) ?? 'unknown'
   }
 }
 
 /**
- * The folders in which a change can make a path lead to another file: that of the file, and those of all symbolic links on the
- * way; where the path breaks off, the last folder that there is.
+ * The folders in which a change can make a path lead to another file: those of the file and of all symbolic
+ * links on the way, and the last one that exists if the path is broken.
  */
 const placesOf = async (file: string): Promise<ReadonlyMap<string, Place>> => {
   const places = new Map<string, Place>()
@@ -220,3 +218,10 @@ const addPlace = async (places: Map<string, Place>, folder: string, name: string
   const found = await stat(folder).catch(() => undefined)
   if (found !== undefined) places.set(folder, { inode: `${found.dev} ${found.ino}`, names: new Set([name]) })
 }
+
+/**
+ * Whether two paths are the same, on Windows without regard to case and kind of slash. Links are not
+ * followed.
+ */
+export const isSamePath = (one: string, other: string, system: PlatformPath = nodePath): boolean =>
+  system.relative(one, other) === ''

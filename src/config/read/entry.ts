@@ -5,7 +5,7 @@ import { KEYS } from '../schema/validate.generated.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Variable } from '../types.js'
 
-/** What one needs beside an entry to make sense of it. */
+/** What reading an entry needs. */
 export interface ReadContext {
   /** The whole file. */
   readonly text: string
@@ -13,11 +13,11 @@ export interface ReadContext {
   readonly folder: string
   readonly env: Environment
   readonly report: Report
-  /** Takes what came out of variables. */
+  /** Collects the variables and their values. */
   readonly variables: Variable[]
 }
 
-/** The members of a server's entry, with those of `x-mcp-proxy` and the other spellings of `url` folded in. */
+/** The members of a server's entry, including those of `x-mcp-proxy` and other spellings of `url`. */
 export type Folded = ReadonlyMap<string, Item>
 
 /** A server's entry whose types are right. */
@@ -28,7 +28,7 @@ export interface Entry {
   readonly values: ServerValues
 }
 
-/** Reports values that do not fit, each at its place; `items` holds the top level. */
+/** Reports misfits, each at its place below the top-level `items`. */
 export function reportMisfits(misfits: readonly Misfit[], items: Folded, report: Report): void {
   for (const { path, inName, expected, message, mend } of misfits) {
     const top = items.get(path[0] ?? '')
@@ -49,7 +49,7 @@ export function foldEntry(item: Item): Folded {
   const wrapper = outer.get('x-mcp-proxy')
   const inner = wrapper === undefined ? undefined : members(wrapper)
   if (inner?.has('disabled') === true || inner?.has('enabled') === true) {
-    // The two keys are one question, and a shared file switches a server off for the client only.
+    // The two keys belong together: in a shared file the outer one may be for the client only.
     outer.delete('disabled')
     outer.delete('enabled')
   }
@@ -61,11 +61,10 @@ export function foldEntry(item: Item): Folded {
   return outer
 }
 
-/** Whether an entry says that its server is to be left out. */
 export const isDisabled = (folded: Folded): boolean =>
   folded.get('disabled')?.node.value === true || folded.get('enabled')?.node.value === false
 
-/** Reads an entry and warns of what means nothing in it; undefined after it was reported what is wrong. */
+/** Validates an entry and warns of unknown keys; undefined after errors were reported. */
 export function readEntry(
   name: string,
   item: Item,
@@ -100,6 +99,6 @@ const warnUnknownKeys = (item: Item, folded: Folded, report: Report): void => {
   }
 }
 
-// What was folded in is checked under the name that it was folded into.
+// A folded member is checked under its new name.
 const isFolded = (key: string, member: Item, folded: Folded): boolean =>
   key === 'x-mcp-proxy' ? member.node.type === 'object' : key !== 'url' && folded.get('url') === member

@@ -3,7 +3,7 @@ import { FOREIGN_ROOT_KEYS, warnUnknown } from '../schema/keys.js'
 import { KEYS } from '../schema/validate.generated.js'
 import type { ReadContext } from './entry.js'
 
-/** The servers of a file, and what stands beside them. */
+/** The servers of a file, and the settings beside them. */
 export interface Contents {
   readonly servers: ReadonlyMap<string, Item>
   readonly settings: ReadonlyMap<string, Item>
@@ -19,7 +19,7 @@ const isServer = (item: Item): boolean => {
   return ['command', 'url', 'serverUrl', 'httpUrl'].some(key => found.has(key))
 }
 
-/** The servers of a whole file, wherever it keeps them; undefined after it was reported that it has none. */
+/** Finds the servers of a file; undefined after it was reported that there are none. */
 export function findServers(root: Item, context: ReadContext): Contents | undefined {
   const { report } = context
   if (root.node.type !== 'object') {

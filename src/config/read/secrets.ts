@@ -1,18 +1,19 @@
 import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/mask.js'
+import { bareRecord } from '../file/tree.js'
 import type { ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
-import { bareRecord } from './bare-record.js'
 import { withoutDefaults } from './variables.js'
 
-/** What the system itself sets, or every shell: known to everybody, and part of most paths and lines of a log. */
+/** Variables that the system or every shell sets: no secrets, and part of most paths and log lines. */
 const SYSTEM_NAME =
   /^(?:PATH|HOME|(?:OLD)?PWD|USER(?:NAME|PROFILE)?|LOGNAME|HOST(?:NAME)?|SHELL|SHLVL|TERM|COLORTERM|LS_COLORS|LANG(?:UAGE)?|LC_\w+|TZ|TMP|TEMP|TMPDIR|DISPLAY|EDITOR|PAGER|XDG_\w+|SSH_(?:CLIENT|CONNECTION|TTY)|(?:LOCAL)?APPDATA|PROGRAM\w+|COMPUTERNAME|COMSPEC|SYSTEM\w+|HOMEDRIVE|HOMEPATH|PATHEXT|npm_(?:package|lifecycle|node|command|execpath)\w*)$/i
 
-/** What stands in variables for the sake of one file for several machines: addresses of this one, ports, switches. */
+/** Values that are no secrets: addresses of this machine, ports, switches. */
 const COMMON = /^(?:localhost|\[?::1\]?|127(?:\.\d+){3}|0\.0\.0\.0|\d{1,5}|true|false)$/
 
 /**
- * What a configuration holds that must not be read by anybody: what came out of variables, the values of `env` and `headers`
- * that are no plain word, path or number, arguments after `--token` and the like, passwords and queries in addresses, and our own keys.
+ * The secrets of a configuration: values of variables, values of `env` and `headers` that are no plain word,
+ * path or number, arguments after `--token` and the like, passwords and queries in addresses, and our own
+ * keys.
  */
 export const secretsOf = ({ servers, stateKeys, variables }: ProxyConfig): readonly string[] => {
   const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
@@ -39,7 +40,7 @@ const inValues = (values: Readonly<Record<string, string>>): readonly string[] =
     return isAddress(value) ? inAddress(value) : [value, ...inCredentials(value)]
   })
 
-/** What `Basic` says in other letters (RFC 7617 §2). */
+/** The credentials that `Basic` encodes (RFC 7617 §2). */
 const inCredentials = (header: string): readonly string[] => {
   const [, encoded] = /^Basic\s+(\S+)$/i.exec(header) ?? []
   return encoded === undefined ? [] : inLogin(Buffer.from(encoded, 'base64').toString())
@@ -52,7 +53,7 @@ const inLogin = (login: string): readonly string[] => {
 
 const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
 
-/** Passwords, keys in the path, and what stands in the query of an address; nothing in any other text. */
+/** Passwords, keys in the path, and query values of an address; nothing for other texts. */
 const inAddress = (text: string): readonly string[] => {
   const [, login = '', path = '', query = ''] =
     /^[a-z][a-z0-9+.-]*:\/\/(?:([^/?#]*)@)?[^/?#]*([^?#]*)\??([^#]*)/is.exec(text) ?? []
@@ -71,8 +72,6 @@ const decoded = (text: string): string => {
   }
 }
 
-// ── arguments ────────────────────────────────────────────────────────────────────────────────────────────
-
 const inArgument = (arg: string, at: number, args: readonly string[]): readonly string[] => {
   const { value, isSecret } = splitArgument(arg, at, args)
   // A whole command line, as after `sh -c`.
@@ -81,28 +80,28 @@ const inArgument = (arg: string, at: number, args: readonly string[]): readonly 
   return isSecret ? [value, ...inWords] : inWords
 }
 
-/** An argument: what may be shown of it, and its value, which is secret or may be an address. */
+/** An argument: the part that may be shown, and its value, which is secret or may be an address. */
 interface Argument {
   readonly open: string
   readonly value: string
   readonly isSecret: boolean
 }
 
-/** Takes the argument apart that stands at a place: what follows `--token` or `KEY=` and the like is secret. */
+/** Splits an argument: what follows `--token`, `KEY=` and the like is secret. */
 export const splitArgument = (arg: string, at: number, args: readonly string[]): Argument => {
   const before = args[at - 1] ?? ''
   if (/^--?[\w-]+$/.test(before) && isSecretName(before) && !arg.startsWith('--'))
     return { open: '', value: arg, isSecret: true }
-  const [, open = '', name = '', value = arg] = /^(([\w-]+)(?:=|: ))(.*)$/s.exec(arg) ?? []
+  const parts = /^(([\w-]+)(?:=|: ))(.*)$/s.exec(arg)
+  if (parts === null) return { open: '', value: arg, isSecret: false }
+  const [, open = '', name = '', value = ''] = parts
   // A variable, as in `docker run -e KEY=x`, or a header.
   const isNamed = /^[A-Z][A-Z\d_]*=$|: $/.test(open)
   const isSecret = isSecretName(name) || (isNamed && !isPlain(value) && !isAddress(value))
   return { open, value, isSecret: isSecret && value !== '' }
 }
 
-// ── for the eyes of a person ──────────────────────────────────────────────────────────────────────────────
-
-/** Arguments for the eyes of a person: what follows `--token` or `KEY=` and the like is masked. */
+/** Masks secrets in arguments. */
 function redactArgs(args: readonly string[]): readonly string[] {
   return args.map((arg, at) => {
     const { open, value, isSecret } = splitArgument(arg, at, args)
@@ -114,8 +113,8 @@ const masked = (values: Readonly<Record<string, string>>): Readonly<Record<strin
   bareRecord(Object.keys(values).map((name): [string, string] => [name, MASK]))
 
 /**
- * A server for the eyes of a person. Where its file is known, variables stand as they are written there, without
- * their values; every value of `env` and `headers` is masked.
+ * A server's configuration as it may be shown: variables as the file has them, without values, and every
+ * value of `env` and `headers` masked.
  */
 export function redactServer({ written = {}, ...server }: ServerConfig): ServerConfig {
   const { transport } = server

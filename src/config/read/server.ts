@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
-import { type Item, itemAt, kindOf, members } from '../file/tree.js'
+import { bareRecord, type Item, itemAt, kindOf, members } from '../file/tree.js'
 import { KEYS } from '../schema/validate.generated.js'
 import type {
   Era,
@@ -11,20 +11,17 @@ import type {
   Timeouts,
   ToolRules,
 } from '../types.js'
-import { bareRecord } from './bare-record.js'
-import { readDuration } from './duration.js'
 import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
-import { readLimits } from './limits.js'
+import { durationReader, readLimits } from './quantity.js'
 import { readReach } from './transport.js'
 
-/** A server's entry, resolved; or why its server is left out. */
+/** A resolved server, or why it is left out. */
 export type ServerRead =
   | { readonly is: 'ready'; readonly config: ServerConfig; readonly members: ReadonlyMap<string, Item> }
   | { readonly is: 'disabled' }
-  /** It was reported why. */
   | { readonly is: 'invalid' }
 
-/** Reads one server. An entry that is switched off is not looked at any further. */
+/** Reads and checks one server, unless it is disabled; reports what is wrong. */
 export function readServer(name: string, item: Item, context: ReadContext): ServerRead {
   const { report } = context
   const errors = report.errors
@@ -45,7 +42,7 @@ export function readServer(name: string, item: Item, context: ReadContext): Serv
     : { is: 'ready', config, members: folded }
 }
 
-/** Undefined, or worthless, after it was reported what is wrong. */
+/** Undefined, or incomplete, after errors were reported. */
 const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefined => {
   const { name, values, members: folded } = entry
   const { report } = context
@@ -54,7 +51,11 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
   const timeouts = readTimeouts(entry, report)
   const limits = readLimits(folded.get('limits'), values.limits, { names: KEYS.serverLimits, report })
   const restart = readRestart(entry, report)
-  const idleStopMs = readWait(entry, 'idleStop', report) ?? DEFAULTS.idleStopMs
+  const idleStopMs = durationReader(
+    folded,
+    { idleStop: values.idleStop },
+    report,
+  )('idleStop', DEFAULTS.idleStopMs)
   const era = readEra(entry, reach?.transport, report)
   if (reach === undefined) return undefined
   return {
@@ -100,30 +101,25 @@ const readTools = ({ values, members: folded }: Entry, report: Report): ToolRule
 
 type Override = ToolRules['override'][string]
 
-/** Without keys that mean nothing here. */
+/** Drops unknown keys. */
 const knownOf = (override: Override): Override =>
   Object.fromEntries(Object.entries(override).filter(([key]) => KEYS.override.includes(key)))
 
 const readTimeouts = ({ values, members: folded }: Entry, report: Report): Timeouts => {
   const item = folded.get('timeouts')
   const given = values.timeouts ?? {}
-  const read = (key: keyof typeof given, fallback: number): number => {
-    const place = item === undefined ? undefined : members(item).get(key)
-    const value = given[key]
-    if (place === undefined || value === undefined) return fallback
-    return readDuration(value, place, 1, report) ?? fallback
-  }
+  const read = durationReader(members(item), given, report)
   const connectMs = read('connect', DEFAULTS.timeouts.connectMs)
   const timeouts = {
     connectMs,
-    // Whoever says how long a start may take means all of it.
+    // A longer time to connect is meant for `initialize` too.
     initializeMs: read('initialize', connectMs),
     probeMs: read('probe', DEFAULTS.timeouts.probeMs),
     listMs: read('list', DEFAULTS.timeouts.listMs),
     callMs: read('call', DEFAULTS.timeouts.callMs),
     totalMs: read('total', DEFAULTS.timeouts.totalMs),
   }
-  // "off" beside a total of one's own is no mistake: only the whole call is limited.
+  // "off" beside a total is no mistake: only the whole call is limited.
   const isMeant = timeouts.callMs === Number.POSITIVE_INFINITY && given.total !== undefined
   if (item !== undefined && timeouts.callMs > timeouts.totalMs && !isMeant) {
     report.warning(itemAt(item, ['call']), {
@@ -138,15 +134,11 @@ const readRestart = ({ values, members: folded }: Entry, report: Report): Restar
   const item = folded.get('restart')
   const given = values.restart ?? {}
   const { restart: usual } = DEFAULTS
-  const read = (key: 'first' | 'max' | 'window' | 'retry', leastMs: number, fallback: number): number => {
-    const place = item === undefined ? undefined : members(item).get(key)
-    const value = given[key]
-    if (place === undefined || value === undefined) return fallback
-    return readDuration(value, place, leastMs, report) ?? fallback
-  }
-  // A program that ends at once must not be started as fast as the machine can.
-  const firstMs = read('first', LEAST_RESTART_MS, usual.firstMs)
-  const maxMs = read('max', LEAST_RESTART_MS, Math.max(firstMs, usual.maxMs))
+  const { failures = usual.failures, ...durations } = given
+  const read = durationReader(members(item), durations, report)
+  // A program that ends at once must not be restarted as fast as possible.
+  const firstMs = read('first', usual.firstMs, LEAST_RESTART_MS)
+  const maxMs = read('max', Math.max(firstMs, usual.maxMs), LEAST_RESTART_MS)
   if (item !== undefined && maxMs < firstMs) {
     report.error(itemAt(item, ['max']), {
       message: `shorter than restart.first (${firstMs / 1000} s)`,
@@ -156,9 +148,9 @@ const readRestart = ({ values, members: folded }: Entry, report: Report): Restar
   return {
     firstMs,
     maxMs,
-    failures: given.failures ?? usual.failures,
-    windowMs: read('window', 1, usual.windowMs),
-    retryMs: read('retry', LEAST_RETRY_MS, usual.retryMs),
+    failures,
+    windowMs: read('window', usual.windowMs),
+    retryMs: read('retry', usual.retryMs, LEAST_RETRY_MS),
   }
 }
 
@@ -166,17 +158,7 @@ const readRestart = ({ values, members: folded }: Entry, report: Report): Restar
 const LEAST_RESTART_MS = 100
 const LEAST_RETRY_MS = 1000
 
-/** A duration, or "off", that stands in the entry itself; undefined if it is absent, or after it was reported what is wrong. */
-const readWait = (
-  { values, members: folded }: Entry,
-  key: 'idleStop',
-  report: Report,
-): number | undefined => {
-  const [value, item] = [values[key], folded.get(key)]
-  return value === undefined || item === undefined ? undefined : readDuration(value, item, 1, report)
-}
-
-/** The era of a server; what is said about it in several ways must not say different things. */
+/** Reads the era of a server, which "era", "protocolVersion" and "type" must agree on. */
 const readEra = (
   { values, members: folded, item }: Entry,
   transport: ServerTransport | undefined,

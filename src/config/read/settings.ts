@@ -6,12 +6,11 @@ import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { KEYS } from '../schema/validate.generated.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
 import type { AuditConfig, ListenConfig, ProxyConfig } from '../types.js'
-import { readDuration } from './duration.js'
 import { type ReadContext, reportMisfits } from './entry.js'
-import { readLimits } from './limits.js'
+import { durationReader, readLimits } from './quantity.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
-/** Reads everything beside the servers; what is wrong with it is reported, and the default holds in its place. */
+/** Reads everything beside the servers; what is wrong is reported and replaced by its default. */
 export const readSettings = (
   items: ReadonlyMap<string, Item>,
   context: ReadContext,
@@ -24,15 +23,13 @@ export const readSettings = (
   const listenItem = items.get('listen')
   const long = [...items].filter(([key, item]) => key !== 'listen' || !isShortForm(item))
   const values = checkedSettings(new Map(long), context)
-  const wait = (key: 'startupWait' | 'drain'): number | undefined => {
-    const [value, item] = [values[key], items.get(key)]
-    return value === undefined || item === undefined ? undefined : readDuration(value, item, 0, report)
-  }
+  const { startupWait, drain } = values
+  const wait = durationReader(items, { startupWait, drain }, report)
   return {
     listen: readListen(listenItem, values.listen, context),
     pageSize: values.pageSize ?? DEFAULTS.pageSize,
-    startupWaitMs: wait('startupWait') ?? DEFAULTS.startupWaitMs,
-    drainMs: wait('drain') ?? DEFAULTS.drainMs,
+    startupWaitMs: wait('startupWait', DEFAULTS.startupWaitMs, 0),
+    drainMs: wait('drain', DEFAULTS.drainMs, 0),
     limits: {
       ...DEFAULTS.limits,
       ...readLimits(items.get('limits'), values.limits, { names: KEYS.limits, report }),
@@ -76,7 +73,7 @@ const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadConte
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Takes the member away that a path leads to; of a list that has a bad element, the whole list. */
+/** Removes the member at a path; the whole list if an element of it is bad. */
 const drop = (value: Record<string, unknown>, [step, ...rest]: readonly string[]): void => {
   if (step === undefined) return
   const next = value[step]
@@ -84,12 +81,12 @@ const drop = (value: Record<string, unknown>, [step, ...rest]: readonly string[]
   else Reflect.deleteProperty(value, step)
 }
 
-/** Whether `listen` has its short form, the address of a socket in place of an object. */
+/** Whether `listen` has its short form: the address of a socket. */
 const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
 
 /**
- * Where clients find us. What was switched off stays off, also when the socket to listen on in its place is no good:
- * a port is open to more people than a socket is.
+ * Reads where to listen. HTTP that was switched off stays off even if the socket is invalid: a port is open
+ * to more people.
  */
 function readListen(
   item: Item | undefined,
@@ -99,7 +96,7 @@ function readListen(
   if (item !== undefined && isShortForm(item)) {
     return { ...DEFAULTS.listen, http: false, socket: readSocket(item, context) }
   }
-  const found = item === undefined ? new Map<string, Item>() : members(item)
+  const found = members(item)
   const socketItem = values?.socket === undefined ? undefined : found.get('socket')
   const port = readPort(values)
   if (socketItem !== undefined) return { ...port, socket: readSocket(socketItem, context) }
@@ -142,7 +139,7 @@ const KEY_BYTES = 32
 const KEY_MEND =
   'Write 32 random bytes in base64, such as `openssl rand -base64 32` prints; until then this key is not used.'
 
-/** The keys of `requestState` that are keys, each 32 bytes in base64; what is none is reported, without its value. */
+/** The valid keys of `requestState`; others are reported, without their values. */
 const readStateKeys = (
   item: Item | undefined,
   values: SettingsValues['requestState'],

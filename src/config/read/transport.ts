@@ -1,14 +1,14 @@
 import { resolve } from 'node:path'
-import { elements, type Item, members } from '../file/tree.js'
+import { socketPathOf } from '../../kernel/socket-path.js'
+import type { Words } from '../file/problem.js'
+import { bareRecord, elements, type Item, members } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
-import { readAddress } from './address.js'
-import { bareRecord } from './bare-record.js'
 import type { Entry, ReadContext } from './entry.js'
 import { expanded, expandedPath, expandedWhole } from './variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
-/** How a server is reached, and the same as the file writes it. */
+/** How a server is reached, resolved and as written in the file. */
 export interface Reach {
   readonly transport: ServerTransport
   readonly written: ServerWritten
@@ -24,7 +24,7 @@ const KINDS = {
   websocket: 'ws',
 } as const satisfies Record<NonNullable<Entry['values']['type']>, Kind>
 
-/** Finds out how a server is reached; undefined after it was reported why that cannot be told. */
+/** Reads how a server is reached; undefined after errors were reported. */
 export function readReach(entry: Entry, context: ReadContext): Reach | undefined {
   const command = entry.members.get('command')
   const url = entry.members.get('url')
@@ -55,8 +55,6 @@ export function readReach(entry: Entry, context: ReadContext): Reach | undefined
 
 const TYPE_MEND = 'Remove "type", or write what fits it.'
 
-// ── a program ────────────────────────────────────────────────────────────────────────────────────────────
-
 const readStdio = (entry: Entry, command: Item, context: ReadContext): Reach => {
   warnIgnored(entry, ['headers'], 'a program has no headers', context)
   const { values } = entry
@@ -84,7 +82,7 @@ const readStdio = (entry: Entry, command: Item, context: ReadContext): Reach => 
 
 const readEnv = (item: Item | undefined, context: ReadContext) => {
   const entries = item === undefined ? [] : [...members(item)]
-  // A number is taken as it is written: 1.0 and 12345678901234567890 would not survive as numbers.
+  // Numbers are taken as written: 1.0 and 12345678901234567890 would not survive parsing.
   const written = ({ node }: Item): string =>
     node.type === 'string' ? String(node.value) : context.text.slice(node.offset, node.offset + node.length)
   return {
@@ -99,17 +97,15 @@ const readEnv = (item: Item | undefined, context: ReadContext) => {
 
 const warnOfSpaces = (command: Item, { report }: ReadContext): void => {
   const [program, ...rest] = String(command.node.value).trim().split(/\s+/)
-  // With a slash in its first word it is most likely a path with a space in it.
+  // With a slash in its first word it is most likely a path that contains a space.
   if (program === undefined || rest.length === 0 || /[/\\]/.test(program)) return
-  // Only a plain word is repeated: what looks like A=b may be a secret.
+  // Only a plain word is repeated: A=b may be a secret.
   const example = /^[\w.@+-]+$/.test(program) ? `"command": "${program}"` : 'only the program into "command"'
   report.warning(command, {
     message: 'this is taken as the name of one program, spaces included',
     mend: `Write ${example} and each further word into "args".`,
   })
 }
-
-// ── an address ───────────────────────────────────────────────────────────────────────────────────────────
 
 const readUrl = (
   entry: Entry,
@@ -154,11 +150,64 @@ const readHeader = (item: Item, context: ReadContext): string => {
   return value
 }
 
-// ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
-
 const warnIgnored = (entry: Entry, keys: readonly string[], why: string, { report }: ReadContext): void => {
   for (const key of keys) {
     const item = entry.members.get(key)
     if (item !== undefined) report.nameWarning(item, { message: `ignored: ${why}`, mend: 'Remove it.' })
+  }
+}
+
+/** How the server at an address is reached, or what is wrong with the address, without repeating it. */
+export type Address =
+  | { readonly is: 'url'; readonly kind: UrlTransport['kind'] }
+  | { readonly is: 'socket'; readonly path: string }
+  | { readonly is: 'wrong'; readonly words: Words }
+
+const SCHEMES = {
+  auto: ['http:', 'https:'],
+  http: ['http:', 'https:'],
+  sse: ['http:', 'https:'],
+  ws: ['ws:', 'wss:'],
+} as const satisfies Record<UrlTransport['kind'], readonly string[]>
+
+const NO_ADDRESS: Words = {
+  message: 'this is not the address of a server',
+  mend: 'Write a whole address, such as "https://example.com/mcp".',
+}
+
+const NO_SOCKET: Words = {
+  message: 'this is not the address of a socket',
+  mend: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe.',
+}
+
+const UNKNOWN_SCHEME: Words = {
+  message: 'no server can be reached by an address that begins like this',
+  mend: 'Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
+}
+
+const isSocketUrl = (url: string): boolean => /^(?:unix|pipe):/i.test(url)
+
+/** Reads an address; without a `type` it decides about the transport. */
+export const readAddress = (url: string, type: UrlTransport['kind'] | undefined): Address => {
+  if (type === undefined && isSocketUrl(url)) {
+    const path = socketPathOf(url)
+    return path === undefined ? { is: 'wrong', words: NO_SOCKET } : { is: 'socket', path }
+  }
+  if (!URL.canParse(url)) return { is: 'wrong', words: NO_ADDRESS }
+  const { protocol } = new URL(url)
+  const speaks = (kind: UrlTransport['kind']): boolean =>
+    (SCHEMES[kind] as readonly string[]).includes(protocol)
+  if (type === undefined) {
+    const kind = (['auto', 'ws'] as const).find(speaks)
+    return kind === undefined ? { is: 'wrong', words: UNKNOWN_SCHEME } : { is: 'url', kind }
+  }
+  if (speaks(type)) return { is: 'url', kind: type }
+  const schemes = SCHEMES[type].map(scheme => `"${scheme}//"`).join(' or ')
+  return {
+    is: 'wrong',
+    words: {
+      message: `a server of type "${type}" has an address that begins with ${schemes}`,
+      mend: 'Change the address or "type".',
+    },
   }
 }

@@ -9,11 +9,10 @@ type ExpansionFault =
   /** A `${` that begins none of the forms that we know. */
   | { readonly is: 'unknown-form' }
 
-/** An expanded text; what could not be expanded stands in it as it was. */
+/** An expanded text, in which what cannot be expanded stays as it was. */
 interface Expansion {
   readonly text: string
   readonly faults: readonly ExpansionFault[]
-  /** What came in. */
   readonly variables: readonly Variable[]
 }
 
@@ -24,9 +23,8 @@ const lookUp = (name: string, env: Environment): string | undefined =>
   Object.hasOwn(env, name) ? env[name] : undefined
 
 /**
- * Replaces `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env:VAR:-default}`; `$${` stands for `${`. As in a
- * shell, the default is for a variable that is unset or empty, and what came in is not expanded again.
- *
+ * Replaces `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env:VAR:-default}`; `$${` stands for `${`. As in
+ * a shell, the default is for a variable that is unset or empty, and values are not expanded again.
  * @internal
  */
 export function expand(text: string, env: Environment): Expansion {
@@ -48,25 +46,21 @@ export function expand(text: string, env: Environment): Expansion {
   return { text: text.replace(PLACE, replace), faults, variables }
 }
 
-/**
- * Puts the home folder in place of a `~` at the start of a path; undefined when there is none to put.
- *
- * @internal
- */
+/** Replaces a `~` at the start of a path with the home folder; undefined if that is not known. @internal */
 export function expandHome(path: string, env: Environment): string | undefined {
   if (!/^~(?:$|[/\\])/.test(path)) return path
   const home = lookUp('HOME', env) ?? lookUp('USERPROFILE', env)
   return home === undefined || home === '' ? undefined : home + path.slice(1)
 }
 
-/** A text with its variables, but without their defaults, which may be secrets; for printing. */
+/** Removes the defaults of variables, which may be secrets, for printing. */
 export const withoutDefaults = (text: string): string =>
   text.replace(PLACE, (all, inner: string | undefined) => {
     const name = FORM.exec(inner ?? '')?.[1]
     return name === undefined ? all : `\${${name}}`
   })
 
-/** A text with its variables in place; what cannot be put in place is reported at `item`. */
+/** Expands a text; what cannot be expanded is reported at `item`. */
 export const expanded = (raw: string, item: Item, { env, report, variables }: ReadContext): string => {
   const { text, faults, variables: found } = expand(raw, env)
   variables.push(...found)
@@ -80,7 +74,7 @@ export const expanded = (raw: string, item: Item, { env, report, variables }: Re
   return text
 }
 
-/** The same for a text that must not end up empty. */
+/** The same for a text that must not be empty in the end. */
 export const expandedWhole = (raw: string, item: Item, context: ReadContext): string => {
   const text = expanded(raw, item, context)
   if (text.trim() === '') {
@@ -92,7 +86,7 @@ export const expandedWhole = (raw: string, item: Item, context: ReadContext): st
   return text
 }
 
-/** The same for a path, which may begin with the home folder. A variable that holds a `~` is left alone. */
+/** The same for a path that may begin with `~`. A `~` in the value of a variable is left alone. */
 export const expandedPath = (item: Item, context: ReadContext): string => {
   const path = expandHome(String(item.node.value), context.env)
   if (path === undefined) {
@@ -105,7 +99,7 @@ export const expandedPath = (item: Item, context: ReadContext): string => {
   return expandedWhole(path ?? '~', item, context)
 }
 
-// Names that VS Code and Cursor fill in; here they would be variables like any other.
+// VS Code and Cursor replace these names; here they are variables like any other.
 const EDITOR_NAMES = ['workspaceFolder', 'workspaceFolderBasename', 'userHome', 'pathSeparator']
 
 const wordsFor = (fault: ExpansionFault): Words => {

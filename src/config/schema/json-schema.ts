@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { root } from './schema.js'
 
-/** As much of JSON Schema (draft 7, which editors know best) as is looked at here. */
+/** The part of JSON Schema (draft 7, which editors know best) that is used here. */
 export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly anyOf?: readonly JsonSchema[]
@@ -12,17 +12,17 @@ export interface JsonSchema {
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
 export const createJsonSchema = (): JsonSchema => without(['mend'], annotatedSchema())
 
-/** That schema as it stands in its file. */
+/** The text of that file. */
 export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
 
-/** What the validator is generated from: parts of the same schema, without words for editors, but with `mend`. */
+/** The schemas from which the validator is generated: without texts for editors, but with `mend`. */
 export const createCheckedSchemas = () => {
   const { properties: { mcpServers, ...beside } = {} } = without(
     ['description', 'default'],
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)
-  // The union of both forms of "listen" could not say which member does not fit: the short one is checked as it is read.
+  // Only the long form of "listen": a union could not tell which member does not fit.
   const settings: JsonSchema = {
     type: 'object',
     properties: { ...beside, listen: part(beside['listen']?.anyOf?.[0]) },

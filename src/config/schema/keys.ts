@@ -3,76 +3,47 @@ import type { Report } from '../file/problem.js'
 import type { Item } from '../file/tree.js'
 import { suggest } from './suggest.js'
 
-/** Keys that other programs read: what to write here in their place, or undefined where nothing is lost. */
+/** Keys of other programs, with what to write instead; undefined if nothing is lost. */
 export type ForeignKeys = ReadonlyMap<string, string | undefined>
 
-const harmless = (...names: string[]): [string, undefined][] => names.map(name => [name, undefined])
-const instead = (mend: string, ...names: string[]): [string, string][] => names.map(name => [name, mend])
+/** Both take names that are separated by spaces. */
+const harmless = (names: string): [string, undefined][] => names.split(' ').map(name => [name, undefined])
+const instead = (mend: string, names: string): [string, string][] =>
+  names.split(' ').map(name => [name, mend])
 
 /** Keys of VS Code, Claude Code, Cursor, Gemini CLI, Cline, Zed and LibreChat within a server's entry. */
 export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefined>([
-  ...harmless('alwaysAllow', 'autoApprove', 'trust', 'alwaysLoad', 'default_tools_approval_mode'),
-  ...harmless(
-    'name',
-    'title',
-    'description',
-    'comment',
-    'icon',
-    'iconPath',
-    'gallery',
-    'version',
-    'metadata',
-  ),
-  ...harmless(
-    'dev',
-    'source',
-    'settings',
-    'remoteConfigured',
-    'chatMenu',
-    'serverInstructions',
-    'customUserVars',
-  ),
+  ...harmless('alwaysAllow autoApprove trust alwaysLoad default_tools_approval_mode'),
+  ...harmless('name title description comment icon iconPath gallery version metadata'),
+  ...harmless('dev source settings remoteConfigured chatMenu serverInstructions customUserVars'),
   ...instead(
     'For calls through this proxy set timeouts.call, for example "timeouts": { "call": "60s" }.',
-    'timeout',
-    'requestTimeout',
-    'request_timeout_ms',
-    'tool_timeout_sec',
+    'timeout requestTimeout request_timeout_ms tool_timeout_sec',
   ),
   ...instead(
     'For the start of a server set timeouts.connect, for example "timeouts": { "connect": "60s" }.',
-    'initTimeout',
-    'connectionTimeout',
-    'startup_timeout_sec',
-    'startup_timeout_ms',
+    'initTimeout connectionTimeout startup_timeout_sec startup_timeout_ms',
   ),
   ...instead(
     'If the server needs a credential, send it with "headers".',
-    'oauth',
-    'auth',
-    'apiKey',
-    'authProviderType',
-    'headersHelper',
-    'bearer_token_env_var',
-    'requiresOAuth',
+    'oauth auth apiKey authProviderType headersHelper bearer_token_env_var requiresOAuth',
   ),
-  ...instead('Write its variables into "env".', 'envFile', 'env_file', 'env_vars'),
-  ...instead('Write "env" in its place.', 'environment', 'envs'),
+  ...instead('Write its variables into "env".', 'envFile env_file env_vars'),
+  ...instead('Write "env" in its place.', 'environment envs'),
   ...instead('Write "command" in its place.', 'cmd'),
-  ...instead('Write "url" in its place.', 'baseUrl', 'tcp'),
-  ...instead('Write "headers" in its place.', 'http_headers', 'requestOptions'),
-  ...instead('Write "type" in its place.', 'transport', 'transportType', 'protocol'),
-  ...instead('To show only some tools set tools.allow.', 'includeTools', 'enabled_tools'),
-  ...instead('To hide tools set tools.deny.', 'excludeTools', 'disabledTools', 'disabled_tools'),
+  ...instead('Write "url" in its place.', 'baseUrl tcp'),
+  ...instead('Write "headers" in its place.', 'http_headers requestOptions'),
+  ...instead('Write "type" in its place.', 'transport transportType protocol'),
+  ...instead('To show only some tools set tools.allow.', 'includeTools enabled_tools'),
+  ...instead('To hide tools set tools.deny.', 'excludeTools disabledTools disabled_tools'),
 ])
 
 /** Keys that other programs have beside their servers. */
 export const FOREIGN_ROOT_KEYS: ForeignKeys = new Map(harmless('inputs'))
 
-/** No foreign keys are known in this object. */
 export const NO_FOREIGN_KEYS: ForeignKeys = new Map()
 
-// By custom a comment in files that allow none, or somebody's own extension.
+// By convention a comment, or an extension.
 const isRemark = (name: string): boolean => /^(\/\/|_|#|x-|\$)/.test(name)
 
 const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) => {
@@ -85,7 +56,7 @@ const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) 
   }
 }
 
-/** Warns of members that mean nothing here; what is a near miss of a known key is never passed over. */
+/** Warns of unknown members; comments and extensions are passed over unless they resemble a known key. */
 export function warnUnknown(
   found: ReadonlyMap<string, Item>,
   known: readonly string[],

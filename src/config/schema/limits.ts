@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { LIMIT_NAMES, LIMIT_TABLE, type LimitName, shownLimit } from '../../kernel/limits.js'
 import { objectMend } from './values.js'
 
-/** What each bound is about, for people and editors. */
 const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   memory:
     'How much memory the process may take; what the machine or the container has, if that is less. New work is refused shortly before.',
@@ -60,7 +59,7 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   listBytes: 'How long all items of a list of a server may be together.',
 }
 
-/** Bounds that may be set for one server. */
+/** Limits that may be set for one server. */
 const SERVER_LIMITS = [
   'message',
   'members',
@@ -96,7 +95,7 @@ const mendOf = (name: LimitName): string => {
   return `Write ${what[kind]}, such as ${EXAMPLES[kind]}, ${range}.`
 }
 
-// Whether a value is within its range is for `limits.ts` to say, which knows what a unit makes of it.
+// The range is checked by `read/quantity.ts`, which converts units.
 const valueOf = (name: LimitName) => {
   const form = FORMS[LIMIT_TABLE[name].kind]
   const error = mendOf(name)
@@ -117,8 +116,8 @@ const objectOf = <N extends LimitName>(names: readonly N[], example: string) =>
     objectMend(example),
   )
 
-/** All bounds of the proxy. */
+/** All limits of the proxy. */
 export const limits = objectOf(LIMIT_NAMES, '{ "callsPerClient": 64 }')
 
-/** The bounds of one server that differ from those of all. */
+/** Limits of one server that differ from those of all. */
 export const serverLimits = objectOf(SERVER_LIMITS, '{ "message": "16MiB" }')

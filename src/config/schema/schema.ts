@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
 import { limits } from './limits.js'
 import { server } from './server.js'
-import { flag, objectMend, text, texts, wait } from './values.js'
+import { flag, objectMend, text, texts, wait, whole } from './values.js'
 
 const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
 const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
@@ -18,10 +18,7 @@ const listen = z.object(
     host: text('Write an address or host name, such as "127.0.0.1".')
       .optional()
       .meta({ description: 'The address to listen on.', default: DEFAULTS.listen.host }),
-    port: z
-      .int({ error: PORT_MEND })
-      .min(0, { error: PORT_MEND })
-      .max(65_535, { error: PORT_MEND })
+    port: whole(0, 65_535, PORT_MEND)
       .optional()
       .meta({ description: 'The port to listen on; 0 takes any free one.', default: DEFAULTS.listen.port }),
     allowedHosts: texts('Write a list of host names, such as ["proxy.example.com"].')
@@ -48,12 +45,10 @@ const listen = z.object(
 const SOCKET = /^(?:unix:|pipe:|\/|\\\\|\$\{)/
 
 /**
- * The same as editors should take it, with the short form. The check of a union could not tell which member does not fit,
- * so `read/settings.ts` reads the short form apart.
+ * With the short form, for editors. A union could not tell what does not fit: `read/settings.ts` reads it
+ * apart.
  */
 const listenInEditors = z.union([listen, z.string().regex(SOCKET).describe('Only this socket, and no HTTP.')])
-
-const PAGE_MEND = 'Write a whole number from 1 to 10000.'
 
 const log = z.object(
   {
@@ -87,10 +82,7 @@ export const settings = z.object({
     .optional()
     .describe('The schema of this file.'),
   listen: listen.optional(),
-  pageSize: z
-    .int({ error: PAGE_MEND })
-    .min(1, { error: PAGE_MEND })
-    .max(10_000, { error: PAGE_MEND })
+  pageSize: whole(1, 10_000)
     .optional()
     .meta({ description: 'How many items a page of a merged list holds.', default: DEFAULTS.pageSize }),
   startupWait: wait().optional().meta({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
 import { PROTOCOL_VERSIONS } from '../types.js'
 import { serverLimits } from './limits.js'
-import { flag, limit, objectMend, text, texts, wait } from './values.js'
+import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 
 const timeouts = z.object(
   {
@@ -35,8 +35,6 @@ const timeouts = z.object(
   objectMend('{ "call": "5m" }'),
 )
 
-const FAILURES_MEND = 'Write a whole number from 1 to 100.'
-
 const restart = z.object(
   {
     first: wait().optional().meta({
@@ -45,15 +43,10 @@ const restart = z.object(
       default: '500ms',
     }),
     max: wait().optional().meta({ description: 'The longest of these waits.', default: '30s' }),
-    failures: z
-      .int({ error: FAILURES_MEND })
-      .min(1, { error: FAILURES_MEND })
-      .max(100, { error: FAILURES_MEND })
-      .optional()
-      .meta({
-        description: 'So many failures within "window", with nobody served in between, and it is given up.',
-        default: DEFAULTS.restart.failures,
-      }),
+    failures: whole(1, 100).optional().meta({
+      description: 'So many failures within "window", with nobody served in between, and it is given up.',
+      default: DEFAULTS.restart.failures,
+    }),
     window: wait().optional().meta({ description: 'See "failures".', default: '60s' }),
     retry: wait().optional().meta({
       description: 'How long after it was given up it is tried once more, as long as somebody uses it.',

@@ -2,11 +2,7 @@ const MAX_LENGTH = 48
 const at = (row: readonly number[], i: number): number => row[i] ?? 0
 const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 
-/**
- * How many letters must be added, removed, replaced or swapped to turn one word into the other.
- *
- * @internal
- */
+/** How many letters must be added, removed, replaced or swapped to turn one word into the other. @internal */
 export function editDistance(from: string, to: string): number {
   let before: number[] = []
   let above = Array.from({ length: to.length + 1 }, (_, i) => i)
@@ -28,7 +24,7 @@ export function editDistance(from: string, to: string): number {
   return at(above, to.length)
 }
 
-/** The known word that was probably meant, or undefined; a third of its letters may be wrong. */
+/** The known word that was probably meant: up to a third of its letters may be wrong. */
 export function suggest(word: string, known: readonly string[]): string | undefined {
   if (word.length > MAX_LENGTH) return undefined
   const rated = known

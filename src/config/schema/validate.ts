@@ -4,42 +4,42 @@ import type { settings } from './schema.js'
 import type { server } from './server.js'
 import * as generated from './validate.generated.js'
 
-/** Something in a value that does not fit; holds nothing of the value but the path to it. */
+/** Something that does not fit: where and why, but nothing of the value. */
 export interface Misfit {
   readonly path: readonly string[]
   /** Whether the last member of `path` has a bad name, rather than a bad value. */
   readonly inName: boolean
-  /** What kind of value was expected, if the kind was wrong. */
+  /** The kind of value that was expected, if the kind is wrong. */
   readonly expected: string | undefined
   readonly message: string
   /** What to write instead, in one sentence. */
   readonly mend: string
 }
 
-/** A value with the right types, or what does not fit. Unknown keys are let through unread. */
+/** A value of the right type, or what does not fit. Unknown keys are ignored. */
 export type Validated<T> =
   | { readonly is: 'fine'; readonly value: T }
   | { readonly is: 'misfit'; readonly misfits: readonly Misfit[] }
 
-/** A server's entry whose types are right. */
+/** A server's entry, validated. */
 export type ServerValues = z.infer<typeof server>
 
-/** The keys beside the servers, with the right types. */
+/** The settings beside the servers, validated. */
 export type SettingsValues = z.infer<typeof settings>
 
-/** Checks the types within a server's entry. */
+/** Validates a server's entry. */
 export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
 
-/** Checks the types of everything beside the servers; "listen" in its long form only. */
+/** Validates everything beside the servers; "listen" in its long form only. */
 export const validateSettings = (value: unknown): Validated<SettingsValues> =>
   validate(generated.settings, value)
 
 const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
   if (check(value)) return { is: 'fine', value: value as T }
-  // One problem for each place: the error that says most about it.
+  // One misfit for each place: the error that says most.
   const byPlace = new Map<string, ErrorObject>()
   for (const error of check.errors ?? []) {
-    // What is wrong with a name is told once more, by "propertyNames".
+    // Bad names are reported again, by "propertyNames".
     if (error.propertyName !== undefined) continue
     const place = placeOf(error)
     const known = byPlace.get(place)
@@ -55,8 +55,7 @@ const placeOf = ({ keyword, instancePath, params }: ErrorObject): string =>
     : instancePath
 
 /**
- * How much an error says. In a union, the form whose type is right knows more than the union does, and that more than the
- * forms whose type is wrong.
+ * How much an error says: in a union, the form of the right type says most, and those of a wrong type least.
  */
 const weight = ({ keyword }: ErrorObject): number => {
   if (keyword === 'propertyNames') return 3
@@ -78,7 +77,7 @@ const misfit = (place: string, { keyword, parentSchema = {}, data }: ErrorObject
 
 const unescaped = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
-// That a number has to be whole is told to those who write numbers.
+// Only a number is told that it has to be whole.
 const expectedKind = ({ type }: AnySchemaObject, found: unknown): string | undefined =>
   KINDS[type === 'integer' && typeof found !== 'number' ? 'number' : String(type)]
 
@@ -94,7 +93,7 @@ const KINDS: Readonly<Partial<Record<string, string>>> = {
 const MESSAGES: Readonly<Partial<Record<string, string>>> = {
   propertyNames: 'this name is not allowed here',
   pattern: 'this string does not have the right form',
-  // The only least length that the schema asks of a string is 1.
+  // The only minimum length in the schema is 1.
   minLength: 'this is empty',
   minimum: 'this value is too small',
   exclusiveMinimum: 'this value is too small',

@@ -1,15 +1,13 @@
 import { z } from 'zod'
 
-// In all schemas the error text is the mend: what to write instead, in one sentence. What is wrong is said by
-// `validate.ts`, which knows the issue but never the value.
+// In all schemas the error text is the mend: what to write instead, in one sentence. `validate.ts` says what
+// is wrong.
 
-/** A string that is not empty. */
+/** A non-empty string. */
 export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
 
-/** A list of strings. */
 export const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
 
-/** true or false. */
 export const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })
 
 const DURATION = /^\d+(\.\d+)?(ms|s|m|h)$/
@@ -24,11 +22,18 @@ const duration = (mend: string, form: RegExp) =>
     { error: mend },
   )
 
-/** A duration that has an end; a number is in milliseconds. */
+/** A finite duration; a number is in milliseconds. */
 export const wait = () => duration(durationMend, DURATION)
 
 /** A duration, or "off"; a number is in milliseconds. */
 export const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
 
-/** The mend of what is no object. */
+/** The mend for values that are not objects. */
 export const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })
+
+/** A whole number within a range. */
+export const whole = (
+  least: number,
+  most: number,
+  error = `Write a whole number from ${least} to ${most}.`,
+) => z.int({ error }).min(least, { error }).max(most, { error })

@@ -9,10 +9,10 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix, win32 } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileWatchOptions } from '../../../src/config/file/watch.js'
-import { watchFile } from '../../../src/config/file/watch.js'
+import { isSamePath, watchFile } from '../../../src/config/file/watch.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { skipWithout, until } from '../../support/processes.js'
@@ -183,3 +183,21 @@ t.test('after it is closed nothing is told and nothing is left', async t => {
   t.equal(changes, 0)
   t.equal(clock.pending, 0)
 })
+
+for (const [one, other, path, expected] of [
+  ['Z:\\work\\Config.json', 'z:\\WORK\\config.JSON', win32, true],
+  ['C:/work/config.json', 'C:\\work\\.\\config.json', win32, true],
+  ['\\\\Server\\Share\\a.json', '\\\\server\\share\\a.json', win32, true],
+  ['C:\\a.json', 'D:\\a.json', win32, false],
+  ['C:\\a.json', 'C:\\a.json.bak', win32, false],
+  ['Config.json', 'config.json', win32, true],
+  ['/etc/mcp.json', '/etc/x/../mcp.json', posix, true],
+  ['/etc/MCP.json', '/etc/mcp.json', posix, false],
+] as const) {
+  t.test(
+    `${one} and ${other} are ${expected ? 'one place' : 'two'} where paths are separated by ${path.sep}`,
+    async t => {
+      t.equal(isSamePath(one, other, path), expected)
+    },
+  )
+}
