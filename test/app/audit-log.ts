@@ -140,9 +140,12 @@ t.test('requests that were refused leave a line, and those of one address are me
   }
   for (let n = 0; n < 100; n += 1) audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.1' }, 'anonymous')
   audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.2' }, 'anonymous')
+  around.clock.advance(60_000)
+  audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.1' }, 'anonymous')
   await audit.close()
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-  t.equal(lines.length, 11)
+  t.equal(lines.length, 12)
+  t.match(JSON.parse(lines[11] ?? ''), { address: '10.0.0.1', unlogged: 90 }, 'how many were merged')
   t.match(JSON.parse(lines[0] ?? ''), {
     audit: 'refused',
     principal: 'anonymous',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { ELICITED, SAMPLED } from '../support/client/sdk-client.js'
 import { CLIENTS } from '../support/client/sdk-transports.js'
+import { MODERN } from '../support/era/codec.js'
 import { EVERYTHING, startEverything } from '../support/server/started-server.js'
 import { ALIAS, connectClient } from './flows/rig.js'
 
@@ -43,8 +44,15 @@ for (const mode of EVERYTHING) {
     const entry = await startEverything(t, mode)
     for (const kind of CLIENTS) {
       await t.test(`a client over ${kind}`, async t => {
-        await t.resolves(session(await connectClient(t, kind, entry)), 'has an ordinary session')
+        const rig = await connectClient(t, kind, entry)
+        await t.resolves(session(rig), 'has an ordinary session')
+        if (kind === 'http') t.equal(rig.sessions(), 1)
       })
     }
+    await t.test('a client of 2026-07-28 over http', async t => {
+      const rig = await connectClient(t, 'http', entry, MODERN)
+      await t.resolves(session(rig), 'has all of that without a session')
+      t.equal(rig.sessions(), 0)
+    })
   })
 }

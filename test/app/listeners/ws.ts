@@ -46,7 +46,7 @@ const setUp = async (t: Test) => {
     http.close()
   })
   /** Lets all in at once that have asked. */
-  const letIn = () => Promise.all(asked.splice(0).map(upgrade => endpoint.upgrade(...upgrade)))
+  const letIn = () => Promise.all(asked.splice(0).map(async upgrade => endpoint.upgrade(...upgrade)))
   return { endpoint, asked, letIn, port }
 }
 

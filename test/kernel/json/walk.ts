@@ -76,6 +76,20 @@ t.test('what is no JSON is refused in the words of whoever only reads it, howeve
   t.doesNotThrow(() => fc.assert(property, runs(3000)))
 })
 
+t.test('between two members, and between a name and its value, only the right sign will do', t => {
+  for (const source of ['{"a":1:"b":2}', '{"a":1 "b":2}', '{"a":1,}', '{,"a":1}', '{"a","b":2}', '{"a" 1}']) {
+    const bytes = Buffer.from(source)
+    const words = outcome(() => readJson(bytes).length)
+    t.type(words, 'string', source)
+    t.equal(
+      outcome(() => walked(bytes, true).end),
+      words,
+      source,
+    )
+  }
+  t.end()
+})
+
 t.test('keys and values are known in any spelling', async t => {
   const source = '{"a" : 1 , "\\u0062":"2.0","é": {} }'
   const at = new JsonWalk(Buffer.from(source), 0, new JsonBudget(LIMITS))

@@ -164,6 +164,12 @@ export const runMatrix = (t: Test, flows: readonly Flow[], pairs: readonly Pair[
       const rig = { pair: one, server, ...connected }
       for (const { title, run } of flows) await t.resolves(within(run(rig), FLOW_MS), title)
       const hops = server.hops()
+      if (one.serverRevision === MODERN)
+        t.equal(
+          hops.find(({ from }) => from === 'proxy')?.message.method,
+          'server/discover',
+          'it is asked first',
+        )
       t.same(rig.wire.watch.problems, [], 'whatever the client heard is of its revision')
       t.same(problemsAt(hops), [], 'whatever the server heard is of its revision')
       t.same(strangersIn(rig.wire, hops), [], 'ids, tokens, cursors and states stay on their hop')

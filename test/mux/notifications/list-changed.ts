@@ -143,6 +143,29 @@ t.test('of changes that come together one that is told to everybody is enough', 
   t.end()
 })
 
+t.test('changes that follow each other reach a client once a second, the last of them included', t => {
+  const clock = new FakeClock()
+  const toldMs: number[] = []
+  const audience = {
+    isNews: () => true,
+    knows: () => undefined,
+    notify: () => void toldMs.push(clock.nowMs()),
+  }
+  const listChanged = new ListChanged(clock, () => [audience])
+  const startMs = clock.nowMs()
+  for (let time = 0; time < 32; time += 1) {
+    listChanged.changed('tools', false)
+    clock.advance(70)
+  }
+  clock.advance(5000)
+  t.same(
+    toldMs.map(atMs => atMs - startMs),
+    [50, 1050, 2050, 3050],
+  )
+  t.equal(clock.pending, 0)
+  t.end()
+})
+
 t.test('one restless server rings each client once a second, and is named in the log', async t => {
   const { log, lines } = recordedLog()
   const world = new World({ a: { tools: [tool('x')] }, b: { tools: [] } }, { log })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { hello, NEWEST } from '../era/codec.js'
 import { type Daemon, peakMiB, rawServer, startDaemon } from '../proxy/start.js'
 import { type Answer, probe, RawClient } from './raw-client.js'
 
@@ -25,7 +26,7 @@ export const INITIALIZE_BODY = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  params: hello(NEWEST),
 })
 
 /** The text of a result's only block. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import type { Test } from 'tap'
+import { hello } from '../era/codec.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test looks for in a message is its own business.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -42,7 +43,7 @@ export class RawClient {
   }
 
   async initialize(capabilities: object = {}, version = '2025-11-25'): Promise<Answer> {
-    const params = { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1' } }
+    const params = hello(version, capabilities, { name: 'raw', version: '1' })
     const answer = await this.post({ id: randomUUID(), method: 'initialize', params })
     await this.post({ method: 'notifications/initialized' })
     return answer

@@ -1,5 +1,6 @@
 import type { ClientHandler } from '../../../src/model/links.js'
 import { originAllowed } from '../../../src/transport/http/guards.js'
+import { mirrored } from '../era/codec.js'
 import { HopWatch } from '../era/revision-watch.js'
 import type { FakeClock } from '../fake-clock.js'
 import { isObject, type Json, type Labels, Mismatch } from '../match.js'
@@ -88,20 +89,6 @@ const lowerCase = (headers: unknown): Record<string, string> =>
   Object.fromEntries(
     Object.entries((headers ?? {}) as Record<string, string>).map(([k, v]) => [k.toLowerCase(), v]),
   )
-
-/** The headers that a client of 2026-07-28 sends with a request, for vectors that show the request alone. */
-const mirrored = ({ method, params }: Json): Record<string, string> => {
-  const { name, uri, _meta } = (params ?? {}) as { name?: string; uri?: string; _meta?: Json }
-  const version = _meta?.['io.modelcontextprotocol/protocolVersion']
-  const named = method === 'tools/call' || method === 'prompts/get' ? name : uri
-  return typeof version !== 'string'
-    ? {}
-    : {
-        'mcp-protocol-version': version,
-        'mcp-method': String(method),
-        ...(named !== undefined && { 'mcp-name': named }),
-      }
-}
 
 /** A client over Streamable HTTP: in one session before 2026-07-28, in none since. */
 export class ScriptedHttpClient implements ScriptedClient {

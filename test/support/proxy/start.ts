@@ -18,6 +18,7 @@ import { createProxy, type Proxy, type ProxyOptions } from '../../../src/app/pro
 import { main } from '../../../src/cli/main.js'
 import { parseConfig } from '../../../src/config/parse.js'
 import type { Address, ClientKind } from '../client/sdk-transports.js'
+import { hello, NEWEST } from '../era/codec.js'
 import { codeOnSignal, endWith, isWindows, OWN_GROUP, socketFile, until } from '../processes.js'
 
 const RAW_SERVER = fileURLToPath(new URL('../../fixtures/raw-server.mjs', import.meta.url))
@@ -174,7 +175,7 @@ export const startBin = (
 export const INITIALIZE = {
   id: 1,
   method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  params: hello(NEWEST),
 }
 
 /** A running `mcp-proxy serve`, and what can be seen of it from outside. */

@@ -2,7 +2,7 @@ import { Fault } from '../../../src/kernel/faults.js'
 import type { Downlink, DownlinkListener } from '../../../src/model/links.js'
 import type { Greeting } from '../../../src/peers/dial.js'
 import type { Channel } from '../../../src/wire/channel.js'
-import { MODERN } from '../era/codec.js'
+import { codecOf, MODERN, type ServerAnswer } from '../era/codec.js'
 import { HopWatch } from '../era/revision-watch.js'
 import type { FakeClock } from '../fake-clock.js'
 import { isObject, type Json, Mismatch } from '../match.js'
@@ -36,11 +36,7 @@ export interface Received {
   readonly exchange: FakeExchange | undefined
 }
 
-/** Something that a server says by itself. */
-type Own = { readonly result: Json } | { readonly error: Json } | 'nothing'
-
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
-const UNKNOWN: Own = { error: { code: -32601, message: 'Method not found' } }
 
 /** A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the vector. */
 export class ScriptedServer {
@@ -132,53 +128,16 @@ export class ScriptedServer {
   }
 
   /** What is said of what the vector does not speak of; undefined: it speaks of it. */
-  #byItself(message: Json): Own | undefined {
+  #byItself(message: Json): ServerAnswer | undefined {
     const method = message['method'] as string | undefined
     if (method === undefined || this.scripted.has(method)) return undefined
-    const { isModern, ignoresProbe } = this.plan
-    if (method === 'server/discover' && ignoresProbe && !this.watch.hasSeen('initialize')) return 'nothing'
-    return isModern ? this.#modernAnswer(method) : this.#legacyAnswer(method)
-  }
-
-  #legacyAnswer(method: string): Own | undefined {
-    const { revision, capabilities, alias } = this.plan
-    switch (method) {
-      case 'server/discover':
-        return UNKNOWN
-      case 'initialize':
-        return {
-          result: { protocolVersion: revision, capabilities, serverInfo: { name: alias, version: '1' } },
-        }
-      case 'notifications/initialized':
-        return 'nothing'
-      case 'logging/setLevel':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-        return { result: {} }
-      default:
-        return this.#list(method)
-    }
-  }
-
-  #modernAnswer(method: string): Own | undefined {
-    const { capabilities, alias } = this.plan
-    const _meta = { 'io.modelcontextprotocol/serverInfo': { name: alias, version: '1' } }
-    switch (method) {
-      case 'server/discover': {
-        const found = { resultType: 'complete', supportedVersions: [MODERN], capabilities, _meta }
-        return { result: { ...found, ttlMs: 0, cacheScope: 'private' } }
-      }
-      case 'initialize':
-        return { error: { code: -32022, message: 'no handshakes', data: { supported: [MODERN] } } }
-      case 'subscriptions/listen':
-        return 'nothing'
-      default:
-        return this.#list(method)
-    }
+    if (method === 'server/discover' && this.plan.ignoresProbe && !this.watch.hasSeen('initialize'))
+      return 'nothing'
+    return codecOf(this.plan.revision).answer(method, this.plan) ?? this.#list(method)
   }
 
   /** A list, which is another one after each time that the server has said so. */
-  #list(method: string): Own | undefined {
+  #list(method: string): ServerAnswer | undefined {
     const list = this.plan.lists[method]
     if (list === undefined) return undefined
     if (method !== 'tools/list' || this.#added === 0) return { result: list }
@@ -187,7 +146,7 @@ export class ScriptedServer {
   }
 
   /** Confirms a request to listen that the vector does not show. */
-  #acknowledge(heard: Json, own: Own | undefined, say: (message: Json) => void): void {
+  #acknowledge(heard: Json, own: ServerAnswer | undefined, say: (message: Json) => void): void {
     if (heard['method'] !== 'subscriptions/listen' || own !== 'nothing') return
     const { id, params } = heard
     this.#listens.push(id)

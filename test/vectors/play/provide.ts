@@ -1,5 +1,5 @@
 import type { ScriptedClient, ScriptedHttpClient } from '../../support/client/scripted-client.js'
-import { CLIENT_INFO, clientEnvelope, revisionOf } from '../../support/era/codec.js'
+import { codecOf, revisionOf } from '../../support/era/codec.js'
 import { isLabel, isObject, type Json, Mismatch } from '../../support/match.js'
 import type { Received } from '../../support/server/scripted-server.js'
 import { clientCapabilities, isHttp, isModernClient, methodOf, rpcOf, subscribedIn } from './plan.js'
@@ -57,22 +57,22 @@ export class Provider {
   }
 
   async #greet(client: ScriptedClient): Promise<void> {
+    const { vector } = this.#stage
     this.#ownRequests += 1
     const id = `hello ${this.#ownRequests}`
-    if (isModernClient(this.#stage.vector)) {
-      client.sayOwn({ id, method: 'server/discover', params: this.#enveloped({}) })
-      await this.#stage.quiet()
-    } else if (isHttp(this.#stage.vector, 'c')) await this.#greetHttp(client as ScriptedHttpClient, id)
-    else {
-      client.sayOwn({ id, method: 'initialize', params: this.#hello })
-      await this.#stage.quiet()
-      client.say({ method: 'notifications/initialized' })
-      await this.#stage.quiet()
+    if (this.#codec.hasHandshake && isHttp(vector, 'c')) {
+      await this.#greetHttp(client as ScriptedHttpClient, id)
+      return
     }
+    client.sayOwn({ id, ...this.#greeting })
+    await this.#stage.quiet()
+    if (!this.#codec.hasHandshake) return
+    client.say({ method: 'notifications/initialized' })
+    await this.#stage.quiet()
   }
 
   async #greetHttp(client: ScriptedHttpClient, id: string): Promise<void> {
-    const body = { id, method: 'initialize', params: this.#hello }
+    const body = { id, ...this.#greeting }
     const answer = client.request({ http: 'POST /mcp', body })
     await this.#stage.quiet()
     client.watchNew()
@@ -84,10 +84,13 @@ export class Provider {
     client.forget()
   }
 
-  get #hello(): Json {
+  get #codec() {
+    return codecOf(revisionOf(this.#stage.vector.client))
+  }
+
+  get #greeting() {
     const { vector } = this.#stage
-    const protocolVersion = revisionOf(vector.client)
-    return { protocolVersion, capabilities: clientCapabilities(vector), clientInfo: CLIENT_INFO }
+    return this.#codec.greeting(revisionOf(vector.client), clientCapabilities(vector))
   }
 
   /** Listens, as the note of the vector says the client does. */
@@ -112,18 +115,12 @@ export class Provider {
   // ── requests that are not shown ──
 
   #enveloped(params: Json): Json {
-    const { vector } = this.#stage
-    if (!isModernClient(vector)) return params
-    const { _meta, ...rest } = params
-    return {
-      ...rest,
-      _meta: { ...clientEnvelope(clientCapabilities(vector)), ...(_meta as Json | undefined) },
-    }
+    return this.#codec.params(params, clientCapabilities(this.#stage.vector))
   }
 
   /** Parameters for a request: those that the vector shows of it further down, or any that will do. */
   #paramsFor(method: string, { alias, token, params }: Own): Json {
-    if (method === 'initialize') return this.#hello
+    if (method === this.#greeting.method) return this.#greeting.params
     const prefix = this.#stage.server(alias).plan.alias
     const meta = token === undefined ? {} : { _meta: { progressToken: token } }
     const shown = this.#stage.vector.steps.find(step => step.way === 'p>s' && methodOf(step) === method)
@@ -168,10 +165,10 @@ export class Provider {
   async reasonForServer(step: Step, index: number): Promise<void> {
     const method = methodOf(step) ?? ''
     if (this.#stage.vector.note?.startsWith('no retry')) await this.#expirePark(step, index)
-    else if (method !== 'initialize' && method !== 'server/discover')
-      await this.#send(method, { isTaken: false })
-    else if (isModernClient(this.#stage.vector)) await this.#send('server/discover', { isTaken: false })
-    else await this.#send('initialize', { isTaken: false })
+    else {
+      const isGreeting = method === 'initialize' || method === 'server/discover'
+      await this.#send(isGreeting ? this.#greeting.method : method, { isTaken: false })
+    }
     // A probe that is not answered is given up before the vector begins.
     if (this.#stage.server().plan.ignoresProbe)
       await this.#stage.until(() => this.#stage.server().waiting.length > 0)

@@ -49,6 +49,7 @@ t.test('events are told as WHATWG HTML says', async t => {
     ['data: a\ndata: b\ndata\n\n', [message('a\nb\n')]],
     ['data: x\r\n\r\ndata: y\r\rdata: z\n\n', [message('x'), message('y'), message('z')]],
     ['data: x\n\r\n', [message('x')]],
+    ['data: x\r\ndata: y\r\n\r\n', [message('x\ny')]],
     ['data: x\r\n\ndata: y\n\r', [message('x'), message('y')]],
     [
       'event: endpoint\ndata: /x\n\ndata: y\n\n',
@@ -73,6 +74,11 @@ t.test('events are told as WHATWG HTML says', async t => {
   for (const [text, events] of rows) {
     const bytes = Buffer.from(text, 'latin1')
     t.strictSame(read([bytes]).told, events, JSON.stringify(text))
+    t.strictSame(
+      read([...bytes].map(byte => Buffer.of(byte))).told,
+      events,
+      `${JSON.stringify(text)}, byte by byte`,
+    )
     t.strictSame(read([...bytes].map(byte => Buffer.from([byte]))).told, events, 'also byte by byte')
   }
 })
