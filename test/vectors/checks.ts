@@ -254,9 +254,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'ID-5': [['eras/legacy/client-side/http-listener.ts', 'a forged answer of another session reaches nobody']],
-  'ID-6': [
-    ['eras/legacy/client-side/pipe-listener.ts', 'both directions may use the same ids at the same time'],
-  ],
+  'ID-6': [['eras/listen/pipe-legacy.ts', 'both directions may use the same ids at the same time']],
   'ID-8': [
     [
       'rpc/channel/pending-requests.ts',
@@ -562,7 +560,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'what is no request to this endpoint is refused by its HTTP status',
     ],
     [
-      'eras/legacy/client-side/pipe-listener.ts',
+      'eras/listen/pipe-legacy.ts',
       'what cannot be read is answered without id only to clients that know such errors',
     ],
   ],
