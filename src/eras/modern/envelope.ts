@@ -14,10 +14,11 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
+import type { Request } from '../../model/links.js'
 import { isLogLevel, type LogLevel } from '../../model/log-level.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
-import { META } from '../protocol.js'
+import { META, MODERN_REVISION } from '../protocol.js'
 import { withoutReservedMeta } from './project/meta.js'
 
 /** What a request says about its sender (basic, "Per-request protocol fields"). */
@@ -132,7 +133,7 @@ export interface EnvelopeFacts {
   readonly clientInfo?: JsonText | undefined
   readonly logLevel?: LogLevel | undefined
   /** Whether a task may replace the result (SEP-2663); servers make none otherwise. */
-  readonly followsTasks?: boolean
+  readonly followsTasks?: boolean | undefined
 }
 
 /** Request params for a modern server: our envelope replaces the sender's, which never crosses a hop. */
@@ -169,6 +170,20 @@ const encodeClientCapabilities = (
         : { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
     }),
     ...(followsTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
+  })
+
+/** Params of a request for its caller, or of one of our own; `identity` is our `Implementation` object. */
+export const requestParams = (
+  params: JsonText | undefined,
+  identity: JsonText,
+  { caller, followsTasks }: Pick<Request, 'caller' | 'followsTasks'> = {},
+): JsonText =>
+  withEnvelope(params, {
+    version: MODERN_REVISION,
+    capabilities: caller?.capabilities ?? NO_CAPABILITIES,
+    clientInfo: identity,
+    logLevel: caller?.logLevel,
+    followsTasks,
   })
 
 /** Params of `server/discover` in a version of this era; `identity` is our `Implementation` object. */

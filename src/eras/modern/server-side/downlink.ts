@@ -1,33 +1,21 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, kindOf, memberOf, rawText, stringOf, textMember } from '../../../kernel/json/text.js'
+import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type {
-  Caller,
-  CallSink,
-  Downlink,
-  DownlinkListener,
-  DownstreamCall,
-  Request,
-} from '../../../model/links.js'
-import { listOfMethod } from '../../../model/listing.js'
-import { failed, type Outcome, resulted } from '../../../model/outcome.js'
-import { NO_CAPABILITIES, type ServerFacts } from '../../../model/peer.js'
-import { repairError } from '../../../model/rpc-error.js'
+import type { CallSink, Downlink, DownlinkListener, DownstreamCall, Request } from '../../../model/links.js'
+import { resulted } from '../../../model/outcome.js'
+import type { ServerFacts } from '../../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { MODERN_REVISION } from '../../protocol.js'
-import { discoverParams, withEnvelope } from '../envelope.js'
-import { mayNeedInput, REQUEST_NOTIFICATIONS } from '../methods.js'
-import { readResultType } from '../result-type.js'
+import { discoverParams } from '../envelope.js'
+import { REQUEST_NOTIFICATIONS } from '../methods.js'
 import { LocalCall, OutboundCall, type OutboundContext } from './outbound-call.js'
 import { RevisionCheck } from './revision-check.js'
 import { SubscriptionStream } from './subscription-stream.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
 const EMPTY = rawText('{}')
-/** The caller of our own subscriptions: nobody who could be asked. */
-const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
 
 /** What a connection to a modern server needs. */
 export interface ModernLinkOptions {
@@ -44,13 +32,6 @@ export interface ModernLinkOptions {
   readonly bounds?: LimitCounters | undefined
 }
 
-/** What exists once a conversation is attached. */
-interface Attached {
-  readonly conversation: Conversation
-  readonly context: OutboundContext
-  readonly subscriptions: SubscriptionStream
-}
-
 /**
  * A connection to a modern server, which is stateless, so all clients share it. Request ids and progress
  * tokens of this hop are minted here and never go upstream.
@@ -61,7 +42,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   readonly facts: ServerFacts
   readonly #schemas: ToolSchemas | undefined
   readonly #options: ModernLinkOptions
-  #attached: Attached | undefined
+  #attached: OutboundContext | undefined
 
   /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
@@ -73,35 +54,17 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   /** Binds the conversation that reports to this downlink: from here on it can be used. */
   attach(conversation: Conversation): void {
-    const { server, listener, clock, log } = this.#options
+    const { server, listener, identity, clock, log } = this.#options
     const revisionCheck = new RevisionCheck({
       conversation,
       clock,
-      discoverParams: discoverParams(MODERN_REVISION, this.#options.identity),
+      discoverParams: discoverParams(MODERN_REVISION, identity),
       end: () => this.#end(),
     })
-    const context: OutboundContext = {
-      server,
-      conversation,
-      schemas: this.#schemas,
-      wrap: (params, caller, followsTasks) => this.#withEnvelope(params, caller, followsTasks),
-      decoded: (request, outcome) => this.#decoded(request, outcome),
-      recheck: (outcome, then) => revisionCheck.check(outcome, then),
-      toolsChanged: () => listener.notified('notifications/tools/list_changed', undefined, undefined),
-    }
     const { capabilities } = this.facts
-    const wrap = (params: JsonText): JsonText => this.#withEnvelope(params, NOBODY)
-    const ended = (outcome: Outcome): void => void revisionCheck.check(outcome, () => undefined)
-    const subscriptions = new SubscriptionStream({
-      conversation,
-      capabilities,
-      listener,
-      clock,
-      log,
-      wrap,
-      ended,
-    })
-    this.#attached = { conversation, context, subscriptions }
+    const shared = { conversation, identity, listener, revisionCheck }
+    const subscriptions = new SubscriptionStream({ ...shared, capabilities, clock, log })
+    this.#attached = { ...shared, server, schemas: this.#schemas, subscriptions }
     subscriptions.start()
   }
 
@@ -119,10 +82,11 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   call(request: Request, sink: CallSink): DownstreamCall {
-    const { context, subscriptions } = this.#connection
+    const context = this.#connection
+    const { subscriptions } = context
     switch (request.method) {
       case 'logging/setLevel':
-        // Each request says it (server/utilities/logging).
+        // Each request names its level (server/utilities/logging).
         return new LocalCall(sink, settle => settle(resulted(EMPTY)))
       case 'resources/subscribe': {
         const uri = uriOf(request)
@@ -186,65 +150,15 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   // ── requests and outcomes ──
 
-  get #connection(): Attached {
+  get #connection(): OutboundContext {
     if (this.#attached === undefined) throw new Fault('internal', 'The server is not connected')
     return this.#attached
   }
 
-  #withEnvelope(
-    params: JsonText | undefined,
-    { capabilities, logLevel }: Caller,
-    followsTasks = false,
-  ): JsonText {
-    const clientInfo = this.#options.identity
-    const facts = { version: MODERN_REVISION, capabilities, clientInfo, logLevel, followsTasks }
-    return withEnvelope(params, facts)
-  }
-
   #end(): Promise<void> {
-    this.#options.log.info({}, `the server no longer speaks ${MODERN_REVISION}: connecting anew`)
+    this.#options.log.info({}, `the server no longer speaks ${MODERN_REVISION}: reconnecting`)
     return this.close()
-  }
-
-  /** A server's outcome as the neutral model has it, readable by any client. */
-  #decoded({ method, followsTasks }: Request, outcome: Outcome): Outcome {
-    const { server } = this.#options
-    if (outcome.kind === 'error') {
-      return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
-    }
-    if (outcome.kind !== 'result') return outcome
-    const { result } = outcome
-    if (kindOf(result) !== 'object') {
-      return badAnswer(server, `Server ${server} answered ${method} with something that is no object`)
-    }
-    switch (readResultType(result)) {
-      case 'complete':
-      case 'absent':
-        return resulted(this.#listed(method, result))
-      case 'input_required':
-        return mayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
-      case 'task':
-        return followsTasks === true ? { kind: 'task', result } : strangeType(server, result)
-      case 'unknown':
-        return strangeType(server, result)
-    }
-  }
-
-  #listed(method: string, result: JsonText): JsonText {
-    if (listOfMethod(method) === undefined) return result
-    this.#connection.subscriptions.wasRead(method)
-    return method === 'tools/list' && this.#schemas !== undefined ? this.#schemas.learn(result) : result
   }
 }
 
 const uriOf = ({ params }: Request): string => (params && textMember(params, 'uri')) ?? ''
-
-const badAnswer = (server: string, words: string): Outcome =>
-  failed(new Fault('internal', words, { data: { server } }))
-
-/** Not to be taken for any other kind (basic, "ResultType"). */
-const strangeType = (server: string, result: JsonText): Outcome => {
-  const type = memberOf(result, 'resultType')
-  const word = (stringOf(type) ?? type?.toString() ?? '').slice(0, 64)
-  return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
-}

@@ -6,19 +6,30 @@ import {
   memberOf,
   objectText,
   some,
+  stringOf,
   textMember,
   textOf,
 } from '../../../kernel/json/text.js'
-import type { Caller, CallSink, CancelReason, DownstreamCall, Request } from '../../../model/links.js'
+import type {
+  CallSink,
+  CancelReason,
+  DownlinkListener,
+  DownstreamCall,
+  Request,
+} from '../../../model/links.js'
 import { listOfMethod } from '../../../model/listing.js'
-import { failed, type Outcome, type Settle } from '../../../model/outcome.js'
-import { NO_CAPABILITIES } from '../../../model/peer.js'
+import { failed, type Outcome, resulted, type Settle } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
-import { errorCode } from '../../../model/rpc-error.js'
+import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withToken } from '../../../rpc/progress-token.js'
 import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
+import { requestParams } from '../envelope.js'
+import { mayNeedInput } from '../methods.js'
 import { projectRequest } from '../project/messages.js'
+import { readResultType } from '../result-type.js'
+import type { RevisionCheck } from './revision-check.js'
+import type { SubscriptionStream } from './subscription-stream.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
 /** Pages of `tools/list` that are read to find out how a tool is to be called. */
@@ -33,23 +44,16 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'server/discover',
 ])
 
-/** The caller of requests of our own: nobody who could be asked. */
-const NOBODY: Caller = { capabilities: NO_CAPABILITIES, logLevel: undefined }
-
 /** What a request needs from its connection. */
 export interface OutboundContext {
   readonly server: string
+  readonly identity: JsonText
   readonly conversation: Conversation
+  readonly listener: DownlinkListener
+  readonly revisionCheck: RevisionCheck
+  readonly subscriptions: SubscriptionStream
   /** What is known of tools where requests repeat arguments in headers; undefined where they do not. */
   readonly schemas: ToolSchemas | undefined
-  /** Request params with our envelope. */
-  wrap(params: JsonText | undefined, caller: Caller, followsTasks?: boolean): JsonText
-  /** Decodes the server's outcome. */
-  decoded(request: Request, outcome: Outcome): Outcome
-  /** Whether an outcome raises doubt about the server's revision; if so, `then` learns whether it changed. */
-  recheck(outcome: Outcome, then: (isEnd: boolean) => void): boolean
-  /** Called if the input schema of a tool has changed. */
-  toolsChanged(): void
 }
 
 /**
@@ -72,11 +76,11 @@ export class OutboundCall implements CallSink, DownstreamCall {
   }
 
   start(): void {
-    const { conversation } = this.#context
-    const { method, params, wantsProgress, caller, followsTasks } = this.#request
+    const { conversation, identity } = this.#context
+    const { method, params, wantsProgress } = this.#request
     this.#id = conversation.nextId()
     const token = wantsProgress ? textOf(this.#id) : undefined
-    const enveloped = this.#context.wrap(projectRequest(params), caller ?? NOBODY, followsTasks)
+    const enveloped = requestParams(projectRequest(params), identity, this.#request)
     conversation.request(this.#id, method, withToken(enveloped, token), this)
   }
 
@@ -85,8 +89,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#isOver = true
     const { conversation } = this.#context
     conversation.forget(this.#id)
-    const said = reason === undefined ? { requestId: this.#id } : { requestId: this.#id, reason }
-    void conversation.notice('notifications/cancelled', textOf(said))
+    void conversation.notice('notifications/cancelled', textOf({ requestId: this.#id, reason }))
   }
 
   progress(progress: Progress): void {
@@ -95,7 +98,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
 
   ended(outcome: Outcome): void {
     if (this.#isOver) return
-    const decoded = (): Outcome => this.#context.decoded(this.#request, outcome)
+    const decoded = (): Outcome => this.#decoded(outcome)
     if (this.#recheck(outcome, decoded)) return
     if (this.#mayRepeat(outcome)) {
       this.#wasRepeated = true
@@ -112,7 +115,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
 
   /** Whether the server has to be probed before the outcome counts; `otherwise` makes it if it still does. */
   #recheck(outcome: Outcome, otherwise: () => Outcome): boolean {
-    return this.#context.recheck(outcome, isEnd =>
+    return this.#context.revisionCheck.check(outcome, isEnd =>
       this.#finish(isEnd ? failed(this.#ofAnother(outcome)) : otherwise()),
     )
   }
@@ -137,6 +140,38 @@ export class OutboundCall implements CallSink, DownstreamCall {
     return outcome.fault.code === 'disconnected' && isRepeatable(this.#request.method)
   }
 
+  /** A server's outcome as the neutral model has it, readable by any client. */
+  #decoded(outcome: Outcome): Outcome {
+    const { server } = this.#context
+    const { method, followsTasks } = this.#request
+    if (outcome.kind === 'error') {
+      return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
+    }
+    if (outcome.kind !== 'result') return outcome
+    const { result } = outcome
+    if (kindOf(result) !== 'object') {
+      return badAnswer(server, `Server ${server} answered ${method} with something that is no object`)
+    }
+    switch (readResultType(result)) {
+      case 'complete':
+      case 'absent':
+        return resulted(this.#listed(method, result))
+      case 'input_required':
+        return mayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
+      case 'task':
+        return followsTasks === true ? { kind: 'task', result } : strangeType(server, result)
+      case 'unknown':
+        return strangeType(server, result)
+    }
+  }
+
+  #listed(method: string, result: JsonText): JsonText {
+    if (listOfMethod(method) === undefined) return result
+    const { schemas, subscriptions } = this.#context
+    subscriptions.wasRead(method)
+    return method === 'tools/list' && schemas !== undefined ? schemas.learn(result) : result
+  }
+
   // ── headers that the server does not accept ──
 
   /** The server has not run it: what it wants in headers is read anew, and it is tried once more. */
@@ -153,14 +188,14 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#refresh(schemas, tool, undefined, () => {
       const after = schemas.of(tool)
       if (before === undefined ? after !== undefined : after?.equals(before) !== true)
-        this.#context.toolsChanged()
+        this.#context.listener.notified('notifications/tools/list_changed', undefined, undefined)
       this.start()
     })
   }
 
   /** Reads pages of tools up to the one with this tool. */
   #refresh(schemas: ToolSchemas, tool: string, place: PagePosition | undefined, then: () => void): void {
-    const { conversation } = this.#context
+    const { conversation, identity } = this.#context
     this.#id = conversation.nextId()
     const ended = (outcome: Outcome): void => {
       if (this.#isOver) return
@@ -176,7 +211,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
       else this.#refresh(schemas, tool, next, then)
     }
     const params = place && objectText([['cursor', place.cursor]])
-    conversation.request(this.#id, 'tools/list', this.#context.wrap(params, NOBODY), {
+    conversation.request(this.#id, 'tools/list', requestParams(params, identity), {
       progress: () => undefined,
       ended,
     })
@@ -201,6 +236,16 @@ const hasTool = (page: JsonText, tool: string): boolean =>
 
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? errorCode(outcome.error) : undefined
+
+const badAnswer = (server: string, words: string): Outcome =>
+  failed(new Fault('internal', words, { data: { server } }))
+
+/** Not to be taken for any other kind (basic, "ResultType"). */
+const strangeType = (server: string, result: JsonText): Outcome => {
+  const type = memberOf(result, 'resultType')
+  const word = (stringOf(type) ?? type?.toString() ?? '').slice(0, 64)
+  return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
+}
 
 /** The Fault of refused headers: they are our mistake, so the caller must not see the error as its own. */
 const headersRefused = (server: string, outcome: Outcome): Fault => {

@@ -10,8 +10,10 @@ import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import { META } from '../../protocol.js'
+import { requestParams } from '../envelope.js'
 import { LISTEN_NOTIFICATIONS } from '../methods.js'
 import { withoutReservedMeta } from '../project/meta.js'
+import type { RevisionCheck } from './revision-check.js'
 import {
   acceptedIn,
   kindsOf,
@@ -41,10 +43,8 @@ export interface SubscriptionStreamContext {
   readonly listener: DownlinkListener
   readonly clock: Clock
   readonly log: Logger
-  /** Request params with our envelope. */
-  wrap(params: JsonText): JsonText
-  /** Called with the outcome of a stream, which may raise doubt about the server's revision. */
-  ended(outcome: Outcome): void
+  readonly identity: JsonText
+  readonly revisionCheck: RevisionCheck
 }
 
 /** One `subscriptions/listen` request. */
@@ -176,7 +176,7 @@ export class SubscriptionStream {
     if (this.#next !== undefined || this.#isOver) return
     this.#timer?.cancel()
     this.#isDue = false
-    const { conversation, clock } = this.#context
+    const { conversation, clock, identity } = this.#context
     const { uris } = this.#subscriptions
     if (this.#kinds.length === 0 && uris.size === 0) {
       if (this.#current !== undefined) this.#drop(this.#current)
@@ -192,7 +192,8 @@ export class SubscriptionStream {
     }
     this.#openedMs = stream.sinceMs
     this.#next = stream
-    conversation.request(stream.id, LISTEN, this.#context.wrap(listenParams(this.#kinds, uris)), stream.sink)
+    const params = requestParams(listenParams(this.#kinds, uris), identity)
+    conversation.request(stream.id, LISTEN, params, stream.sink)
   }
 
   // ── what becomes of a stream ──
@@ -230,7 +231,7 @@ export class SubscriptionStream {
   #ended(stream: Stream, outcome: Outcome): void {
     stream.timeout.cancel()
     if (this.#isOver) return
-    this.#context.ended(outcome)
+    this.#context.revisionCheck.check(outcome, () => undefined)
     if (stream === this.#current) {
       this.#current = undefined
       this.#mayHaveMissed = true
