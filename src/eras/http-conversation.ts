@@ -12,7 +12,7 @@ import { type ExchangeOwner, HttpExchange } from '../rpc/http/exchange.js'
 import type { SseReader } from '../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../wire/http.js'
 
-/** What conversations over HTTP share: each request is an exchange, and one dispatcher takes what they bring. */
+/** What conversations over HTTP share: each request is an exchange, whose messages go to one dispatcher. */
 export abstract class HttpConversation implements ExchangeOwner {
   readonly inbox: Dispatcher
   readonly bounds: LimitCounters
@@ -54,7 +54,7 @@ export abstract class HttpConversation implements ExchangeOwner {
   abstract refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   abstract streamEnded(exchange: HttpExchange, reader: SseReader): void
 
-  /** Makes the exchange of a request; undefined, and its sink is told, if the conversation is over. */
+  /** Makes the exchange of a request; ends it and returns undefined if the conversation is over. */
   protected exchangeFor(id: OwnId, sink: CallSink): HttpExchange | undefined {
     if (this.isOver) {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))

@@ -7,16 +7,16 @@ import { idKey, isId } from '../wire/jsonrpc.js'
 /** The first revision without a handshake. */
 export const MODERN_REVISION = '2026-07-28'
 
-/** A revision whose requests stand for themselves: each names its version in `_meta`. */
+/** A stateless revision: each request names its version in `_meta`. */
 export type ModernRevision = Exclude<Revision, (typeof LEGACY_REVISIONS)[number]>
 
-/** Revisions that are spoken without a handshake, newest first. */
+/** Revisions without a handshake, newest first. */
 export const MODERN_REVISIONS = [MODERN_REVISION] as const satisfies readonly ModernRevision[]
 
-/** Revisions that `initialize` may agree on, newest first: what is offered where nothing else is spoken. */
+/** Revisions that `initialize` may agree on, newest first. */
 export const SUPPORTED_LEGACY: readonly string[] = [...LEGACY_REVISIONS].reverse()
 
-/** Whether a version string names a revision that we speak without a handshake. */
+/** Whether a version string names a modern revision of ours. */
 export const isModernRevision = (version: string): version is ModernRevision =>
   (MODERN_REVISIONS as readonly string[]).includes(version)
 

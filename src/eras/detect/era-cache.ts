@@ -8,17 +8,17 @@ import type { LegacyHttp } from '../legacy/server-side/open.js'
 /** A legacy-only server does not announce an upgrade, so it is probed again after this long. */
 const LEGACY_MS = 24 * 60 * 60_000
 
-/** What is known of a server of 2026-07-28. */
+/** What is known of a modern server. */
 export interface ModernServer {
   /** Its `DiscoverResult`. */
   readonly discovered: JsonText
-  /** Over HTTP: where it is, after redirects. */
+  /** Over HTTP: its URL after redirects. */
   readonly url?: string
 }
 
-/** How a server of the revisions before is reached over HTTP. */
+/** How a legacy server is reached over HTTP. */
 export interface LegacyServer {
-  /** Where it is, after redirects. */
+  /** Its URL after redirects. */
   readonly url?: string
   readonly via?: LegacyHttp
 }
@@ -31,11 +31,9 @@ export interface Verdict {
 
 /** One attempt to open a connection, with what is known of the server. */
 export interface ConnectionAttempt {
-  /** What is known already, so that it need not be found out. */
   readonly known: Verdict
-  /** Hears what the connection reports. */
   readonly listener: DownlinkListener
-  /** More was found out; others who come for the same server need not find it out again. */
+  /** Records a finding, for other attempts to use. */
   found(what: Verdict): void
 }
 
@@ -47,7 +45,7 @@ export class EraCache {
   readonly #clock: Clock
   #verdict: Verdict = {}
   #foundMs = 0
-  /** Attempts under way, and open connections. */
+  /** Attempts in progress, and open connections. */
   #holders = 0
   #search: Deferred<void> | undefined
 

@@ -19,7 +19,7 @@ import {
 /** Names the version a request is written in (2026-07-28, basic, "Request Metadata"). */
 const VERSION_KEY = META.protocolVersion
 const CAPABILITIES_KEY = META.clientCapabilities
-/** Keys that must not be repeated: a proxy and the server behind it might each believe a different one. */
+/** Keys that must not be repeated: a proxy and a server might each read a different one. */
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   VERSION_KEY,
   CAPABILITIES_KEY,
@@ -30,7 +30,7 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
 type RequestMessage = Extract<Message, { kind: 'request' }>
 type NotificationMessage = Extract<Message, { kind: 'notification' }>
 
-/** The eras that are served: HTTP+SSE has no modern form; the legacy era may be switched off. */
+/** The eras served: HTTP+SSE has no modern form; the legacy era may be switched off. */
 export type ServedEras = 'both' | 'legacy' | 'modern'
 
 /** Who handles a message, or why it is refused. */
@@ -42,9 +42,9 @@ export type InboundVerdict =
     }
   /** `initialize`: begins a session of the legacy era. */
   | { readonly is: 'initialize'; readonly message: RequestMessage }
-  /** Anything else without a claim: belongs to a session of the legacy era, if there is one. */
+  /** Any other message without a claim: belongs to a legacy session, if there is one. */
   | { readonly is: 'legacy'; readonly message: Message }
-  /** Only sessions of 2025-03-26 know arrays; whether this is one, the session tells. */
+  /** Batches exist only in sessions of 2025-03-26. */
   | { readonly is: 'legacy-batch'; readonly items: readonly Classified[] }
   | Malformed
   | Refused
@@ -89,7 +89,6 @@ export const eraOfMethod = (
   return speaks !== 'modern' && (method === 'GET' || method === 'DELETE') ? 'legacy' : 'not-allowed'
 }
 
-/** What is known about a message apart from its body. */
 interface InboundContext {
   readonly headers: HttpHeaders | undefined
   readonly speaks: ServedEras
@@ -128,7 +127,7 @@ const eraByMethod = (message: Message): InboundVerdict =>
     ? { is: 'initialize', message }
     : { is: 'legacy', message }
 
-/** Handles a message without a claim that its header, or what is served, shows to be meant as modern. */
+/** Handles a message without a claim where the header, or the eras served, imply the modern era. */
 const eraOfUnclaimed = (
   message: Message,
   envelope: JsonText | undefined,
@@ -156,7 +155,7 @@ const eraOfClaim = (
   if (speaks !== 'legacy' && isModernRevision(claim)) return { is: 'modern', revision: claim, message }
   const mismatch = message.kind === 'request' && headers && checkVersionHeader(headers, claim)
   if (mismatch) return refused(message, headerMismatch(mismatch))
-  // Those of `server/discover`: the others need a handshake, and who shakes hands is told them then.
+  // As in `server/discover`: legacy versions are negotiated by `initialize`.
   const supported = speaks === 'legacy' ? SUPPORTED_LEGACY : MODERN_REVISIONS
   return refused(
     message,

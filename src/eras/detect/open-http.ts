@@ -32,9 +32,8 @@ import {
   withProbeTimeout,
 } from './server.js'
 
-/** What it takes to open a connection over HTTP. */
 export interface ServerHttpOptions extends ServerLinkOptions {
-  /** Whether it may be a server of HTTP+SSE, which is tried last. */
+  /** Whether to try HTTP+SSE, as the last resort. */
   readonly hasSse: boolean
 }
 
@@ -53,7 +52,7 @@ export const openServerHttp = async (
   return options.eraCache.open(options, attempt => new HttpAttempt(http, to, attempt, options).open())
 }
 
-/** One attempt to detect what a server behind a URL speaks and to connect to it. */
+/** One attempt to detect the era of a server behind a URL and to connect to it. */
 class HttpAttempt {
   readonly #http: HttpClient
   readonly #to: RemoteAddress
@@ -88,7 +87,7 @@ class HttpAttempt {
     return openModernHttp(this.#http, this.#at(url), { ...this.#options, ...more })
   }
 
-  /** A session with a server that speaks 2026-07-28; undefined if it speaks nothing older. */
+  /** A session with a modern server; undefined if it speaks nothing older. */
   async #legacyToo({ url }: ModernServer): Promise<Downlink | undefined> {
     const there = this.#at(url)
     const options = { ...withProbeTimeout(this.#options), hasOtherMode: true }
@@ -116,7 +115,7 @@ class HttpAttempt {
     throw refusesBoth()
   }
 
-  /** The server, at where it has moved to. */
+  /** The server's address, after redirects. */
   #at(url = this.#to.url): RemoteAddress {
     return { ...this.#to, url }
   }
@@ -125,7 +124,7 @@ class HttpAttempt {
 const FOLLOWED_MAX = 3
 const METHOD = 'server/discover'
 
-/** What a server behind a URL speaks, and where it was found after redirects. */
+/** What a server speaks, and its URL after redirects. */
 interface HttpFinding {
   readonly verdict: Exclude<ProbeVerdict, { is: 'follow' | 'repeat' }>
   readonly url: string
@@ -196,7 +195,7 @@ const locationOf = ({ headers }: RemoteReply, url: string): URL | undefined => {
   return location !== undefined && URL.canParse(location, url) ? new URL(location, url) : undefined
 }
 
-/** The answer in a body; `stop` ends a stream that goes on after it. */
+/** Reads the answer from a body; `stop` ends a stream that continues after it. */
 const bodyOf = async (
   reply: RemoteReply,
   id: string,

@@ -45,12 +45,12 @@ export const openServerPipe = async (
   return options.eraCache.open(options, attempt => new PipeAttempt(connect, attempt, options).open())
 }
 
-/** One attempt to detect what a server on a pipe speaks and to connect to it. */
+/** One attempt to detect the era of a server on a pipe and to connect to it. */
 class PipeAttempt {
   readonly #connect: () => Promise<Channel>
   readonly #attempt: ConnectionAttempt
   readonly #options: ServerLinkOptions
-  /** Whether the process that runs has been asked something that an old one may have ended at. */
+  /** Whether this process was sent the probe, on which an old server may exit. */
   #wasAsked = false
 
   constructor(connect: () => Promise<Channel>, attempt: ConnectionAttempt, options: ServerLinkOptions) {
@@ -91,7 +91,7 @@ class PipeAttempt {
     return openModernPipe(pipe.handTo, { ...options, hasOtherMode: hasOtherMode(this.#attempt, options) })
   }
 
-  /** The era of its clients at a server that speaks 2026-07-28: the older one, unless it has only that. */
+  /** Connects legacy clients to a modern server in their era, unless it speaks only its own. */
   async #legacyOrModern(pipe: UndetectedPipe, modern: ModernServer): Promise<Downlink> {
     const heldEnd = new HeldEnd(this.#attempt.listener)
     const options = { ...this.#options, listener: heldEnd, hasOtherMode: true }
@@ -106,7 +106,7 @@ class PipeAttempt {
     } catch (thrown) {
       const why = Fault.from(thrown)
       if (options.signal.aborted) throw why
-      options.log.debug({ why: why.message }, 'the server speaks no revision with initialize')
+      options.log.debug({ why: why.message }, 'the server supports no legacy revision')
       await pipe.conversation.close()
       same = await this.#pipe()
     }
@@ -125,9 +125,9 @@ class PipeAttempt {
       }
     } catch (thrown) {
       const why = Fault.from(thrown)
-      // One that could not be started was not asked anything, and one that refuses has another reason.
+      // A server that failed to start was not probed, and a rejection has another reason.
       if (!this.#wasAsked || why.code !== 'disconnected') throw why
-      this.#options.log.debug({ why: why.message }, 'the server ended when it was asked what it speaks')
+      this.#options.log.debug({ why: why.message }, 'the server exited when it was probed')
       return await this.#again(pipe)
     }
     this.#options.log.info({}, `the server speaks ${MODERN_REVISIONS[0]} after all`)
@@ -138,7 +138,7 @@ class PipeAttempt {
 
   /** Reconnects to a server that probably exited because of the probe, starting with `initialize`. */
   async #again(pipe: UndetectedPipe): Promise<Downlink> {
-    // Until it is gone it may hold on to what it needs when it starts.
+    // Until it is gone it may hold resources that its successor needs.
     await pipe.conversation.close()
     this.#wasAsked = false
     const next = await this.#pipe()
@@ -159,7 +159,6 @@ class UndetectedPipe implements ConversationListener {
   readonly #log: Logger
   readonly #clock: Clock
   #listener: ConversationListener | undefined
-  /** Why the channel is closed. */
   #gone: Fault | undefined
 
   constructor(channel: Channel, options: CallerContext) {
@@ -173,7 +172,7 @@ class UndetectedPipe implements ConversationListener {
     return this.#gone
   }
 
-  /** Hands the conversation to `listener`, which hears what the server says from now on. */
+  /** Hands the conversation to `listener`. */
   readonly handTo = (listener: ConversationListener): Conversation => {
     this.#listener = listener
     const gone = this.#gone
@@ -242,7 +241,7 @@ const probeOf = (outcome: Outcome | undefined): PipeProbe => {
     case 'error':
       return { got: 'error', error: outcome.error }
     case 'fault': {
-      // An answer that is malformed is one all the same; any other fault is that there is nobody to answer.
+      // A malformed answer is still an answer; any other fault means that the server is gone.
       const { code, message } = outcome.fault
       return code === 'internal'
         ? { got: 'error', error: errorText(RPC_CODES.internal, message) }

@@ -19,7 +19,7 @@ export type HttpProbe =
   | {
       readonly got: 'reply'
       readonly status: number
-      /** The first message of the body, if it holds any; undefined for an empty one, HTML and the like. */
+      /** The first message of the body; undefined if it holds none, such as HTML. */
       readonly body: Classified | undefined
       /** `Location`, resolved against the URL of the probe; undefined if missing or invalid. */
       readonly location?: URL | undefined
@@ -31,25 +31,25 @@ export interface ProbeRules {
   readonly id: JsonText
   /** Over HTTP: where the probe was sent. */
   readonly url?: URL
-  /** The second probe, with a version that the server named in the answer to the first. */
+  /** The second probe, with a version that the server named in its answer to the first. */
   readonly isRepeat: boolean
-  /** Whether a server that speaks no modern version of ours may be asked whether it speaks a legacy one. */
+  /** Whether the legacy era may be tried. */
   readonly mayFallBack: boolean
 }
 
 /** What to do next with the server; final unless `repeat`, `follow`, `auth` or `unreachable`. */
 export type ProbeVerdict =
   | { readonly is: 'modern'; readonly revision: ModernRevision; readonly discovered: JsonText }
-  /** Modern, but it refused the request: its error says what must be corrected. */
+  /** Modern, but it rejected the request for the reason in its error. */
   | { readonly is: 'modern-refused'; readonly error: JsonText }
   | { readonly is: 'repeat'; readonly revision: ModernRevision }
-  /** Begin with `initialize`, on the same connection or on a `fresh` one. */
+  /** Send `initialize`, on the same connection or on a `fresh` one. */
   | { readonly is: 'legacy'; readonly on: 'same' | 'fresh' }
   | { readonly is: 'incompatible'; readonly versions: readonly string[] }
   | { readonly is: 'follow'; readonly url: URL }
-  /** Decides nothing: get authorized, then probe again. */
+  /** Undecided: get authorized, then probe again. */
   | { readonly is: 'auth'; readonly status: number }
-  /** Decides nothing and must not be remembered: probe again after a while. */
+  /** Undecided, and must not be cached: probe again after a while. */
   | { readonly is: 'unreachable'; readonly why: string; readonly status?: number }
 
 const LEGACY: ProbeVerdict = { is: 'legacy', on: 'same' }
@@ -190,7 +190,7 @@ const verdictOfRedirect = (status: number, location: URL | undefined, { url }: P
     ? { is: 'follow', url: location }
     : { is: 'unreachable', why: `HTTP status ${status} to nowhere on this origin`, status }
 
-/** The strings of an array; undefined if it is none, or holds anything else. */
+/** The elements of an array of strings; undefined if it is anything else. */
 const stringsOf = (array: JsonText | undefined): string[] | undefined => {
   if (array === undefined || kindOf(array) !== 'array') return undefined
   const strings: string[] = []

@@ -11,39 +11,39 @@ import type { ProbeVerdict } from './probe-verdict.js'
 export interface ServerLinkOptions extends LinkOptions {
   /** Detected, or fixed by the configuration. */
   readonly era: 'auto' | 'modern' | 'legacy'
-  /** How the connection's clients are asked: a server that speaks both eras is spoken to in theirs. */
+  /** The mode of the connection's clients: a server of both eras is spoken to in theirs. */
   readonly serverRequests: ServerRequestMode
   /** Our own `Implementation` object. */
   readonly identity: JsonText
-  /** How long a server may take to say what it speaks before it is taken for an old one. */
+  /** How long a server may take to answer the probe before it counts as legacy. */
   readonly probeMs: number
-  /** What was found out about this server before. */
+  /** What is already known about this server. */
   readonly eraCache: EraCache
-  /** Ids for requests that belong to no session: no two of them may have the same at one server. */
+  /** Request ids outside of sessions: unique per server. */
   readonly nextId: () => number
 }
 
-/** Whether a server of 2026-07-28 may speak the older era too: nobody has found out that it does not. */
+/** Whether a modern server may speak the legacy era too, as far as is known. */
 const mayBeLegacy = ({ known }: ConnectionAttempt, { era }: ServerLinkOptions): boolean =>
   era === 'auto' && known.legacy !== false
 
-/** Whether it is to be spoken to in the older era, for the sake of its clients. */
+/** Whether to use the legacy era, for the sake of the clients. */
 export const prefersLegacy = (attempt: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'pushed' && mayBeLegacy(attempt, options)
 
-/** Whether a connection in the newer era leaves the older one to be tried. */
+/** Whether the legacy era is left to be tried on another connection. */
 export const hasOtherMode = (attempt: ConnectionAttempt, options: ServerLinkOptions): boolean =>
   options.serverRequests === 'returned' && mayBeLegacy(attempt, options)
 
-/** Limits the handshake with a server that is known to be there to the time of a probe. */
+/** Limits the handshake with a server known to be running to the time of a probe. */
 export const withProbeTimeout = <T extends ServerLinkOptions>(options: T): T => {
   const { probeMs, timeoutMs, initializeMs = timeoutMs } = options
   return { ...options, initializeMs: Math.min(probeMs, initializeMs) }
 }
 
-/** The Fault of a server that refuses each era in favour of the other. */
+/** The Fault of a server that rejects each era in favour of the other. */
 export const refusesBoth = (): Fault =>
-  new Fault('unavailable', 'The server refuses both to initialize and to be asked')
+  new Fault('unavailable', 'The server rejects both initialize and server/discover')
 
 /** Turns a verdict into what is known of the server. Throws a Fault if there is no way to talk to it. */
 export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): ModernServer | false => {
@@ -54,7 +54,7 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
       if (era === 'auto') return false
       throw new Fault(
         'unavailable',
-        `The server does not speak ${MODERN_REVISIONS[0]}, and nothing else is to be spoken to it: check "era"`,
+        `The server does not speak ${MODERN_REVISIONS[0]}, the only era configured for it: check "era"`,
       )
     case 'modern-refused': {
       const words = textMember(verdict.error, 'message') ?? 'no reason given'
@@ -63,20 +63,20 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
     case 'incompatible':
       throw new Fault(
         'unavailable',
-        `The server speaks nothing that we speak, but ${listed(verdict.versions)}`,
+        `The server supports none of our protocol versions, only ${listed(verdict.versions)}`,
       )
     case 'auth':
       throw statusFault(verdict.status)
     case 'unreachable': {
       const { status, why } = verdict
-      const words = `The server did not say what it speaks: ${why}`
+      const words = `The server did not answer server/discover: ${why}`
       if (status === undefined)
-        throw new Fault('timeout', `${words}; if it is an older one, say so with "era"`)
+        throw new Fault('timeout', `${words}; if it is a legacy server, say so with "era"`)
       throw new Fault('unavailable', words, { data: { httpStatus: status } })
     }
     case 'repeat':
     case 'follow':
-      throw new Fault('internal', 'The search for what the server speaks was not ended')
+      throw new Fault('internal', 'The probe of the server was not finished')
   }
 }
 

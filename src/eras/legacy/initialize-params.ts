@@ -30,7 +30,6 @@ import {
 
 // ── of a client ──
 
-/** What a client sent in `initialize`. */
 export interface InitializeParams {
   readonly revision: LegacyRevision
   readonly capabilities: ClientCapabilities
@@ -104,7 +103,7 @@ const LATER_MEMBERS = [
   ['websiteUrl', '2025-11-25'],
 ] as const
 
-/** Who the server is that is served as it is; to a client of its own revision in its very words. */
+/** The `serverInfo` of a server that is served as it is, in what the client's revision knows. */
 const ownInfo = (own: ServerFacts | undefined, revision: LegacyRevision): JsonText | undefined => {
   if (own === undefined || textMember(own.info, 'name') === undefined) return undefined
   if (own.revision === revision) return own.info
@@ -121,7 +120,7 @@ export interface ClientIntroduction {
   readonly capabilities: ClientCapabilities
   /** An `Implementation` object: ours, or the client's where the connection is that client's alone. */
   readonly clientInfo: JsonText
-  /** The revision that is offered; the server may counter with any other. */
+  /** The revision to offer; the server may counter with any other. */
   readonly offer: LegacyRevision
 }
 
@@ -152,7 +151,7 @@ const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText =>
   })
 }
 
-/** The newest revision of ours in the `data.supported` of a refusal (lifecycle, "Error Handling"). */
+/** The newest revision of ours in the `data.supported` of an error (lifecycle, "Error Handling"). */
 export const otherRevision = (answer: Answer, offered: LegacyRevision): LegacyRevision | undefined => {
   const supported = answer.kind === 'error' ? at(answer.error, 'data', 'supported') : undefined
   if (supported === undefined) return undefined

@@ -1,4 +1,4 @@
-/** Requests whose result is empty but for `_meta`; some servers answer them with `null` or `[]` instead. */
+/** Requests whose result is empty but for `_meta`; some servers send `null` or `[]` instead. */
 export const EMPTY_RESULTS: ReadonlySet<string> = new Set([
   'ping',
   'logging/setLevel',

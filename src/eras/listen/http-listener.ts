@@ -14,9 +14,9 @@ const SWEEP_MS = 1000
 /** An MCP endpoint over HTTP; to be closed when the proxy ends. */
 export interface HttpListener {
   readonly handle: HttpHandler
-  /** Sessions of clients that introduced themselves; requests that stand for themselves have none. */
+  /** Sessions of legacy clients; modern requests have none. */
   readonly sessions: number
-  /** Frees memory by ending what seems abandoned. */
+  /** Frees memory by ending sessions that seem abandoned. */
   shed(): void
   close(): void
 }
@@ -59,7 +59,6 @@ export const createHttpListener = (options: HttpHostOptions): HttpListener => {
   }
 }
 
-/** The listeners that serve an endpoint. */
 interface Listeners {
   readonly legacy: LegacyHttpListener
   readonly modern: ModernHttpListener
@@ -109,7 +108,7 @@ const post = ({ legacy, modern, bounds }: Listeners, exchange: HttpExchange): vo
       legacy.batch(verdict.items, exchange)
       return
     case 'malformed': {
-      // The id of an answer is one of ours: an error under it would be an answer to an answer.
+      // The id of an answer is one of ours: a response must not be answered.
       const { code, why, id, answers } = verdict
       refuse(responder, 400, why, { code, id: answers ? undefined : id })
       return

@@ -25,7 +25,7 @@ export interface PipeListenerOptions extends HostOptions {
 }
 
 const NOTHING = Buffer.alloc(0)
-/** How often to look whether a client that has closed its input still waits for anything. */
+/** How often to check whether a client that has closed its input still waits for answers. */
 const LOOK_MS = 20
 
 /**
@@ -75,12 +75,12 @@ export class PipeListener implements ChannelListener {
     return this.#gone.promise
   }
 
-  /** Whether the client has closed its input, and waits for answers at most. */
+  /** Whether the client has closed its input, though it may still wait for answers. */
   get isLeaving(): boolean {
     return this.#leaving !== undefined
   }
 
-  /** Ends what is under way, and the channel. */
+  /** Cancels the calls in flight and closes the channel. */
   async close(reason: string): Promise<void> {
     this.#end(reason)
     this.#writer.flush()
@@ -118,7 +118,7 @@ export class PipeListener implements ChannelListener {
         else this.#refuse(verdict.code, verdict.why, verdict.id)
         return
       case 'refused':
-        // A notification is not answered, whatever is wrong with it.
+        // Notifications are never answered.
         if (verdict.id === undefined) this.#logDropped('it is refused')
         else this.#writer.tell(encodeError(verdict.id, verdict.error))
     }
@@ -127,13 +127,13 @@ export class PipeListener implements ChannelListener {
   skipped(bytes: number, ends = NOTHING): void {
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
     const words = `The message of ${bytes} bytes is too long`
-    // Where there was no room for it, that was counted.
+    // A lack of room has been counted already.
     const why =
       bytes > this.#bounds.max.body
         ? this.#bounds.tooLarge('body', words)
         : this.#bounds.refusal('inbound', words)
     const { id, asks, answers } = salvageId(ends)
-    // A notification is not answered.
+    // Notifications are never answered.
     if (id === undefined ? asks : answers) return
     if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.tell(encodeError(id, faultText(why)))
   }

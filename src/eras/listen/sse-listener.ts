@@ -15,7 +15,7 @@ const SWEEP_MS = 1000
 
 /** What HTTP+SSE needs besides what Streamable HTTP needs. */
 export interface SseListenerOptions extends HttpHostOptions {
-  /** Where `messages` is served; clients are told this path. */
+  /** The path of `messages`, announced to clients. */
   readonly messagesPath?: string
 }
 
@@ -29,7 +29,6 @@ export interface SseListener {
   close(): void
 }
 
-/** A session and the listener that serves it. */
 interface Served {
   readonly session: SseSession
   readonly pipe: PipeListener
@@ -65,7 +64,7 @@ class SseEndpoints {
   readonly #options: SseListenerOptions
   readonly #served: Map<string, Served>
   readonly #bounds: LimitCounters
-  /** Each session has an open stream, so none can be forgotten to make room. */
+  /** Each session has an open stream, so none can be ended to make room. */
   readonly #quota: SessionQuota
 
   constructor(options: SseListenerOptions, served: Map<string, Served>) {
@@ -130,7 +129,7 @@ class SseEndpoints {
     }
   }
 
-  /** The session that a request names; another principal's is as unknown as none. */
+  /** The session that a request names, unless it is another principal's. */
   #find(request: HttpRequest): Served | undefined {
     const served = this.#served.get(request.query.get('sessionId') ?? '')
     return served?.session.principal === this.#options.principalOf(request) ? served : undefined

@@ -24,11 +24,11 @@ import { withoutReservedMeta } from './project/meta.js'
 /** What a request says about its sender (basic, "Per-request protocol fields"). */
 export interface Envelope {
   readonly capabilities: ClientCapabilities
-  /** The `ClientCapabilities` as they came, with what we do not read, such as extensions. */
+  /** The `ClientCapabilities` as they came, including extensions. */
   readonly declared: JsonText
-  /** The client's own `Implementation` object; clients need not send one. */
+  /** The client's `Implementation` object, which is optional. */
   readonly info: JsonText | undefined
-  /** Undefined: the client wants no log messages at all. */
+  /** Undefined: no log messages at all. */
   readonly logLevel: LogLevel | undefined
 }
 
@@ -65,7 +65,7 @@ const checkMeta = (meta: JsonText): EnvelopeCheck => {
   }
 }
 
-/** A client says the same about itself in each request; a token of progress is another each time. */
+/** Clients repeat the same envelope in each request, unless it holds a progress token. */
 const readMeta = remembered(
   checkMeta,
   (check, meta) => check.is === 'fine' && memberOf(meta, 'progressToken') === undefined,
@@ -110,7 +110,7 @@ const problemOf = (meta: JsonText): string | undefined => {
 const TOO_LONG = `must not be longer than ${INFO_BYTES} bytes`
 const tooLong = (key: string): string => `_meta ${key} ${TOO_LONG}`
 
-/** Why a value is no `Implementation` (schema); undefined if it is one. */
+/** Says why a value is no `Implementation` (schema); undefined if it is one. */
 const problemOfInfo = (info: JsonText): string | undefined => {
   if (kindOf(info) !== 'object') return 'must be an object'
   if (info.length > INFO_BYTES) return TOO_LONG

@@ -36,15 +36,15 @@ const requiredOf = (error: JsonText): JsonText => at(error, 'data', 'requiredCap
 /** Reserved codes: only those that are defined may be sent (basic, "Error Codes"). */
 const isReserved = (code: number): boolean => code <= -32020 && code >= -32099
 
-// ── errors of our own ────────────────────────────────────────────────────────────────────────────────────
+// ── errors of our own ──
 
 /** Encodes one of our faults as a modern client reads it. */
 export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 
-/** Headers that do not say what the body says; `message` is what `checkHeaders` found. */
+/** The error of headers that contradict the body, with the message of `checkHeaders`. */
 export const headerMismatch = (message: string): JsonText => errorText(MODERN_CODES.headerMismatch, message)
 
-/** A request that needs what its client did not declare; `required` is a `ClientCapabilities` object. */
+/** The error of a request that needs a capability; `required` is a `ClientCapabilities` object. */
 const missingCapability = (required: JsonText): JsonText =>
   objectText([
     ['code', textOf(MODERN_CODES.missingCapability)],
@@ -52,11 +52,11 @@ const missingCapability = (required: JsonText): JsonText =>
     ['data', objectText([['requiredCapabilities', required]])],
   ])
 
-// ── errors of servers ────────────────────────────────────────────────────────────────────────────────────
+// ── errors of servers ──
 
-/** What was asked when an error came. */
+/** The request that got an error. */
 export interface Asked {
-  /** The URI of `resources/read`, as the one who gets the error wrote it. */
+  /** The URI of `resources/read`, as the client wrote it. */
   readonly uri: string | undefined
   /** `ClientCapabilities` of the request, as they came. */
   readonly declared: JsonText
@@ -82,7 +82,7 @@ const notFound = (error: JsonText, uri: string | undefined): JsonText => {
   return uri === undefined || isNamed ? mapped : withErrorData(mapped, 'uri', textOf(uri))
 }
 
-// ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────
+// ── over HTTP ──
 
 /** Whether we rejected the request ourselves (`entry`) or somebody was asked (`dispatched`). */
 export type Stage = 'entry' | 'dispatched'
@@ -91,7 +91,7 @@ const OK = 200
 const BAD_REQUEST = 400
 const NOT_FOUND = 404
 
-/** `-32602` here is an envelope that is missing or malformed. */
+/** Here `-32602` means a missing or malformed envelope. */
 const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
   [RPC_CODES['parse-error'], BAD_REQUEST],
   [RPC_CODES['invalid-request'], BAD_REQUEST],

@@ -23,7 +23,7 @@ export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, Requ
   ['subscriptions/listen', PLAIN],
 ])
 
-/** Whether results of this method carry cache hints; only those that are complete. */
+/** Whether complete results of this method carry cache hints. */
 export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.isCacheable === true
 
 /** Whether this method may be answered by `resultType: "input_required"`. */

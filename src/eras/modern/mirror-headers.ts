@@ -13,7 +13,7 @@ const CLOSE = '?='
 
 const hasMarks = (text: string): boolean => text.startsWith(OPEN) && text.endsWith(CLOSE)
 
-/** Printable ASCII and tabs, without spaces or tabs around it, which whoever reads a header takes away. */
+/** Printable ASCII and tabs, without surrounding whitespace, which header parsers strip. */
 const PLAIN = /^[!-~](?:[\t -~]*[!-~])?$/
 
 /**
@@ -24,7 +24,7 @@ const PLAIN = /^[!-~](?:[\t -~]*[!-~])?$/
 export const encodeHeaderValue = (value: string): string =>
   PLAIN.test(value) && !hasMarks(value) ? value : `${OPEN}${Buffer.from(value).toString('base64')}${CLOSE}`
 
-/** A header's value without the spaces and tabs around it, which are not part of it (RFC 9110 §5.5). */
+/** Strips surrounding spaces and tabs (RFC 9110 §5.5). */
 const trimHeader = (text: string): string => {
   let from = 0
   let to = text.length
@@ -35,7 +35,7 @@ const trimHeader = (text: string): string => {
 
 const isPadding = (char: string | undefined): boolean => char === ' ' || char === '\t'
 
-/** What may stand in a header at all; other bytes arrive as characters of ISO 8859-1, whatever they meant. */
+/** Legal header text; other bytes arrive as ISO 8859-1, whatever they meant. */
 const LEGAL = /^[\t -~]*$/
 
 /**
@@ -47,7 +47,7 @@ const LEGAL = /^[\t -~]*$/
 export const decodeHeaderValue = (text: string): string | undefined => {
   const value = trimHeader(text)
   if (!LEGAL.test(value)) return undefined
-  // In `=?base64?=` the marks would share a character.
+  // In `=?base64?=` the two markers would overlap.
   if (!hasMarks(value) || value.length < OPEN.length + CLOSE.length) return value
   const base64 = value.slice(OPEN.length, -CLOSE.length)
   const bytes = Buffer.from(base64, 'base64')
@@ -63,7 +63,7 @@ const NAME = 'Mcp-Name'
 const PARAM = 'Mcp-Param-'
 const NOTHING = rawText('{}')
 
-/** What is repeated of a header or body in an error; the rest is cut. */
+/** Bounds what an error quotes of a header or body. */
 const SHOWN_LENGTH = 128
 
 /**
@@ -111,8 +111,10 @@ const headerOf = (headers: HttpHeaders, name: string): string | undefined => hea
 
 const missing = (name: string): string => `Missing required header ${name}`
 
-const differs = (name: string, header: string, body: string): string =>
-  `Header mismatch: ${name} '${header.slice(0, SHOWN_LENGTH)}' does not match body '${body.slice(0, SHOWN_LENGTH)}'`
+const differs = (name: string, header: string, body: string): string => {
+  const [shownHeader, shownBody] = [header, body].map(text => text.slice(0, SHOWN_LENGTH))
+  return `Header mismatch: ${name} '${shownHeader}' does not match body '${shownBody}'`
+}
 
 const problemOfPlain = (headers: HttpHeaders, name: string, body: string): string | undefined => {
   const header = headerOf(headers, name)
@@ -134,7 +136,7 @@ const problemOfCoded = (
   return isSame(said) ? undefined : differs(name, said, body)
 }
 
-/** A body without the name is for whoever checks params to refuse, in words that help more. */
+/** A missing name is left to the validation of params, whose error helps more. */
 const problemOfName = (
   headers: HttpHeaders,
   method: string,
@@ -183,9 +185,9 @@ const textOfArgument = (argument: JsonText | undefined): string | undefined => {
 
 const numberText = (value: number): string | undefined => {
   const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)
-  // `-0` is 0 in a header, and so it is when numbers are compared.
+  // `-0` becomes 0, which compares equal.
   return isExact ? String(value) : undefined
 }
 
-/** JSON's own grammar: `Number` would also take hexadecimal digits, spaces and nothing at all. */
+/** JSON's grammar: `Number` would also accept hexadecimal, spaces and the empty string. */
 const isNumber = (text: string): boolean => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)

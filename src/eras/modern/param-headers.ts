@@ -16,17 +16,17 @@ const ANNOTATION = 'x-mcp-header'
 
 /** The header annotations of a tool's `inputSchema`. */
 export interface ParamHeaders {
-  /** Where the argument stands for each header, named as it is written behind `Mcp-Param-`. */
+  /** The path of the argument by header name, without `Mcp-Param-`. */
   readonly headers: ReadonlyMap<string, readonly string[]>
-  /** What is wrong with annotations that do not count, in words for the log. */
+  /** What is wrong with invalid annotations, for the log. */
   readonly invalid: readonly string[]
-  /** The schema without those; the same reference if there are none. */
+  /** The schema without the invalid ones; the same reference if there are none. */
   readonly schema: JsonText
 }
 
-/** RFC 9110 §5.6.2: what a header's name is made of. */
+/** A header name (RFC 9110 §5.6.2). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** A number has many spellings, so that its header could not be compared; an integer has one. */
+/** Not `number`: its many spellings could not be compared. */
 const TYPES: ReadonlySet<string | undefined> = new Set(['string', 'integer', 'boolean'])
 
 /** Keywords whose value is one schema or a list of them. */
@@ -60,19 +60,19 @@ const MAPS: ReadonlySet<string> = new Set([
 
 /** Bounds the headers of one tool: each is looked up in each call. */
 const HEADERS_MAX = 100
-/** Annotations that do not count of which people are told, and the length of each name on the way there. */
+/** Bounds the invalid annotations reported, and the length of each name. */
 const REPORTED_MAX = 20
 const SHOWN_LENGTH = 64
 
 interface Found {
   readonly headers: Map<string, readonly string[]>
-  /** At most `TOLD_MAX`. */
+  /** At most `REPORTED_MAX`. */
   readonly invalid: string[]
-  /** Names without their case, which headers do not have. */
+  /** Names in lower case. */
   readonly taken: Set<string>
 }
 
-/** The position of a schema: its path, if that leads through `properties` alone, and in words. */
+/** The position of a schema: its path, if that consists of `properties` alone, and in words. */
 interface Place {
   readonly path: readonly string[] | undefined
   readonly words: string
@@ -84,7 +84,7 @@ interface Place {
  */
 export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
   const found: Found = { headers: new Map(), invalid: [], taken: new Set() }
-  // A letter that is escaped may hide the word; any word of letters will do for the quick look.
+  // Any word of letters will do for the quick look.
   const isThere = mayHold(inputSchema, 'header')
   const schema = isThere ? withoutInvalid(inputSchema, { path: [], words: 'the root' }, found) : inputSchema
   return { headers: found.headers, invalid: found.invalid, schema }
@@ -116,7 +116,7 @@ const below = ({ path, words }: Place, name: string): Place => {
   return { path: [...path, name], words: path.length === 0 ? shown : `${words}.${shown}` }
 }
 
-/** Whether an annotation counts; if so it is noted where its argument stands, otherwise why it does not. */
+/** Whether an annotation is valid; notes the path of its argument, or what is wrong. */
 const isValid = (annotation: JsonText, schema: JsonText, place: Place, found: Found): boolean => {
   const name = stringOf(annotation)
   const fault = problemOf(name, schema, place, found)

@@ -37,10 +37,10 @@ export const readResultType = (result: JsonText): ResultType | 'unknown' | 'abse
   return repeatedKey(result, TYPE_KEY) === undefined && isResultType(name) ? name : 'unknown'
 }
 
-/** What goes into every result: its kind, who answered, and whatever else is to be said about it. */
+/** What goes into every result: its kind, our identity, and further members. */
 export interface Stamp {
   readonly type: ResultType
-  /** Our `Implementation` object: clients do not talk to the server behind us. */
+  /** Our `Implementation` object. */
   readonly identity: JsonText
   readonly members?: readonly (readonly [key: string, value: JsonText])[]
 }

@@ -177,7 +177,10 @@ t.test('a version that a server names is tried once', async t => {
   t.equal(new Set(ids).size, 2)
   const newer = start()
   newer.plays((end, { id }) => end.say({ id, error: unsupported('2027-01-01') }))
-  t.equal(await endOf(newer.open()), 'unavailable: The server speaks nothing that we speak, but 2027-01-01')
+  t.equal(
+    await endOf(newer.open()),
+    'unavailable: The server supports none of our protocol versions, only 2027-01-01',
+  )
   t.ok(only(newer.servers).isClosed)
 })
 
@@ -304,7 +307,7 @@ t.test('a server that refuses everything is refused', async t => {
   plays((end, { id, method }) =>
     end.say({ id, error: method === 'initialize' ? unsupported(MODERN) : UNKNOWN }),
   )
-  t.equal(await endOf(open()), 'unavailable: The server refuses both to initialize and to be asked')
+  t.equal(await endOf(open()), 'unavailable: The server rejects both initialize and server/discover')
   t.ok(only(servers).isClosed)
 })
 

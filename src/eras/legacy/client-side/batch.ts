@@ -24,7 +24,7 @@ export const batchError = (items: readonly Classified[], uplink: LegacyUplink): 
 const isInitialize = (item: Classified): boolean =>
   item.is === 'message' && item.message.kind === 'request' && item.message.method === 'initialize'
 
-/** Whether a member of a batch gets an answer: requests do, and what is too malformed to tell. */
+/** Whether a member of a batch gets an answer: requests do, and whatever is too malformed to tell. */
 export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
 
@@ -32,8 +32,8 @@ export const isAnswered = (item: Classified): boolean =>
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /**
- * Runs the members of a batch independently. With an account, their answers end `replies` as one array, and
- * are counted there until then; without one, each is sent by itself, as SDK clients drop an array in an event.
+ * Runs the members of a batch independently. With an account, where they are counted, their answers end
+ * `replies` as one array; without one, each is sent by itself, as SDK clients drop an array in an event.
  */
 export const runBatch = (
   items: readonly Classified[],
@@ -91,4 +91,4 @@ class BatchAnswers {
 }
 
 const tooLong = (): Fault =>
-  new Fault('too-large', 'The answer is too long to wait for those to the rest of the batch')
+  new Fault('too-large', 'The answer is too long to be held until the batch is complete')

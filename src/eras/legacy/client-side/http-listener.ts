@@ -20,7 +20,7 @@ import { ReplayTotal } from './replay.js'
 /** An `Mcp-Session-Id` or `Last-Event-ID` that is longer cannot be ours. */
 const HANDLE_CHARS = 256
 
-/** Requests during which servers are likely to say something before they answer. */
+/** Requests during which servers are likely to send notifications or requests. */
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, "Streamable HTTP"). */
@@ -50,7 +50,7 @@ export class LegacyHttpListener {
     this.#sessions.sweep()
   }
 
-  /** Frees memory: ends sessions that seem abandoned, then drops what is kept for lost connections. */
+  /** Frees memory: ends sessions that seem abandoned, then drops what is kept for replay. */
   shed(): void {
     this.#sessions.shed()
     if (this.#bounds.pressure >= 3) this.#sessions.kept.clear()
@@ -104,7 +104,7 @@ export class LegacyHttpListener {
       return
     }
     const post = session.post(responder, takes.events ? 'streams' : 'json')
-    // Whoever takes nothing but a stream cannot be refused with a status once that has begun.
+    // Once a stream has begun, a rejection has no status of its own.
     if (!takes.json) post.startStream()
     session.uplink.receive(message, post)
     if (isStreamed(message, session, takes)) post.startStreamIfOpen()
@@ -182,7 +182,7 @@ const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession
   return isInteractive || (message.named === undefined && tokenOf(message.params) !== undefined)
 }
 
-/** While memory is short this part of what seems to be abandoned goes at each look, and so many at least. */
+/** While memory is short, each sweep ends this part of the abandoned sessions, and at least so many. */
 const SHED_PART = 8
 const SHED_LEAST = 100
 
@@ -192,7 +192,7 @@ const SHED_LEAST = 100
  * @internal
  */
 export class HttpSessions {
-  /** What all of them keep for clients that lost their connection. */
+  /** What all of them keep for replay. */
   readonly kept: ReplayTotal
   readonly #byId = new Map<string, HttpSession>()
   readonly #quota: SessionQuota
@@ -210,7 +210,7 @@ export class HttpSessions {
     return this.#byId.size
   }
 
-  /** A session by its id; another principal's is as unknown as none. */
+  /** Finds a session by its id, unless it is another principal's. */
   find(id: string, principal: Principal): HttpSession | undefined {
     const session = this.#byId.get(id)
     if (session?.uplink.principal !== principal) return undefined
@@ -218,7 +218,7 @@ export class HttpSessions {
     return session
   }
 
-  /** Keeps a session whose client has introduced itself. */
+  /** Adds a session once its client has initialized. */
   add(session: HttpSession): void {
     this.#byId.set(session.id, session)
     this.#quota.came(session.uplink.principal)
@@ -265,7 +265,7 @@ export class HttpSessions {
     const nowMs = this.#clock.nowMs()
     for (const session of this.#byId.values()) {
       session.expire()
-      // The time without use begins when the last stream is gone, not with the request that opened it.
+      // Idle time begins when the last stream is gone, not with the request that opened it.
       if (!session.isIdle) session.lastUsedMs = nowMs
       else if (session.lastUsedMs < nowMs - REST_MS) session.rest()
       if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {

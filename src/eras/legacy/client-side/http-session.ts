@@ -17,7 +17,7 @@ import {
 import { Replay, type ReplayTotal, replayLimits } from './replay.js'
 import { LegacyUplink } from './uplink.js'
 
-/** Notifications that wait for a standalone stream; at the limit the oldest goes. */
+/** Bounds the notifications that wait for a standalone stream; at the limit the oldest goes. */
 const QUEUE_MAX = 100
 /** The notification that is dropped first when a client is behind. */
 const LOG_MESSAGE = 'notifications/message'
@@ -29,9 +29,9 @@ const PRIMED_SINCE = '2025-11-25'
 interface Waiting {
   readonly frame: Buffer
   readonly sinceMs: number
-  /** What kind of notification it is; undefined for a question. */
+  /** The method of a notification; undefined for a server request. */
   readonly method: string | undefined
-  /** Called if a server request waited in vain. */
+  /** Called if a server request found no stream. */
   undeliverable(): void
 }
 
@@ -57,10 +57,10 @@ export class HttpSession implements Outlet {
   #standalone: EventStream | undefined
   #isResting = false
   #postCount = 0
-  /** What answers to POSTs need of us, the same for all: with events and without. */
+  /** What answers to POSTs need, with events and without. */
   readonly #posts: PostStreamEvents
   readonly #jsonPosts: PostStreamEvents
-  /** Notifications and questions that wait for a standalone stream, in order. */
+  /** Messages that wait for a standalone stream, in order. */
   #waiting: readonly Waiting[] = []
   readonly #holding: Holding
 
@@ -84,7 +84,7 @@ export class HttpSession implements Outlet {
     const jsonHeaders = { ...JSON_HEADERS, ...headers }
     const none = {}
     this.#posts = {
-      // A client that was refused must not keep the id of a session that does not exist.
+      // A rejected client must not get the id of a session that does not exist.
       headers: () => (this.uplink.isKnown ? headers : none),
       jsonHeaders: () => (this.uplink.isKnown ? jsonHeaders : JSON_HEADERS),
       streaming: stream => {
@@ -109,7 +109,7 @@ export class HttpSession implements Outlet {
     return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? REST_MS : UNUSED_MS)
   }
 
-  /** Why no more requests are taken, if there are too many streams. */
+  /** The Fault if too many streams are open for another request. */
   fullFault(): Fault | undefined {
     let open = 0
     for (const stream of this.#streams.values()) if (stream.isAttached) open += 1
@@ -117,13 +117,13 @@ export class HttpSession implements Outlet {
     return this.#bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }
 
-  /** A request of the client came. */
+  /** Notes a request of the client. */
   used(): void {
     this.lastUsedMs = this.#clock.nowMs()
     this.#isResting = false
   }
 
-  /** The client seems to be away. */
+  /** Reports that the client seems to be away, once. */
   rest(): void {
     if (this.#isResting) return
     this.#isResting = true
@@ -173,7 +173,7 @@ export class HttpSession implements Outlet {
     this.#wait([])
   }
 
-  /** Lets go of what is too old: events to be replayed, and questions that found no stream. */
+  /** Drops events that are too old, and server requests that found no stream. */
   expire(): void {
     this.context.replay.expire()
     const sinceMs = this.#clock.nowMs() - QUESTION_WAIT_MS
@@ -214,7 +214,7 @@ export class HttpSession implements Outlet {
     for (const { frame } of this.#wait([])) stream.send(frame)
   }
 
-  /** From now on these wait; returns those that waited before. */
+  /** Replaces the waiting messages, and returns the previous ones. */
   #wait(waiting: readonly Waiting[]): readonly Waiting[] {
     const before = this.#waiting
     this.#waiting = waiting
@@ -222,7 +222,7 @@ export class HttpSession implements Outlet {
     return before
   }
 
-  /** Ended streams that can no longer be replayed are forgotten with the rest of their events. */
+  /** Forgets ended streams that can no longer be resumed. */
   #forgetEnded(): void {
     if (this.#streams.size < 64) return
     for (const [number, stream] of this.#streams) {

@@ -10,7 +10,7 @@ import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import type { Replay } from './replay.js'
 
-/** How long a client should wait before it takes up a broken stream. */
+/** How long a client should wait before it resumes a broken stream. */
 const RETRY_MS = 1000
 const PRIMING = Buffer.alloc(0)
 
@@ -28,7 +28,7 @@ export interface StreamContext {
   readonly live: LinkedList<LiveStream>
 }
 
-/** A stream that is connected to a client, or that may still become one. */
+/** A stream, or an answer that may become one. */
 export interface LiveStream {
   keepAlive(): void
 }
@@ -64,7 +64,7 @@ export class EventStream implements LiveStream {
     }
   }
 
-  /** Writes an event that was recorded before. */
+  /** Writes a recorded event. */
   replay(id: string, frame: Buffer): void {
     this.#out?.write(messageEvent(frame, id))
   }
@@ -80,7 +80,7 @@ export class EventStream implements LiveStream {
     else out.write(messageEvent(frame, id))
   }
 
-  /** Ends the stream; what is sent after is dropped. */
+  /** Ends the stream; later messages are dropped. */
   end(): void {
     this.#isEnded = true
     this.#context.replay.end(this.number)
@@ -113,13 +113,13 @@ export class EventStream implements LiveStream {
 
 /** What the answer to a POST reports to its session. */
 export interface PostStreamEvents {
-  /** The headers of the answer, asked for when it begins. */
+  /** The headers of the answer, read when it begins. */
   headers(): Readonly<Record<string, string>>
-  /** The same for one that is JSON, with its type. */
+  /** The same for a JSON answer. */
   jsonHeaders(): Readonly<Record<string, string>>
   /** The answer became a numbered stream. */
   streaming(stream: EventStream): void
-  /** Takes what is said about the request when its client accepts no event stream as the answer. */
+  /** Takes the messages about the request if its client accepts only JSON. */
   readonly elsewhere: ((frame: Buffer, mayDrop?: boolean) => void) | undefined
 }
 
@@ -144,7 +144,7 @@ export class PostStream implements ReplyStream, LiveStream {
     })
   }
 
-  /** The same as long as there is no answer. */
+  /** The same, unless the request is answered. */
   startStreamIfOpen(): void {
     if (!this.#isOver) this.startStream()
   }
@@ -185,12 +185,12 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (this.#on.elsewhere !== undefined) {
       this.#responder.send(202, this.#on.headers())
     } else {
-      // A cancelled request gets no answer: an event stream without events, closed (utilities/cancellation).
+      // A cancelled request gets an event stream without events (utilities/cancellation).
       this.#responder.stream(200, { ...SSE_HEADERS, ...this.#on.headers() }).end()
     }
   }
 
-  /** An answer that takes long becomes a stream, so that nothing between us and the client times out. */
+  /** A slow answer becomes a stream, so that no intermediary times out. */
   keepAlive(): void {
     if (this.#on.elsewhere === undefined) this.startStream().keepAlive()
   }

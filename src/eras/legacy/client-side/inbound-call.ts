@@ -24,7 +24,7 @@ export class InboundCall implements Call {
   readonly params: JsonText | undefined
   readonly named: string | undefined
   readonly wantsProgress: boolean
-  /** A session sets its level once for all requests. */
+  /** Legacy sessions set their level once for all requests. */
   readonly logLevel = undefined
   readonly replies: ReplyStream
   onCancel: ((reason: CancelReason) => void) | undefined
@@ -35,7 +35,7 @@ export class InboundCall implements Call {
   readonly #session: Session
   #over = false
 
-  /** `key` is what its session knows it by. */
+  /** `key` identifies it in its session. */
   constructor(request: Message & { kind: 'request' }, key: string, replies: ReplyStream, session: Session) {
     const { id, method, params, named } = request
     this.client = session
@@ -50,7 +50,7 @@ export class InboundCall implements Call {
     this.wantsProgress = this.#token !== undefined
   }
 
-  /** Whether the answer was sent or the client gave up: nothing may follow on the stream. */
+  /** Whether the call was answered or cancelled: nothing may follow on the stream. */
   get isOver(): boolean {
     return this.#over
   }
@@ -73,12 +73,12 @@ export class InboundCall implements Call {
     this.onOver?.(outcome)
   }
 
-  /** The client no longer waits: the mux is told, and no answer is sent (utilities/cancellation). */
+  /** Cancels the call for the client, which gets no answer (utilities/cancellation). */
   cancel(reason: CancelReason): void {
     this.#callOff(reason, undefined)
   }
 
-  /** The session ends though the client may still wait: the mux is told, and the client gets an error. */
+  /** Ends the call with its session: the client gets an error. */
   abandon(reason: string, why: Fault): void {
     this.#callOff(reason, encodeError(this.#id, encodeFault(why)))
   }
@@ -108,7 +108,7 @@ export class InboundCall implements Call {
     }
   }
 
-  /** Codes of a legacy server may pass, those of a modern one are unknown here or mean something else. */
+  /** Codes of legacy servers may pass; those of modern ones mean something else here, or nothing. */
   #projected({ error, revision, server }: Answer & { kind: 'error' }): JsonText {
     if (revision === undefined || isLegacyRevision(revision)) return error
     const isRead = this.method === 'resources/read' && this.params !== undefined

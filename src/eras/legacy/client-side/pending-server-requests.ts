@@ -38,13 +38,13 @@ export class PendingServerRequests {
   add(request: ServerRequest, during: InboundCall | undefined): void {
     const unanswered = this.#open.size + (this.#deferred?.length ?? 0)
     if (unanswered >= this.#bounds.max.questionsPerClient) {
-      const words = `The client has ${unanswered} unanswered questions`
+      const words = `The client has ${unanswered} unanswered requests`
       request.answer(failed(this.#bounds.overloaded('questionsPerClient', words)))
       return
     }
     const holding = this.#bounds.unread.reserve(request.params?.length ?? 0)
     if (holding === undefined) {
-      request.answer(failed(this.#bounds.overloaded('unread', 'Too much waits for clients')))
+      request.answer(failed(this.#bounds.overloaded('unread', 'Too many bytes wait for clients')))
     } else if (this.#deferred !== undefined) {
       this.#deferred.push({ request, during, holding })
       request.onWithdrawn = () => {
@@ -63,7 +63,7 @@ export class PendingServerRequests {
     for (const one of held) this.#send(one)
   }
 
-  /** Takes an answer of the client; one to no open request (forged or late) is dropped. */
+  /** Takes an answer of the client; a late or forged one is dropped. */
   answered(id: JsonText, outcome: Answer): void {
     const open = this.#take(idKey(id))
     if (open === undefined) return
@@ -71,7 +71,7 @@ export class PendingServerRequests {
     open.request.answer(
       isObject
         ? outcome
-        : failed(new Fault('internal', 'The client answered with something that is no object')),
+        : failed(new Fault('internal', 'The client answered with something other than an object')),
     )
   }
 
@@ -108,7 +108,7 @@ export class PendingServerRequests {
     else
       this.#outlet.ask(frame, () => {
         if (this.#take(key) === undefined) return
-        request.answer(failed(new Fault('unavailable', 'The client has no open stream to be asked on')))
+        request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
       })
   }
 

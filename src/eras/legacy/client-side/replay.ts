@@ -2,14 +2,14 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 
-/** Bounds of what one session keeps for clients that lost a stream; without any events, nothing is kept. */
+/** Bounds on what one session keeps for replay; with 0 events, nothing is kept. */
 export interface ReplayLimits {
   readonly events: number
   readonly bytes: number
   readonly ageMs: number
 }
 
-/** What a new session may keep; nothing where memory is short. */
+/** The limits of a new session; nothing is kept while memory is short. */
 export const replayLimits = ({ max, pressure }: LimitCounters): ReplayLimits => ({
   events: pressure > 0 ? 0 : max.replayEvents,
   bytes: max.replayBytes,
@@ -19,9 +19,8 @@ export const replayLimits = ({ max, pressure }: LimitCounters): ReplayLimits => 
 /** The total over all sessions; at the limit, the session that has been quiet longest loses its events. */
 export class ReplayTotal {
   readonly #bounds: LimitCounters
-  /** Those that keep anything, the one that was told something last at the end. */
+  /** Sessions that keep anything, the most recently used one last. */
   readonly #replays = new Set<Replay>()
-  /** The last of them. */
   #newest: Replay | undefined
   #bytes = 0
 
@@ -55,7 +54,7 @@ export class ReplayTotal {
     if (replay === this.#newest) this.#newest = undefined
   }
 
-  /** Lets go of everything. */
+  /** Drops everything. */
   clear(): void {
     for (const replay of [...this.#replays]) replay.clear()
   }
@@ -68,7 +67,7 @@ interface Kept {
   readonly atMs: number
 }
 
-/** A stream that may still be taken up: open, or ended with events that are kept. */
+/** A stream that can be resumed: open, or ended with events that are kept. */
 interface StreamState {
   sent: number
   kept: number
@@ -132,7 +131,7 @@ export class Replay {
     if (state.kept === 0) this.#streams.delete(stream)
   }
 
-  /** Whether a stream can still be taken up, from some event on. */
+  /** Whether a stream can still be resumed. */
   holds(stream: number): boolean {
     return this.#streams.has(stream)
   }
@@ -159,14 +158,14 @@ export class Replay {
     return { stream, events: events.map(({ n, frame }) => ({ id: `${stream}.${n}`, frame })) }
   }
 
-  /** Lets go of everything; what comes after is kept again. */
+  /** Drops all events; later ones are kept again. */
   clear(): void {
     for (const kept of this.#kept.slice(this.#first)) this.#drop(kept)
     this.#kept = []
     this.#first = 0
   }
 
-  /** Lets go of what is beyond the limits; called periodically, because age passes without any event. */
+  /** Drops events beyond the limits; called periodically, because of their age. */
   expire(): void {
     this.#expire(this.#clock.nowMs())
   }
@@ -181,7 +180,7 @@ export class Replay {
       if (!isTooMuch && oldest.atMs >= oldestMs) break
       this.#drop(oldest)
     }
-    // Dropped events leave the array in bulk: shifting each one would cost as much as the events that stay.
+    // In bulk, because each shift would cost as much as the events that stay.
     if (this.#first * 2 > this.#kept.length) {
       this.#kept = this.#kept.slice(this.#first)
       this.#first = 0

@@ -13,16 +13,15 @@ import type { OutgoingMessage } from '../../../wire/message-parts.js'
 
 /** Bytes are seen to drain in large pieces only, so a long message on a slow line gets time by its length. */
 const SLOWEST_BYTES_PER_MS = 256
-/** Messages of a client that wait while it is behind; above either limit they are refused. */
+/** Messages that wait while their client is behind; beyond, they are rejected. */
 const HELD_MESSAGES = 100
 
-/** A message of the client that waits, and how it is handed over. */
+/** A waiting message of the client, and how it is delivered. */
 interface Held {
   readonly bytes: number
   readonly deliver: () => void
 }
 
-/** What a session needs besides its stream. */
 export interface SseSessionContext {
   readonly principal: Principal
   readonly clock: Clock
@@ -45,11 +44,11 @@ export class SseSession implements Channel {
   #isPaused = false
   #isOver = false
   #held: Held[] = []
-  /** Of their bytes, counted with all else that is received. */
+  /** Accounts for their bytes. */
   readonly #holding: Holding
-  /** Whether the listener waits to hear that the client reads. */
+  /** Whether the listener waits for `drained`. */
   #isSlow = false
-  /** What was on its way when we last looked, and when the client last took anything (monotonic). */
+  /** Bytes queued at the last measurement, and when the client last took any (monotonic). */
   #seenBytes = 0
   #lastReadMs: number
 
@@ -100,7 +99,7 @@ export class SseSession implements Channel {
   }
 
   close(): Promise<void> {
-    // A stream that is ended stays until all of it is read.
+    // An ended stream stays open until all of it is read.
     if (!this.#isOver && this.#isBehind) this.#cutOff('clientQueue')
     else this.#out.end()
     this.#settle(undefined)
@@ -125,7 +124,7 @@ export class SseSession implements Channel {
     this.#holding.set(this.#holding.bytes + bytes)
   }
 
-  /** Hands over what was held back, until the listener pauses again. */
+  /** Delivers what was held back, until the listener pauses again. */
   #flush(): void {
     while (!this.#isPaused && !this.#isOver) {
       const next = this.#held.shift()

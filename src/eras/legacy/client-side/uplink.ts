@@ -19,7 +19,7 @@ import { InboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
 const EMPTY = rawText('{}')
-/** A message that came before `initialize` was answered. */
+/** A message received before `initialize` was answered. */
 interface Waiting {
   readonly message: Message
   readonly replies: ReplyStream
@@ -48,7 +48,7 @@ export class LegacyUplink implements Client {
   readonly #bounds: LimitCounters
   #state: 'new' | 'greeting' | 'open' | 'closed' = 'new'
   #hasInputEnded = false
-  /** What came while greeting; the first is `initialize` itself, which waits for its answer. */
+  /** Messages received while greeting; the first is `initialize` itself. */
   #waiting: Waiting[] = []
 
   constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
@@ -63,17 +63,17 @@ export class LegacyUplink implements Client {
     return this.#outlet.id
   }
 
-  /** Requests of this client that have no answer yet. */
+  /** Requests in flight. */
   get openCalls(): number {
     return this.#calls.size
   }
 
-  /** Whether the client waits for anything. */
+  /** Whether the client waits for an answer. */
   get isBusy(): boolean {
     return this.#state === 'greeting' || this.#calls.size > 0
   }
 
-  /** Whether the client has introduced itself properly, though it may not be greeted yet. */
+  /** Whether the client has sent a valid `initialize`, answered or not. */
   get isKnown(): boolean {
     return this.#state === 'greeting' || this.#state === 'open'
   }
@@ -108,7 +108,7 @@ export class LegacyUplink implements Client {
     }
   }
 
-  /** Keeps a message until the client is greeted; false if there was no room, and it was refused. */
+  /** Queues a message while greeting; rejects it and returns false if there is no room. */
   #wait(message: Message, replies: ReplyStream): boolean {
     const isFull = this.#waiting.length >= QUEUE_MAX
     const holding = isFull ? undefined : this.#bounds.inbound.reserve(bytesOf(message))
@@ -121,7 +121,6 @@ export class LegacyUplink implements Client {
     return true
   }
 
-  /** What waited, to be dealt with. */
   #takeWaiting(): readonly Waiting[] {
     const all = this.#waiting.splice(0)
     for (const { holding } of all) holding.set(0)
@@ -167,7 +166,7 @@ export class LegacyUplink implements Client {
     if (wasKnown) this.#options.reception.left(this)
   }
 
-  /** Reports that the client has been silent and out of reach for a while. */
+  /** Reports that the client has been away for a while. */
   rest(): void {
     if (this.#state === 'open') this.#options.reception.rests(this)
   }

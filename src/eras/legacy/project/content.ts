@@ -17,7 +17,7 @@ import { shownJson, textBlock } from '../../../model/content.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { projectAnnotations, projectInnerMeta } from './meta.js'
 
-/** Since which revision a content block exists in tool results and prompts (schema.ts, `ContentBlock`). */
+/** The first revision of each content block (schema.ts, `ContentBlock`). */
 const BLOCKS: ReadonlyMap<string, LegacyRevision> = new Map<string, LegacyRevision>([
   ['text', '2024-11-05'],
   ['image', '2024-11-05'],
@@ -26,7 +26,7 @@ const BLOCKS: ReadonlyMap<string, LegacyRevision> = new Map<string, LegacyRevisi
   ['resource_link', '2025-06-18'],
 ])
 
-/** Larger sound is only mentioned, not put into an embedded resource. */
+/** Larger audio is only mentioned, not embedded. */
 const SOUND_BYTES = 1024 * 1024
 
 /** A content block for a client of `revision`; clients reject a result with an unknown type in it. */
@@ -44,7 +44,7 @@ export const projectBlock = (revision: LegacyRevision, block: JsonText): JsonTex
 export const projectContents = (revision: LegacyRevision, contents: JsonText): JsonText =>
   kindOf(contents) === 'object' ? projectInnerMeta(revision, contents) : contents
 
-/** The messages of a prompt, whose content is one block; an array of them is a server's mistake. */
+/** A message of a prompt. Its content is one block; some servers send an array. */
 export const projectMessage = (revision: LegacyRevision, message: JsonText): JsonText =>
   editMember(message, 'content', content =>
     kindOf(content) === 'array'
@@ -58,7 +58,7 @@ const downgraded = (type: string, block: JsonText): JsonText => {
   return annotations === undefined ? older : withMember(older, 'annotations', annotations)
 }
 
-/** Sound as an embedded resource: 2024-11-05 knows binary data only there. */
+/** Audio as an embedded resource, the only place for binary data in 2024-11-05. */
 const embeddedSound = (block: JsonText): JsonText => {
   const mimeType = memberOf(block, 'mimeType')
   const data = memberOf(block, 'data')
@@ -80,7 +80,7 @@ const embeddedSound = (block: JsonText): JsonText => {
   ])
 }
 
-/** A link as text that a model can read; to embed the resource, somebody would have to read it. */
+/** A link as text for the model; embedding the resource would need a read. */
 const linkText = (block: JsonText): JsonText => {
   const [title, name, uri, description] = ['title', 'name', 'uri', 'description'].map(key =>
     stringOf(at(block, key)),

@@ -74,7 +74,7 @@ const withTitleHint = (tool: JsonText): JsonText => {
   return title === undefined || isThere ? tool : withAt(tool, ['annotations', 'title'], title)
 }
 
-/** Members that 2026-07-28 gave to results; in an empty result they are fatal to SDK clients. */
+/** Members of modern results; in an empty result they are fatal to legacy SDK clients. */
 const MODERN_MEMBERS = ['resultType', 'ttlMs', 'cacheScope']
 const MODERN_KEYS = MODERN_MEMBERS.map(name => `"${name}"`)
 
@@ -126,7 +126,7 @@ const projectStructure = (revision: LegacyRevision, result: JsonText): JsonText 
   return withMember(readable, 'structuredContent', objectText([['result', structure]]))
 }
 
-/** What of a request not every server knows. */
+/** Members of params that not every server knows. */
 const REQUEST_MEMBERS = ['_meta', 'task', 'context']
 
 const holdsAny = (object: JsonText, keys: readonly string[]): boolean => {
@@ -145,7 +145,7 @@ export const projectRequest = (
   const known = projectRequestMeta(revision, params)
   const strips = [
     ...(revision < '2025-06-18' && method === 'completion/complete' ? ['context'] : []),
-    // Nobody was told that we know tasks, so nobody asked for one (2025-11-25, utilities/tasks).
+    // We do not announce tasks to clients (2025-11-25, utilities/tasks).
     ...(mayHold(known, '"task"') ? ['task'] : []),
   ]
   return strips.length === 0 ? known : withoutMember(known, ...strips)
@@ -154,7 +154,7 @@ export const projectRequest = (
 /** Pages of lists, which the catalog keeps for many clients. */
 const pages = new WeakMap<JsonText, Map<LegacyRevision, JsonText>>()
 
-/** The same, but once for each page of a list. */
+/** As `projectResult`, but once for each page of a list. */
 export const projectOnce = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {
   if (listOfMethod(method) === undefined) return projectResult(revision, method, result)
   let byRevision = pages.get(result)

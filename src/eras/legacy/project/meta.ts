@@ -6,17 +6,17 @@ import { META, RESERVED, TASK_KEYS } from '../../protocol.js'
 /** Keys that 2026-07-28 puts into `_meta`; no older peer may see them. */
 const MODERN_KEYS: readonly string[] = Object.values(META)
 
-/** A result, item or block whose `_meta` holds no key that is newer than the revision of the client. */
+/** Removes the `_meta` keys that are newer than the client's revision. */
 export const projectMeta = (revision: LegacyRevision, holder: JsonText): JsonText => {
   const strange = revision < '2025-11-25' ? [...MODERN_KEYS, ...TASK_KEYS] : MODERN_KEYS
   return withoutInner(holder, '_meta', at => at.keyStarts(RESERVED) && strange.some(key => at.keyIs(key)))
 }
 
-/** An item or block; there `_meta` exists since 2025-06-18. */
+/** The same for items and blocks, which have `_meta` since 2025-06-18. */
 export const projectInnerMeta = (revision: LegacyRevision, holder: JsonText): JsonText =>
   revision < '2025-06-18' ? withoutMember(holder, '_meta') : projectMeta(revision, holder)
 
-/** Request params for a server: of the reserved keys, only that of a task is known to any legacy revision. */
+/** Request params for a server: of the reserved keys, legacy revisions know only that of a task. */
 export const projectRequestMeta = (revision: LegacyRevision, params: JsonText): JsonText =>
   withoutInner(
     params,

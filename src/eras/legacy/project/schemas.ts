@@ -12,7 +12,7 @@ import {
   withoutMember,
 } from '../../../kernel/json/text.js'
 
-/** Schemas inside schemas are looked at to this depth; what is deeper stays as it is. */
+/** Schemas nested deeper stay as they are. */
 const MAX_LEVELS = 64
 
 /** Keywords whose value is data, not schemas, however much it looks like one. */
@@ -36,10 +36,10 @@ const MAPS: ReadonlySet<string> = new Set([
   'dependencies',
 ])
 
-/** What to make of one schema, not of those inside; undefined leaves all of it alone. */
+/** Edits one schema, without those inside; undefined leaves all of it alone. */
 type SchemaEdit = (schema: JsonText) => JsonText | undefined
 
-/** A schema with an edit made in it and in every schema inside; the same reference if nothing changed. */
+/** Edits a schema and every schema inside; the same reference if nothing changed. */
 const editSchemas = (schema: JsonText, edit: SchemaEdit, level = 0): JsonText => {
   if (level > MAX_LEVELS || kindOf(schema) !== 'object') return schema
   const edited = edit(schema)
@@ -77,7 +77,7 @@ export const withObjectProperties = (schema: JsonText): JsonText =>
 const WRAPPED_ROOT = '#/properties/result'
 const REFERENCES = ['$ref', '$dynamicRef']
 
-/** A reference to the document's root or into it, from where the root now is. Anchors are found anywhere. */
+/** Adjusts a reference to the root, or into it, to the new root. Anchors work anywhere. */
 const moved = (reference: JsonText): JsonText => {
   const to = stringOf(reference)
   return to === '#' || to?.startsWith('#/') === true ? textOf(WRAPPED_ROOT + to.slice(1)) : reference

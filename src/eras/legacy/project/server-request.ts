@@ -26,14 +26,14 @@ interface Target {
   readonly capabilities: ClientCapabilities
   /** Whether other servers share the client: "this server's context" would be that of all of them. */
   readonly isShared: boolean
-  /** Mints the id of a URL elicitation: 2025-11-25 requires one, later revisions have none. */
+  /** Mints the id of a URL elicitation, which only 2025-11-25 requires. */
   newElicitationId(): string
 }
 
 const impossible = (what: string): ProjectedRequest => ({ is: 'impossible', what })
 const projected = (params: JsonText | undefined): ProjectedRequest => ({ is: 'request', params })
 
-/** Thrown out of a deep edit; never leaves this file. */
+/** Thrown out of a nested edit; never leaves this file. */
 class Impossible extends Error {}
 
 /** Projects a modern server's request (2026-07-28, schema, `InputRequest`) for a legacy client. */

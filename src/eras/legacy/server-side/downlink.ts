@@ -59,7 +59,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     this.hasOtherMode = hasOtherMode
   }
 
-  /** Binds the conversation that reports to this downlink; before anything can be sent. */
+  /** Binds the conversation that reports to this downlink. */
   attach(conversation: Conversation): void {
     this.#attached = conversation
   }
@@ -86,7 +86,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return this.#attached
   }
 
-  /** Before 2025-11-25 there were no tasks; since then some servers make them without having declared it. */
+  /** Since 2025-11-25 some servers make tasks without having declared it. */
   get mayReturnTasks(): boolean {
     return this.revision >= '2025-11-25'
   }

@@ -5,7 +5,7 @@ import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 
 const ANSWER_MS = 10_000
-/** So many pings in a row without any answer, and the connection counts as lost. */
+/** Unanswered pings in a row after which the connection counts as lost. */
 const MISSES_MAX = 2
 
 /** When a server is pinged. */

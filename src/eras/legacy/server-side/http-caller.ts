@@ -19,7 +19,7 @@ import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep 
 import { Posts } from './posts.js'
 
 const RESUME_TRIES = 5
-/** Connections of requests that were called off and may be used again. */
+/** Bounds the connections of cancelled requests that are kept for reuse. */
 const LINGERING_MAX = 64
 /** The first try is early: by then a network glitch is over, and a crash is known. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
@@ -91,7 +91,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     try {
       await this.#remote.end()
     } catch (thrown) {
-      this.log.debug({ err: thrown }, 'the server did not take the end of the session')
+      this.log.debug({ err: thrown }, 'the server did not acknowledge the end of the session')
     }
   }
 
@@ -99,7 +99,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean {
     const fault = this.#remote.learnSession(headers)
-    // What may be an answer all the same says whether it is.
+    // A body that may be an answer is read first.
     const isLost = status === 404 && this.#remote.hasSession && !mayBeAnswer(status, headers)
     if (fault === undefined && !isLost) return true
     exchange.discard()
@@ -141,7 +141,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   // ── streams ──
 
-  /** Keeps the standalone stream open for as long as the session lives, if the server has one. */
+  /** Keeps the standalone stream open while the session lives, if the server has one. */
   async #listen(): Promise<void> {
     const place = newPosition()
     for (let tries = 0; !this.isOver; ) {
@@ -152,7 +152,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
         heard = await this.#read(opened, place, this.#standalone)
         this.hearsAmbient = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
-        // 405: there is no such stream. A place that the server no longer knows is given up first.
+        // 405: there is no such stream. Before giving up, tries without a position.
         if (place.lastEventId === undefined) return
         place.lastEventId = undefined
       }
@@ -184,7 +184,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     }
   }
 
-  /** Reads a stream to its end, and moves its place on; resolves to whether any event came. */
+  /** Reads a stream to its end, and moves its position on; resolves to whether any event came. */
   async #read(
     reply: RemoteReply,
     place: StreamPosition,
@@ -195,7 +195,6 @@ export class HttpCaller extends HttpConversation implements Conversation {
     return heard
   }
 
-  /** What the standalone stream tells. */
   readonly #standalone = {
     message: (data: Buffer): void => this.inbox.take(data, undefined),
     read: (): void => this.heard(),
@@ -203,7 +202,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
       this.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit'),
   }
 
-  /** Posts what is not answered on the same exchange: notifications and answers. Never rejects. */
+  /** Posts a notification or response. Never rejects. */
   async #post(frame: Buffer): Promise<void> {
     if (this.isOver) return
     try {
@@ -242,7 +241,7 @@ const sessionLost = (): Fault => new Fault('session-lost', 'The server no longer
 /** With status 404, of SDK servers: the session is unknown. Most send it without an id. */
 const UNKNOWN_SESSION = -32001
 
-/** Whether the body of a 404 answers the request: then the server has read it, and may have run it. */
+/** Whether the body of a 404 answers the request, which the server then has read, and may have run. */
 const isAnswer = (body: Buffer, id: OwnId): boolean => {
   const classified = classify(body)
   if (classified.is !== 'message' || !('id' in classified.message)) return false
@@ -251,13 +250,13 @@ const isAnswer = (body: Buffer, id: OwnId): boolean => {
   return !isLoss && ownIdOf(message.id) === id
 }
 
-/** What a notification is about, if the latest one says all; undefined if each counts. */
+/** The subject of a notification that replaces earlier ones; undefined if each counts. */
 const supersedes = (method: string, params: JsonText | undefined): string | undefined => {
   if (method === 'notifications/roots/list_changed') return method
   const token = method === 'notifications/progress' ? params && memberOf(params, 'progressToken') : undefined
   return token && `${method} ${token.toString()}`
 }
 
-/** Whether a status says "never" rather than "not now"; 0 is no status at all. */
+/** Whether a status is permanent; 0 is no status at all. */
 const isFinal = (status: number): boolean =>
   status >= 200 && status < 500 && status !== 408 && status !== 425 && status !== 429

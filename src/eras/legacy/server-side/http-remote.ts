@@ -9,21 +9,21 @@ import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
 
-/** How long the server may take to hear that the session is over. */
+/** How long the server may take to acknowledge the end of the session. */
 const END_MS = 2000
 /** The first revision with `MCP-Protocol-Version`, which older servers may reject. */
 const VERSION_HEADER_SINCE = '2025-06-18'
 
 type Headers = Readonly<Record<string, string>>
 
-/** The endpoint of a legacy server: repeats on every request what was learnt (session id, revision). */
+/** The endpoint of a legacy server; repeats the session id and the revision in every request. */
 export class HttpRemote {
   readonly #http: HttpClient
   readonly #address: RemoteAddress
   readonly #clock: Clock
   #session: string | undefined
   #revision: string | undefined
-  /** Of each POST, made anew when more was learnt. */
+  /** The headers of POSTs. */
   #postHeaders: Headers
 
   constructor(http: HttpClient, address: RemoteAddress, clock: Clock) {
@@ -33,7 +33,7 @@ export class HttpRemote {
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
-  /** Whether the server gave us a session; those that did not are sessionless. */
+  /** Whether the server issued a session id. */
   get hasSession(): boolean {
     return this.#session !== undefined
   }
@@ -43,7 +43,7 @@ export class HttpRemote {
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
-  /** Keeps the session id that a reply issues; a Fault if it cannot be repeated in a header. */
+  /** Keeps the session id of a reply; a Fault if it is not valid in a header. */
   learnSession(headers: HttpHeaders): Fault | undefined {
     const session = headers['mcp-session-id']
     if (this.#session !== undefined || session === undefined) return undefined
@@ -59,7 +59,7 @@ export class HttpRemote {
     exchange.send(this.#http, this.#post(frame))
   }
 
-  /** Posts what is not answered on the same exchange. Rejects with a Fault if it cannot be sent. */
+  /** Posts a message that gets no JSON-RPC answer. Rejects with a Fault if it cannot be sent. */
   post(frame: Buffer, signal: AbortSignal): Promise<RemoteReply> {
     return askRemote(this.#http, this.#post(frame), signal)
   }
@@ -109,7 +109,6 @@ export interface StreamPosition {
   retryMs: number | undefined
 }
 
-/** The place of a stream of which nothing was read yet. */
 export const newPosition = (): StreamPosition => ({ lastEventId: undefined, retryMs: undefined })
 
 /** Moves a position on; what an earlier connection said holds until a later one says otherwise. */

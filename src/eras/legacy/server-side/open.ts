@@ -24,10 +24,10 @@ import { LegacyDownlink, type LegacyLinkOptions } from './downlink.js'
 import { HttpCaller } from './http-caller.js'
 import { openSseChannel } from './sse-channel.js'
 
-/** Which answers to `initialize` say that the server is to be spoken to in another era. */
+/** Whether an answer to `initialize` means that another era is to be used. */
 export type IsOtherEra = (answer: Answer) => boolean
 
-/** What it takes to open a connection to a server, over any transport. */
+/** What opening a connection needs, over any transport. */
 export interface LinkOptions extends ClientIntroduction, LegacyLinkOptions {
   readonly timeoutMs: number
   /** For each step of the handshake; as long as `timeoutMs` if absent. */
@@ -109,7 +109,7 @@ const inTime = <T>(
   return within(step, { clock, ms, signal, timedOut: () => new Fault('timeout', words) })
 }
 
-/** Every refusal is one: nothing else is spoken. */
+/** Takes every rejection as final. */
 const nowhere: IsOtherEra = () => false
 
 /**
@@ -131,15 +131,13 @@ export const openLegacySse = async (
 /** The HTTP transports of the legacy era. */
 export type LegacyHttp = 'http' | 'sse'
 
-/** A session that was opened over HTTP, and how. */
 export interface LegacyRemote {
   readonly link: Downlink
   readonly via: LegacyHttp
 }
 
-/** What else than a session over Streamable HTTP there may be behind a URL. */
+/** The alternatives to a Streamable HTTP session. */
 export interface OtherWays {
-  /** Whether it may speak HTTP+SSE. */
   readonly hasSse: boolean
   readonly elsewhere: IsOtherEra
 }
@@ -177,7 +175,7 @@ export const tryLegacyUrl = async (
   }
 }
 
-/** What came of the second try; if that failed too, the first failure. */
+/** Resolves to the second attempt, or rejects with the first failure. */
 const orElse = async (first: Fault, second: Promise<Downlink>, log: Logger): Promise<Downlink> => {
   try {
     return await second

@@ -21,7 +21,7 @@ export interface OutboundContext {
   readonly server: string
   readonly revision: LegacyRevision
   readonly conversation: Conversation
-  /** The server was replaced by one of another era: closes the connection, so that the next one detects it. */
+  /** Closes the connection to a server of another era, so that the next connection detects it. */
   replaced(then: () => void): void
 }
 

@@ -3,9 +3,9 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { Semaphore } from '../../../kernel/async/semaphore.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 
-/** Each is a connection. */
+/** Each POST occupies a connection. */
 const AT_ONCE = 64
-/** Some servers answer only when the message has been dealt with: after this time the next one is sent. */
+/** Some servers answer only once the message is processed: then the next one is sent after this time. */
 const HOLD_MS = 10_000
 /** Unanswered POSTs, and bytes in multiples of `serverQueue`, at which the server is given up. */
 const UNANSWERED_MAX = 2048
@@ -13,20 +13,20 @@ const HARD = 16
 
 /** Limits POSTs in flight: without it each message of a peer might open a connection. */
 export const createPostSemaphore = (clock: Clock, signal: AbortSignal): Semaphore => {
-  // Each POST that waits adds a listener.
+  // Each waiting POST adds a listener.
   setMaxListeners(0, signal)
   return new Semaphore({ places: () => AT_ONCE, holdMs: HOLD_MS, clock })
 }
 
 /** What sending POSTs needs. */
 export interface PostsOptions {
-  /** Posts a message; resolves when it was answered. Never rejects. */
+  /** Posts a message; resolves when it is answered. Never rejects. */
   readonly post: (frame: Buffer) => Promise<void>
-  /** Called if the server takes no messages any more. */
+  /** Called if the server stops taking messages. */
   readonly onUnresponsive: () => void
   readonly bounds: LimitCounters
   readonly clock: Clock
-  /** Ends what is under way, and what waits. */
+  /** Aborts POSTs in flight, and those waiting. */
   readonly signal: AbortSignal
 }
 
@@ -34,7 +34,7 @@ export interface PostsOptions {
 export class Posts {
   readonly #options: PostsOptions
   readonly #semaphore: Semaphore
-  /** The next message by subject: sent when the one under way has been taken. */
+  /** The next message by subject, sent when the one in flight is answered. */
   readonly #next = new Map<string, Buffer | undefined>()
   #unanswered = 0
   #bytes = 0
@@ -44,7 +44,7 @@ export class Posts {
     this.#semaphore = createPostSemaphore(options.clock, options.signal)
   }
 
-  /** Posts a message; resolves when it was taken, or never will be. */
+  /** Posts a message; resolves when it is answered, or never will be. */
   async send(frame: Buffer): Promise<void> {
     const { bounds, onUnresponsive, post, signal } = this.#options
     if (this.#unanswered >= UNANSWERED_MAX || this.#bytes > HARD * bounds.max.serverQueue) {
@@ -54,7 +54,7 @@ export class Posts {
     }
     this.#unanswered += 1
     this.#bytes += frame.length
-    // It was called off.
+    // Aborted.
     await this.#semaphore.pass(signal, () => post(frame)).catch(() => undefined)
     this.#unanswered -= 1
     this.#bytes -= frame.length

@@ -14,13 +14,13 @@ import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { createPostSemaphore } from './posts.js'
 
-/** How long the server may take to open its event stream and to say where to POST. */
+/** How long the server may take to open its event stream and send the endpoint. */
 const ENDPOINT_MS = 10_000
-/** How long the next message of the handshake waits for the answer to the POST before it. */
+/** How long a message of the handshake waits for the POST before it. */
 const TURN_MS = 10_000
-/** A POST without an answer costs us a connection, so it counts as this much, however short it is. */
+/** An unanswered POST occupies a connection, so it counts as at least this much. */
 const POST_BYTES = 8 * 1024
-/** With more than this unanswered the server counts as behind. */
+/** Above this the server counts as behind. */
 const SLOW_BYTES = 1024 * 1024
 /** A server that leaves this many POSTs unanswered is given up. */
 const POSTS_MAX = 2048
@@ -75,11 +75,10 @@ const connect = async (
   return channel
 }
 
-/** What the channel works with. */
 interface SseLink extends CallerContext {
   readonly http: HttpClient
   readonly to: RemoteAddress
-  /** Ends the event stream and every POST under way. */
+  /** Ends the event stream and every POST in flight. */
   readonly stop: AbortController
   readonly stream: RemoteReply
 }
@@ -87,22 +86,21 @@ interface SseLink extends CallerContext {
 class SseChannel implements Channel, BodyParts, SseHandlers {
   readonly #link: SseLink
   readonly #reader: SseReader
-  /** The server has said where to POST. */
+  /** Settles with the event that names the endpoint. */
   readonly #endpointKnown = new Deferred<void>()
   #listener: ChannelListener | undefined
   #endpoint: string | undefined
-  /** Messages that came before anybody listened. */
+  /** Messages received before the listener runs. */
   #held: Buffer[] = []
-  /** Why the stream ended, if it has. */
   #end: Fault | undefined
-  /** Whether a listener is attached and hears messages. */
+  /** Whether the listener gets messages. */
   #isRunning = false
   #isPaused = false
   #isOver = false
   #posts = 0
   #queuedBytes = 0
   #isSlow = false
-  /** What a message has to wait for: while the session is being initialized, the POST before it. */
+  /** During the handshake, the POST that the next message waits for. */
   #previousPost: Promise<void> = Promise.resolve()
   #isInitialized = false
   readonly #semaphore: Semaphore
@@ -118,7 +116,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     this.#link = link
   }
 
-  /** Reads until the server has said where to POST. Rejects with a Fault. */
+  /** Reads until the server sends the endpoint. Rejects with a Fault. */
   async connect(): Promise<void> {
     this.#link.stream.read(this)
     await this.#endpointKnown.promise
@@ -227,7 +225,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 
   // ── POSTs ──
 
-  /** Sends one message; what is answered to it comes on the event stream. Never rejects. */
+  /** Sends one message; its answer comes on the event stream. Never rejects. */
   async #post(message: Buffer): Promise<void> {
     const { http, to, stop, log } = this.#link
     try {
@@ -241,7 +239,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       reply.discard()
       const { status } = reply
       if (this.#isOver || (status >= 200 && status < 300)) return
-      // No answer will follow, and the request would wait for ever.
+      // No answer will follow, and the request would wait forever.
       log.warn({ status }, 'the server did not take a message; the session is given up')
       this.#settle(postFault(status))
     } catch (thrown) {

@@ -7,7 +7,7 @@ import { type ClientCapabilities, newClientId, type Principal } from '../../../m
 import { MODERN_REVISION } from '../../protocol.js'
 import type { Envelope } from '../envelope.js'
 
-/** Who a client is to servers that must be told, if it does not say. */
+/** The `clientInfo` of a client that sent none. */
 const UNNAMED = rawText('{"name":"unknown","version":"0"}')
 
 /**
@@ -22,7 +22,7 @@ export class ModernClient implements Client {
   readonly serverRequests = 'returned'
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
-  /** Requests that have no answer yet. */
+  /** Requests in flight. */
   openCalls = 0
   lastUsedMs: number
 
@@ -33,7 +33,7 @@ export class ModernClient implements Client {
     this.lastUsedMs = nowMs
   }
 
-  /** There is nothing but its requests on which it could be told anything. */
+  /** It can only be notified on the streams of its requests. */
   notify(): void {
     return
   }
@@ -47,14 +47,14 @@ export class ModernClient implements Client {
   }
 }
 
-/** Limits on the clients that are known at one endpoint or channel. */
+/** Limits on the clients of one endpoint or channel. */
 export interface ClientLimits {
   readonly clients: number
-  /** Total bytes of what they say about themselves. */
+  /** Total bytes of their info. */
   readonly bytes: number
 }
 
-/** Clients are forgotten after so long without a request under way. */
+/** Clients are forgotten after this long without a request in flight. */
 const IDLE_MS = 15 * 60_000
 
 interface Known {
@@ -62,7 +62,7 @@ interface Known {
   readonly bytes: number
 }
 
-/** The clients that are known at one endpoint or on one channel. */
+/** The clients of one endpoint or channel. */
 export class ModernClients {
   readonly #clock: Clock
   readonly #limits: () => ClientLimits
@@ -70,7 +70,7 @@ export class ModernClients {
   readonly #known = new Map<string, Known>()
   #bytes = 0
 
-  /** `left` is told once for each client that is forgotten. */
+  /** `left` is called once for each client that is forgotten. */
   constructor(clock: Clock, limits: () => ClientLimits, left: (client: ModernClient) => void) {
     this.#clock = clock
     this.#limits = limits
@@ -81,7 +81,7 @@ export class ModernClients {
     return this.#known.size
   }
 
-  /** The client behind a request; undefined if it is new and all that are known have requests under way. */
+  /** The client behind a request; undefined if it is new and there is no room. */
   of(principal: Principal, envelope: Envelope): ModernClient | undefined {
     const nowMs = this.#clock.nowMs()
     const key = keyOf(principal, envelope)
@@ -97,17 +97,17 @@ export class ModernClients {
     return client
   }
 
-  /** Forgets who has had nothing under way for long; called periodically. */
+  /** Forgets clients that have been idle for long; called periodically. */
   sweep(): void {
     const nowMs = this.#clock.nowMs()
     for (const [key, { client }] of this.#known) {
-      // The time without use begins with the answer, not with the request.
+      // Idle time begins with the answer, not with the request.
       if (client.openCalls > 0) client.lastUsedMs = nowMs
       else if (client.lastUsedMs < nowMs - IDLE_MS) this.#forget(key)
     }
   }
 
-  /** Forgets all; their requests have ended. */
+  /** Forgets all clients; their requests have ended. */
   close(): void {
     for (const key of [...this.#known.keys()]) this.#forget(key)
   }
@@ -143,6 +143,6 @@ export class ModernClients {
   }
 }
 
-/** JSON holds no NUL, so that no two clients meet in one key. */
+/** JSON contains no NUL, so that keys are unambiguous. */
 const keyOf = (principal: Principal, { declared, info }: Envelope): string =>
   [principal, declared.toString('latin1'), info?.toString('latin1') ?? ''].join('\0')

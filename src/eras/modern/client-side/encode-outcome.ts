@@ -12,7 +12,6 @@ import { isCacheable, mayNeedInput } from '../methods.js'
 import { projectOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
 
-/** The request that is answered. */
 export interface RequestFacts {
   readonly id: JsonText
   readonly method: string
@@ -27,7 +26,7 @@ export interface Response {
   readonly status: number
 }
 
-/** The method whose request stays open and hears of changes (basic/patterns/subscriptions). */
+/** The request that stays open for notifications (basic/patterns/subscriptions). */
 export const LISTEN = 'subscriptions/listen'
 
 const OK = 200
@@ -50,7 +49,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
       return errorResponse(id, projectError(outcome.error, { uri, declared: asked.declared }), 'dispatched')
     }
     case 'fault':
-      // That nobody offers a method is found out here, though not before the request was dispatched.
+      // An unknown method has the status of a request that was not dispatched.
       return errorResponse(
         id,
         encodeFault(outcome.fault),
@@ -59,7 +58,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
   }
 }
 
-/** Encodes the refusal of a request that was not dispatched. */
+/** Encodes the rejection of a request that was not dispatched. */
 export const encodeEntryError = (id: JsonText, error: JsonText): Response => errorResponse(id, error, 'entry')
 
 /** Params of a notification on the stream of the `subscriptions/listen` request `id`. */
@@ -83,10 +82,10 @@ const resultText = (
   const { id, method } = asked
   const type = readResultType(result)
   if (type !== 'complete' && type !== 'absent') {
-    const why = new Fault('internal', 'The server answered with a result of a kind that is not supported')
+    const why = new Fault('internal', 'The server answered with an unsupported result type')
     return encodeOutcome(failed(why), asked, identity)
   }
-  // A server that does not say the kind of its result is older than the hints.
+  // A server without result types is older than cache hints.
   const own = type === 'absent' ? UNCACHED : readCacheHints(result)
   const members = isCacheable(method) ? hintMembers(hints ?? own) : []
   const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })

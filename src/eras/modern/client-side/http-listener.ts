@@ -14,7 +14,7 @@ import { LISTEN } from './encode-outcome.js'
 import type { Ending, Replies } from './inbound-call.js'
 import { ModernUplink, type RequestMessage } from './uplink.js'
 
-/** Serves an endpoint for this revision (basic/transports/streamable-http): every POST stands for itself. */
+/** Serves an endpoint for this revision (basic/transports/streamable-http): every POST is independent. */
 export class ModernHttpListener {
   readonly #options: HttpHostOptions
   readonly #uplink: ModernUplink
@@ -35,7 +35,6 @@ export class ModernHttpListener {
     else exchange.responder.send(202, {})
   }
 
-  /** Writes a keep-alive comment to every answer that is due. */
   keepAlive(): void {
     for (const answer of this.#answers.open) answer.keepAlive()
   }
@@ -157,7 +156,7 @@ export class HttpAnswer implements Replies {
     this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     this.#out = undefined
     this.#close()
-    // The request is cancelled by that, as by any end of its stream.
+    // This cancels the request, as any end of its stream does.
     out.destroy()
   }
 

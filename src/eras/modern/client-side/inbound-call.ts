@@ -67,7 +67,7 @@ export class InboundCall implements Call {
     if (this.method === LISTEN) {
       if (LISTEN_NOTIFICATIONS.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
-      // Who named no level gets no messages (server/utilities/logging, "Per-Request Log Level").
+      // Without a level there are no messages (server/utilities/logging, "Per-Request Log Level").
       this.#send(method, projectMeta(params), true)
     }
   }
@@ -79,7 +79,7 @@ export class InboundCall implements Call {
     this.onOver?.(outcome)
   }
 
-  /** The client no longer waits: the mux is told, and no answer is sent (basic/patterns/cancellation). */
+  /** Cancels the call for the client, which gets no answer (basic/patterns/cancellation). */
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#close()
@@ -105,7 +105,7 @@ export class InboundCall implements Call {
     this.#request.replies.end(frame, { status, ...full, behind })
   }
 
-  /** Whatever goes wrong with an answer is an answer too: the client must not wait for ever. */
+  /** If encoding fails, the fault is the answer: the client must not wait forever. */
   #encoded(outcome: Outcome): Response {
     const identity = this.#request.identity()
     try {
@@ -131,17 +131,17 @@ export class InboundCall implements Call {
   }
 }
 
-/** How a request's answer goes out, where the way matters. */
+/** How an answer is sent, where the transport matters. */
 export interface Ending {
   /** Over HTTP: the status. */
   readonly status: number
-  /** Over HTTP: what else stands there. */
+  /** Over HTTP: additional headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** On a pipe: what follows the answer. */
   readonly behind?: Buffer | undefined
 }
 
-/** PORT. Where everything goes that is said about one request, ending with its answer. */
+/** PORT. Takes the messages about one request, ending with its answer. */
 export interface Replies {
   /** Sends a notification of the request; one that `mayDrop` is skipped if the client is behind. */
   send(frame: Buffer, mayDrop?: boolean): void

@@ -17,7 +17,6 @@ import { type ClientLimits, type ModernClient, ModernClients } from './clients.j
 import { encodeEntryError, LISTEN, writeDiscover } from './encode-outcome.js'
 import { InboundCall, type Replies } from './inbound-call.js'
 
-/** A request, as classified. */
 export type RequestMessage = Extract<Message, { kind: 'request' }>
 
 /** How a request arrived. */
@@ -33,11 +32,10 @@ export interface RequestContext {
 /** How requests come in: at an endpoint that clients share, or on a channel, usually of one client. */
 export type Entry = 'endpoint' | 'channel'
 
-/** What clients may say about themselves altogether. */
+/** Bounds the info of all clients together. */
 const INFO_TOTAL_BYTES = 32 * 1024 * 1024
-/** Clients on one channel. */
 const CHANNEL_CLIENTS = 32
-/** Characters of an unknown method that are repeated to whoever sent it. */
+/** Bounds the name of an unknown method in its error. */
 const SHOWN_LENGTH = 128
 
 /**
@@ -65,18 +63,17 @@ export class ModernUplink {
     this.#clients = new ModernClients(options.clock, limits, client => options.reception.left(client))
   }
 
-  /** Whether any request of this era was ever let in, and its client not yet forgotten. */
+  /** Whether any client of this era is known. */
   get hasClients(): boolean {
     return this.#clients.size > 0
   }
 
-  /** Whether a client waits for an answer; nobody waits for the end of a request that listens. */
+  /** Whether a client waits for an answer, other than to `subscriptions/listen`. */
   get isBusy(): boolean {
     for (const { method } of this.#calls.values()) if (method !== LISTEN) return true
     return false
   }
 
-  /** The request under way with this key. */
   find(key: string): InboundCall | undefined {
     return this.#calls.get(key)
   }
@@ -88,7 +85,7 @@ export class ModernUplink {
     return call !== undefined
   }
 
-  /** Takes a request: whatever is wrong with it is its answer. */
+  /** Takes a request; if it is invalid, answers with an error. */
   receive(message: RequestMessage, arrival: RequestContext): void {
     const call = this.#admit(message, arrival)
     if (call === undefined) return
@@ -101,14 +98,14 @@ export class ModernUplink {
     this.#clients.sweep()
   }
 
-  /** Ends every request under way and lets the clients go. */
+  /** Ends every request in flight and forgets the clients. */
   close(reason: string): void {
     const why = new Fault('disconnected', `The connection is over: ${reason}`)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#clients.close()
   }
 
-  /** The call that a request is; undefined if it was refused. */
+  /** Makes the call of a request; undefined if it was rejected. */
   #admit(message: RequestMessage, arrival: RequestContext): InboundCall | undefined {
     try {
       const envelope = this.#check(message, arrival)
@@ -162,17 +159,18 @@ export class ModernUplink {
 
   async #discover(call: InboundCall): Promise<void> {
     const welcome = await this.#options.reception.welcome(call.client)
-    // Servers come and go, and there is nothing to listen to that would tell who kept the answer.
+    // Servers come and go, and no notification says that a cached answer is stale.
     call.end({ kind: 'result', result: writeDiscover(welcome), hints: UNCACHED })
   }
 
-  /** Throws a Fault `overloaded` if there are too many clients, or requests under way. */
+  /** Throws a Fault `overloaded` if there are too many clients or requests in flight. */
   #clientOf(principal: Principal, envelope: Envelope): ModernClient {
     const { max } = this.#bounds
     if (this.#entry === 'channel' && this.#calls.size >= max.callsPerClient)
       throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests under way`)
     const client = this.#clients.of(principal, envelope)
-    if (client === undefined) throw this.#bounds.overloaded('clients', 'Too many clients are at work')
+    if (client === undefined)
+      throw this.#bounds.overloaded('clients', 'Too many clients have requests in flight')
     if (client.openCalls < max.callsPerStatelessClient) return client
     const words = `Clients like you have ${client.openCalls} requests under way`
     throw this.#bounds.overloaded('callsPerStatelessClient', words, { client: client.id })

@@ -66,7 +66,7 @@ const projectToolResult = (result: JsonText): JsonText => {
   return withReadableContent(editMember(result, 'content', blocks => mapElements(blocks, projectBlock)))
 }
 
-/** The content of a message is one block; an array of them is a server's mistake. */
+/** The content of a message is one block; some servers send an array. */
 const projectMessage = (message: JsonText): JsonText =>
   editMember(message, 'content', content =>
     kindOf(content) === 'array' ? mapElements(content, projectBlock) : projectBlock(content),
@@ -81,7 +81,7 @@ export const projectRequest = (params: JsonText | undefined): JsonText | undefin
 /** Pages of lists, which the catalog keeps for many clients. */
 const pages = new WeakMap<JsonText, JsonText>()
 
-/** The same, but once for each page of a list. */
+/** As `projectResult`, but once for each page of a list. */
 export const projectOnce = (method: string, result: JsonText): JsonText => {
   if (listOfMethod(method) === undefined) return projectResult(method, result)
   let projected = pages.get(result)

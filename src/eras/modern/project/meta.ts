@@ -3,10 +3,10 @@ import { mayHold, withoutInner } from '../../../kernel/json/edit.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { RESERVED, TASK_KEYS } from '../../protocol.js'
 
-/** A part of the reserved prefix that JSON writes one way only: `/` may also be `\/`. */
+/** Part of the reserved prefix that JSON spells in one way only: `/` may also be `\/`. */
 const RESERVED_WORD = 'modelcontextprotocol'
 
-/** An object whose `_meta` lost some keys; a `_meta` that held nothing else goes too. */
+/** Removes keys from `_meta`; a `_meta` left empty goes too. */
 const withoutMetaKeys = (holder: JsonText, isStrange: (at: JsonCursor) => boolean): JsonText =>
   mayHold(holder, RESERVED_WORD) ? withoutInner(holder, '_meta', isStrange) : holder
 
@@ -14,6 +14,6 @@ const withoutMetaKeys = (holder: JsonText, isStrange: (at: JsonCursor) => boolea
 export const withoutReservedMeta = (holder: JsonText): JsonText =>
   withoutMetaKeys(holder, at => at.keyStarts(RESERVED))
 
-/** A result, item or block whose `_meta` holds no key that only 2025-11-25 has. */
+/** Removes the `_meta` keys that only 2025-11-25 has. */
 export const projectMeta = (holder: JsonText): JsonText =>
   withoutMetaKeys(holder, at => TASK_KEYS.some(key => at.keyIs(key)))

@@ -44,7 +44,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   readonly #options: ModernLinkOptions
   #attached: OutboundContext | undefined
 
-  /** `schemas` is what is known of tools where requests repeat arguments in headers, which is over HTTP. */
+  /** `schemas` is undefined on pipes, where no arguments are repeated in headers. */
   constructor(facts: ServerFacts, schemas: ToolSchemas | undefined, options: ModernLinkOptions) {
     this.facts = facts
     this.hasOtherMode = options.hasOtherMode ?? false
@@ -68,7 +68,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
     subscriptions.start()
   }
 
-  /** Tasks are an extension, which a server has to declare. */
+  /** Tasks are an extension that a server has to declare. */
   get mayReturnTasks(): boolean {
     return this.facts.capabilities.tasks
   }
@@ -110,7 +110,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
   }
 
   notify(method: string): void {
-    // This revision has no notification that a client could send on its own account.
+    // This revision has no client notifications outside of requests.
     this.#options.log.debug({ method }, 'not sending a notification that this revision does not have')
   }
 
@@ -130,7 +130,7 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   // ── called by the conversation ──
 
-  /** A server must not ask, and is not answered (2026-07-28, basic/transports). */
+  /** Servers must not send requests, and get no answer (2026-07-28, basic/transports). */
   asked(_id: JsonText, method: string): void {
     this.#options.log.warn({ method }, 'ignoring a request of the server: this revision has none')
   }

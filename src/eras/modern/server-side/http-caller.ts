@@ -15,14 +15,14 @@ import { MODERN_REVISION } from '../../protocol.js'
 import { mirrorHeaders } from '../mirror-headers.js'
 
 const BAD_REQUEST = 400
-/** With that status: a server that wants a session first (measured: SDK servers of the older revisions). */
+/** With that status: the server wants a session first, as legacy SDK servers do. */
 const NO_SESSION = -32000
 
 /** What a conversation over HTTP needs beside the server's address. */
 export interface HttpCallerOptions extends CallerContext {
   /** Ids unique at the server, which has no sessions to tell connections apart. */
   readonly nextId: () => number
-  /** The `inputSchema` of a tool of the server, as far as its arguments are repeated in headers. */
+  /** The `inputSchema` of a tool whose arguments are repeated in headers. */
   readonly schemaOf: (tool: string) => JsonText | undefined
 }
 
@@ -64,7 +64,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     })
   }
 
-  /** Closing the response is how a request is cancelled (basic/patterns/cancellation). */
+  /** Cancels by closing the response (basic/patterns/cancellation). */
   forget(id: OwnId): void {
     this.inbox.pending.drop(id)
     this.exchanges.get(id)?.stop()
@@ -76,7 +76,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   reply(): void {
-    // Servers do not ask.
+    // Servers send no requests in this revision.
   }
 
   refuse(): void {
@@ -84,7 +84,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   agreed(): void {
-    // The version stands in every request.
+    // Every request names the version.
   }
 
   close(): Promise<void> {

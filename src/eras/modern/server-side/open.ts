@@ -10,13 +10,13 @@ import { ModernDownlink, type ModernLinkOptions } from './downlink.js'
 import { HttpCaller, type HttpCallerOptions } from './http-caller.js'
 import { ToolSchemas } from './tool-schemas.js'
 
-/** What is known of a server before it is connected, and what the connection needs. */
+/** What opening a connection to a modern server needs. */
 export interface ModernOptions extends ModernLinkOptions {
-  /** Its `DiscoverResult`: there is nothing else to be agreed. */
+  /** Its `DiscoverResult`: there is nothing else to negotiate. */
   readonly discovered: JsonText
 }
 
-/** A connection over a pipe, in a conversation that `start` begins, or has begun before. */
+/** Opens a connection over a pipe, in a conversation that `start` begins or returns. */
 export const openModernPipe = (
   start: (listener: ConversationListener) => Conversation,
   options: ModernOptions,
@@ -26,7 +26,7 @@ export const openModernPipe = (
   return link
 }
 
-/** A connection over HTTP, which is no more than where requests go; all to one server share their ids. */
+/** Opens a connection over HTTP, without sending anything. */
 export const openModernHttp = (
   http: HttpClient,
   to: RemoteAddress,

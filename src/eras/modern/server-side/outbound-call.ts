@@ -32,10 +32,10 @@ import type { RevisionCheck } from './revision-check.js'
 import type { SubscriptionStream } from './subscription-stream.js'
 import type { ToolSchemas } from './tool-schemas.js'
 
-/** Pages of `tools/list` that are read to find out how a tool is to be called. */
+/** Bounds the pages of `tools/list` read to learn the headers of a tool. */
 const REFRESH_PAGES_MAX = 100
 
-/** Requests that change nothing: one that was lost on its way is made again. */
+/** Safe requests: one whose response was lost is sent again. */
 const isRepeatable = (method: string): boolean => listOfMethod(method) !== undefined || REPEATABLE.has(method)
 const REPEATABLE: ReadonlySet<string> = new Set([
   'resources/read',
@@ -52,7 +52,7 @@ export interface OutboundContext {
   readonly listener: DownlinkListener
   readonly revisionCheck: RevisionCheck
   readonly subscriptions: SubscriptionStream
-  /** What is known of tools where requests repeat arguments in headers; undefined where they do not. */
+  /** Undefined on pipes, where no arguments are repeated in headers. */
   readonly schemas: ToolSchemas | undefined
 }
 
@@ -120,7 +120,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     )
   }
 
-  /** The server speaks something else now: whether it has run this, if it can be told. */
+  /** The Fault of a request to a server that speaks another era now, and may or may not have run it. */
   #ofAnother(outcome: Outcome): Fault {
     const { server } = this.#context
     const words = `Server ${server} no longer speaks ${MODERN_REVISION}`
@@ -130,8 +130,9 @@ export class OutboundCall implements CallSink, DownstreamCall {
     const status = Number(data['httpStatus'])
     // Older servers do not have the path, or want a session first; any other status may follow execution.
     const mayBeUnread = status === 404 || status === 405 || data['code'] !== undefined
-    const unknown = `${words}: it refused the request with HTTP status ${status}, and whether it ran it is not known`
-    return new Fault(mayBeUnread ? 'maybe-replaced' : 'disconnected', unknown, { data: { ...data, server } })
+    const code = mayBeUnread ? 'maybe-replaced' : 'disconnected'
+    const doubt = `it refused the request with HTTP status ${status}, and whether it ran it is not known`
+    return new Fault(code, `${words}: ${doubt}`, { data: { ...data, server } })
   }
 
   /** Over HTTP a break ends just this request, and cannot be resumed (basic/transports/streamable-http). */
@@ -174,7 +175,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
 
   // ── headers that the server does not accept ──
 
-  /** The server has not run it: what it wants in headers is read anew, and it is tried once more. */
+  /** Reads the schema of the tool anew and tries once more, as the server has not run the request. */
   #retryWithNewSchema(outcome: Outcome): void {
     const { schemas } = this.#context
     const { method, params } = this.#request
@@ -193,7 +194,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     })
   }
 
-  /** Reads pages of tools up to the one with this tool. */
+  /** Reads pages of tools up to the one that lists `tool`. */
   #refresh(schemas: ToolSchemas, tool: string, place: PagePosition | undefined, then: () => void): void {
     const { conversation, identity } = this.#context
     this.#id = conversation.nextId()
@@ -218,7 +219,6 @@ export class OutboundCall implements CallSink, DownstreamCall {
   }
 }
 
-/** Where the reading of tool pages stands. */
 interface PagePosition {
   readonly cursor: JsonText
   readonly pages: number
@@ -240,14 +240,14 @@ const codeOf = (outcome: Outcome): number | undefined =>
 const badAnswer = (server: string, words: string): Outcome =>
   failed(new Fault('internal', words, { data: { server } }))
 
-/** Not to be taken for any other kind (basic, "ResultType"). */
+/** An unknown type must not be taken for any other (basic, "ResultType"). */
 const strangeType = (server: string, result: JsonText): Outcome => {
   const type = memberOf(result, 'resultType')
   const word = (stringOf(type) ?? type?.toString() ?? '').slice(0, 64)
   return badAnswer(server, `Unsupported result type '${word}' from server ${server}`)
 }
 
-/** The Fault of refused headers: they are our mistake, so the caller must not see the error as its own. */
+/** The Fault of rejected headers: they are our mistake, not the caller's. */
 const headersRefused = (server: string, outcome: Outcome): Fault => {
   if (outcome.kind === 'fault') return outcome.fault
   const said = outcome.kind === 'error' ? textMember(outcome.error, 'message') : undefined
@@ -261,7 +261,7 @@ export class LocalCall implements DownstreamCall {
   readonly #forget: (settle: Settle) => void
   #isOver = false
 
-  /** `forget` is told when nobody waits any more for what `serve` was to settle. */
+  /** `forget` is called if the call is cancelled before `serve` settles it. */
   constructor(
     sink: CallSink,
     serve: (settle: Settle) => void,

@@ -8,7 +8,7 @@ import { type Conversation, outcomeOf } from '../../../rpc/channel/conversation.
 import { mayBeOlder } from '../../detect/probe-verdict.js'
 import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 
-/** How long a server may take to say what it speaks now. */
+/** How long a server may take to answer the probe. */
 const ANSWER_MS = 10_000
 
 /** What checking a server's revision needs. */
@@ -17,7 +17,7 @@ export interface RevisionCheckContext {
   readonly clock: Clock
   /** Params of `server/discover`. */
   readonly discoverParams: JsonText
-  /** The server speaks something else now: ends the connection, so that the next one finds out what. */
+  /** Ends the connection, so that the next one detects what the server speaks now. */
   end(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export interface RevisionCheckContext {
  */
 export class RevisionCheck {
   readonly #context: RevisionCheckContext
-  /** Resolves to whether it was the end. */
+  /** Resolves to whether the connection was ended. */
   #pending: Promise<boolean> | undefined
 
   constructor(context: RevisionCheckContext) {
@@ -60,7 +60,7 @@ export class RevisionCheck {
   }
 }
 
-/** A version that it does not speak, or a request that it cannot make sense of. */
+/** The server rejected the version, or could not understand the request. */
 const isDoubtful = (outcome: Outcome): boolean => {
   if (outcome.kind === 'error') return errorCode(outcome.error) === MODERN_CODES.unsupportedVersion
   return outcome.kind === 'fault' && isRefused(outcome.fault)

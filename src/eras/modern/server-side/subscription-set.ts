@@ -13,12 +13,11 @@ import { LISTS, listsChangedBy } from '../../../model/listing.js'
 import { failed, resulted, type Settle } from '../../../model/outcome.js'
 import type { ServerCapabilities } from '../../../model/peer.js'
 
-/** A kind of list whose changes a server can tell (schema, `SubscriptionFilter`). */
+/** A kind of list whose changes a server can report (schema, `SubscriptionFilter`). */
 export interface ListKind {
   readonly capability: 'tools' | 'prompts' | 'resources'
   readonly flag: string
   readonly notification: string
-  /** How lists of this kind are read. */
   readonly methods: readonly string[]
 }
 
@@ -31,7 +30,7 @@ const LIST_KINDS: readonly ListKind[] = (['tools', 'prompts', 'resources'] as co
 const EMPTY = rawText('{}')
 const TRUE = rawText('true')
 
-/** The lists of which a server says that it tells their changes. */
+/** The lists whose changes the server declares to report. */
 export const kindsOf = (capabilities: ServerCapabilities): readonly ListKind[] =>
   LIST_KINDS.filter(({ capability }) => capabilities[capability]?.listChanged === true)
 
@@ -64,14 +63,13 @@ function* stringsIn(list: JsonText): Generator<string | undefined, void> {
 const isTrue = (flag: JsonText | undefined): boolean =>
   flag !== undefined && kindOf(flag) === 'boolean' && flag.toString('latin1') === 'true'
 
-/** URIs of one server that are listened to. */
 const URIS_MAX = 10_000
 
 /** A resource that a client has subscribed to. */
 interface Subscription {
   /** Callers that wait for the server's acknowledgement. */
   readonly waiting: Set<Settle>
-  /** Whether the server has accepted it, on the stream that was acknowledged last. */
+  /** Whether the server accepted it on the stream acknowledged last. */
   isAccepted: boolean
 }
 
@@ -91,7 +89,7 @@ export class SubscriptionSet {
     return [...this.#subscriptions].flatMap(([uri, { isAccepted }]) => (isAccepted ? [uri] : []))
   }
 
-  /** Adds one; false if there are too many, which `settle` was told. */
+  /** Adds a subscription; settles with a fault and returns false if there are too many. */
   add(uri: string, settle: Settle): boolean {
     const subscription = this.#subscriptions.get(uri) ?? { waiting: new Set(), isAccepted: false }
     if (!this.#subscriptions.has(uri) && this.#subscriptions.size >= URIS_MAX) {
@@ -120,7 +118,7 @@ export class SubscriptionSet {
     }
   }
 
-  /** Takes one back; false if it was not there. */
+  /** Removes a subscription; false if there was none. */
   remove(uri: string): boolean {
     const subscription = this.#subscriptions.get(uri)
     this.#subscriptions.delete(uri)
@@ -138,12 +136,12 @@ export class SubscriptionSet {
     })
   }
 
-  /** Nothing came of asking about `asked`; what was promised before stays wanted. */
+  /** The request for `asked` failed; what was accepted before stays wanted. */
   refuse(asked: ReadonlySet<string>, why: Fault): void {
     this.#settle(asked, subscription => ({ outcome: failed(why), isGivenUp: !subscription.isAccepted }))
   }
 
-  /** Tells all who wait, and forgets everything. */
+  /** Settles all callers, and forgets everything. */
   close(why: Fault): void {
     const subscriptions = [...this.#subscriptions.values()]
     this.#subscriptions.clear()

@@ -74,11 +74,11 @@ export class SubscriptionStream {
   #isDue = false
   #openedMs = Number.NEGATIVE_INFINITY
   #failures = 0
-  /** A stream was lost, and no other one has been acknowledged since. */
+  /** A stream was lost, and no other has been acknowledged since. */
   #mayHaveMissed = false
-  /** Kinds of lists that were read while nothing was heard. */
+  /** Kinds of lists that were read without a stream to report their changes. */
   readonly #readUnheard = new Set<ListKind>()
-  /** Whether all lists of which the server tells are told of on the current stream. */
+  /** Whether the current stream covers all lists whose changes the server reports. */
   #isWhole = false
   #isOver = false
 
@@ -87,17 +87,17 @@ export class SubscriptionStream {
     this.#kinds = kindsOf(context.capabilities)
   }
 
-  /** Whether the server will tell of every change that it can tell of. */
+  /** Whether all changes that the server can report will be reported. */
   get isHeard(): boolean {
     return this.#current !== undefined && this.#isWhole
   }
 
-  /** Listens to the lists, if the server tells of any. */
+  /** Listens to changes of lists, if the server reports any. */
   start(): void {
     if (this.#kinds.length > 0) this.#change()
   }
 
-  /** Wants to hear of a resource; settles with `{}` once the server has said that it will tell. */
+  /** Subscribes to a resource; settles with `{}` once the server acknowledges. */
   subscribe(uri: string, settle: Settle): void {
     if (this.#isOver) settle(failed(closed()))
     else if (this.#subscriptions.isPromised(uri) && this.#current?.uris.has(uri) === true)
@@ -115,7 +115,7 @@ export class SubscriptionStream {
     if (this.#subscriptions.remove(uri)) this.#change()
   }
 
-  /** A list was read: if nothing was heard meanwhile, it may have changed unnoticed since. */
+  /** Notes that a list was read: without a stream, it may change unnoticed. */
   wasRead(method: string): void {
     if (this.isHeard) return
     const kind = this.#kinds.find(({ methods }) => methods.includes(method))
@@ -143,7 +143,7 @@ export class SubscriptionStream {
     return true
   }
 
-  /** The connection ends; whoever waits is told so. */
+  /** Closes with the connection; waiting callers get a fault. */
   close(): void {
     this.#isOver = true
     this.#timer?.cancel()
@@ -213,7 +213,7 @@ export class SubscriptionStream {
     if (this.#isDue) this.#change()
   }
 
-  /** Reports as changed what may have changed unnoticed. */
+  /** Reports as changed whatever may have changed unnoticed. */
   #report(kinds: readonly ListKind[]): void {
     const { listener } = this.#context
     const [isBehind, unheard] = [this.#mayHaveMissed, new Set(this.#readUnheard)]
@@ -227,7 +227,7 @@ export class SubscriptionStream {
     }
   }
 
-  /** The server ended it with a result or an error, or the way to it broke. */
+  /** The stream ended with a result or an error, or broke. */
   #ended(stream: Stream, outcome: Outcome): void {
     stream.timeout.cancel()
     if (this.#isOver) return
@@ -243,7 +243,7 @@ export class SubscriptionStream {
     }
   }
 
-  /** Nothing came of an opening: who waited for it is told, and what was promised before is tried again. */
+  /** The stream was not opened: settles its callers, and retries what was accepted before. */
   #refused(stream: Stream, outcome: Outcome): void {
     this.#subscriptions.refuse(stream.uris, outcome.kind === 'fault' ? outcome.fault : notAccepted())
     const code = outcome.kind === 'error' ? errorCode(outcome.error) : undefined
@@ -252,7 +252,7 @@ export class SubscriptionStream {
       'the server did not open a stream for notifications',
     )
     if (this.#isDue) this.#change()
-    // A server without the method will not have it in a minute; whoever subscribes asks it again.
+    // A server without the method will not gain it soon; the next subscription tries again.
     else if (this.#current === undefined && code !== RPC_CODES['unknown-method']) this.#reopen()
   }
 
@@ -264,7 +264,7 @@ export class SubscriptionStream {
     )
   }
 
-  /** The server ended it with a notification, as it may on a pipe (basic/patterns/cancellation). */
+  /** The server cancelled the stream, as it may on a pipe (basic/patterns/cancellation). */
   #cancelled(stream: Stream): void {
     this.#context.conversation.forget(stream.id)
     this.#ended(stream, resulted(EMPTY))
@@ -275,7 +275,7 @@ export class SubscriptionStream {
     this.#failures += 1
   }
 
-  /** Tells the server that a stream is not wanted any more. */
+  /** Cancels a stream at the server. */
   #drop({ id, timeout }: Stream): void {
     timeout.cancel()
     this.#context.conversation.forget(id)

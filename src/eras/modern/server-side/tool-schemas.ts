@@ -7,9 +7,9 @@ import { paramHeadersOf } from '../param-headers.js'
 /** Bounds on what is remembered of one server; beyond, the oldest is forgotten. */
 const TOOLS_MAX = 10_000
 const BYTES_MAX = 16 * 1024 * 1024
-/** Tools that were left out are named in the log once each, up to so many. */
+/** Tools left out are logged once each, up to this many. */
 const NAMED_MAX = 1000
-/** Of a name, and of what is wrong with it, in the log. */
+/** Bounds a name or a reason in the log. */
 const SHOWN_LENGTH = 128
 
 /**
@@ -33,7 +33,7 @@ export class ToolSchemas {
 
   /** Learns from a page of `tools/list`; returns it without tools whose annotations are invalid over HTTP. */
   learn(page: JsonText): JsonText {
-    // A page that holds no part of the word says nothing, unless it takes back what an earlier one said.
+    // A page without the word changes nothing, unless something was learnt before.
     if (this.#schemas.size === 0 && !mayHold(page, 'header')) return page
     return editMember(page, 'tools', tools => mapElements(tools, tool => this.#learnTool(tool)))
   }
@@ -52,7 +52,7 @@ export class ToolSchemas {
     return tool
   }
 
-  /** A copy: a slice would keep the whole page. */
+  /** Keeps a copy: a slice would retain the whole page. */
   #keep(name: string, schema: JsonText): void {
     this.#schemas.set(name, ownText(schema))
     this.#bytes += name.length + schema.length

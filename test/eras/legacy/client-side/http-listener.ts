@@ -686,7 +686,7 @@ t.test('a question waits 10 s for a stream, then the server hears an error', asy
   client.ask(timely, undefined)
   t.same(late.outcomes, [])
   clock.advance(1000)
-  t.same(late.outcomes.map(shown), ['unavailable: The client has no open stream to be asked on'])
+  t.same(late.outcomes.map(shown), ['unavailable: The client has no open stream for server requests'])
   const { messages } = get()
   t.equal(messages.length, 1)
   const { id } = messages[0] ?? {}

@@ -415,7 +415,7 @@ t.test('an answer counts only under the very id of an open question, and must be
   say('{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}')
   t.same(ask.outcomes, [])
   say({ id: 1, result: [] })
-  t.same(ask.outcomes.map(shown), ['internal: The client answered with something that is no object'])
+  t.same(ask.outcomes.map(shown), ['internal: The client answered with something other than an object'])
 })
 
 t.test('a question of a call travels on the stream of the call, and is withdrawn there', async t => {
@@ -458,7 +458,7 @@ t.test('a question whose call is over, or whose stream takes none, goes the ambi
   t.match(take(), [/^ambient .*"id":1/, /^ambient .*"id":2/])
   for (const then of undeliverable) then()
   for (const then of undeliverable) then()
-  const words = 'unavailable: The client has no open stream to be asked on'
+  const words = 'unavailable: The client has no open stream for server requests'
   t.same([...late.outcomes, ...narrow.outcomes].map(shown), [words, words])
 })
 
