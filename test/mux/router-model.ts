@@ -6,7 +6,7 @@ import type { FakeCall, FakeClient } from '../support/client/fake-client.js'
 import { settled } from '../support/fake-clock.js'
 import { runs } from '../support/property.js'
 import { World } from '../support/proxy/router.js'
-import type { FakeRequest, ServerAsk } from '../support/server/fake-server.js'
+import type { FakeRequest, FakeServerRequest } from '../support/server/fake-server.js'
 import { resource, tool } from '../support/values.js'
 
 // Random interleavings of everything that clients and servers can do, against what must hold in all of them.
@@ -24,7 +24,7 @@ class Play {
   })
   readonly clients: FakeClient[] = []
   readonly calls = new Map<number, FakeCall>()
-  readonly asks: ServerAsk[] = []
+  readonly asks: FakeServerRequest[] = []
   readonly progress = new Map<FakeRequest, number>()
 
   /** Clients whose requests stand for themselves. */

@@ -5,15 +5,14 @@ import { valueOf } from '../../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../../src/kernel/logger.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
+import type { RouterOptions } from '../../../src/mux/compose.js'
 import { createSealer, type Sealer } from '../../../src/mux/input-required/retry/sealed-state.js'
 import { Router } from '../../../src/mux/router.js'
 import type { Dial } from '../../../src/peers/dial.js'
 import { type FakeCall, FakeClient } from '../client/fake-client.js'
 import { FakeClock, settled } from '../fake-clock.js'
-import { FakeServer, type Script } from '../server/fake-server.js'
+import { FakeServer, type Script, serverOptions } from '../server/fake-server.js'
 import { resource, tool } from '../values.js'
-
-// ── all together ──
 
 /** Seals with a key that everybody knows, by a clock that stands still. */
 export const testSealer = (clock: FakeClock, fill = 1): Sealer =>
@@ -43,6 +42,21 @@ const dialOf = (servers: readonly FakeServer[]): Dial => {
   }
 }
 
+/** A router with what a test does not care about. */
+const testRouter = (
+  given: Pick<RouterOptions, 'servers' | 'exposureOf' | 'dial'> &
+    Partial<RouterOptions> & { clock: FakeClock },
+): Router =>
+  new Router({
+    isAlone: false,
+    log: silentLogger,
+    sealer: testSealer(given.clock),
+    pageSize: 100,
+    startupWaitMs: 5000,
+    listWaitMs: 3000,
+    ...given,
+  })
+
 /** A router with scripted servers and a clock that stands still. */
 export class World {
   readonly clock: FakeClock
@@ -52,7 +66,7 @@ export class World {
   constructor(scripts: Readonly<Record<string, Script>>, options: WorldOptions = {}) {
     this.clock = options.clock ?? new FakeClock()
     this.servers = Object.entries(scripts).map(([name, script]) => new FakeServer(name, script))
-    this.router = new Router({
+    this.router = testRouter({
       servers: this.servers.map(server => server.options),
       exposureOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
       isAlone: options.isAlone ?? false,
@@ -61,10 +75,7 @@ export class World {
       clock: this.clock,
       log: options.log ?? silentLogger,
       bounds: options.bounds,
-      sealer: testSealer(this.clock),
       pageSize: options.pageSize ?? 100,
-      startupWaitMs: 5000,
-      listWaitMs: 3000,
     })
   }
 
@@ -100,36 +111,19 @@ export class World {
   }
 }
 
-// The proxy of the vectors: the real one without its transports, wired as src/app does it.
-
-/** The mux in front of servers with these aliases; their URIs are not renamed, as the vectors have it. */
+/** A router in front of servers with these aliases; their URIs are not renamed, as the vectors have it. */
 export const createMux = (
   aliases: readonly string[],
   { dial, clock, isIsolated }: { dial: Dial; clock: FakeClock; isIsolated: boolean },
 ): Router =>
-  new Router({
+  testRouter({
     servers: aliases.map(alias => ({
-      name: alias,
-      alias,
+      ...serverOptions(alias),
       sharing: isIsolated ? 'session' : 'principal',
-      isProcess: false,
-      limits: {},
-      start: 'lazy',
-      replay: false,
-      serialize: false,
-      restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
-      idleStopMs: 15 * 60_000,
-      timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
     })),
     exposureOf: () => ({ ...SHOWN, uris: 'preserve' }),
-    isAlone: false,
     dial,
     clock,
-    log: silentLogger,
-    sealer: testSealer(clock),
-    pageSize: 100,
-    startupWaitMs: 5000,
-    listWaitMs: 3000,
   })
 
 /** A result that wants input, as its client reads it. */

@@ -59,6 +59,21 @@ const PARTS: Readonly<Record<string, readonly ['tools' | 'prompts' | 'resources'
 
 const BY_ITSELF = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
 
+/** How a server is kept unless a test says otherwise. */
+export const serverOptions = (name: string): ServerOptions => ({
+  name,
+  alias: name,
+  sharing: 'principal',
+  isProcess: false,
+  limits: {},
+  start: 'lazy',
+  replay: false,
+  serialize: false,
+  restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
+  idleStopMs: 15 * 60_000,
+  timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
+})
+
 /** A server that does as it is told, over any number of connections. */
 export class FakeServer {
   readonly name: string
@@ -103,20 +118,7 @@ export class FakeServer {
   }
 
   get options(): ServerOptions {
-    return {
-      name: this.name,
-      alias: this.name,
-      sharing: 'principal',
-      isProcess: false,
-      limits: {},
-      start: 'lazy',
-      replay: false,
-      serialize: false,
-      restart: { firstMs: 500, maxMs: 30_000, failures: 5, windowMs: 60_000, retryMs: 60_000 },
-      idleStopMs: 15 * 60_000,
-      timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
-      ...this.script.options,
-    }
+    return { ...serverOptions(this.name), ...this.script.options }
   }
 
   /** The newest connection. */
@@ -194,7 +196,7 @@ export class FakeLink implements Downlink {
   lists: Partial<Record<ListOf, Items>>
   /** Notifications that it was sent: method and params. */
   readonly told: (readonly [string, unknown])[] = []
-  readonly asks: ServerAsk[] = []
+  readonly asks: FakeServerRequest[] = []
   hearsAmbient: boolean
   lastHeardMs = 0
   isClosed = false
@@ -239,8 +241,8 @@ export class FakeLink implements Downlink {
   }
 
   /** Asks something, as if on the stream of `about`. */
-  ask(method: string, params?: object, about?: DownstreamCall): ServerAsk {
-    const ask = new ServerAsk(method, params, about)
+  ask(method: string, params?: object, about?: DownstreamCall): FakeServerRequest {
+    const ask = new FakeServerRequest(method, params, { wantsProgress: true, about })
     this.asks.push(ask)
     this.listener.requested(ask)
     return ask
@@ -326,20 +328,25 @@ export class FakeRequest implements DownstreamCall {
   }
 }
 
-/** A question of a server, with everything that it was answered. */
-export class ServerAsk implements ServerRequest {
+/** A request of a server, with everything that it was answered. */
+export class FakeServerRequest implements ServerRequest {
   readonly method: string
   readonly params: JsonText | undefined
   readonly about: DownstreamCall | undefined
-  readonly wantsProgress = true
+  readonly wantsProgress: boolean
   readonly outcomes: Outcome[] = []
   readonly progresses: unknown[] = []
   onWithdrawn: ((reason: CancelReason) => void) | undefined
   isWithdrawn = false
 
-  constructor(method: string, params: object | undefined, about: DownstreamCall | undefined) {
+  constructor(
+    method = 'roots/list',
+    params?: object,
+    { wantsProgress = false, about }: { wantsProgress?: boolean; about?: DownstreamCall | undefined } = {},
+  ) {
     this.method = method
     this.params = params && textOf(params)
+    this.wantsProgress = wantsProgress
     this.about = about
   }
 
@@ -361,30 +368,5 @@ export class ServerAsk implements ServerRequest {
     if (this.isWithdrawn || this.outcomes.length > 0) return
     this.isWithdrawn = true
     this.onWithdrawn?.('withdrawn')
-  }
-}
-
-/** A question of a server that remembers its answers. */
-export class FakeServerRequest implements ServerRequest {
-  readonly method: string
-  readonly params: JsonText | undefined
-  readonly wantsProgress: boolean
-  readonly about: DownstreamCall | undefined = undefined
-  onWithdrawn: ((reason: CancelReason) => void) | undefined
-  readonly outcomes: Outcome[] = []
-  readonly progresses: string[] = []
-
-  constructor(method = 'roots/list', params?: object, wantsProgress = false) {
-    this.method = method
-    this.params = params === undefined ? undefined : textOf(params)
-    this.wantsProgress = wantsProgress
-  }
-
-  answer(outcome: Outcome): void {
-    this.outcomes.push(outcome)
-  }
-
-  progress(params: JsonText): void {
-    this.progresses.push(params.toString())
   }
 }

@@ -425,7 +425,7 @@ t.test('a question of a call travels on the stream of the call, and is withdrawn
   const ask = new FakeServerRequest(
     'sampling/createMessage',
     { _meta: { progressToken: 'theirs', x: 1 } },
-    true,
+    { wantsProgress: true },
   )
   uplink.ask(ask, reception.last)
   t.same(take(), [
@@ -434,7 +434,7 @@ t.test('a question of a call travels on the stream of the call, and is withdrawn
   say({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })
   say({ method: 'notifications/progress', params: { progressToken: '1', progress: 2 } })
   say({ method: 'notifications/progress' })
-  t.same(ask.progresses, ['{"progressToken":1,"progress":1}'])
+  t.same(ask.progresses, [{ progressToken: 1, progress: 1 }])
   ask.onWithdrawn?.('over')
   ask.onWithdrawn?.('over')
   t.same(take(), [
