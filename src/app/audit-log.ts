@@ -3,7 +3,7 @@ import type { AuditConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault, systemCode } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import { maskAddress, said } from '../kernel/mask.js'
+import { maskAddress, sanitizeLine } from '../kernel/mask.js'
 import type { ClientHandler } from '../model/links.js'
 import type { Principal } from '../model/peer.js'
 import { Audit } from '../mux/calls/audit.js'
@@ -76,9 +76,9 @@ export const openAudit = (
         address,
         status,
         method,
-        path: path && said(maskAddress(path)),
-        host: host && said(host),
-        origin: origin && said(origin),
+        path: path && sanitizeLine(maskAddress(path)),
+        host: host && sanitizeLine(host),
+        origin: origin && sanitizeLine(origin),
         ...(unlogged > 0 && { unlogged }),
       })
     },

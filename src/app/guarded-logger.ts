@@ -1,7 +1,7 @@
 import type { LogLevel } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
-import { isSecretName, MASK, said, saidText } from '../kernel/mask.js'
+import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../kernel/mask.js'
 
 /** A logger whose level can be changed, for itself and all its children. */
 export interface AdjustableLogger extends Logger {
@@ -80,7 +80,7 @@ export class GuardedLogger implements AdjustableLogger {
     const unlogged = isFree ? 0 : this.#guard.rate.admit([words, server, limit].join('\0'))
     if (unlogged === undefined) return
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
-    this.#behind[level](shown, said(words))
+    this.#behind[level](shown, sanitizeLine(words))
   }
 }
 
@@ -92,7 +92,7 @@ const shownFacts = (facts: object, depth = 0): object =>
 const isHidden = (name: string): boolean => name === 'env' || name === 'headers' || isSecretName(name)
 
 const shown = (value: unknown, depth: number, name = ''): unknown => {
-  if (typeof value === 'string') return saidText(value, LONG.has(name) ? LONG_BYTES : FACT_BYTES)
+  if (typeof value === 'string') return sanitizeText(value, LONG.has(name) ? LONG_BYTES : FACT_BYTES)
   if (typeof value !== 'object' || value === null) return value
   // Written as numbers, a secret would not be recognised.
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`

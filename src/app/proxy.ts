@@ -139,9 +139,9 @@ class RunningProxy implements Proxy {
     }
     this.#router = this.#createRouter(options)
     this.#admission = new Admission(this.#router, clock, bounds)
-    this.clientHandler = this.audit.wrap(this.#admission.reception)
+    this.clientHandler = this.audit.wrap(this.#admission.handler)
     this.#endpointContext = {
-      reception: this.clientHandler,
+      handler: this.clientHandler,
       bounds,
       clock,
       log,

@@ -8,13 +8,13 @@ import type { CallerContext } from '../rpc/channel/caller.js'
 import type { ConversationListener } from '../rpc/channel/conversation.js'
 import { Dispatcher } from '../rpc/channel/dispatcher.js'
 import type { OwnId } from '../rpc/channel/pending-requests.js'
-import { type ExchangeOwner, HttpExchange } from '../rpc/http/exchange.js'
+import { type ExchangeContext, HttpExchange } from '../rpc/http/exchange.js'
 import type { SseReader } from '../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../wire/http.js'
 
 /** What conversations over HTTP share: each request is an exchange, whose messages go to one dispatcher. */
-export abstract class HttpConversation implements ExchangeOwner {
-  readonly inbox: Dispatcher
+export abstract class HttpConversation implements ExchangeContext {
+  readonly dispatcher: Dispatcher
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
@@ -23,7 +23,7 @@ export abstract class HttpConversation implements ExchangeOwner {
   protected isOver = false
 
   constructor(listener: ConversationListener, { bounds = new LimitCounters(), clock, log }: CallerContext) {
-    this.inbox = new Dispatcher(listener, log, bounds)
+    this.dispatcher = new Dispatcher(listener, log, bounds)
     this.bounds = bounds
     this.clock = clock
     this.log = log
@@ -31,11 +31,11 @@ export abstract class HttpConversation implements ExchangeOwner {
   }
 
   get isBusy(): boolean {
-    return this.inbox.pending.size > 0
+    return this.dispatcher.pending.size > 0
   }
 
   keep(id: OwnId, sink: CallSink): void {
-    this.inbox.pending.keep(id, sink)
+    this.dispatcher.pending.keep(id, sink)
   }
 
   pause(): void {
@@ -51,7 +51,7 @@ export abstract class HttpConversation implements ExchangeOwner {
   }
 
   abstract admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
-  abstract refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
+  abstract faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   abstract streamEnded(exchange: HttpExchange, reader: SseReader): void
 
   /** Makes the exchange of a request; ends it and returns undefined if the conversation is over. */
@@ -60,7 +60,7 @@ export abstract class HttpConversation implements ExchangeOwner {
       sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
       return undefined
     }
-    this.inbox.pending.add(id, sink)
+    this.dispatcher.pending.add(id, sink)
     const exchange = new HttpExchange(id, sink, this, this.#onOver)
     this.exchanges.set(id, exchange)
     return exchange
@@ -70,7 +70,7 @@ export abstract class HttpConversation implements ExchangeOwner {
   protected end(why: Fault): void {
     if (this.isOver) return
     this.isOver = true
-    this.inbox.close(why)
+    this.dispatcher.close(why)
     for (const exchange of this.exchanges.values()) exchange.stop()
   }
 

@@ -1,5 +1,5 @@
 import { type JsonText, memberOf } from '../kernel/json/text.js'
-import { said } from '../kernel/mask.js'
+import { sanitizeLine } from '../kernel/mask.js'
 import { LEGACY_REVISIONS, type Revision } from '../model/revision.js'
 import { errorText, RPC_CODES } from '../model/rpc-error.js'
 import { idKey, isId } from '../wire/jsonrpc.js'
@@ -66,4 +66,4 @@ export const cancelledKey = (params: JsonText | undefined): string | undefined =
 
 /** The error for a request of a server that we do not serve. */
 export const methodNotFound = (method: string): JsonText =>
-  errorText(RPC_CODES['unknown-method'], `Method not found: ${said(method)}`)
+  errorText(RPC_CODES['unknown-method'], `Method not found: ${sanitizeLine(method)}`)

@@ -1,4 +1,4 @@
-import { said } from './mask.js'
+import { sanitizeLine } from './mask.js'
 
 /** Why something of ours could not be done; closed, so that every place that answers a peer handles each. */
 export type FaultCode =
@@ -54,7 +54,7 @@ export class Fault extends Error {
 
   constructor(code: FaultCode, message: string, more: FaultMore = {}) {
     super(
-      [message, ...(more.lines ?? [])].map(words => said(words)).join('\n'),
+      [message, ...(more.lines ?? [])].map(words => sanitizeLine(words)).join('\n'),
       more.cause === undefined ? undefined : { cause: more.cause },
     )
     this.name = 'Fault'

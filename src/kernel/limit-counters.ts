@@ -159,10 +159,10 @@ export class LimitCounters {
   /** Counts a bound that was reached and words its fault; `words` say what there is too much of. */
   overloaded(name: LimitName, words: string, facts: HitFacts = {}): Fault {
     this.hit(name, facts)
-    return this.refusal(name, words, facts)
+    return this.overloadFault(name, words, facts)
   }
 
-  refusal(name: LimitName, words: string, { server }: HitFacts = {}): Fault {
+  overloadFault(name: LimitName, words: string, { server }: HitFacts = {}): Fault {
     const data = { limit: name, max: this.max[name], retryAfterMs: RETRY_AFTER_MS }
     return new Fault(
       'overloaded',

@@ -151,10 +151,10 @@ export const mask = (text: string, isWhole = true): string => {
 const SAID_BYTES = 1024
 
 /** Makes a peer's words fit for ours: one line without secrets or control characters, cut at `maxBytes`. */
-export const said = (words: string, maxBytes = SAID_BYTES): string => held(words, maxBytes, plainLine)
+export const sanitizeLine = (words: string, maxBytes = SAID_BYTES): string => held(words, maxBytes, plainLine)
 
 /** The same, keeping line breaks and tabs. */
-export const saidText = (text: string, maxBytes: number): string => held(text, maxBytes, plainText)
+export const sanitizeText = (text: string, maxBytes: number): string => held(text, maxBytes, plainText)
 
 const held = (text: string, maxBytes: number, plain: (text: string) => string): string => {
   const read = text.slice(0, maxBytes + PIECE)

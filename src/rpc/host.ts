@@ -25,24 +25,24 @@ export interface Outlet {
   /** The id of the client's session, if it has one that is said on a wire. */
   readonly id?: string
   /** Sends a notification; kept for a while when no stream is open. */
-  tell(frame: Buffer, method: string): void
+  notify(frame: Buffer, method: string): void
   /** Sends a question; `undeliverable` is called when no stream opened in time. */
-  ask(frame: Buffer, undeliverable: () => void): void
+  request(frame: Buffer, undeliverable: () => void): void
   /** The id of the next question to this client; unguessable where others could answer in its place. */
-  nextAskId(): number | string
+  nextRequestId(): number | string
 }
 
 export interface UplinkOptions {
-  readonly reception: ClientHandler
+  readonly handler: ClientHandler
   readonly identity: Identity
   readonly log: Logger
   readonly bounds?: LimitCounters | undefined
 }
 
-export interface HostOptions extends UplinkOptions {
+export interface ListenerOptions extends UplinkOptions {
   readonly clock: Clock
 }
 
-export interface HttpHostOptions extends HostOptions {
+export interface HttpListenerOptions extends ListenerOptions {
   readonly principalOf: (request: HttpRequest) => Principal
 }

@@ -30,7 +30,7 @@ export class SessionQuota {
     return this.#size >= max.sessions ? 'sessions' : undefined
   }
 
-  refusal(principal: Principal): Fault | undefined {
+  faultFor(principal: Principal): Fault | undefined {
     if (this.#bounds.pressure >= 2) return this.#bounds.shortOfMemory()
     const limit = this.limitFor(principal)
     if (limit === undefined) return undefined

@@ -32,9 +32,9 @@ export interface Malformed {
   /** The one usable id, to echo, or of the request whose answer is bad unless it `asks`. */
   readonly id: JsonText | undefined
   /** It has a `method`, so it was meant as a request or a notification. */
-  readonly asks: boolean
+  readonly hasMethod: boolean
   /** It has a result or an error but no `method`: an answer to it might be answered for ever. */
-  readonly answers: boolean
+  readonly isResponse: boolean
   /** The bound that it is beyond, if that is what is wrong. */
   readonly limit?: keyof MessageLimits
 }
@@ -105,9 +105,9 @@ function classifyArray(text: JsonText, limits: MessageLimits): Classified {
 function classifyFrame(frame: MessageIndex, cameBytes: number): Classified {
   const message = messageOf(frame)
   if (typeof message !== 'string') return { is: 'message', message: apart(message, frame, cameBytes) }
-  const asks = frame.hasMethod
-  const answers = !asks && (frame.result !== undefined || frame.error !== undefined)
-  return { ...invalid(message), id: frame.id, asks, answers }
+  const { hasMethod } = frame
+  const isResponse = !hasMethod && (frame.result !== undefined || frame.error !== undefined)
+  return { ...invalid(message), id: frame.id, hasMethod, isResponse }
 }
 
 /** What is shorter may stay in memory with any part of it. */
@@ -138,8 +138,8 @@ const invalid = (why: string): Malformed => ({
   code: -32600,
   why,
   id: undefined,
-  asks: false,
-  answers: false,
+  hasMethod: false,
+  isResponse: false,
 })
 
 const noObject = (): Malformed => invalid('A message must be a JSON object')

@@ -35,7 +35,7 @@ export interface HttpResponder {
 }
 
 /** In which forms a client takes an answer. */
-export interface Taken {
+export interface AcceptedTypes {
   readonly json: boolean
   readonly events: boolean
 }
@@ -43,7 +43,7 @@ export interface Taken {
 export interface HttpExchange {
   readonly request: HttpRequest
   readonly responder: HttpResponder
-  readonly takes: Taken
+  readonly accepts: AcceptedTypes
 }
 
 /** PORT, server side. What `transport/http/server` calls for every request to an endpoint. */

@@ -1,15 +1,15 @@
 import { type JsonText, JsonTextError, readJson } from '../kernel/json/text.js'
 
 /** How much of either end of an unreadable message is looked at. */
-export const WRECK_BYTES = 1024
+export const END_BYTES = 1024
 
 /** What the ends of a message show that is no JSON, or too long to be kept. */
 export interface SalvagedId {
   /** The one id that stands where encoders put it: before the long members, or at the very end. */
   readonly id: JsonText | undefined
-  readonly asks: boolean
+  readonly hasMethod: boolean
   /** It looks like an answer, or like a batch that begins with one. */
-  readonly answers: boolean
+  readonly isResponse: boolean
 }
 
 const SHORT = String.raw`"(jsonrpc|id|method)"\s*:\s*(-?\d{1,16}|"(?:[^"\\]|\\.){1,512}")\s*`
@@ -19,16 +19,20 @@ const EACH = new RegExp(SHORT, 'g')
 
 /** Reads what can be told of a message by its ends: `bytes` are all of it, or its first and last ones. */
 export const salvageId = (bytes: Buffer): SalvagedId => {
-  const head = bytes.toString('latin1', 0, WRECK_BYTES)
+  const head = bytes.toString('latin1', 0, END_BYTES)
   const front = FRONT.exec(head)
-  if (front === null) return { id: undefined, asks: false, answers: looksAnswering(head) }
-  const back = BACK.exec(bytes.toString('latin1', Math.max(0, bytes.length - WRECK_BYTES)))
+  if (front === null) return { id: undefined, hasMethod: false, isResponse: looksLikeResponse(head) }
+  const back = BACK.exec(bytes.toString('latin1', Math.max(0, bytes.length - END_BYTES)))
   const members = [...`${front[0]} ${back?.[0]}`.matchAll(EACH)]
   const ids = new Set(members.flatMap(([, key, value = '']) => (key === 'id' ? [value] : [])))
   const [id] = ids
-  const answers = front[3] === 'result' || front[3] === 'error'
+  const isResponse = front[3] === 'result' || front[3] === 'error'
   // The same id may stand there twice, which makes it no message but leaves no doubt.
-  return { id: id !== undefined && ids.size === 1 ? readId(id) : undefined, asks: !answers, answers }
+  return {
+    id: id !== undefined && ids.size === 1 ? readId(id) : undefined,
+    hasMethod: !isResponse,
+    isResponse,
+  }
 }
 
 const readId = (text: string): JsonText | undefined => {
@@ -41,5 +45,5 @@ const readId = (text: string): JsonText | undefined => {
 }
 
 /** Whether something that is not written like a message may begin an answer all the same. */
-const looksAnswering = (head: string): boolean =>
+const looksLikeResponse = (head: string): boolean =>
   /^\s*[[{]/.test(head) && /"(?:result|error)"\s*:/.test(head) && !/"method"\s*:/.test(head)

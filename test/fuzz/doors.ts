@@ -128,7 +128,13 @@ void holds(
   fc.asyncProperty(plans, fc.array(requests, { maxLength: 25 }), async (plan, sent) => {
     const { reception, finish } = destined(plan)
     const clock = new FakeClock()
-    const host = createHttpListener({ reception, clock, identity: IDENTITY, log, principalOf: () => 'local' })
+    const host = createHttpListener({
+      handler: reception,
+      clock,
+      identity: IDENTITY,
+      log,
+      principalOf: () => 'local',
+    })
     const send = (method: string, headers: Record<string, string>, body: string | object) => {
       const responder = new FakeResponder()
       host.handle(httpRequest(method, headers, body), responder)
@@ -164,7 +170,13 @@ void holds(
   fc.asyncProperty(plans, fc.array(requests, { maxLength: 15 }), async (plan, sent) => {
     const { reception, finish } = destined(plan)
     const clock = new FakeClock()
-    const host = createSseListener({ reception, clock, identity: IDENTITY, log, principalOf: () => 'local' })
+    const host = createSseListener({
+      handler: reception,
+      clock,
+      identity: IDENTITY,
+      log,
+      principalOf: () => 'local',
+    })
     const stream = new FakeResponder()
     host.stream(httpRequest('GET', { accept: 'text/event-stream' }), stream)
     const [, sessionId = ''] = /sessionId=([\w-]+)/.exec(stream.body) ?? []
@@ -204,7 +216,7 @@ void holds(
       const { reception, finish } = destined(plan)
       const clock = new FakeClock()
       const far = new FarEnd()
-      const host = servePipe(far.channel, 'local', { reception, clock, identity: IDENTITY, log })
+      const host = servePipe(far.channel, 'local', { handler: reception, clock, identity: IDENTITY, log })
       if (introduces) {
         far.say(HELLO)
         await settled()

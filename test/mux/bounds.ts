@@ -99,7 +99,7 @@ t.test('no more requests are under way altogether than may; what is under way go
   const gate = new Admission(behind, new FakeClock(), bounds)
   const call = () => {
     const made = new FakeCall({} as FakeClient, 'tools/call', undefined, false)
-    gate.reception.call(made)
+    gate.handler.call(made)
     return made
   }
   const [one, , refused] = [call(), call(), call()]

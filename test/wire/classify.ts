@@ -79,7 +79,7 @@ t.test('well-formed messages are taken apart', async t => {
 t.test('what is no message says which error, whose, and whether it may be answered', async t => {
   const request = (params: string) => `{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`
   const answer = (rest: string) => `{"jsonrpc":"2.0",${rest}}`
-  const rows: [text: string, code: number, id: string | undefined, answers: boolean][] = [
+  const rows: [text: string, code: number, id: string | undefined, isResponse: boolean][] = [
     // Not JSON.
     ['', -32700, undefined, false],
     ['   ', -32700, undefined, false],
@@ -152,10 +152,14 @@ t.test('what is no message says which error, whose, and whether it may be answer
     [answer('"id":7,"error":"no"'), -32600, '7', true],
     [answer('"id":7,"error":[]'), -32600, '7', true],
   ]
-  for (const [text, code, id, answers] of rows) {
+  for (const [text, code, id, isResponse] of rows) {
     const { why, ...rest } = classifyText(text) as { why: string }
-    const asks = code === -32600 && text.includes('"method"')
-    t.strictSame(rest, { is: 'malformed', code, ...(id === undefined ? {} : { id }), asks, answers }, text)
+    const hasMethod = code === -32600 && text.includes('"method"')
+    t.strictSame(
+      rest,
+      { is: 'malformed', code, ...(id === undefined ? {} : { id }), hasMethod, isResponse },
+      text,
+    )
     t.match(why, /^[A-Z]/, text)
   }
 })
@@ -191,7 +195,7 @@ t.test('bytes that are not UTF-8 are unreadable', async t => {
       Buffer.from(hex, 'hex'),
       Buffer.from('"}'),
     ])
-    t.match(classify(bytes), { is: 'malformed', code: -32700, answers: false }, hex)
+    t.match(classify(bytes), { is: 'malformed', code: -32700, isResponse: false }, hex)
   }
 })
 
@@ -204,11 +208,11 @@ t.test('the members of a batch stand for themselves', async t => {
     is: 'batch',
     items: [
       { is: 'message', message: { kind: 'request', id: '1', method: 'a' } },
-      { is: 'malformed', code: -32600, answers: false },
-      { is: 'malformed', code: -32600, answers: false },
-      { is: 'malformed', code: -32600, answers: false },
+      { is: 'malformed', code: -32600, isResponse: false },
+      { is: 'malformed', code: -32600, isResponse: false },
+      { is: 'malformed', code: -32600, isResponse: false },
       { is: 'message', message: { kind: 'notification', method: 'b' } },
-      { is: 'malformed', code: -32600, asks: false, answers: false, id: '2' },
+      { is: 'malformed', code: -32600, hasMethod: false, isResponse: false, id: '2' },
     ],
   })
   t.equal((batch as { items: unknown[] }).items.length, 6)
@@ -225,16 +229,20 @@ t.test(
       ['depth', deep],
     ] as const) {
       const rows: [string, object][] = [
-        [`{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":${value}}}`, { id: '7', asks: true }],
-        [`{"method":"m","params":{"a":${value}},"jsonrpc":"2.0","id":"a"}`, { id: '"a"', asks: true }],
-        [`{"jsonrpc":"2.0","id":7,"result":{"a":${value}}}`, { id: '7', answers: true }],
-        [`{"result":{"a":${value}},"jsonrpc":"2.0","id":7}`, { id: '7', answers: true }],
-        [`{"jsonrpc":"2.0","method":"m","params":{"a":${value}}}`, { asks: true }],
+        [`{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":${value}}}`, { id: '7', hasMethod: true }],
+        [`{"method":"m","params":{"a":${value}},"jsonrpc":"2.0","id":"a"}`, { id: '"a"', hasMethod: true }],
+        [`{"jsonrpc":"2.0","id":7,"result":{"a":${value}}}`, { id: '7', isResponse: true }],
+        [`{"result":{"a":${value}},"jsonrpc":"2.0","id":7}`, { id: '7', isResponse: true }],
+        [`{"jsonrpc":"2.0","method":"m","params":{"a":${value}}}`, { hasMethod: true }],
         [value, {}],
       ]
       for (const [text, told] of rows) {
         const { why, ...rest } = plain(classify(Buffer.from(text), limits)) as { why: string }
-        t.same(rest, { is: 'malformed', code: -32700, asks: false, answers: false, limit, ...told }, text)
+        t.same(
+          rest,
+          { is: 'malformed', code: -32700, hasMethod: false, isResponse: false, limit, ...told },
+          text,
+        )
         t.match(why, new RegExp(`\\(limits\\.${limit}\\)$`))
       }
     }
@@ -254,10 +262,10 @@ t.test('params and _meta have some members, but not thousands and thousands', as
   for (const [params, why] of rows) {
     const told = classify(Buffer.from(`{"jsonrpc":"2.0","method":"m","params":${params},"id":7}`))
     if (why === undefined) t.equal(told.is, 'message')
-    else t.match(plain(told), { is: 'malformed', code: -32600, why, id: '7', asks: true })
+    else t.match(plain(told), { is: 'malformed', code: -32600, why, id: '7', hasMethod: true })
   }
   const answer = plain(classify(Buffer.from(`{"jsonrpc":"2.0","result":{${many(10_001)}},"id":7}`)))
-  t.match(answer, { is: 'malformed', why: /too many members in result$/, id: '7', answers: true })
+  t.match(answer, { is: 'malformed', why: /too many members in result$/, id: '7', isResponse: true })
 })
 
 t.test('a document of any depth is refused, not recursed into', async t => {

@@ -10,7 +10,7 @@ import { IDENTITY } from '../identity.js'
 
 /** What serving clients needs. */
 export interface ChannelContext {
-  readonly reception: ClientHandler
+  readonly handler: ClientHandler
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger

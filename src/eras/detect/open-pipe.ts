@@ -213,14 +213,14 @@ class UndetectedPipe implements ConversationListener {
 
   // ── called by the conversation ──
 
-  asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
-    if (this.#listener !== undefined) this.#listener.asked(id, method, params, about)
-    else if (method === 'ping') this.conversation.reply(id, EMPTY)
-    else this.conversation.refuse(id, methodNotFound(method))
+  requested(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (this.#listener !== undefined) this.#listener.requested(id, method, params, about)
+    else if (method === 'ping') this.conversation.sendResult(id, EMPTY)
+    else this.conversation.sendError(id, methodNotFound(method))
   }
 
-  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
-    if (this.#listener !== undefined) this.#listener.noticed(method, params, about)
+  notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+    if (this.#listener !== undefined) this.#listener.notified(method, params, about)
     else this.#log.debug({ method }, 'ignoring a notification of a server whose era is not known yet')
   }
 

@@ -9,7 +9,7 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
-import { said } from '../../kernel/mask.js'
+import { sanitizeLine } from '../../kernel/mask.js'
 import { asInternalError, errorCode, faultText, RPC_CODES, withErrorCode } from '../../model/rpc-error.js'
 import { MODERN_CODES } from '../protocol.js'
 
@@ -38,7 +38,7 @@ export const projectError = (
   if (code === MODERN_CODES.missingCapability) {
     const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
     const what = names === '' ? 'a client capability' : `client capability ${names}`
-    const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${said(what)}`
+    const words = `${server === undefined ? 'The server' : `Server ${server}`} requires ${sanitizeLine(what)}`
     return withErrorCode(withMember(error, 'message', textOf(words)), RPC_CODES.internal)
   }
   const isModern = code === MODERN_CODES.headerMismatch || code === MODERN_CODES.unsupportedVersion

@@ -1,8 +1,8 @@
 import { LimitCounters } from '../../kernel/limit-counters.js'
-import type { HttpHostOptions } from '../../rpc/host.js'
+import type { HttpListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
-import { mediaTypeOf, takenBy } from '../../wire/http/headers.js'
+import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpExchange, HttpHandler } from '../../wire/http.js'
 import { eraOf, eraOfMethod } from '../detect/inbound.js'
 import { LegacyHttpListener } from '../legacy/client-side/http-listener.js'
@@ -24,7 +24,7 @@ export interface HttpListener {
 /**
  * Serves clients of all revisions on one endpoint; each message tells its era (2026-07-28, basic/versioning).
  */
-export const createHttpListener = (options: HttpHostOptions): HttpListener => {
+export const createHttpListener = (options: HttpListenerOptions): HttpListener => {
   const legacy = new LegacyHttpListener(options)
   const modern = new ModernHttpListener(options)
   const { bounds = new LimitCounters(), clock } = options
@@ -42,7 +42,7 @@ export const createHttpListener = (options: HttpHostOptions): HttpListener => {
   return {
     handle(request, responder) {
       if (isClosed) refuse(responder, 503, 'The proxy is shutting down', { code: -32603 })
-      else handle({ legacy, modern, bounds }, { request, responder, takes: takenBy(request.headers) })
+      else handle({ legacy, modern, bounds }, { request, responder, accepts: acceptedTypes(request.headers) })
     },
     get sessions() {
       return legacy.sessions
@@ -81,12 +81,12 @@ const handle = (hosts: Listeners, exchange: HttpExchange): void => {
   }
 }
 
-const passesGuards = ({ request: { headers }, responder, takes }: HttpExchange): boolean => {
+const passesGuards = ({ request: { headers }, responder, accepts }: HttpExchange): boolean => {
   if (mediaTypeOf(headers['content-type']) !== 'application/json') {
     refuse(responder, 415, 'Content-Type must be application/json')
     return false
   }
-  if (takes.json || takes.events) return true
+  if (accepts.json || accepts.events) return true
   refuse(responder, 406, 'Accept must list application/json and text/event-stream')
   return false
 }
@@ -109,8 +109,8 @@ const post = ({ legacy, modern, bounds }: Listeners, exchange: HttpExchange): vo
       return
     case 'malformed': {
       // The id of an answer is one of ours: a response must not be answered.
-      const { code, why, id, answers } = verdict
-      refuse(responder, 400, why, { code, id: answers ? undefined : id })
+      const { code, why, id, isResponse } = verdict
+      refuse(responder, 400, why, { code, id: isResponse ? undefined : id })
       return
     }
     case 'refused':

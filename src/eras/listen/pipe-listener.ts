@@ -6,7 +6,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Principal } from '../../model/peer.js'
 import { errorText, faultText } from '../../model/rpc-error.js'
 import { PipeWriter } from '../../rpc/channel/writer.js'
-import type { HostOptions } from '../../rpc/host.js'
+import type { ListenerOptions } from '../../rpc/host.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import { type Classified, classifyWithin } from '../../wire/classify.js'
 import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
@@ -18,7 +18,7 @@ import { LegacyUplink } from '../legacy/client-side/uplink.js'
 import { ModernUplink } from '../modern/client-side/uplink.js'
 
 /** What serving a channel needs besides what every listener needs. */
-export interface PipeListenerOptions extends HostOptions {
+export interface PipeListenerOptions extends ListenerOptions {
   readonly speaks?: ServedEras
   /** How long calls in flight may take after the client closed its input; 0 if absent. */
   readonly drainMs?: () => number
@@ -114,13 +114,13 @@ export class PipeListener implements ChannelListener {
         return
       }
       case 'malformed':
-        if (verdict.answers) this.#logDropped(verdict.why)
+        if (verdict.isResponse) this.#logDropped(verdict.why)
         else this.#refuse(verdict.code, verdict.why, verdict.id)
         return
       case 'refused':
         // Notifications are never answered.
         if (verdict.id === undefined) this.#logDropped('it is refused')
-        else this.#writer.tell(encodeError(verdict.id, verdict.error))
+        else this.#writer.write(encodeError(verdict.id, verdict.error))
     }
   }
 
@@ -131,11 +131,11 @@ export class PipeListener implements ChannelListener {
     const why =
       bytes > this.#bounds.max.body
         ? this.#bounds.tooLarge('body', words)
-        : this.#bounds.refusal('inbound', words)
-    const { id, asks, answers } = salvageId(ends)
+        : this.#bounds.overloadFault('inbound', words)
+    const { id, hasMethod, isResponse } = salvageId(ends)
     // Notifications are never answered.
-    if (id === undefined ? asks : answers) return
-    if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.tell(encodeError(id, faultText(why)))
+    if (id === undefined ? hasMethod : isResponse) return
+    if (id !== undefined || this.#readsErrorsWithoutId) this.#writer.write(encodeError(id, faultText(why)))
   }
 
   drained(): void {
@@ -183,7 +183,7 @@ export class PipeListener implements ChannelListener {
   #refuse(code: number, why: string, id: JsonText | undefined): void {
     this.#logDropped(why)
     if (id !== undefined || this.#readsErrorsWithoutId)
-      this.#writer.tell(encodeError(id, errorText(code, why)))
+      this.#writer.write(encodeError(id, errorText(code, why)))
   }
 
   get #readsErrorsWithoutId(): boolean {

@@ -1,11 +1,11 @@
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Principal } from '../../model/peer.js'
 import { faultText } from '../../model/rpc-error.js'
-import type { HttpHostOptions } from '../../rpc/host.js'
+import type { HttpListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
 import { SessionQuota } from '../../rpc/session-quota.js'
 import { classifyWithin } from '../../wire/classify.js'
-import { mediaTypeOf, takenBy } from '../../wire/http/headers.js'
+import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
 import { SseSession } from '../legacy/client-side/sse-session.js'
 import { type PipeListener, servePipe } from './pipe-listener.js'
@@ -14,7 +14,7 @@ const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
 /** What HTTP+SSE needs besides what Streamable HTTP needs. */
-export interface SseListenerOptions extends HttpHostOptions {
+export interface SseListenerOptions extends HttpListenerOptions {
   /** The path of `messages`, announced to clients. */
   readonly messagesPath?: string
 }
@@ -78,11 +78,11 @@ class SseEndpoints {
   stream(request: HttpRequest, responder: HttpResponder): void {
     if (request.method !== 'GET') {
       refuse(responder, 405, 'Use GET', { headers: { allow: 'GET' } })
-    } else if (!takenBy(request.headers).events) {
+    } else if (!acceptedTypes(request.headers).events) {
       refuse(responder, 406, 'Accept must list text/event-stream')
     } else {
       const principal = this.#options.principalOf(request)
-      const full = this.#quota.refusal(principal)
+      const full = this.#quota.faultFor(principal)
       if (full === undefined) this.#open(principal, responder)
       else refuseWith(responder, 503, { id: undefined, error: faultText(full) }, { 'retry-after': '5' })
     }

@@ -14,7 +14,7 @@ const ENDLESS = 'subscriptions/listen'
  */
 export class Admission {
   /** The handler to use in place of the one given. */
-  readonly reception: ClientHandler
+  readonly handler: ClientHandler
   readonly #clock: Clock
   readonly #bounds: LimitCounters
   #isShut = false
@@ -23,7 +23,7 @@ export class Admission {
 
   constructor(behind: ClientHandler, clock: Clock, bounds = new LimitCounters()) {
     this.#bounds = bounds
-    this.reception = {
+    this.handler = {
       welcome: client => behind.welcome(client),
       call: call => this.#call(call, behind),
       ownIdentity: client => behind.ownIdentity(client),

@@ -9,7 +9,7 @@ import {
   stringOf,
   textMember,
 } from '../../kernel/json/text.js'
-import { maskJson, said } from '../../kernel/mask.js'
+import { maskJson, sanitizeLine } from '../../kernel/mask.js'
 import type { Call, Client, ClientHandler } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
@@ -86,7 +86,7 @@ export class Audit {
       this.write('question', {
         ...whoIs(client),
         server,
-        method: said(method, NAME_BYTES),
+        method: sanitizeLine(method, NAME_BYTES),
         ...(answer?.kind === 'result' ? { outcome: actionOf(answer.result) } : endOf(answer, 'withdrawn')),
         ...this.#since(startedMs),
       })
@@ -99,8 +99,8 @@ export class Audit {
       const name = nameOf(call)
       const line = this.#line('call', time, {
         ...whoIs(call.client),
-        method: said(call.method, NAME_BYTES),
-        name: name && said(name, NAME_BYTES),
+        method: sanitizeLine(call.method, NAME_BYTES),
+        name: name && sanitizeLine(name, NAME_BYTES),
         answers: answersIn(call.params),
         server: call.servedBy,
         ...endOf(outcome, 'cancelled'),
@@ -132,7 +132,7 @@ const whoIs = ({ id, principal, sessionId }: Client): Facts => ({
 })
 
 const introduced = ({ info, revision }: Client): Facts => ({
-  client: said(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
+  client: sanitizeLine(`${textMember(info, 'name') ?? ''} ${textMember(info, 'version') ?? ''}`, NAME_BYTES),
   revision,
 })
 
@@ -154,7 +154,7 @@ const answersIn = (params: JsonText | undefined): readonly string[] | undefined 
 /** The action of an elicitation; any other answer is `ok`. */
 const actionOf = (answer: JsonText): string => {
   const action = textMember(answer, 'action')
-  return action === undefined ? 'ok' : said(action, NAME_BYTES)
+  return action === undefined ? 'ok' : sanitizeLine(action, NAME_BYTES)
 }
 
 const endOf = (

@@ -33,7 +33,7 @@ export interface CallerContext {
 /** A conversation over a single channel, such as a child's pipes: streams are told apart by id and token. */
 export class PipeCaller implements Conversation, ChannelListener {
   readonly #channel: Channel
-  readonly #inbox: Dispatcher
+  readonly #dispatcher: Dispatcher
   readonly #log: Logger
   readonly #clock: Clock
   readonly #bounds: LimitCounters
@@ -49,13 +49,13 @@ export class PipeCaller implements Conversation, ChannelListener {
   /** Runs while such a message is not over. */
   #overrun: Timer | undefined
 
-  constructor(channel: Channel, listener: ConversationListener, around: CallerContext) {
+  constructor(channel: Channel, listener: ConversationListener, context: CallerContext) {
     this.#channel = channel
-    this.#bounds = around.bounds ?? new LimitCounters()
-    this.#inbox = new Dispatcher(listener, around.log, this.#bounds)
-    this.#log = around.log
-    this.#clock = around.clock
-    this.lastHeardMs = around.clock.nowMs()
+    this.#bounds = context.bounds ?? new LimitCounters()
+    this.#dispatcher = new Dispatcher(listener, context.log, this.#bounds)
+    this.#log = context.log
+    this.#clock = context.clock
+    this.lastHeardMs = context.clock.nowMs()
     channel.listen(
       guarded(this, thrown => {
         this.#log.error(
@@ -68,11 +68,11 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   get isBusy(): boolean {
-    return this.#inbox.pending.size > 0
+    return this.#dispatcher.pending.size > 0
   }
 
   nextId(): number {
-    return this.#inbox.pending.nextId()
+    return this.#dispatcher.pending.nextId()
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
@@ -86,7 +86,7 @@ export class PipeCaller implements Conversation, ChannelListener {
       sink.ended(failed(why))
       return
     }
-    this.#inbox.pending.add(id, sink)
+    this.#dispatcher.pending.add(id, sink)
     const frame = frameRequest(id, method, params)
     this.#sentBytes += lengthOf(frame)
     this.#channel.send(frame)
@@ -107,23 +107,23 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   forget(id: OwnId): void {
-    this.#inbox.pending.drop(id)
+    this.#dispatcher.pending.drop(id)
   }
 
   keep(id: OwnId, sink: CallSink): void {
-    this.#inbox.pending.keep(id, sink)
+    this.#dispatcher.pending.keep(id, sink)
   }
 
-  notice(method: string, params: JsonText | undefined): Promise<void> {
+  notify(method: string, params: JsonText | undefined): Promise<void> {
     this.#channel.send(encodeNotification(method, params))
     return Promise.resolve()
   }
 
-  reply(id: JsonText, result: JsonText): void {
+  sendResult(id: JsonText, result: JsonText): void {
     this.#channel.send(encodeResult(id, result))
   }
 
-  refuse(id: JsonText, error: JsonText): void {
+  sendError(id: JsonText, error: JsonText): void {
     this.#channel.send(encodeError(id, error))
   }
 
@@ -147,7 +147,7 @@ export class PipeCaller implements Conversation, ChannelListener {
 
   message(bytes: Buffer): void {
     this.lastHeardMs = this.#clock.nowMs()
-    this.#inbox.take(bytes, undefined)
+    this.#dispatcher.take(bytes, undefined)
   }
 
   overrun(): void {
@@ -161,7 +161,7 @@ export class PipeCaller implements Conversation, ChannelListener {
     this.#overrun = undefined
     this.#bounds.hit('message')
     this.#log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
-    if (ends !== undefined) this.#inbox.tooLong(bytes, ends)
+    if (ends !== undefined) this.#dispatcher.tooLong(bytes, ends)
     const nowMs = this.#clock.nowMs()
     this.#overlongMs = [...this.#overlongMs, nowMs].filter(atMs => nowMs - atMs < OVERLONG.withinMs)
     if (this.#overlongMs.length < OVERLONG.max || this.#isClosed) return
@@ -178,7 +178,7 @@ export class PipeCaller implements Conversation, ChannelListener {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#overrun?.cancel()
-    this.#inbox.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
+    this.#dispatcher.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
   }
 
   #leave(why: Fault): void {

@@ -6,8 +6,8 @@ import type { OwnId } from './pending-requests.js'
 
 /** PORT. What a server says by itself. `about` is the request on whose stream it came; none on a pipe. */
 export interface ConversationListener {
-  asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void
-  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void
+  requested(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void
+  notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void
   /** The conversation is over and every open request has ended; comes exactly once. */
   closed(fault: Fault): void
 }
@@ -26,9 +26,9 @@ export interface Conversation {
   /** Progress under the id of a request that is over still reaches `sink`, until the request is forgotten. */
   keep(id: OwnId, sink: CallSink): void
   /** Sends a notification; resolves when the server has taken it. Never rejects. */
-  notice(method: string, params: JsonText | undefined): Promise<void>
-  reply(id: JsonText, result: JsonText): void
-  refuse(id: JsonText, error: JsonText): void
+  notify(method: string, params: JsonText | undefined): Promise<void>
+  sendResult(id: JsonText, result: JsonText): void
+  sendError(id: JsonText, error: JsonText): void
   /** Tells the conversation what was agreed, for transports that must repeat it (`MCP-Protocol-Version`). */
   agreed(revision: string): void
   /** Whether notifications that belong to no request can reach us. */

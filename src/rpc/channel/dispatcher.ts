@@ -27,7 +27,7 @@ export class Dispatcher {
 
   take(bytes: Buffer, about: CallSink | undefined): void {
     const classified = classifyWithin(bytes, this.#bounds)
-    if (classified.is === 'malformed' && classified.id === undefined && !classified.asks)
+    if (classified.is === 'malformed' && classified.id === undefined && !classified.hasMethod)
       this.#unreadable(bytes, about, classified)
     else this.#sort(classified, about)
   }
@@ -40,8 +40,8 @@ export class Dispatcher {
     const why = failed(
       new Fault('too-large', `The server's answer of ${bytes} bytes is longer than the limit`),
     )
-    const { id, answers } = salvageId(ends)
-    if (!answers) return
+    const { id, isResponse } = salvageId(ends)
+    if (!isResponse) return
     if (id !== undefined) this.pending.take(id)?.ended(why)
     else for (const sink of this.pending.drain()) sink.ended(why)
   }
@@ -60,8 +60,8 @@ export class Dispatcher {
       return
     }
     this.#dropped(malformed.why)
-    const { id, answers } = salvageId(bytes)
-    if (answers) this.pending.take(id)?.ended(failed(malformedFault(malformed)))
+    const { id, isResponse } = salvageId(bytes)
+    if (isResponse) this.pending.take(id)?.ended(failed(malformedFault(malformed)))
   }
 
   #sort(classified: Classified, about: CallSink | undefined): void {
@@ -75,7 +75,7 @@ export class Dispatcher {
         return
       case 'malformed': {
         this.#dropped(classified.why)
-        const sink = classified.asks ? undefined : this.pending.take(classified.id)
+        const sink = classified.hasMethod ? undefined : this.pending.take(classified.id)
         sink?.ended(failed(malformedFault(classified)))
       }
     }
@@ -88,11 +88,11 @@ export class Dispatcher {
   #route(message: Message, about: CallSink | undefined): void {
     switch (message.kind) {
       case 'request':
-        this.#listener.asked(message.id, message.method, message.params, about)
+        this.#listener.requested(message.id, message.method, message.params, about)
         return
       case 'notification':
         if (message.method === 'notifications/progress') this.#progress(message.params)
-        else this.#listener.noticed(message.method, message.params, about)
+        else this.#listener.notified(message.method, message.params, about)
         return
       case 'result':
         this.#answered(message.id)?.ended(resulted(message.result))

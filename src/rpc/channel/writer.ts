@@ -29,7 +29,7 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly #cutOff: () => void
   readonly #bounds: LimitCounters
   readonly #due = new Set<Due>()
-  #asks = 0
+  #requests = 0
   /** When the client has probably read what was said about requests under way. */
   #settledAtMs = Number.NEGATIVE_INFINITY
 
@@ -48,7 +48,7 @@ export class PipeWriter implements ReplyStream, Outlet {
       const readMs = Math.max(this.#settledAtMs + SETTLE_EACH_MS, nowMs + SETTLE_MS)
       this.#settledAtMs = Math.min(readMs, nowMs + SETTLE_MOST_MS)
     }
-    this.tell(frame)
+    this.write(frame)
   }
 
   /** Sends an answer, if there is one, and what must follow it at once. */
@@ -60,7 +60,7 @@ export class PipeWriter implements ReplyStream, Outlet {
     if (frames.length === 0) return
     const waitMs = this.readsLate ? this.#settledAtMs - this.#clock.nowMs() : 0
     if (waitMs <= 0) {
-      for (const one of frames) this.tell(one)
+      for (const one of frames) this.write(one)
       return
     }
     const timer = this.#clock.after(waitMs, () => this.#flush(due))
@@ -68,21 +68,24 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.#due.add(due)
   }
 
-  tell(frame: OutgoingMessage, method?: string): void {
-    if (method === 'notifications/message' && this.#isBehind()) return
+  write(frame: OutgoingMessage): void {
     if (this.#bounds.isOver('clientQueue', this.#channel.queuedBytes)) this.#cutOff()
     // A client that does not read is not read from, so that it cannot make us queue more and more answers;
     // what servers say by themselves does not stop for that.
     else if (!this.#channel.send(frame)) this.#channel.pause()
   }
 
-  ask(frame: Buffer): void {
-    this.tell(frame)
+  notify(frame: Buffer, method: string): void {
+    if (method !== 'notifications/message' || !this.#isBehind()) this.write(frame)
   }
 
-  nextAskId(): number {
-    this.#asks += 1
-    return this.#asks
+  request(frame: Buffer): void {
+    this.write(frame)
+  }
+
+  nextRequestId(): number {
+    this.#requests += 1
+    return this.#requests
   }
 
   /** Sends what still waits, because the channel is about to be closed. */
@@ -97,6 +100,6 @@ export class PipeWriter implements ReplyStream, Outlet {
   #flush(due: Due): void {
     due.timer.cancel()
     if (!this.#due.delete(due)) return
-    for (const frame of due.frames) this.tell(frame)
+    for (const frame of due.frames) this.write(frame)
   }
 }

@@ -28,8 +28,8 @@ import {
 const LINGER_MS = 5000
 
 /** The conversation that exchanges belong to. */
-export interface ExchangeOwner {
-  readonly inbox: Dispatcher
+export interface ExchangeContext {
+  readonly dispatcher: Dispatcher
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
@@ -37,7 +37,7 @@ export interface ExchangeOwner {
   /** The head of a reply came. False: it was no answer, and was dealt with. */
   admits(exchange: HttpExchange, status: number, headers: HttpHeaders): boolean
   /** What the JSON body of an HTTP error says about the conversation, if it is not the answer. */
-  refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
+  faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined
   /** The event stream of a request ended, or broke, without its answer. */
   streamEnded(exchange: HttpExchange, reader: SseReader): void
 }
@@ -49,7 +49,7 @@ export interface ExchangeOwner {
 export class HttpExchange implements ReplyListener, StreamHandlers {
   readonly id: OwnId
   readonly sink: CallSink
-  readonly #owner: ExchangeOwner
+  readonly #owner: ExchangeContext
   readonly #onOver: (id: OwnId) => void
   #outbound: OutboundExchange | undefined
   #body: BodyParts | undefined
@@ -57,7 +57,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
   #stop: AbortController | undefined
   #isOver = false
 
-  constructor(id: OwnId, sink: CallSink, owner: ExchangeOwner, onOver: (id: OwnId) => void) {
+  constructor(id: OwnId, sink: CallSink, owner: ExchangeContext, onOver: (id: OwnId) => void) {
     this.id = id
     this.sink = sink
     this.#owner = owner
@@ -69,7 +69,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
   }
 
   get isOpen(): boolean {
-    return this.#owner.inbox.pending.has(this.id)
+    return this.#owner.dispatcher.pending.has(this.id)
   }
 
   /** Aborts when the exchange ends; for what goes on after its first connection. */
@@ -98,7 +98,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
   /** Ends the request with a fault, unless it was answered, and the exchange. */
   fail(fault: Fault): void {
     this.over()
-    this.#owner.inbox.pending.drop(this.id)?.ended(failed(fault))
+    this.#owner.dispatcher.pending.drop(this.id)?.ended(failed(fault))
   }
 
   over(): void {
@@ -144,7 +144,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
       return
     }
     this.over()
-    this.#owner.inbox.take(body, this.sink)
+    this.#owner.dispatcher.take(body, this.sink)
     if (this.isOpen) this.fail(new Fault('internal', 'The server sent no answer to the request'))
   }
 
@@ -155,15 +155,15 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
       return
     }
     this.over()
-    const fault = this.#owner.refusal(this, status, body)
-    if (fault === undefined) this.#owner.inbox.take(body, this.sink)
+    const fault = this.#owner.faultIn(this, status, body)
+    if (fault === undefined) this.#owner.dispatcher.take(body, this.sink)
     if (this.isOpen) this.fail(fault ?? statusFault(status))
   }
 
   // ── what its event stream tells ──
 
   message(data: Buffer): void {
-    this.#owner.inbox.take(data, this.sink)
+    this.#owner.dispatcher.take(data, this.sink)
   }
 
   read(): void {
@@ -175,7 +175,7 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     this.#owner.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit')
     // On a request's own stream that was its answer: nothing else is that long.
     const fault = new Fault('too-large', 'The answer of the server is longer than the limit')
-    this.#owner.inbox.pending.drop(this.id)?.ended(failed(fault))
+    this.#owner.dispatcher.pending.drop(this.id)?.ended(failed(fault))
   }
 
   streamEnded(reader: SseReader): void {

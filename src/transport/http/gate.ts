@@ -79,7 +79,7 @@ interface Rejection {
 const bodyRejection = (limit: 'body' | 'inbound', bounds: LimitCounters): Rejection =>
   limit === 'body'
     ? { status: 413, message: `Request body is larger than ${bounds.max.body} bytes` }
-    : { status: 503, message: bounds.refusal(limit, 'Too much is being sent at the same time').message }
+    : { status: 503, message: bounds.overloadFault(limit, 'Too much is being sent at the same time').message }
 
 const isUnavailable = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'unavailable'

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import { KeyLines, MASK, mask, said } from '../../kernel/mask.js'
+import { KeyLines, MASK, mask, sanitizeLine } from '../../kernel/mask.js'
 import { cutText, drawnLine } from '../../kernel/plain-text.js'
 import type { ChannelListener } from '../../wire/channel.js'
 import { type LineOptions, LineSplitter } from '../../wire/framing/ndjson.js'
@@ -62,7 +62,7 @@ export class StdoutMessages {
     }
     this.#noiseLines += 1
     if (this.#noiseLines > 1) return
-    const shown = said(line.subarray(0, NOISE_READ_BYTES).toString(), NOISE_SHOWN_BYTES)
+    const shown = sanitizeLine(line.subarray(0, NOISE_READ_BYTES).toString(), NOISE_SHOWN_BYTES)
     this.#log.warn({ line: shown }, "ignoring non-JSON-RPC output on the server's stdout")
   }
 }

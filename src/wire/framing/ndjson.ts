@@ -1,5 +1,5 @@
 import type { ByteAccount } from '../../kernel/byte-account.js'
-import { WRECK_BYTES } from '../salvage-id.js'
+import { END_BYTES } from '../salvage-id.js'
 import { BomFilter } from './bom.js'
 import { ByteRope } from './byte-rope.js'
 
@@ -80,12 +80,12 @@ export class LineSplitter {
       if (this.#held.size > this.#maxBytes + 1) this.#throwAway()
     }
     if (this.#thrownBytes > 0) {
-      this.#tail = Buffer.concat([this.#tail, bytes.subarray(-WRECK_BYTES)]).subarray(-WRECK_BYTES)
+      this.#tail = Buffer.concat([this.#tail, bytes.subarray(-END_BYTES)]).subarray(-END_BYTES)
     }
   }
 
   #throwAway(): void {
-    this.#head = this.#held.first(WRECK_BYTES)
+    this.#head = this.#held.first(END_BYTES)
     this.#thrownBytes = this.#held.size
     this.#held.clear()
     this.#onOverrun?.()

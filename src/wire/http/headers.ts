@@ -1,4 +1,4 @@
-import type { HttpHeaders, Taken } from '../http.js'
+import type { AcceptedTypes, HttpHeaders } from '../http.js'
 
 /** The type that a `Content-Type` names, in lower case and without parameters; empty when there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
@@ -31,9 +31,9 @@ const isRefused = (range: string): boolean =>
 
 const KNOWN_MAX = 100
 const KNOWN_CHARS = 256
-const known = new Map<string, Taken>()
+const known = new Map<string, AcceptedTypes>()
 
-export function takenBy({ accept = '' }: HttpHeaders): Taken {
+export function acceptedTypes({ accept = '' }: HttpHeaders): AcceptedTypes {
   // Clients send the same few headers with every request: reading one costs as much as a whole small message.
   let taken = known.get(accept)
   if (taken === undefined) {

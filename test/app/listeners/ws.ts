@@ -25,7 +25,7 @@ const setUp = async (t: Test) => {
   if (config === undefined) throw new Error('bad configuration')
   const proxy = createProxy(config)
   const context = {
-    reception: proxy.clientHandler,
+    handler: proxy.clientHandler,
     bounds: new LimitCounters(),
     clock: systemClock,
     log: silentLogger,

@@ -28,7 +28,7 @@ const start = () => {
   const reception = new FakeHandler()
   const clock = new FakeClock()
   const host = createHttpListener({
-    reception,
+    handler: reception,
     clock,
     identity: IDENTITY,
     log: silentLogger,
@@ -191,7 +191,12 @@ t.test('whatever comes is answered once, with a status that says what it was', a
 async function overSockets(t: Test) {
   const reception = new FakeHandler()
   const around = { log: silentLogger, clock: systemClock }
-  const host = createHttpListener({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
+  const host = createHttpListener({
+    ...around,
+    handler: reception,
+    identity: IDENTITY,
+    principalOf: () => 'local',
+  })
   const listener = await listenHttp({
     ...around,
     host: '127.0.0.1',
@@ -340,7 +345,7 @@ t.test(
     const bounds = boundsOf({ depth: 20, batch: 2 })
     const reception = new FakeHandler()
     const host = createHttpListener({
-      reception,
+      handler: reception,
       clock: new FakeClock(),
       identity: IDENTITY,
       log: silentLogger,

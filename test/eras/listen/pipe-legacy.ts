@@ -13,7 +13,7 @@ const start = async (version?: string) => {
   const reception = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
-  const host = servePipe(client.channel, 'local', { reception, identity: IDENTITY, log, clock })
+  const host = servePipe(client.channel, 'local', { handler: reception, identity: IDENTITY, log, clock })
   if (version !== undefined) {
     client.say(hello(version))
     await settled()

@@ -19,7 +19,7 @@ const start = (speaks?: ServedEras) => {
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', {
-    reception,
+    handler: reception,
     identity: IDENTITY,
     log,
     clock,

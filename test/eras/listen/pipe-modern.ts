@@ -15,7 +15,12 @@ const start = () => {
   const client = new FarEnd()
   const reception = new FakeHandler()
   const clock = new FakeClock()
-  const host = servePipe(client.channel, 'local', { reception, identity: IDENTITY, log: silentLogger, clock })
+  const host = servePipe(client.channel, 'local', {
+    handler: reception,
+    identity: IDENTITY,
+    log: silentLogger,
+    clock,
+  })
   return { client, reception, clock, host }
 }
 

@@ -41,7 +41,7 @@ function start(limits: Partial<Limits> = {}) {
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
   const host = createSseListener({
-    reception,
+    handler: reception,
     identity: IDENTITY,
     log,
     clock,
@@ -121,7 +121,7 @@ t.test('messages may be taken at another path', t => {
   const { reception, clock } = start()
   const stream = new FakeResponder()
   createSseListener({
-    reception,
+    handler: reception,
     identity: IDENTITY,
     log: silentLogger,
     clock,
@@ -414,7 +414,12 @@ t.test('closing ends every stream after the answers that are still due, and leav
 async function overSockets(t: Test) {
   const reception = new FakeHandler()
   const around = { log: silentLogger, clock: systemClock }
-  const host = createSseListener({ ...around, reception, identity: IDENTITY, principalOf: () => 'local' })
+  const host = createSseListener({
+    ...around,
+    handler: reception,
+    identity: IDENTITY,
+    principalOf: () => 'local',
+  })
   const listener = await listenHttp({
     ...around,
     host: '127.0.0.1',

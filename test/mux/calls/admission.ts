@@ -16,7 +16,7 @@ const setUp = (limits: Partial<Limits> = {}) => {
   const gate = new Admission(behind, clock, boundsOf(limits))
   const call = (method = 'tools/call', params?: object) => {
     const made = new FakeCall({} as FakeClient, method, params, false)
-    gate.reception.call(made)
+    gate.handler.call(made)
     return made
   }
   const shut = (limitMs: number) => {
@@ -74,12 +74,12 @@ t.test('everything but calls passes', async t => {
   const { behind, gate } = setUp()
   const client = {} as FakeClient
   void gate.shut(0)
-  await gate.reception.welcome(client)
-  gate.reception.notified(client, 'x', undefined)
-  gate.reception.rests(client)
-  gate.reception.left(client)
+  await gate.handler.welcome(client)
+  gate.handler.notified(client, 'x', undefined)
+  gate.handler.rests(client)
+  gate.handler.left(client)
   behind.schemas.set('a', textOf({}))
-  t.ok(gate.reception.toolSchema(client, 'a'))
+  t.ok(gate.handler.toolSchema(client, 'a'))
   t.same([behind.clients, behind.notices, behind.rested, behind.gone], [[client], ['x'], [client], [client]])
 })
 

@@ -14,8 +14,8 @@ const start = () => {
   const talk = new PipeCaller(
     server.channel,
     {
-      asked: (id: JsonText, method: string) => heard.push(`asked ${id.toString()} ${method}`),
-      noticed: (method: string) => heard.push(`noticed ${method}`),
+      requested: (id: JsonText, method: string) => heard.push(`asked ${id.toString()} ${method}`),
+      notified: (method: string) => heard.push(`noticed ${method}`),
       closed: fault => heard.push(`closed ${fault.code}`),
     },
     { log, clock },
@@ -221,9 +221,9 @@ t.test('requests are refused while the server does not read, everything else is 
   const { server, heard, talk, request } = start()
   server.channel.queuedBytes = 8 * 1024 * 1024 + 1
   request()
-  void talk.notice('notifications/x', undefined)
-  talk.reply(rawText('"a"'), rawText('{}'))
-  talk.refuse(rawText('3'), rawText('{"code":1,"message":"m"}'))
+  void talk.notify('notifications/x', undefined)
+  talk.sendResult(rawText('"a"'), rawText('{}'))
+  talk.sendError(rawText('3'), rawText('{"code":1,"message":"m"}'))
   t.same(heard, [
     'ended 1 overloaded: The server does not read its input (limits.serverQueue is 8MiB); try again later',
   ])

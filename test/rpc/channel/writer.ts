@@ -27,7 +27,7 @@ t.test('an answer goes out at once, unless something was just said to a client t
   t.same(client.lines.splice(0), ['"one"'])
   writer.send(say('progress'))
   writer.end(say('two'), { behind: say('behind') })
-  writer.tell(say('of another'))
+  writer.write(say('of another'))
   t.same(client.lines.splice(0), ['"progress"', '"of another"'])
   clock.advance(5)
   t.same(client.lines.splice(0), ['"two"', '"behind"'])
@@ -75,10 +75,10 @@ t.test('what still waits goes out, in order, when there is no more time', async 
 t.test('a client that is behind is not read from, one that is far behind is cut off', async t => {
   const { client, writer, say, cuts } = start()
   client.channel.isBehind = true
-  writer.tell(say('one'))
+  writer.write(say('one'))
   t.ok(client.channel.isPaused)
   client.channel.queuedBytes = 32 * 1024 * 1024 + 1
-  writer.tell(say('two'))
+  writer.write(say('two'))
   t.equal(cuts(), 1)
   t.same(client.lines, ['"one"'])
 })
@@ -87,16 +87,16 @@ t.test('progress and log messages are left out while a client is behind', async 
   const { client, writer, say } = start()
   client.channel.queuedBytes = 1024 * 1024 + 1
   writer.send(say('progress'), true)
-  writer.tell(say('log'), 'notifications/message')
+  writer.notify(say('log'), 'notifications/message')
   writer.send(say('question'))
-  writer.tell(say('list'), 'notifications/tools/list_changed')
+  writer.notify(say('list'), 'notifications/tools/list_changed')
   t.same(client.lines, ['"question"', '"list"'])
 })
 
 t.test('questions have numbers of their own', async t => {
   const { client, writer, say } = start()
-  t.same([writer.nextAskId(), writer.nextAskId()], [1, 2])
+  t.same([writer.nextRequestId(), writer.nextRequestId()], [1, 2])
   t.ok(writer.canAsk)
-  writer.ask(say('question'))
+  writer.request(say('question'))
   t.same(client.lines, ['"question"'])
 })

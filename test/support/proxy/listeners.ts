@@ -10,7 +10,7 @@ import type { FakeClock } from '../fake-clock.js'
 import { IDENTITY } from '../values.js'
 
 const listenerContext = (reception: ClientHandler, clock: FakeClock) => ({
-  reception,
+  handler: reception,
   clock,
   identity: IDENTITY,
   log: silentLogger,

@@ -26,7 +26,7 @@ const isInitialize = (item: Classified): boolean =>
 
 /** Whether a member of a batch gets an answer: requests do, and whatever is too malformed to tell. */
 export const isAnswered = (item: Classified): boolean =>
-  item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.answers
+  item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.isResponse
 
 /** A reply stream for messages that are not answered. */
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }

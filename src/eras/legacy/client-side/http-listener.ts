@@ -5,12 +5,12 @@ import { LinkedList } from '../../../kernel/linked-list.js'
 import type { Principal } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
-import type { HttpHostOptions } from '../../../rpc/host.js'
+import type { HttpListenerOptions } from '../../../rpc/host.js'
 import { refuse, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
 import { SessionQuota } from '../../../rpc/session-quota.js'
 import type { Classified } from '../../../wire/classify.js'
-import type { HttpExchange, Taken } from '../../../wire/http.js'
+import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, runBatch, SILENT } from './batch.js'
 import { HttpSession, REST_MS } from './http-session.js'
@@ -25,12 +25,12 @@ const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 're
 
 /** Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, "Streamable HTTP"). */
 export class LegacyHttpListener {
-  readonly #options: HttpHostOptions
+  readonly #options: HttpListenerOptions
   readonly #sessions: HttpSessions
   readonly #live = new LinkedList<LiveStream>()
   readonly #bounds: LimitCounters
 
-  constructor(options: HttpHostOptions) {
+  constructor(options: HttpListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#sessions = new HttpSessions(options.clock, this.#bounds)
@@ -63,7 +63,7 @@ export class LegacyHttpListener {
   // ── POST: messages of the client ──
 
   /** Takes `initialize`: the session begins. */
-  initialize(message: Message, { request, responder, takes }: HttpExchange): void {
+  initialize(message: Message, { request, responder, accepts }: HttpExchange): void {
     const { principalOf } = this.#options
     const existing = request.headers['mcp-session-id']
     const known = existing === undefined ? undefined : this.#sessions.find(existing, principalOf(request))
@@ -79,17 +79,17 @@ export class LegacyHttpListener {
       return
     }
     const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
-    const post = session.post(responder, takes.json ? 'json' : 'streams')
+    const post = session.post(responder, accepts.json ? 'json' : 'streams')
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
     if (!session.uplink.isKnown) return
     this.#sessions.add(session)
-    if (!takes.json) post.startStream()
+    if (!accepts.json) post.startStream()
   }
 
   /** Takes any other message, in the session that it names. */
   message(message: Message, exchange: HttpExchange): void {
-    const { responder, takes } = exchange
+    const { responder, accepts } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
     if (message.kind !== 'request') {
@@ -103,16 +103,16 @@ export class LegacyHttpListener {
       refuseWith(responder, status, { id: message.id, error: faultText(full) }, headers)
       return
     }
-    const post = session.post(responder, takes.events ? 'streams' : 'json')
+    const post = session.post(responder, accepts.events ? 'streams' : 'json')
     // Once a stream has begun, a rejection has no status of its own.
-    if (!takes.json) post.startStream()
+    if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
-    if (isStreamed(message, session, takes)) post.startStreamIfOpen()
+    if (isStreamed(message, session, accepts)) post.startStreamIfOpen()
   }
 
   /** Takes an array of messages, in the session that it names. */
   batch(items: readonly Classified[], exchange: HttpExchange): void {
-    const { responder, takes } = exchange
+    const { responder, accepts } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
     const error = batchError(items, session.uplink)
@@ -122,15 +122,15 @@ export class LegacyHttpListener {
     }
     const isAsking = items.some(isAnswered)
     if (!isAsking) responder.send(202, {})
-    const post = isAsking ? session.post(responder, takes.events ? 'streams' : 'json') : SILENT
-    runBatch(items, session.uplink, post, takes.events ? undefined : this.#bounds.unread)
+    const post = isAsking ? session.post(responder, accepts.events ? 'streams' : 'json') : SILENT
+    runBatch(items, session.uplink, post, accepts.events ? undefined : this.#bounds.unread)
   }
 
   // ── GET: the standalone stream, or a broken one taken up; DELETE: the end ──
 
   get(exchange: HttpExchange): void {
-    const { request, responder, takes } = exchange
-    if (request.headers.accept === undefined || !takes.events) {
+    const { request, responder, accepts } = exchange
+    if (request.headers.accept === undefined || !accepts.events) {
       refuse(responder, 406, 'Accept must list text/event-stream')
       return
     }
@@ -175,7 +175,11 @@ export class LegacyHttpListener {
 }
 
 /** Whether to stream from the start: progress was asked for, or a server request is likely. */
-const isStreamed = (message: Message & { kind: 'request' }, session: HttpSession, takes: Taken): boolean => {
+const isStreamed = (
+  message: Message & { kind: 'request' },
+  session: HttpSession,
+  takes: AcceptedTypes,
+): boolean => {
   if (!TALKATIVE.has(message.method) || !takes.events) return false
   const { roots, sampling, elicitation } = session.uplink.capabilities
   const isInteractive = roots !== undefined || sampling !== undefined || elicitation !== undefined
@@ -231,7 +235,7 @@ export class HttpSessions {
   makeRoom(principal: Principal): Fault | undefined {
     const limit = this.#quota.limitFor(principal)
     if (limit !== undefined) this.#forgetOne(limit === 'sessions' ? undefined : principal)
-    return this.#quota.refusal(principal)
+    return this.#quota.faultFor(principal)
   }
 
   #forgetOne(principal: Principal | undefined): void {

@@ -5,7 +5,7 @@ import { unguessableId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Principal } from '../../../model/peer.js'
-import type { HostOptions, Outlet } from '../../../rpc/host.js'
+import type { ListenerOptions, Outlet } from '../../../rpc/host.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import {
   EventStream,
@@ -64,7 +64,12 @@ export class HttpSession implements Outlet {
   #waiting: readonly Waiting[] = []
   readonly #holding: Holding
 
-  constructor(principal: Principal, live: LinkedList<LiveStream>, kept: ReplayTotal, options: HostOptions) {
+  constructor(
+    principal: Principal,
+    live: LinkedList<LiveStream>,
+    kept: ReplayTotal,
+    options: ListenerOptions,
+  ) {
     this.#clock = options.clock
     this.#bounds = options.bounds ?? new LimitCounters()
     this.lastUsedMs = options.clock.nowMs()
@@ -95,7 +100,7 @@ export class HttpSession implements Outlet {
     }
     this.#jsonPosts = {
       ...this.#posts,
-      elsewhere: (frame, mayDrop) => this.tell(frame, mayDrop === true ? LOG_MESSAGE : ''),
+      elsewhere: (frame, mayDrop) => this.notify(frame, mayDrop === true ? LOG_MESSAGE : ''),
     }
   }
 
@@ -185,7 +190,7 @@ export class HttpSession implements Outlet {
 
   // ── what belongs to no request ──
 
-  tell(frame: Buffer, method: string): void {
+  notify(frame: Buffer, method: string): void {
     if (this.#standalone?.isAttached === true) {
       this.#standalone.send(frame, method === LOG_MESSAGE)
       return
@@ -198,7 +203,7 @@ export class HttpSession implements Outlet {
     this.#wait([...others.filter(waiting => waiting !== oldest), notice])
   }
 
-  ask(frame: Buffer, undeliverable: () => void): void {
+  request(frame: Buffer, undeliverable: () => void): void {
     if (this.#standalone?.isAttached === true) this.#standalone.send(frame)
     else {
       const question = { frame, method: undefined, sinceMs: this.#clock.nowMs(), undeliverable }
@@ -206,7 +211,7 @@ export class HttpSession implements Outlet {
     }
   }
 
-  nextAskId(): string {
+  nextRequestId(): string {
     return unguessableId()
   }
 

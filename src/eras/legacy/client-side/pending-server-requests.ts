@@ -94,7 +94,7 @@ export class PendingServerRequests {
 
   #send(held: DeferredRequest): void {
     const { request, during } = held
-    const minted = this.#outlet.nextAskId()
+    const minted = this.#outlet.nextRequestId()
     const id = textOf(minted)
     const key = idKey(id)
     this.#open.set(key, { ...held, id })
@@ -106,7 +106,7 @@ export class PendingServerRequests {
     )
     if (during !== undefined && canAsk(during)) during.replies.send(frame)
     else
-      this.#outlet.ask(frame, () => {
+      this.#outlet.request(frame, () => {
         if (this.#take(key) === undefined) return
         request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
       })
@@ -119,7 +119,7 @@ export class PendingServerRequests {
     if (reason !== undefined) members.push(['reason', textOf(reason)])
     const frame = encodeNotification('notifications/cancelled', objectText(members))
     if (open.during !== undefined && canAsk(open.during)) open.during.replies.send(frame)
-    else this.#outlet.tell(frame, 'notifications/cancelled')
+    else this.#outlet.notify(frame, 'notifications/cancelled')
   }
 
   #take(key: string): OpenRequest | undefined {

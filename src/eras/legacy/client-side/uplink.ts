@@ -128,7 +128,7 @@ export class LegacyUplink implements Client {
   }
 
   notify(method: string, params: JsonText | undefined): void {
-    if (this.#state === 'open') this.#outlet.tell(encodeNotification(method, params), method)
+    if (this.#state === 'open') this.#outlet.notify(encodeNotification(method, params), method)
   }
 
   ask(ask: ServerRequest, during: Call | undefined): void {
@@ -163,12 +163,12 @@ export class LegacyUplink implements Client {
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#calls.clear()
     for (const { message, replies } of this.#takeWaiting()) refuse(message, replies, why)
-    if (wasKnown) this.#options.reception.left(this)
+    if (wasKnown) this.#options.handler.left(this)
   }
 
   /** Reports that the client has been away for a while. */
   rest(): void {
-    if (this.#state === 'open') this.#options.reception.rests(this)
+    if (this.#state === 'open') this.#options.handler.rests(this)
   }
 
   /** Frees the id of a call that has ended. */
@@ -206,7 +206,7 @@ export class LegacyUplink implements Client {
     }
     const call = new InboundCall(message, key, replies, this)
     this.#calls.set(key, call)
-    this.#options.reception.call(call)
+    this.#options.handler.call(call)
   }
 
   #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
@@ -226,7 +226,7 @@ export class LegacyUplink implements Client {
     }
     if (!this.#wait(message, replies)) return
     this.#state = 'greeting'
-    void this.#options.reception.welcome(this).then(welcome => this.#greet(id, welcome, replies))
+    void this.#options.handler.welcome(this).then(welcome => this.#greet(id, welcome, replies))
   }
 
   #greet(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
@@ -250,7 +250,7 @@ export class LegacyUplink implements Client {
         if (params !== undefined) this.#serverRequests.progress(params)
         return
       default:
-        if (this.#state === 'open') this.#options.reception.notified(this, method, params)
+        if (this.#state === 'open') this.#options.handler.notified(this, method, params)
     }
   }
 

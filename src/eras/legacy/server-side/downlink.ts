@@ -104,7 +104,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
   }
 
   notify(method: string, params: JsonText | undefined): void {
-    void this.conversation.notice(method, params)
+    void this.conversation.notify(method, params)
   }
 
   pause(): void {
@@ -127,13 +127,13 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
 
   // ── called by the conversation ──
 
-  asked(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+  requested(id: JsonText, method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     const key = idKey(id)
-    if (method === 'ping') this.conversation.reply(id, EMPTY)
-    else if (!SERVER_REQUESTS.has(method)) this.conversation.refuse(id, methodNotFound(method))
+    if (method === 'ping') this.conversation.sendResult(id, EMPTY)
+    else if (!SERVER_REQUESTS.has(method)) this.conversation.sendError(id, methodNotFound(method))
     else if (this.#serverRequests.has(key)) {
       const error = errorText(RPC_CODES['invalid-request'], 'Request id already in use')
-      this.conversation.refuse(id, error)
+      this.conversation.sendError(id, error)
     } else {
       const request = new PushedServerRequest(method, params, callOf(about), this.#repliesTo(id, key))
       this.#serverRequests.set(key, request)
@@ -141,7 +141,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     }
   }
 
-  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+  notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (method === 'notifications/cancelled') this.#withdraw(params)
     else this.#listener.notified(method, params, callOf(about))
   }
@@ -158,10 +158,10 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
     return {
       answer: outcome => {
         this.#serverRequests.delete(key)
-        if (outcome.kind === 'result') this.conversation.reply(id, outcome.result)
+        if (outcome.kind === 'result') this.conversation.sendResult(id, outcome.result)
         else {
           const error = outcome.kind === 'error' ? outcome.error : encodeFault(outcome.fault)
-          this.conversation.refuse(id, error)
+          this.conversation.sendError(id, error)
         }
       },
       progress: params => this.notify('notifications/progress', params),

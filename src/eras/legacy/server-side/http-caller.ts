@@ -49,7 +49,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   nextId(): number {
-    return this.inbox.pending.nextId()
+    return this.dispatcher.pending.nextId()
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
@@ -58,14 +58,14 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   forget(id: OwnId): void {
-    this.inbox.pending.drop(id)
+    this.dispatcher.pending.drop(id)
     const exchange = this.exchanges.get(id)
-    const lingering = this.exchanges.size - this.inbox.pending.size
+    const lingering = this.exchanges.size - this.dispatcher.pending.size
     if (lingering > LINGERING_MAX) exchange?.stop()
     else exchange?.endSoon()
   }
 
-  async notice(method: string, params: JsonText | undefined): Promise<void> {
+  async notify(method: string, params: JsonText | undefined): Promise<void> {
     const frame = encodeNotification(method, params)
     const about = supersedes(method, params)
     await (about === undefined ? this.#posts.send(frame) : this.#posts.sendLatest(about, frame))
@@ -73,11 +73,11 @@ export class HttpCaller extends HttpConversation implements Conversation {
     if (method === 'notifications/initialized' && !this.isOver) void this.#listen()
   }
 
-  reply(id: JsonText, result: JsonText): void {
+  sendResult(id: JsonText, result: JsonText): void {
     void this.#posts.send(encodeResult(id, result))
   }
 
-  refuse(id: JsonText, error: JsonText): void {
+  sendError(id: JsonText, error: JsonText): void {
     void this.#posts.send(encodeError(id, error))
   }
 
@@ -108,7 +108,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     return false
   }
 
-  refusal(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+  faultIn(exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
     const isLost = status === 404 && this.#remote.hasSession && !isAnswer(body, exchange.id)
     if (!isLost) return undefined
     this.#sessionLost(exchange.id)
@@ -196,7 +196,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
   }
 
   readonly #standalone = {
-    message: (data: Buffer): void => this.inbox.take(data, undefined),
+    message: (data: Buffer): void => this.dispatcher.take(data, undefined),
     read: (): void => this.heard(),
     skipped: (bytes: number): void =>
       this.log.warn({ bytes }, 'skipped a message of the server that is longer than the limit'),
@@ -224,7 +224,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
    */
   #sessionLost(id?: OwnId): void {
     if (this.isOver) return
-    const untouched = id === undefined ? undefined : this.inbox.pending.drop(id)
+    const untouched = id === undefined ? undefined : this.dispatcher.pending.drop(id)
     this.#over(new Fault('disconnected', 'The server no longer knows the session'))
     untouched?.ended(failed(sessionLost()))
   }

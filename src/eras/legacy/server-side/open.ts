@@ -81,7 +81,7 @@ const initialize = async (
   if (elsewhere(answer)) return undefined
   const facts = readInitializeResult(answer)
   conversation.agreed(facts.revision)
-  await inTime(conversation.notice('notifications/initialized', undefined), options)
+  await inTime(conversation.notify('notifications/initialized', undefined), options)
   return facts
 }
 

@@ -69,7 +69,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#isTask = false
     if (this.#isOver) return
     this.#isOver = true
-    void conversation.notice('notifications/cancelled', textOf({ requestId: this.#id, reason }))
+    void conversation.notify('notifications/cancelled', textOf({ requestId: this.#id, reason }))
   }
 
   /** A server's outcome as the neutral model has it, readable by any client. */

@@ -2,11 +2,11 @@ import { at } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { type Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { HttpHostOptions } from '../../../rpc/host.js'
+import type { HttpListenerOptions } from '../../../rpc/host.js'
 import { refuse } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
-import type { HttpExchange, HttpResponder, HttpStream, Taken } from '../../../wire/http.js'
+import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { META } from '../../protocol.js'
@@ -16,12 +16,12 @@ import { ModernUplink, type RequestMessage } from './uplink.js'
 
 /** Serves an endpoint for this revision (basic/transports/streamable-http): every POST is independent. */
 export class ModernHttpListener {
-  readonly #options: HttpHostOptions
+  readonly #options: HttpListenerOptions
   readonly #uplink: ModernUplink
   readonly #answers: AnswerContext
   #exchanges = 0
 
-  constructor(options: HttpHostOptions) {
+  constructor(options: HttpListenerOptions) {
     this.#options = options
     const { bounds = new LimitCounters(), log } = options
     this.#answers = { log, bounds, open: new LinkedList() }
@@ -48,9 +48,9 @@ export class ModernHttpListener {
     this.#uplink.close(reason)
   }
 
-  #request(message: RequestMessage, { request, responder, takes }: HttpExchange): void {
+  #request(message: RequestMessage, { request, responder, accepts }: HttpExchange): void {
     const { headers } = request
-    const form = formOf(message, takes)
+    const form = formOf(message, accepts)
     if (form === 'json' && message.method === LISTEN) {
       refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
       return
@@ -65,7 +65,7 @@ export class ModernHttpListener {
 }
 
 /** A stream where notifications were asked for, as far as the client accepts it. */
-const formOf = ({ method, params }: RequestMessage, takes: Taken): AnswerForm => {
+const formOf = ({ method, params }: RequestMessage, takes: AcceptedTypes): AnswerForm => {
   if (!takes.events) return 'json'
   if (!takes.json) return 'stream'
   const wantsMore =

@@ -4,7 +4,7 @@ import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
 import type { Principal } from '../../../model/peer.js'
-import type { HostOptions } from '../../../rpc/host.js'
+import type { ListenerOptions } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import type { HttpHeaders } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
@@ -43,14 +43,14 @@ const SHOWN_LENGTH = 128
  * fields"), and rejected or handed to the mux.
  */
 export class ModernUplink {
-  readonly #options: HostOptions
+  readonly #options: ListenerOptions
   readonly #entry: Entry
   readonly #bounds: LimitCounters
   readonly #identity: JsonText
   readonly #clients: ModernClients
   readonly #calls = new HashTable<string, InboundCall>()
 
-  constructor(options: HostOptions, way: Entry) {
+  constructor(options: ListenerOptions, way: Entry) {
     const bounds = options.bounds ?? new LimitCounters()
     this.#options = options
     this.#entry = way
@@ -60,7 +60,7 @@ export class ModernUplink {
       clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
       bytes: INFO_TOTAL_BYTES,
     })
-    this.#clients = new ModernClients(options.clock, limits, client => options.reception.left(client))
+    this.#clients = new ModernClients(options.clock, limits, client => options.handler.left(client))
   }
 
   /** Whether any client of this era is known. */
@@ -90,7 +90,7 @@ export class ModernUplink {
     const call = this.#admit(message, arrival)
     if (call === undefined) return
     if (call.method === 'server/discover') void this.#discover(call)
-    else this.#options.reception.call(call)
+    else this.#options.handler.call(call)
   }
 
   /** Forgets clients that have been idle for long; called periodically. */
@@ -150,7 +150,7 @@ export class ModernUplink {
       client,
       logLevel: envelope.logLevel,
       replies,
-      identity: () => this.#options.reception.ownIdentity(client) ?? this.#identity,
+      identity: () => this.#options.handler.ownIdentity(client) ?? this.#identity,
       over: () => this.#calls.take(key),
     })
     this.#calls.set(key, call)
@@ -158,7 +158,7 @@ export class ModernUplink {
   }
 
   async #discover(call: InboundCall): Promise<void> {
-    const welcome = await this.#options.reception.welcome(call.client)
+    const welcome = await this.#options.handler.welcome(call.client)
     // Servers come and go, and no notification says that a cached answer is stale.
     call.end({ kind: 'result', result: writeDiscover(welcome), hints: UNCACHED })
   }
@@ -184,7 +184,7 @@ export class ModernUplink {
   ): JsonText | undefined {
     const name = method === 'tools/call' && params !== undefined ? textMember(params, 'name') : undefined
     if (name === undefined) return undefined
-    return this.#options.reception.toolSchema(this.#clientOf(principal, envelope), name)
+    return this.#options.handler.toolSchema(this.#clientOf(principal, envelope), name)
   }
 
   #refuse({ id }: RequestMessage, { replies }: RequestContext, error: JsonText, why?: Fault): void {

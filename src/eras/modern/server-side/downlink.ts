@@ -131,11 +131,11 @@ export class ModernDownlink implements Downlink, ConversationListener {
   // ── called by the conversation ──
 
   /** Servers must not send requests, and get no answer (2026-07-28, basic/transports). */
-  asked(_id: JsonText, method: string): void {
+  requested(_id: JsonText, method: string): void {
     this.#options.log.warn({ method }, 'ignoring a request of the server: this revision has none')
   }
 
-  noticed(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
+  notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#attached?.subscriptions.noticed(method, params, about) === true) return
     const { listener, log } = this.#options
     if (REQUEST_NOTIFICATIONS.has(method)) {

@@ -66,20 +66,20 @@ export class HttpCaller extends HttpConversation implements Conversation {
 
   /** Cancels by closing the response (basic/patterns/cancellation). */
   forget(id: OwnId): void {
-    this.inbox.pending.drop(id)
+    this.dispatcher.pending.drop(id)
     this.exchanges.get(id)?.stop()
   }
 
-  notice(): Promise<void> {
+  notify(): Promise<void> {
     // Over HTTP a request is cancelled by closing its response.
     return Promise.resolve()
   }
 
-  reply(): void {
+  sendResult(): void {
     // Servers send no requests in this revision.
   }
 
-  refuse(): void {
+  sendError(): void {
     // As for reply.
   }
 
@@ -98,7 +98,7 @@ export class HttpCaller extends HttpConversation implements Conversation {
     return true
   }
 
-  refusal(_exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
+  faultIn(_exchange: HttpExchange, status: number, body: Buffer): Fault | undefined {
     const code = status === BAD_REQUEST ? unreadCode(body) : undefined
     if (code === undefined) return undefined
     const { message, data } = statusFault(status)

@@ -89,7 +89,7 @@ export class OutboundCall implements CallSink, DownstreamCall {
     this.#isOver = true
     const { conversation } = this.#context
     conversation.forget(this.#id)
-    void conversation.notice('notifications/cancelled', textOf({ requestId: this.#id, reason }))
+    void conversation.notify('notifications/cancelled', textOf({ requestId: this.#id, reason }))
   }
 
   progress(progress: Progress): void {

@@ -279,7 +279,7 @@ export class SubscriptionStream {
   #drop({ id, timeout }: Stream): void {
     timeout.cancel()
     this.#context.conversation.forget(id)
-    void this.#context.conversation.notice('notifications/cancelled', textOf({ requestId: id }))
+    void this.#context.conversation.notify('notifications/cancelled', textOf({ requestId: id }))
   }
 
   // ── which stream ──

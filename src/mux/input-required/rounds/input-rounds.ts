@@ -10,7 +10,7 @@ import {
   withMember,
   withoutMember,
 } from '../../../kernel/json/text.js'
-import { said } from '../../../kernel/mask.js'
+import { sanitizeLine } from '../../../kernel/mask.js'
 import type { ProjectedRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
@@ -159,7 +159,7 @@ const malformed = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
 const wordsOf = (outcome: Answer | undefined): string => {
   switch (outcome?.kind) {
     case 'error':
-      return said(stringOf(memberOf(outcome.error, 'message')) ?? 'an error')
+      return sanitizeLine(stringOf(memberOf(outcome.error, 'message')) ?? 'an error')
     case 'fault':
       return outcome.fault.message
     case 'result':

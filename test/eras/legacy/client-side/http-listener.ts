@@ -37,7 +37,7 @@ const start = (limits: Partial<Limits> = {}) => {
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
   const host = createHttpListener({
-    reception,
+    handler: reception,
     clock,
     identity: IDENTITY,
     log,
@@ -252,7 +252,7 @@ const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
   const add = async () => {
     clock.advance(10)
     if (table.makeRoom('local') !== undefined) return undefined
-    const options = { clock, reception, identity: IDENTITY, log: silentLogger, bounds }
+    const options = { clock, handler: reception, identity: IDENTITY, log: silentLogger, bounds }
     const session = new HttpSession('local', new LinkedList(), table.kept, options)
     say(session, hello('2025-06-18'))
     table.add(session)

@@ -33,17 +33,17 @@ const start = (bounds?: LimitCounters) => {
   const uplink = new LegacyUplink(
     'local',
     {
-      tell: frame => heard.push(`ambient ${frame.toString()}`),
-      ask: (frame, then) => {
+      notify: frame => heard.push(`ambient ${frame.toString()}`),
+      request: (frame, then) => {
         heard.push(`ambient ${frame.toString()}`)
         undeliverable.push(then)
       },
-      nextAskId: () => {
+      nextRequestId: () => {
         asked += 1
         return asked
       },
     },
-    { reception, identity: IDENTITY, log: silentLogger, bounds },
+    { handler: reception, identity: IDENTITY, log: silentLogger, bounds },
   )
   const say = (message: object | string, canAsk = true) => {
     const classified = classify(Buffer.from(typeof message === 'string' ? message : rpc(message)))

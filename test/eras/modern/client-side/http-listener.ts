@@ -24,7 +24,7 @@ const start = () => {
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const host = createHttpListener({
-    reception,
+    handler: reception,
     clock,
     identity: IDENTITY,
     log,

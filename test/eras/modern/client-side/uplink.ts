@@ -21,7 +21,7 @@ const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
   const reception = new FakeHandler()
   const clock = new FakeClock()
   const uplink = new ModernUplink(
-    { reception, identity: IDENTITY, log: silentLogger, clock, bounds: boundsOf(limits) },
+    { handler: reception, identity: IDENTITY, log: silentLogger, clock, bounds: boundsOf(limits) },
     way,
   )
   let exchanges = 0
