@@ -97,8 +97,7 @@ const GREETED = new RegExp(`\\b(${SCHEMES})(${VALUE})`, 'g')
 const NO_SECRET = /^(?:\d{1,5}|true|false|null|undefined|none|\*+)$/i
 
 const masked = (all: string, name: string, scheme: string, value: string): string => {
-  // In a sentence, `token: expected` and `--token to` say nothing; `token=expected` and `"token": "expected"`
-  // do.
+  // In prose, `token: expected` and `--token to` say nothing; `token=expected` and `"token": "expected"` do.
   const isProse = scheme === '' && /[\w-](?::\s*|\s)$/.test(name) && isPlain(value)
   return NO_SECRET.test(value) || isProse ? all : name + scheme + MASK
 }

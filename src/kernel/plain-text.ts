@@ -1,12 +1,10 @@
 const ESC = '\u001b'
 const BEL = '\u0007'
 
-// ECMA-48: control sequences (§5.4), control strings that a BEL or ST ends (§5.6), other escapes (ECMA-35
-// §13).
+// ECMA-48: control sequences (§5.4), control strings up to a BEL or ST (§5.6), other escapes (ECMA-35 §13).
 const ESCAPES = `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?|${ESC}[ -/]*[0-~]`
 
-// All control characters but line breaks and tabs, and the format characters that reorder what a reader sees
-// (Unicode UAX #9, table 4).
+// Control characters but line breaks and tabs, and format characters that reorder text (UAX #9, table 4).
 const INVISIBLE = '(?![\\n\\t])[\\p{Cc}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]'
 
 const UNSEEN = new RegExp(`${ESCAPES}|${INVISIBLE}`, 'gu')

@@ -11,8 +11,7 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 
-// JSON-RPC error objects: ours made from faults, and servers' edited as text, so that what need not change
-// stays as it came.
+// Errors of servers are edited as text, so that what need not change stays as it came.
 
 /** JSON-RPC codes of the faults that mean the same in every revision (JSON-RPC 2.0 §5.1). */
 export const RPC_CODES = {

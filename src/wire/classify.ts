@@ -53,11 +53,14 @@ export function classify(bytes: Buffer, limits: MessageLimits = DEFAULT_LIMITS):
 function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
   try {
     const start = startOf(bytes)
-    if (bytes[start] !== OPEN_OBJECT) return classifyOther(readJson(bytes, limits), limits)
+    if (bytes[start] !== OPEN_OBJECT) {
+      const text = readJson(bytes, limits)
+      return kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
+    }
     // Most of them by far: taken apart in the same pass that checks them.
-    const frame = new MessageIndex(bytes, start, new JsonBudget(limits))
-    checkEnd(bytes, frame.end)
-    return classifyFrame(frame, bytes.length)
+    const index = new MessageIndex(bytes, start, new JsonBudget(limits))
+    checkEnd(bytes, index.end)
+    return classifyFrame(index, bytes.length)
   } catch (thrown) {
     if (thrown instanceof JsonLimitError) return beyond(bytes, thrown)
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
@@ -81,9 +84,6 @@ export function classifyWithin(bytes: Buffer, bounds: LimitCounters): Classified
   return classified
 }
 
-const classifyOther = (text: JsonText, limits: MessageLimits): Classified =>
-  kindOf(text) === 'array' ? classifyArray(text, limits) : noObject()
-
 /** Counts before it keeps anything: a million numbers must not become a million objects of ours. */
 function classifyArray(text: JsonText, limits: MessageLimits): Classified {
   const { batch } = limits
@@ -102,12 +102,12 @@ function classifyArray(text: JsonText, limits: MessageLimits): Classified {
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }
 
-function classifyFrame(frame: MessageIndex, cameBytes: number): Classified {
-  const message = messageOf(frame)
-  if (typeof message !== 'string') return { is: 'message', message: apart(message, frame, cameBytes) }
-  const { hasMethod } = frame
-  const isResponse = !hasMethod && (frame.result !== undefined || frame.error !== undefined)
-  return { ...invalid(message), id: frame.id, hasMethod, isResponse }
+function classifyFrame(index: MessageIndex, cameBytes: number): Classified {
+  const message = messageOf(index)
+  if (typeof message !== 'string') return { is: 'message', message: apart(message, index, cameBytes) }
+  const { hasMethod } = index
+  const isResponse = !hasMethod && (index.result !== undefined || index.error !== undefined)
+  return { ...invalid(message), id: index.id, hasMethod, isResponse }
 }
 
 /** What is shorter may stay in memory with any part of it. */
@@ -144,21 +144,21 @@ const invalid = (why: string): Malformed => ({
 
 const noObject = (): Malformed => invalid('A message must be a JSON object')
 
-function messageOf(frame: MessageIndex): Message | string {
-  if (frame.overfull !== undefined) return `There are too many members in ${frame.overfull}`
-  if (frame.repeated !== undefined) return `The member ${frame.repeated} is repeated`
-  if (!frame.isVersion2) return 'The member jsonrpc must be "2.0"'
-  return frame.hasMethod ? askOf(frame) : answerOf(frame)
+function messageOf(index: MessageIndex): Message | string {
+  if (index.overfull !== undefined) return `There are too many members in ${index.overfull}`
+  if (index.repeated !== undefined) return `The member ${index.repeated} is repeated`
+  if (!index.isVersion2) return 'The member jsonrpc must be "2.0"'
+  return index.hasMethod ? askOf(index) : answerOf(index)
 }
 
-function askOf(frame: MessageIndex): Message | string {
-  const { method, params, rawId, id } = frame
+function askOf(index: MessageIndex): Message | string {
+  const { method, params, rawId, id } = index
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
     return 'The member id must be a string or an integer of at most 4 KiB'
   // This protocol knows only named params, in all revisions.
   if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
-  if (frame.repeatedParam !== undefined) return `The member params.${frame.repeatedParam} is repeated`
+  if (index.repeatedParam !== undefined) return `The member params.${index.repeatedParam} is repeated`
   return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params }
 }
 

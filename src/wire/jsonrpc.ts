@@ -20,10 +20,6 @@ export type Message =
   | { readonly kind: 'error'; readonly id: JsonText | undefined; readonly error: JsonText }
 
 const HEAD_WITH_ID = '{"jsonrpc":"2.0","id":'
-const WITH_ID = Buffer.from(HEAD_WITH_ID)
-const WITHOUT_ID = Buffer.from('{"jsonrpc":"2.0"')
-const ERROR = Buffer.from(',"error":')
-const CLOSE = Buffer.from('}')
 
 /** Writes a request under an id that we minted, on one line without its newline. */
 export const encodeRequest = (id: number | string, method: string, params: JsonText | undefined): Buffer =>
@@ -51,9 +47,8 @@ export const frameResult = (id: JsonText, result: JsonText): MessageParts => ({
 
 /** Writes an error, on one line without its newline; without an id if the request was too broken for one. */
 export function encodeError(id: JsonText | undefined, error: JsonText): Buffer {
-  return id === undefined
-    ? Buffer.concat([WITHOUT_ID, ERROR, oneLine(error), CLOSE])
-    : Buffer.concat([WITH_ID, id, ERROR, oneLine(error), CLOSE])
+  const start = id === undefined ? '{"jsonrpc":"2.0"' : HEAD_WITH_ID + id.toString('latin1')
+  return whole({ head: `${start},"error":`, body: oneLine(error), tail: '}' })
 }
 
 /** Nearly all methods are such that they need no escapes. */

@@ -1,5 +1,5 @@
 import { type JsonBudget, type JsonText, stringOf } from '../kernel/json/text.js'
-import { JsonWalk, Words } from '../kernel/json/walk.js'
+import { JsonWalk } from '../kernel/json/walk.js'
 import { isId } from './jsonrpc.js'
 
 /** The members that we read; the others of a message are dropped. */
@@ -13,7 +13,6 @@ const ROUTED_INSIDE: Readonly<Record<string, readonly string[]>> = {
 }
 /** These objects have few members; each is compared with all names. */
 const ROUTED_MAX = 10_000
-const METHODS = new Words()
 
 const isBody = (key: string | undefined): key is 'params' | 'result' | 'error' =>
   key === 'params' || key === 'result' || key === 'error'
@@ -78,19 +77,13 @@ export class MessageIndex {
       case 'method':
         if (this.hasMethod) return false
         this.hasMethod = true
-        this.method = at.word(METHODS)
+        this.method = stringOf(at.value)
         return true
       case 'params':
-        if (this.params !== undefined) return false
-        this.params = at.value
-        return true
       case 'result':
-        if (this.result !== undefined) return false
-        this.result = at.value
-        return true
       case 'error':
-        if (this.error !== undefined) return false
-        this.error = at.value
+        if (this[key] !== undefined) return false
+        this[key] = at.value
         return true
     }
   }
@@ -108,7 +101,7 @@ export class MessageIndex {
       const n = which(keys, at)
       const key = keys[n] ?? ''
       const bit = n === -1 ? 0 : 1 << n
-      const inside = (seen & bit) === 0 && isBody(name) ? ROUTED_INSIDE[key] : undefined
+      const inside = (seen & bit) === 0 ? ROUTED_INSIDE[key] : undefined
       if (inside !== undefined && at.isObject) this.#walkRouted(at, inside, key)
       else at.skip()
       if ((seen & bit) !== 0) this.repeatedParam ??= keys === ROUTED ? key : `${name}.${key}`

@@ -1,17 +1,15 @@
 import { isUtf8 } from 'node:buffer'
-import { cut, trust } from '../kernel/json/cursor.js'
+import { cut, isWritten, trust } from '../kernel/json/cursor.js'
 import type { Message } from './jsonrpc.js'
 
-// Parts of regular expressions over JSON as a text in latin1, whose bytes are known to be UTF-8 (RFC 8259,
-// sections 6 and 7).
+// Regular expressions over JSON as latin1 text, whose bytes are valid UTF-8 (RFC 8259, sections 6 and 7).
 
 const STRING = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"`
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 
-// Nearly all programs write a request, and the answer to it, in one of two orders and without white space:
-// with version and id in front, or behind, like the SDKs for TypeScript and Python. These patterns are made
-// of fixed words and of what is valid in itself, so that no member can be there twice, or under a key that is
-// written in another way.
+// Nearly all programs write requests and responses in one of two orders, without white space: version and id
+// first, or last, like the SDKs for TypeScript and Python. The patterns hold fixed words and valid values only,
+// so that no member can be there twice, or under a key that is spelled in another way.
 
 /** Up to this size `JSON.parse`, of which nothing is kept, costs less than a search of ours. */
 const SHORT_BYTES = 1024
@@ -23,10 +21,10 @@ const LIST = String.raw`\{${STRING}:\[${FLAT}(?:,${FLAT})*\](?:,${STRING}:${SCAL
 
 const ID = String.raw`"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}|"[ !#-[\]-~]*")`
 const PARAMS = String.raw`\{"name":"([ !#-[\]-~]*)"(?:,"arguments":(?:${FLAT}|(\{.*\})))?\}`
-const SAID = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result":(${LIST}|(\{.*\})))`
+const BODY = String.raw`"(?:method":"([a-zA-Z/_]+)","params":(${PARAMS})|result":(${LIST}|(\{.*\})))`
 
-const ID_FIRST = new RegExp(String.raw`^\{${ID},${SAID}\}$`, 's')
-const ID_LAST = new RegExp(String.raw`^\{${SAID},${ID}\}$`, 's')
+const ID_FIRST = new RegExp(String.raw`^\{${ID},${BODY}\}$`, 's')
+const ID_LAST = new RegExp(String.raw`^\{${BODY},${ID}\}$`, 's')
 
 const LETTER_I = 0x69
 const LETTER_J = 0x6a
@@ -113,15 +111,17 @@ const VERSION_BYTES = ',"jsonrpc":"2.0"}'.length
  * hundreds.
  */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
-  if (isVersionFirst)
-    return VERSION_FIRST.test(text) ? progressOf(bytes, PROGRESS_AT, bytes.length - 1) : undefined
-  return VERSION_LAST.test(text)
-    ? progressOf(bytes, PROGRESS_AT_BEHIND, bytes.length - VERSION_BYTES)
-    : undefined
+  if (!(isVersionFirst ? VERSION_FIRST : VERSION_LAST).test(text)) return undefined
+  const from = isVersionFirst ? PROGRESS_AT : PROGRESS_AT_BEHIND
+  const to = bytes.length - (isVersionFirst ? 1 : VERSION_BYTES)
+  return { kind: 'notification', method: PROGRESS, params: cut(trust(bytes), from, to) }
 }
 
-const progressOf = (bytes: Buffer, from: number, to: number): Message => ({
-  kind: 'notification',
-  method: PROGRESS,
-  params: cut(trust(bytes), from, to),
-})
+const METHOD_FIRST = '{"method":'
+
+/**
+ * Whether a message is written as the SDKs write requests, `method` first, and hardly anybody else does.
+ * Clients of the TypeScript SDK handle notifications a moment after they read them, but answers at once
+ * (`packages/core/src/shared/protocol.ts`, `_onnotification` and `_onresponse`).
+ */
+export const isOfSdk = (message: Buffer): boolean => isWritten(message, 0, METHOD_FIRST.length, METHOD_FIRST)

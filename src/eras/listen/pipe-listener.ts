@@ -11,7 +11,7 @@ import { type Channel, type ChannelListener, guarded } from '../../wire/channel.
 import { type Classified, classifyWithin } from '../../wire/classify.js'
 import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
-import { isOfSdk } from '../../wire/sdk-client-hint.js'
+import { isOfSdk } from '../../wire/usual-message.js'
 import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'

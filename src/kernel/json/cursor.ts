@@ -218,8 +218,7 @@ function searchString(text: Buffer, start: number): number {
     while (run > i && text[run - 1] === BACKSLASH) run--
     i = quote + 1
     if ((quote - run) % 2 === 0) return i
-    // Where one quote is escaped others follow soon, and each search would cost as much as some of these
-    // steps.
+    // Other escaped quotes follow soon, and each native search costs as much as some of these steps.
     for (const stop = Math.min(i + SHORT_BYTES, text.length); i < stop; i++) {
       const byte = text[i]
       if (byte === QUOTE) return i + 1

@@ -4,10 +4,9 @@ export const LONG_BYTES = 16 * 1024
 const MOST = 16_384
 const QUOTE = 0x22
 
-// A message is looked at several times on its way: it is validated, its members are found, its line breaks.
-// Most of a large one is in long strings, arrays and objects, of which each such pass would look at every
-// byte. Where those begin and end is remembered here, by their place in the memory that the message and all
-// slices of it share, for as long as that memory lives. Nobody writes to bytes that were once read.
+// A message is passed over several times, and most of a large one is in a few long values, of which each pass
+// would look at every byte. Where those begin and end is remembered by their place in the memory that the
+// message shares with its slices, for as long as that lives. Nobody writes to bytes that were once read.
 
 /** Values are indexed by the page they start in: a slice of a message need not look at all of them. */
 const PAGE_BYTES = 64 * 1024

@@ -252,12 +252,20 @@ export function invalidUtf8At(bytes: Buffer): number {
   return i
 }
 
+/** The ranges of the second byte that are narrower after some first bytes. */
+const SECOND: Readonly<Record<number, readonly [least: number, most: number]>> = {
+  0xe0: [0xa0, 0xbf],
+  0xed: [0x80, 0x9f],
+  0xf0: [0x90, 0xbf],
+  0xf4: [0x80, 0x8f],
+}
+
 /** How many bytes belong to the sequence that starts with these two; 0 if none may. */
 function sequenceLength(first: number, second: number): number {
   if (first < 0x80) return 1
-  if (first < 0xc2) return 0
+  if (first < 0xc2 || first > 0xf4) return 0
+  const [least, most] = SECOND[first] ?? [0x80, 0xbf]
+  if (second < least || second > most) return 0
   if (first < 0xe0) return 2
-  if (first < 0xf0) return (first === 0xe0 && second < 0xa0) || (first === 0xed && second > 0x9f) ? 0 : 3
-  if (first > 0xf4) return 0
-  return (first === 0xf0 && second < 0x90) || (first === 0xf4 && second > 0x8f) ? 0 : 4
+  return first < 0xf0 ? 3 : 4
 }

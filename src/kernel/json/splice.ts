@@ -75,8 +75,7 @@ function placesAfter(edits: readonly Edit[]): (offset: number, isEnd: boolean) =
   })
   return (offset, isEnd) => {
     let low = 0
-    // How many edits begin before this place. What is put right here comes before a value that starts, and
-    // behind one that ends.
+    // Counts the edits before this place; what is put right here comes before a start, and behind an end.
     for (let high = edits.length; low < high; ) {
       const middle = (low + high) >>> 1
       const { start } = edits[middle] ?? NO_EDIT

@@ -22,20 +22,10 @@ import {
 
 export type { JsonKind, JsonText } from './cursor.js'
 export { JsonBudget, JsonLimitError, JsonTextError } from './scan.js'
-export {
-  arrayText,
-  mapElements,
-  mapMembers,
-  objectText,
-  withAt,
-  withMember,
-  withMembers,
-  withoutMember,
-  withoutMembers,
-} from './splice.js'
+export * from './splice.js'
 
 /** The deepest nesting; keeps recursive parsers safe. */
-export const MAX_DEPTH = 512
+const MAX_DEPTH = 512
 const OWN: JsonLimits = { depth: MAX_DEPTH, members: Number.POSITIVE_INFINITY }
 
 /**
@@ -197,18 +187,8 @@ export function repeatedKey(object: JsonText, keys: ReadonlySet<string>): string
   return undefined
 }
 
-/** Texts that are sent again and again, and have been looked through. */
-const kept = new WeakSet<JsonText>()
-
-export function keptOnOneLine(text: JsonText): JsonText {
-  const line = oneLine(text)
-  kept.add(line)
-  return line
-}
-
 /** Replaces CR and LF by spaces, which cannot be inside tokens; the same reference if there are none. */
 export function oneLine(text: JsonText): JsonText {
-  if (text.length >= LONG_BYTES && kept.has(text)) return text
   const isOnOne = (part: Buffer): boolean => !part.includes(0x0a) && !part.includes(0x0d)
   // No line break can stand in a string.
   const isFine = text.length < LONG_BYTES ? isOnOne(text) : outsideLongStrings(text).every(isOnOne)

@@ -14,27 +14,6 @@ import {
   scanValue,
   skipSpace,
 } from './scan.js'
-import { stringOf } from './text.js'
-
-const LONGEST_BYTES = 48
-
-/** Decodes strings of which a few come again and again: the last of each length is remembered. */
-export class Words {
-  readonly #byLength: (string | undefined)[] = new Array<undefined>(LONGEST_BYTES + 1).fill(undefined)
-
-  /** What the JSON string means that stands from `start` to `end`; undefined for any other value. */
-  at(bytes: Buffer, start: number, end: number): string | undefined {
-    if (bytes[start] !== QUOTE) return undefined
-    const length = end - start - 2
-    const known = length <= LONGEST_BYTES ? this.#byLength[length] : undefined
-    if (known !== undefined && isWritten(bytes, start + 1, end - 1, known)) return known
-    const word = stringOf(cut(trust(bytes), start, end))
-    if (word !== undefined && length <= LONGEST_BYTES && isWritten(bytes, start + 1, end - 1, word)) {
-      this.#byLength[length] = word
-    }
-    return word
-  }
-}
 
 /**
  * Walks over the members of an object and validates it in the same pass, where `readJson` and a `JsonCursor`
@@ -112,10 +91,6 @@ export class JsonWalk {
 
   get value(): JsonText {
     return cut(trust(this.#bytes), this.#valueStart, this.#end)
-  }
-
-  word(words: Words): string | undefined {
-    return words.at(this.#bytes, this.#valueStart, this.#end)
   }
 
   valueIs(text: string): boolean {

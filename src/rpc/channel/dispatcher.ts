@@ -104,8 +104,7 @@ export class Dispatcher {
 
   #answered(id: JsonText | undefined): CallSink | undefined {
     const sink = this.pending.take(id)
-    // Late answers to cancelled requests are expected (cancellation, "Behavior Requirements"): no more than a
-    // debug line.
+    // Late answers to cancelled requests are expected (cancellation, "Behavior Requirements").
     if (sink === undefined) this.#log.debug({}, 'dropped an answer to no open request')
     return sink
   }

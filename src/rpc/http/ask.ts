@@ -42,17 +42,12 @@ export const collect = (reply: RemoteReply, bounds: LimitCounters): Promise<Buff
     reply.read(new WholeBody(reply, bounds, done))
   })
 
-export interface StreamRead {
-  readonly reader: SseReader
-  readonly heard: boolean
-}
-
 /** Reads events until the stream ends or breaks. Never rejects. */
 export const readStream = (
   reply: RemoteReply,
   on: Omit<StreamHandlers, 'streamEnded'>,
   bounds: LimitCounters,
-): Promise<StreamRead> =>
+): Promise<{ readonly reader: SseReader; readonly heard: boolean }> =>
   new Promise(resolve => {
     const handlers: StreamHandlers = {
       message: data => on.message(data),

@@ -26,6 +26,7 @@ import {
 
 /** How long an exchange may stay open after its request was answered or cancelled. */
 const LINGER_MS = 5000
+const UNANSWERED = 'The server sent no answer to the request'
 
 /** The conversation that exchanges belong to. */
 export interface ExchangeContext {
@@ -119,10 +120,8 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     if (outbound === undefined || !this.#owner.admits(this, status, headers)) return
     const type = mediaTypeOf(headers['content-type'])
     if (status < 400 && type === 'text/event-stream') this.#body = new EventBody(outbound, this, bounds)
-    else if (status < 400 && type === 'application/json')
-      this.#body = new WholeBody(outbound, bounds, this.#answered)
     else if (mayBeAnswer(status, headers))
-      this.#body = new WholeBody(outbound, bounds, body => this.#refused(status, body))
+      this.#body = new WholeBody(outbound, bounds, body => this.#answered(status, body))
     else {
       this.discard()
       this.fail(statusFault(status))
@@ -138,26 +137,17 @@ export class HttpExchange implements ReplyListener, StreamHandlers {
     else this.fail(fault ?? new Fault('internal', 'The reply of the server has no head'))
   }
 
-  readonly #answered = (body: Buffer | Fault): void => {
+  /** Takes a whole body as the answer; that of an HTTP error may be one too, or tell of the conversation. */
+  #answered(status: number, body: Buffer | Fault): void {
     if (body instanceof Fault) {
       this.fail(body)
       return
     }
     this.over()
-    this.#owner.dispatcher.take(body, this.sink)
-    if (this.isOpen) this.fail(new Fault('internal', 'The server sent no answer to the request'))
-  }
-
-  /** Handles a reply that should carry no answer, unless its body is a JSON-RPC message all the same. */
-  #refused(status: number, body: Buffer | Fault): void {
-    if (body instanceof Fault) {
-      this.fail(body)
-      return
-    }
-    this.over()
-    const fault = this.#owner.faultIn(this, status, body)
+    const fault = status < 400 ? undefined : this.#owner.faultIn(this, status, body)
     if (fault === undefined) this.#owner.dispatcher.take(body, this.sink)
-    if (this.isOpen) this.fail(fault ?? statusFault(status))
+    if (!this.isOpen) return
+    this.fail(fault ?? (status < 400 ? new Fault('internal', UNANSWERED) : statusFault(status)))
   }
 
   // ── what its event stream tells ──

@@ -66,8 +66,8 @@ export class WholeBody implements BodyParts {
 }
 
 /**
- * Whether a body that is not JSON with a good status, nor a stream, may be the answer all the same. What a
- * server says instead of letting us in may name tokens and accounts, and is not read.
+ * Whether a body may be the answer: JSON, even of an HTTP error. What a server says instead of letting us in
+ * may name tokens and accounts, and is not read.
  */
 export const mayBeAnswer = (status: number, headers: HttpHeaders): boolean =>
   mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403

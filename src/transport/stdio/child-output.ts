@@ -4,7 +4,8 @@ import type { Logger } from '../../kernel/logger.js'
 import { KeyLines, MASK, mask, sanitizeLine } from '../../kernel/mask.js'
 import { cutText, drawnLine } from '../../kernel/plain-text.js'
 import type { ChannelListener } from '../../wire/channel.js'
-import { type LineOptions, LineSplitter } from '../../wire/framing/ndjson.js'
+import type { FramingOptions } from '../../wire/framing/byte-rope.js'
+import { LineSplitter } from '../../wire/framing/ndjson.js'
 
 const NEWLINE = 0x0a
 const SPACE = 0x20
@@ -29,7 +30,7 @@ export class StdoutMessages {
   readonly #log: Logger
   #noiseLines = 0
 
-  constructor(log: Logger, options: LineOptions) {
+  constructor(log: Logger, options: FramingOptions) {
     this.#lines = new LineSplitter(options)
     this.#log = log
   }

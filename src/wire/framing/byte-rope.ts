@@ -1,8 +1,16 @@
-import type { Holding } from '../../kernel/byte-account.js'
+import type { ByteAccount, Holding } from '../../kernel/byte-account.js'
 
 /** Shorter pieces are joined: a peer that sends byte by byte must not cost us a Buffer per byte. */
 const COPIED_BELOW_BYTES = 4096
 const SLAB_BYTES = 4 * COPIED_BELOW_BYTES
+
+/** Bounds on lines or events, and who is told that one is too long before it is over; must not throw. */
+export interface FramingOptions {
+  readonly maxBytes: number
+  /** What it has no room for is too long, whatever the limit. */
+  readonly account?: ByteAccount | undefined
+  readonly onOverrun?: () => void
+}
 
 /**
  * Collects bytes and joins them once, when they are complete: linear however they were cut. Keeps references

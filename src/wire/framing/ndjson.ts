@@ -1,7 +1,6 @@
-import type { ByteAccount } from '../../kernel/byte-account.js'
 import { END_BYTES } from '../salvage-id.js'
 import { BomFilter } from './bom.js'
-import { ByteRope } from './byte-rope.js'
+import { ByteRope, type FramingOptions } from './byte-rope.js'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -14,14 +13,6 @@ export type OnLine = (line: Buffer) => void
 
 /** Gets the size of a line above the limit that was thrown away, and its two ends in one piece. */
 export type OnSkipped = (bytes: number, ends: Buffer) => void
-
-/** Bounds on lines, and who is told that one is too long before it is over; must not throw. */
-export interface LineOptions {
-  readonly maxBytes: number
-  /** A line that it has no room for is too long, whatever the limit. */
-  readonly account?: ByteAccount | undefined
-  readonly onOverrun?: () => void
-}
 
 /**
  * Cuts a stream of bytes into lines, the framing of stdio (spec 2025-11-25, transports, "stdio"). A line ends
@@ -37,7 +28,7 @@ export class LineSplitter {
   #head: Buffer = NOTHING
   #tail: Buffer = NOTHING
 
-  constructor({ maxBytes, account, onOverrun }: LineOptions) {
+  constructor({ maxBytes, account, onOverrun }: FramingOptions) {
     this.#maxBytes = maxBytes
     this.#onOverrun = onOverrun
     this.#held = new ByteRope(account?.open(() => this.#throwAway()))

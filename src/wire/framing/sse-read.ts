@@ -1,6 +1,6 @@
-import type { ByteAccount } from '../../kernel/byte-account.js'
+import { isWritten } from '../../kernel/json/cursor.js'
 import { BomFilter } from './bom.js'
-import { ByteRope } from './byte-rope.js'
+import { ByteRope, type FramingOptions } from './byte-rope.js'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -16,13 +16,9 @@ const ID_BYTES = 4096
 const nearest = (one: number, other: number): number =>
   one === -1 || other === -1 ? Math.max(one, other) : Math.min(one, other)
 
-/** Whether the name of a field is `data`: nearly all are, and a text need not be made to see it. */
-const isData = (bytes: Buffer, from: number, end: number): boolean =>
-  end - from === 4 &&
-  bytes[from] === 0x64 &&
-  bytes[from + 1] === 0x61 &&
-  bytes[from + 2] === 0x74 &&
-  bytes[from + 3] === 0x61
+/** The name of a field; nearly all are `data`, for which no text need be made. */
+const fieldName = (bytes: Buffer, from: number, end: number): string =>
+  isWritten(bytes, from, end, 'data') ? 'data' : bytes.toString('latin1', from, end)
 
 /**
  * One event. Empty data is reported too: such an event only teaches its id (spec 2025-11-25, transports,
@@ -42,14 +38,6 @@ export interface SseHandlers {
   onEvent(event: SseEvent): void
   /** An event was longer than the limit and was thrown away; told where it ends. */
   onSkipped(bytes: number): void
-}
-
-/** Bounds on events, and who is told that one is too long before it is over; must not throw. */
-export interface SseOptions {
-  readonly maxBytes: number
-  /** An event that it has no room for is too long, whatever the limit. */
-  readonly account?: ByteAccount
-  readonly onOverrun?: () => void
 }
 
 /**
@@ -78,7 +66,7 @@ export class SseReader {
   #lastEventId = ''
   #retryMs: number | undefined
 
-  constructor({ maxBytes, account, onOverrun }: SseOptions) {
+  constructor({ maxBytes, account, onOverrun }: FramingOptions) {
     this.#maxBytes = maxBytes
     this.#onOverrun = onOverrun
     this.#line = new ByteRope(account?.open(() => this.#throwAway()))
@@ -181,7 +169,7 @@ export class SseReader {
     }
     const valueAt = bytes[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1
     const value = bytes.subarray(Math.min(valueAt, end), end)
-    switch (isData(bytes, from, nameEnd) ? 'data' : bytes.toString('latin1', from, nameEnd)) {
+    switch (fieldName(bytes, from, nameEnd)) {
       case 'data':
         if (this.#hasData) this.#data.add(Buffer.from('\n'))
         this.#data.add(value)

@@ -1,16 +1,7 @@
-import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  JsonBudget,
-  JsonTextError,
-  memberOf,
-  membersOf,
-  rawText,
-  readJson,
-  stringOf,
-} from '../../../src/kernel/json/text.js'
-import { JsonWalk, Words } from '../../../src/kernel/json/walk.js'
+import { JsonBudget, JsonTextError, memberOf, membersOf, readJson } from '../../../src/kernel/json/text.js'
+import { JsonWalk } from '../../../src/kernel/json/walk.js'
 import { mutated, objects, written } from '../../support/arbitraries.js'
 import { runs } from '../../support/property.js'
 
@@ -105,34 +96,4 @@ t.test('keys and values are known in any spelling', async t => {
     ['é', false, false, true, '{}'],
   ])
   t.equal(memberOf(readJson(Buffer.from(source)), 'é')?.toString(), '{}')
-})
-
-t.test('a word means what it would mean without those before it', async () => {
-  const value = fc.oneof(
-    fc.constantFrom(
-      '"a"',
-      '"b"',
-      '"\\u0061"',
-      '"é"',
-      '"\\""',
-      '""',
-      '1',
-      'null',
-      '[]',
-      '{"a":1}',
-      '"ab"',
-      '"\\n"',
-    ),
-    fc.string({ maxLength: 60 }).map(text => JSON.stringify(text)),
-  )
-  fc.assert(
-    fc.property(fc.array(value, { maxLength: 20 }), values => {
-      const words = new Words()
-      for (const text of values) {
-        const bytes = Buffer.from(`{"x":${text},"y":"a"}`)
-        const end = bytes.length - ',"y":"a"}'.length
-        assert.equal(words.at(bytes, '{"x":'.length, end), stringOf(rawText(text)), text)
-      }
-    }),
-  )
 })

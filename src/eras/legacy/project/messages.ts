@@ -3,7 +3,6 @@ import { editMember, mayHold } from '../../../kernel/json/edit.js'
 import { OPEN_OBJECT } from '../../../kernel/json/scan.js'
 import {
   type JsonText,
-  keptOnOneLine,
   kindOf,
   mapElements,
   memberOf,
@@ -164,7 +163,7 @@ export const projectOnce = (revision: LegacyRevision, method: string, result: Js
   }
   let projected = byRevision.get(revision)
   if (projected === undefined) {
-    projected = keptOnOneLine(projectResult(revision, method, result))
+    projected = projectResult(revision, method, result)
     byRevision.set(revision, projected)
   }
   return projected
