@@ -59,10 +59,7 @@ export class ByteAccount {
     return this.#max()
   }
 
-  /**
-   * Opens a holding that `cut` gives up; `measure` is asked, before anybody is cut, whether it became
-   * smaller.
-   */
+  /** Opens a holding that `cut` gives up; before anybody is cut, `measure` is asked whether it shrank. */
   open(cut: () => void, measure?: () => number): Holding {
     return new Holding(this, cut, measure)
   }

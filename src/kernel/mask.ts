@@ -24,10 +24,7 @@ export const isPlain = (text: string): boolean =>
   /^(?:[a-z]{0,14}|[A-Z]{0,14}|[A-Z][a-z]{0,14}|[-+]?[\d.,:]*%?)$/.test(text) ||
   [':', ';'].some(delimiter => text.split(delimiter).every(isPath))
 
-/**
- * Masks an address for people: user, password, query, and the long path segments in which some hosts put
- * keys.
- */
+/** Masks an address for people: user, password, query, and long path segments, which may be keys. */
 export function maskAddress(url: string): string {
   const parts = /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/is.exec(url)
   if (parts === null) return MASK
@@ -136,8 +133,8 @@ export const addSecrets = (secrets: readonly string[]): (() => void) => {
 }
 
 /**
- * Masks the added secrets and whatever looks like one. A text that is not whole loses its end, where one may
- * begin.
+ * Masks the added secrets and what looks like one. A text that is not whole loses its end: one may begin
+ * there.
  */
 export const mask = (text: string, isWhole = true): string => {
   if (!isWhole) return mask(text).slice(0, -PIECE)

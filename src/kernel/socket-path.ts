@@ -13,10 +13,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/**
- * The path behind `unix:///run/x.sock` or `unix:/run/x.sock`, or the pipe behind `pipe:///name`, if it is
- * one.
- */
+/** The path behind `unix:///run/x.sock` or `unix:/run/x.sock`, or the pipe behind `pipe:///name`. */
 export function socketPathOf(url: string): string | undefined {
   const path = UNIX_URL.exec(url)?.[1]
   if (path !== undefined) return decoded(path)

@@ -40,8 +40,7 @@ export interface Client {
    */
   ask(ask: ServerRequest, during: Call | undefined): void
   /**
-   * Projects a request that a server returned; `isShared`: others stand beside it. Only where requests are
-   * `pushed`.
+   * Projects a request that a server returned; `isShared`: among others. Only where requests are `pushed`.
    */
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
 }
@@ -62,10 +61,7 @@ export interface Call {
   readonly method: string
   /** As the client sent them; its progress token is still inside. */
   readonly params: JsonText | undefined
-  /**
-   * The `name` in `params`, where nothing but that and `arguments` is known to stand there: no token, nor
-   * anything else of this hop.
-   */
+  /** The `name` in `params`, if nothing but that and `arguments` is known to stand there. */
   readonly named?: string | undefined
   readonly wantsProgress: boolean
   /** The lowest level of log messages to send, if the request says so; undefined: none, or set otherwise. */

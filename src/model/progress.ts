@@ -2,10 +2,7 @@ import { JsonCursor } from '../kernel/json/cursor.js'
 import { OPEN_OBJECT } from '../kernel/json/scan.js'
 import { type JsonText, numberAt } from '../kernel/json/text.js'
 
-/**
- * The params of a progress notification (basic/utilities/progress), searched once for all who need a part.
- * There may be hundreds in a call.
- */
+/** A progress notification's params (basic/utilities/progress), searched once for all who need a part. */
 export class Progress {
   readonly params: JsonText
   /** How far it is; undefined if that is no number. */

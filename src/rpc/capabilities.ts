@@ -111,10 +111,7 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   }
 }
 
-/**
- * `ClientCapabilities` as declared (schema, all revisions); `elicitation: {}` means forms
- * (client/elicitation).
- */
+/** `ClientCapabilities` as declared (all revisions); `elicitation: {}` means forms (client/elicitation). */
 export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => {
   const roots = declared(text, 'roots')
   const sampling = declared(text, 'sampling')

@@ -20,10 +20,7 @@ export interface ChannelListener {
   closed(fault: Fault | undefined): void
 }
 
-/**
- * PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a WebSocket, a socket. Bytes, no
- * JSON.
- */
+/** PORT. A two-way stream of messages: stdin and stdout, a child's pipes, a socket. Bytes, no JSON. */
 export interface Channel {
   listen(listener: ChannelListener): void
   /**

@@ -60,7 +60,7 @@ function classifyUnusual(bytes: Buffer, limits: MessageLimits): Classified {
     // Most of them by far: taken apart in the same pass that checks them.
     const index = new MessageIndex(bytes, start, new JsonBudget(limits))
     checkEnd(bytes, index.end)
-    return classifyFrame(index, bytes.length)
+    return classifyObject(index, bytes.length)
   } catch (thrown) {
     if (thrown instanceof JsonLimitError) return beyond(bytes, thrown)
     const why = thrown instanceof Error ? thrown.message : 'cannot be read'
@@ -95,14 +95,14 @@ function classifyArray(text: JsonText, limits: MessageLimits): Classified {
     const isObject = text[at.valueStart] === OPEN_OBJECT
     items.push(
       isObject
-        ? classifyFrame(new MessageIndex(text, at.valueStart, new JsonBudget(limits)), text.length)
+        ? classifyObject(new MessageIndex(text, at.valueStart, new JsonBudget(limits)), text.length)
         : noObject(),
     )
   }
   return items.length === 0 ? invalid('A batch must not be empty') : { is: 'batch', items }
 }
 
-function classifyFrame(index: MessageIndex, cameBytes: number): Classified {
+function classifyObject(index: MessageIndex, cameBytes: number): Classified {
   const message = messageOf(index)
   if (typeof message !== 'string') return { is: 'message', message: apart(message, index, cameBytes) }
   const { hasMethod } = index
@@ -113,10 +113,7 @@ function classifyFrame(index: MessageIndex, cameBytes: number): Classified {
 /** What is shorter may stay in memory with any part of it. */
 const SPARE_BYTES = 16 * 1024
 
-/**
- * Copies a message if most of what came is no part of it: it may be kept for long, and counts by its own
- * size.
- */
+/** Copies a message that is a small part of what came: it may be kept, and counts by its own size. */
 function apart(message: Message, { params, result, error }: MessageIndex, cameBytes: number): Message {
   const body = params ?? result ?? error
   if (cameBytes <= SPARE_BYTES || 2 * (body?.length ?? 0) >= cameBytes) return message
@@ -148,10 +145,10 @@ function messageOf(index: MessageIndex): Message | string {
   if (index.overfull !== undefined) return `There are too many members in ${index.overfull}`
   if (index.repeated !== undefined) return `The member ${index.repeated} is repeated`
   if (!index.isVersion2) return 'The member jsonrpc must be "2.0"'
-  return index.hasMethod ? askOf(index) : answerOf(index)
+  return index.hasMethod ? requestOf(index) : responseOf(index)
 }
 
-function askOf(index: MessageIndex): Message | string {
+function requestOf(index: MessageIndex): Message | string {
   const { method, params, rawId, id } = index
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
@@ -162,7 +159,7 @@ function askOf(index: MessageIndex): Message | string {
   return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params }
 }
 
-function answerOf({ result, error, rawId, id }: MessageIndex): Message | string {
+function responseOf({ result, error, rawId, id }: MessageIndex): Message | string {
   if (result !== undefined && error !== undefined) return 'A response must not have both result and error'
   if (result !== undefined) {
     return id === undefined

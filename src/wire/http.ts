@@ -73,10 +73,7 @@ export interface ReplyListener extends BodyReader {
   head(status: number, headers: HttpHeaders): void
 }
 
-/**
- * PORT, client side. A request and its reply, which may be silent for hours. Silent after `discard` or
- * `abort`.
- */
+/** PORT, client side. A request and its reply, which may take hours. Silent after `discard` or `abort`. */
 export interface OutboundExchange {
   /** Holds the sender back: no more than what is on its way already is told until `resume`. */
   pause(): void

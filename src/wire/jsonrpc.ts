@@ -9,10 +9,7 @@ export type Message =
       readonly id: JsonText
       readonly method: string
       readonly params: JsonText | undefined
-      /**
-       * The `name` in its params, where nothing but that and `arguments` is known to stand there: no `_meta`,
-       * and nothing new.
-       */
+      /** The `name` in its params, if nothing but that and `arguments` is known to stand there. */
       readonly named?: string | undefined
     }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonText | undefined }

@@ -45,10 +45,7 @@ export class MessageIndex {
   #hasVersion = false
   #isIdRepeated = false
 
-  /**
-   * Validates and indexes the object that opens at `from`. Throws what `readJson` throws, but does not check
-   * UTF-8.
-   */
+  /** Validates and indexes the object at `from`. Throws as `readJson` does, but does not check UTF-8. */
   constructor(bytes: Buffer, from: number, budget: JsonBudget) {
     const at = new JsonWalk(bytes, from, budget)
     while (at.next()) {

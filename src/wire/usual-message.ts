@@ -106,10 +106,7 @@ const PROGRESS_AT = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`.length
 const PROGRESS_AT_BEHIND = `{"method":"${PROGRESS}","params":`.length
 const VERSION_BYTES = ',"jsonrpc":"2.0"}'.length
 
-/**
- * Reads a progress notification that is written as usual (`text` is `bytes` in latin1): a call may have
- * hundreds.
- */
+/** Reads a progress notification that is written as usual (`text` is `bytes` in latin1). */
 function usualProgress(bytes: Buffer, text: string, isVersionFirst: boolean): Message | undefined {
   if (!(isVersionFirst ? VERSION_FIRST : VERSION_LAST).test(text)) return undefined
   const from = isVersionFirst ? PROGRESS_AT : PROGRESS_AT_BEHIND

@@ -19,10 +19,7 @@ const LONGEST_MS = 2 ** 31 - 1
 /** A timer this late means that the process was stopped, or starved of CPU, for a while. */
 const LATE_MS = 1000
 
-/**
- * Runs overdue work in a moment: Node runs timers before it reads, and what arrived meanwhile must count
- * first.
- */
+/** Defers overdue work for a moment: Node runs timers before it reads what arrived meanwhile. */
 const runDue = (dueMs: number, work: () => void): void => {
   if (performance.now() - dueMs > LATE_MS) setImmediate(work)
   else work()

@@ -28,10 +28,7 @@ export class Semaphore {
     return this.#waiting.size
   }
 
-  /**
-   * Runs the work when it is its turn. Rejects as the work does, or with a Fault `cancelled` if aborted
-   * before.
-   */
+  /** Runs the work in turn. Rejects as the work does, or with a Fault `cancelled` if aborted before. */
   async pass<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const turn = this.#enter(signal)
     if (turn !== undefined) await turn

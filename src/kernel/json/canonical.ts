@@ -46,11 +46,7 @@ const isSameDecimal = (one: string, other: string): boolean => {
 }
 
 /** Splits a JSON number into sign, digits without outer zeros, and the power of ten behind them. */
-export function decimalOf(text: string): {
-  readonly sign: string
-  readonly digits: string
-  readonly exponent: number
-} {
+export function decimalOf(text: string): { sign: string; digits: string; exponent: number } {
   const [mantissa = '', power = '0'] = text.toLowerCase().split('e')
   const sign = mantissa.startsWith('-') ? '-' : ''
   const [whole = '', fraction = ''] = mantissa.slice(sign.length).split('.')

@@ -145,10 +145,7 @@ const isSpelt = (bytes: Buffer, start: number, end: number, key: string): boolea
 
 const ASCII = /^[\0-\x7f]*$/
 
-/**
- * Where an ASCII text that starts at `i`, in any spelling, ends; undefined if it does not, or not before
- * `end`.
- */
+/** Where an ASCII text at `i`, in any spelling, ends; undefined if it does not, or not before `end`. */
 function behind(bytes: Buffer, i: number, end: number, ascii: string): number | undefined {
   for (let at = 0; at < ascii.length; at++) {
     const byte = bytes[i] ?? 0

@@ -1,7 +1,4 @@
-/**
- * Finds from `i` on a quote, a control character, or a backslash that needs a look; else the length of
- * `bytes`.
- */
+/** Finds from `i` on a quote, a control character, or a doubtful backslash; else the length of `bytes`. */
 export type FindSpecial = (bytes: Buffer, i: number) => number
 
 /** Short pieces first, so that a string that ends soon is not copied in vain. */

@@ -10,10 +10,7 @@ export interface RemoteAddress {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/**
- * For a POST of one message; the answer is JSON or a stream (basic/transports, "Sending Messages to the
- * Server").
- */
+/** For a POST of one message (basic/transports, "Sending Messages to the Server"). */
 export const POST_HEADERS = {
   accept: 'application/json, text/event-stream',
   'content-type': 'application/json',

@@ -10,7 +10,7 @@ export function mediaTypeOf(contentType: string | undefined): string {
 /**
  * Whether an `Accept` header allows a media type (lower case, without parameters; RFC 9110 §12.5.1): the most
  * specific range decides, `q=0` means no, none allows everything. Other parameters are ignored, because
- * clients add `charset` to types that have none.
+ * clients add `charset` to types that have none. @internal
  */
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
