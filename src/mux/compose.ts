@@ -26,7 +26,6 @@ import { SubscriptionStreams } from './notifications/subscription-streams.js'
 import { DeferredRoots } from './server-requests/deferred-roots.js'
 import { type OnAsked, ServerRequests } from './server-requests/server-requests.js'
 
-/** What a router is made of. */
 export interface RouterOptions {
   readonly servers: readonly ServerOptions[]
   readonly exposureOf: (server: Server) => Exposure
@@ -37,14 +36,12 @@ export interface RouterOptions {
   readonly log: Logger
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
-  /** Seals and opens the `requestState` that clients carry for us. */
   readonly sealer: Sealer
   readonly pageSize: number
   /** How long `initialize` waits for servers. */
   readonly startupWaitMs: number
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
-  /** Remembers servers between runs, if anything does. */
   readonly cache?: ServerCache | undefined
   readonly onAsked?: OnAsked | undefined
 }

@@ -4,13 +4,11 @@ import type { Server } from '../peers/server.js'
 import { startFor } from './clients/server-starter.js'
 import type { RouterParts } from './compose.js'
 
-/** What a changed configuration means for the router. */
 export interface RouterChange {
   /** In their order. A server that stays is given by the very options object it was made with. */
   readonly servers: readonly ServerOptions[]
   /** Servers that stay but are shown to clients differently. */
   readonly reshown: ReadonlySet<ServerOptions>
-  /** How long calls at removed servers may still take. */
   readonly drainMs: number
   readonly pageSize: number
   readonly startupWaitMs: number
@@ -18,8 +16,7 @@ export interface RouterChange {
 
 /**
  * Replaces the set of servers. Servers that stay keep connections, lists and calls; removed ones are stopped
- * once their calls have ended; new ones are started if a client would have. Resolves when all removed servers
- * have stopped; never rejects.
+ * once their calls have ended; new ones are started if a client would have. Never rejects.
  */
 export const reconfigure = async (change: RouterChange, parts: RouterParts): Promise<void> => {
   const { servers, reshown, drainMs, ...pace } = change

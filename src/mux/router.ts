@@ -9,12 +9,10 @@ import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { ROUTES } from './routes.js'
 
-/** How much is held for clients. */
 export interface Load {
   readonly clients: number
   readonly calls: number
   readonly serverRequests: number
-  /** URIs subscribed at servers. */
   readonly subscriptions: number
   readonly subscriptionStreams: number
 }
@@ -37,14 +35,12 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.catalog
   }
 
-  /** Starts eager servers. */
   start(): void {
     for (const server of this.pool.servers) {
       if (server.options.start === 'eager') server.start().catch(() => undefined)
     }
   }
 
-  /** Switches to another set of servers, as `reconfigure` does. */
   async reload(change: RouterChange): Promise<void> {
     const done = reconfigure(change, this.#parts)
     this.start()

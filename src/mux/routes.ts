@@ -5,10 +5,8 @@ import type { ListName } from '../model/listing.js'
 /** What a request names its owner by. */
 export type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
 
-/** Where a request names it. */
 export interface NamedAt {
   readonly by: Exclude<NamedBy, 'ref'> | 'template'
-  /** The path in its params. */
   readonly path: readonly string[]
 }
 
@@ -44,9 +42,7 @@ type Target =
 
 export type Route = Target & Conditions
 
-/**
- * Every method that is routed; any other is answered with -32601. Clients read lists without capabilities.
- */
+/** Every method that is routed; clients read lists whatever the capabilities. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],
   ['prompts/list', { way: 'catalog', list: 'prompts' }],

@@ -1,4 +1,6 @@
 import type { Clock } from '../kernel/async/clock.js'
+import { within } from '../kernel/async/deadline.js'
+import { Deferred } from '../kernel/async/deferred.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Downlink } from '../model/links.js'
@@ -10,25 +12,24 @@ export interface AskLimit {
 }
 
 /** Sends a server a request of our own, and cancels it if the answer is late. Never rejects. */
-export const askServer = (
+export const askServer = async (
   link: Downlink,
   method: string,
   params: JsonText | undefined,
   { clock, timeoutMs }: AskLimit,
-): Promise<Answer> =>
-  new Promise(resolve => {
-    const timer = clock.after(timeoutMs, () => {
-      call?.cancel('timed out')
-      resolve(failed(new Fault('timeout', `no answer within ${Math.round(timeoutMs / 1000)} s`)))
-    })
-    const ended = (outcome: Outcome): void => {
-      timer.cancel()
-      resolve(answerOf(outcome))
-    }
-    let call: ReturnType<Downlink['call']> | undefined
-    try {
-      call = link.call({ method, params, wantsProgress: false }, { progress: () => undefined, ended })
-    } catch (thrown) {
-      ended(failed(Fault.from(thrown)))
-    }
-  })
+): Promise<Answer> => {
+  const answered = new Deferred<Answer>()
+  const sink = {
+    progress: () => undefined,
+    ended: (outcome: Outcome) => answered.resolve(answerOf(outcome)),
+  }
+  try {
+    const call = link.call({ method, params, wantsProgress: false }, sink)
+    const answer = await within(answered.promise, { clock, ms: timeoutMs })
+    if (answer !== undefined) return answer
+    call.cancel('timed out')
+    return failed(new Fault('timeout', `no answer within ${Math.round(timeoutMs / 1000)} s`))
+  } catch (thrown) {
+    return failed(Fault.from(thrown))
+  }
+}

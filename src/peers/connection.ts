@@ -20,20 +20,16 @@ import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
 
-/** Receives what happens on the connections of all servers. Implemented by the mux. */
 export interface ConnectionListener {
   /** Called when the server can be asked, for the first time or after a loss. */
   ready(connection: Connection): void
   /** Called when the server is gone, after its calls have ended with a fault, or could not be reached. */
   lost(connection: Connection, why: Fault): void
   joined(connection: Connection, client: Client): void
-  /** Called when a client is gone, or uses another connection from now on. */
   parted(connection: Connection, client: Client): void
   /** Called when the proxy has closed the connection for good. */
   ended(connection: Connection): void
-  /**
-   * Whether it must stay although no client uses it: for an answer that is still to come, or a subscription.
-   */
+  /** Whether it must stay without clients: for an answer that is still to come, or a subscription. */
   isKept(connection: Connection): boolean
   serverRequested(connection: Connection, request: ServerRequest): void
   serverNotified(
@@ -61,9 +57,7 @@ interface Attempt {
   died: Fault | undefined
 }
 
-/**
- * One connection to one server, shared by the clients of its key; opened on demand and reopened when lost.
- */
+/** A connection to a server, shared by the clients of its key; reopened when lost. */
 export class Connection {
   readonly server: ServerOptions
   readonly share: Share
@@ -88,7 +82,6 @@ export class Connection {
   #idleSinceMs: number
   #hasCarried = false
 
-  /** `serverRequests` is the mode of its clients: a server that has it is spoken to in the same mode. */
   constructor(
     server: ServerOptions,
     share: Share,
@@ -127,12 +120,10 @@ export class Connection {
     return this.#serverRequests
   }
 
-  /** What the server last said about itself. */
   get facts(): ServerFacts | undefined {
     return this.#facts
   }
 
-  /** The open link; undefined while the server cannot be asked. */
   get link(): Downlink | undefined {
     return this.state.at === 'ready' ? this.#link : undefined
   }
@@ -147,12 +138,10 @@ export class Connection {
     return this.#everClients > 0
   }
 
-  /** Since when no client uses it and no call is under way; undefined otherwise. */
   get idleSinceMs(): number | undefined {
     return this.clients.size === 0 && this.#underWay === 0 ? this.#idleSinceMs : undefined
   }
 
-  /** Since when no call is under way, whoever may use it; undefined otherwise. */
   get quietSinceMs(): number | undefined {
     return this.#underWay === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
   }
@@ -294,7 +283,6 @@ export class Connection {
     this.#opening = undefined
     this.#link = link
     this.#supervisor.step({ is: 'ready' })
-    // Retired while it started: only for those who waited for it.
     if (this.#isRetired) {
       this.#supervisor.step({ is: 'retire' })
       return link

@@ -12,23 +12,16 @@ export type Sharing = 'principal' | 'session' | 'all'
  * served; a changed configuration changes the members of this very object.
  */
 export interface ServerOptions {
-  /** Its key in the configuration, for logs and errors. */
   readonly name: string
-  /** The alias in exposed names and URIs. */
   readonly alias: string
   readonly sharing: Sharing
   readonly start: 'lazy' | 'eager'
-  /**
-   * Whether tools that say they do no harm may be called again if a call is lost while its client is asked.
-   */
+  /** Whether tools that say they do no harm may be called again if a call is lost while parked. */
   readonly replay: boolean
-  /**
-   * Whether clients that share a connection take turns, so that a server request can only be for one of them.
-   */
+  /** Whether clients of a connection take turns, so that a server request can only be for one of them. */
   readonly serialize: boolean
   /** Whether each of its connections is a process of its own. */
   readonly isProcess: boolean
-  /** Limits that differ for this server. */
   readonly limits: Partial<Limits>
   readonly restart: RestartRules
   /** How long a connection that no client uses stays open; `Infinity` for ever. */
@@ -36,7 +29,6 @@ export interface ServerOptions {
   readonly timeouts: {
     /** To connect and initialize; generous, because package runners install on first start. */
     readonly connectMs: number
-    /** To answer one page of a list. */
     readonly listMs: number
     /** Silence during a request; progress restarts it. */
     readonly callMs: number
@@ -48,9 +40,7 @@ export interface ServerOptions {
 /** How the proxy introduces itself on a new connection. */
 export interface Greeting {
   readonly capabilities: ClientCapabilities
-  /**
-   * The client's `Implementation` object if the connection is that client's alone; otherwise ours is sent.
-   */
+  /** The client's `Implementation` object if the connection is that client's alone. */
   readonly clientInfo: JsonText | undefined
   /** The mode of its clients: the server is spoken to in the same one, unless it has only the other. */
   readonly serverRequests: ServerRequestMode
@@ -58,8 +48,8 @@ export interface Greeting {
 
 /**
  * PORT. Opens a connection to a server: starts or reaches it, detects what it speaks, shakes hands. Rejects
- * with a Fault and leaves nothing behind. `signal` cancels the attempt, and is aborted too before we close
- * the connection that came of it. Implemented by `app/dialer`.
+ * with a Fault and leaves nothing behind. `signal` cancels the attempt, and is aborted before we close the
+ * connection. Implemented by `app/dialer`.
  */
 export type Dial = (
   server: ServerOptions,

@@ -6,7 +6,6 @@ import { Server } from './server.js'
 
 const SWEEP_MS = 10_000
 
-/** How a new configuration changed the pool. */
 export interface Turnover {
   readonly joined: readonly Server[]
   /** They take no more calls; those under way may finish until the servers are dismissed. */
@@ -92,7 +91,6 @@ export class ServerPool {
     for (const server of this.#everyone()) yield* server.connections
   }
 
-  /** Never rejects. */
   async close(): Promise<void> {
     this.#sweep.cancel()
     await Promise.all([...this.#everyone()].map(server => server.close()))

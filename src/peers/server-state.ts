@@ -13,7 +13,6 @@ export interface RestartRules extends Backoff {
 /** The failures of a connection since it last answered a call. */
 export interface Past {
   readonly failures: number
-  /** When the latest of them were, oldest first. */
   readonly recentMs: readonly number[]
   /** Why it was given up; kept until it answers a call. */
   readonly gaveUp: Fault | undefined

@@ -64,7 +64,6 @@ export class Server {
     return this.#connections.values()
   }
 
-  /** The connection that `client` would use, if there is one. */
   connectionOf(client: Client): Connection | undefined {
     const known = this.#byClient.get(client)
     // A client keeps a connection that works, unless it only stood in for one of the client's own mode.
@@ -147,7 +146,6 @@ export class Server {
     return (first ?? this.#connection(nobodysShare(this.options.sharing), 'returned')).open()
   }
 
-  /** Takes a client off its connection; one that was the client's alone ends with it. */
   release(client: Client): void {
     this.#byClient.delete(client)
     for (const [key, connection] of this.#connections) {
@@ -170,12 +168,11 @@ export class Server {
     return idlest
   }
 
-  /** Closes a connection; its clients get another with their next call. Never rejects. */
+  /** Its clients get another with their next call. Never rejects. */
   async end(connection: Connection): Promise<void> {
     for (const [key, one] of this.#connections) if (one === connection) await this.#end(key)
   }
 
-  /** Closes connections that have been idle for too long. */
   sweep(nowMs: number): void {
     for (const [key, connection] of this.#connections) {
       if (connection.idleSinceMs === undefined || this.#isKept(connection)) continue
@@ -207,9 +204,7 @@ export class Server {
     return this.options.start === 'eager' && this.#connections.size === 1 && connection.state.at !== 'idle'
   }
 
-  /**
-   * Whether it was the connection of one client alone, which is gone and will not come back for an answer.
-   */
+  /** Whether it was one client's alone, which is gone and will not come back for an answer. */
   #isAbandoned(connection: Connection): boolean {
     if (this.options.sharing !== 'session' || connection === this.#shared) return false
     const isAlone = connection.wasUsed && connection.clients.size === 0

@@ -16,7 +16,6 @@ export interface Loss {
   readonly atMs: number
 }
 
-/** What a supervisor needs of its connection. */
 export interface Supervised {
   readonly clock: Clock
   isNeeded(): boolean
@@ -111,7 +110,6 @@ export class Supervisor {
 
 interface Place {
   readonly state: ServerState
-  /** Whether the server was ever ready. */
   readonly wasThere: boolean
   readonly nowMs: number
 }

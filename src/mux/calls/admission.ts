@@ -9,9 +9,7 @@ import { whenOver } from './call-events.js'
 /** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
 
-/**
- * Admits calls up to a limit and counts those in flight. Once shut it refuses new calls, and nothing else.
- */
+/** Admits calls up to a limit and counts those in flight; once shut it refuses new calls. */
 export class Admission {
   /** The handler to use in place of the one given. */
   readonly handler: ClientHandler
@@ -76,7 +74,6 @@ export class Admission {
     behind.call(call)
   }
 
-  /** The error for a call beyond the limits; undefined within them. */
   #overload(): Fault | undefined {
     const { max, pressure } = this.#bounds
     if (pressure >= 4) return this.#bounds.shortOfMemory()

@@ -30,7 +30,6 @@ type Facts = Readonly<Record<string, unknown>>
 
 const NAME_BYTES = 512
 const HASH_CHARS = 16
-/** Longer arguments are left out. */
 const ARGUMENTS_BYTES = 64 * 1024
 /** How many answers of one request are listed. */
 const ANSWERS_MAX = 32
@@ -77,9 +76,7 @@ export class Audit {
     }
   }
 
-  /**
-   * Reports each server request once it is over: who made it, who answered, and how, but not what was said.
-   */
+  /** Reports each server request once it is over: who was asked and how it ended, not what was said. */
   readonly asked: OnAsked = ({ server, method, client }) => {
     const startedMs = this.#options.clock.nowMs()
     return answer =>
@@ -136,7 +133,6 @@ const introduced = ({ info, revision }: Client): Facts => ({
   revision,
 })
 
-/** The name, URI or template text that a call is routed by. */
 const nameOf = ({ method, named, params }: Call): string | undefined => {
   if (named !== undefined) return named
   const route = ROUTES.get(method)

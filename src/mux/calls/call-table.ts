@@ -12,7 +12,6 @@ const NONE = new LinkedList<InFlightCall>()
 /** Ticks this far apart mean that the process was stalled: answers may wait, so nothing times out yet. */
 const STALL_MS = 4 * TICK_MS
 
-/** All calls in flight, by connection. */
 export class CallTable {
   readonly #clock: Clock
   /** Empty lists stay for a while: the next call usually comes soon. */
@@ -30,7 +29,6 @@ export class CallTable {
     return this.#size
   }
 
-  /** Counts a call that is to be answered over a connection. */
   begin(connection: Connection): void {
     this.#size += 1
     connection.callBegan()
@@ -60,7 +58,7 @@ export class CallTable {
     if (place !== undefined && this.#byConnection.get(connection)?.remove(place)) this.end(connection)
   }
 
-  /** Returns the calls in flight on a connection, oldest first. */
+  /** Oldest first. */
   on(connection: Connection): Iterable<InFlightCall> & { readonly size: number } {
     return this.#byConnection.get(connection) ?? NONE
   }
@@ -80,7 +78,6 @@ export class CallTable {
     return 'another'
   }
 
-  /** Returns the call that a server made this task of. */
   ofTask(connection: Connection, taskId: string | undefined): InFlightCall | undefined {
     if (taskId === undefined) return undefined
     for (const call of this.on(connection)) if (call.taskId === taskId) return call

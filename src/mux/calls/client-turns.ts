@@ -7,7 +7,6 @@ interface Waiting {
 }
 
 interface Line {
-  /** The party whose turn it is. */
   holder: number | undefined
   readonly running: Set<RoutedCall>
   readonly waiting: Waiting[]
@@ -51,7 +50,6 @@ export class ClientTurns {
     else if (isFree) this.#lines.delete(routed.connection)
   }
 
-  /** Admits the first waiting calls, as long as they have the same party. */
   #admit(line: Line, party: number): void {
     line.holder = party
     for (let next = line.waiting[0]; next?.routed.party === party; next = line.waiting[0]) {

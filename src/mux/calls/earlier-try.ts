@@ -6,12 +6,11 @@ import type { Outcome } from '../../model/outcome.js'
 type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 
 /**
- * A try of a request that its server did not run, or not if it has been replaced, so that it may be sent once
- * more. Nothing is done twice for one request, and its answers are for the server that asked for them.
+ * A try of a request that its server did not run, or not if it has been replaced: it may be sent once more.
+ * Nothing is done twice for one request, and answers are for the server that asked for them.
  */
 export class EarlierTry {
   readonly #fault: Fault
-  /** The link over which it was sent. */
   readonly #link: Way
   readonly #hasAnswers: boolean
 

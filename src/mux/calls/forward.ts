@@ -33,7 +33,6 @@ const TASK_TTL_MS = 600_000
 
 const NO_REF = 'completion/complete: ref.type must be ref/prompt or ref/resource'
 
-/** The name, URI or template text by which a request is routed. */
 interface Named extends NamedAt {
   readonly exposed: string
 }
@@ -155,14 +154,12 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return this.#context.catalog.facts(server, client)?.capabilities.completions === false
   }
 
-  /** The error for a call to a server that has as many under way as it may. */
   #overload({ bounds, server, underWay }: Connection): Outcome | undefined {
     if (underWay < bounds.max.callsPerServer) return undefined
     const words = `Server ${server.name} has ${underWay} requests under way`
     return failed(bounds.overloaded('callsPerServer', words, { server: server.name }))
   }
 
-  /** Sends a call, at once if its server is ready for it. */
   #start(routed: RoutedCall): void {
     const { connection } = routed
     const { link } = connection
@@ -189,8 +186,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     routed.call.end(failed(aboutServer(why, routed.connection)))
   }
 
-  // ── for pending calls ──
-
   send(routed: RoutedCall, link: Downlink): void {
     const { connection, earlier } = routed
     if (!connection.isOpen(link)) {
@@ -206,8 +201,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     this.calls.add(inFlight)
     inFlight.start()
   }
-
-  // ── for calls in flight ──
 
   nowMs(): number {
     return this.clock.nowMs()
@@ -272,7 +265,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 }
 
-/** Returns a string that a request must have. Throws a Fault `invalid-params`. */
+/** Throws a Fault `invalid-params`. */
 const textAt = (call: Call, path: readonly string[]): string => {
   if (call.named !== undefined && path[0] === 'name') return call.named
   const text = call.params && textOfName(call.params, path)

@@ -18,9 +18,7 @@ import { EarlierTry } from './earlier-try.js'
 
 /** A request at a server, or a driver that makes several requests of one. */
 export interface CallHandle extends DownstreamCall {
-  /** Whether this request at the server is part of it. */
   isAbout?(down: DownstreamCall): boolean
-  /** The id of the task that the server made of it. */
   readonly taskId?: string | undefined
   /** URL elicitations that the user accepted: complete once the call has a result. */
   readonly acceptedUrls?: readonly string[]
@@ -33,7 +31,6 @@ export interface TaskHandle extends CallHandle {
 
 /** A client request with the server it is for. */
 export interface RoutedCall {
-  /** The request as its client made it. */
   readonly request: Call
   /** The same, wrapped so that it can be parked if its client gets server requests in results. */
   readonly call: Call
@@ -43,17 +40,12 @@ export interface RoutedCall {
   /** The name in the request as the client writes it. */
   readonly exposed: string
   readonly own: string
-  /** The path to the name in `params`. */
   readonly path: readonly string[]
   /** For the server, still under the client's name. */
   readonly params: JsonText | undefined
-  /** Whether the client made the request before. */
   readonly isRetry: boolean
-  /** When the call times out, however busy its server is. */
   totalAtMs: number
-  /** The last progress that the client was told of. */
   progress: number
-  /** The try before this one. */
   earlier: EarlierTry | undefined
 }
 
@@ -61,14 +53,11 @@ export interface InFlightCallContext {
   nowMs(): number
   /** Sends the request to the server; may throw what the link throws. */
   run(call: InFlightCall): CallHandle
-  /** Called after the first call over a link was sent. */
   firstCalled(call: InFlightCall): void
-  /** Returns the task that the server made of what `call` sent. */
   taskOf(call: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle
   /** Sends a call once more, because its server did not run it; this one is over. */
   again(call: InFlightCall): void
   forget(call: InFlightCall): void
-  /** Converts a server's outcome for the client. */
   present(call: InFlightCall, outcome: Outcome): Outcome
 }
 
@@ -79,7 +68,6 @@ export class InFlightCall implements CallSink {
   readonly link: Downlink
   place: Link<InFlightCall> | undefined
   readonly #context: InFlightCallContext
-  /** Server requests that belong to this call and wait for the client. */
   #serverRequests: Set<ServerRequest> | undefined
   #askedAtMs = 0
   #down: CallHandle | undefined
@@ -103,12 +91,10 @@ export class InFlightCall implements CallSink {
     return this.routed.party
   }
 
-  /** Whether the client still waits and the server works on it. */
   get isRunning(): boolean {
     return !this.#isOver && this.#down !== undefined
   }
 
-  /** Whether a request at the server is this call's, or one of this call's. */
   isAbout(down: DownstreamCall): boolean {
     return this.#down === down || this.#down?.isAbout?.(down) === true
   }
@@ -122,9 +108,7 @@ export class InFlightCall implements CallSink {
     return this.call instanceof ParkedCall ? this.call : undefined
   }
 
-  /**
-   * Whether the server waits for an answer of its client, which has no request open and may never come back.
-   */
+  /** Whether the server waits for its client, which has no request open and may never come back. */
   get isWaiting(): boolean {
     return this.parked?.at === 'parked' && this.#hasQuestions
   }
@@ -173,8 +157,6 @@ export class InFlightCall implements CallSink {
     this.#finish(failed(timedOut(this.connection)))
   }
 
-  // ── server side ──
-
   progress(progress: Progress): void {
     if (this.#isOver) return
     this.stillAlive()
@@ -203,7 +185,7 @@ export class InFlightCall implements CallSink {
     this.#context.again(this)
   }
 
-  /** Follows the task that the server made of the call; one that nobody waits for any more is cancelled. */
+  /** Follows the task that the server made of the call; cancels one that nobody waits for any more. */
   #follow(result: JsonText): void {
     const task = this.#context.taskOf(this, this.#down, result)
     this.#down = task
@@ -211,9 +193,7 @@ export class InFlightCall implements CallSink {
     else task.start()
   }
 
-  /**
-   * Whether waiting for answers has a limit of its own, because the server does not keep its requests open.
-   */
+  /** Whether waiting for answers has a limit of its own: the server does not keep its requests open. */
   get #isPatient(): boolean {
     return this.link.serverRequests === 'returned' || this.parked !== undefined
   }
@@ -236,9 +216,7 @@ export class InFlightCall implements CallSink {
     this.call.end(this.#presented(outcome))
   }
 
-  /**
-   * Ends the server requests of a call that is over: the client is told to stop, the server gets an error.
-   */
+  /** Ends the server requests of a call that is over. */
   #endQuestions(): void {
     if (this.#serverRequests === undefined) return
     for (const request of this.#serverRequests) {

@@ -47,7 +47,6 @@ const takesTurns = ({ connection, call: { client } }: RoutedCall, link: Downlink
   return connection.server.serialize && link.serverRequests === 'pushed' && canBeAsked
 }
 
-/** What a pending call depends on. */
 export interface PendingCallContext {
   readonly clock: Clock
   readonly calls: CallTable
@@ -72,7 +71,7 @@ export class PendingCall {
     whenCancelled(routed.call, () => this.#cancelled())
   }
 
-  /** Prepares and sends the call once there is a link. Never rejects. */
+  /** Never rejects. */
   async open(opening: Promise<Downlink>): Promise<void> {
     try {
       const link = await opening
@@ -86,7 +85,6 @@ export class PendingCall {
     }
   }
 
-  /** Sends the call once it was prepared. */
   async prepared(link: Downlink, prepared: Promise<unknown>): Promise<void> {
     await prepared
     if (!this.#isOver) this.#send(link)

@@ -17,8 +17,7 @@ import type { Call, Client } from '../../model/links.js'
 import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
 import { errorCode, errorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
-import { noInput } from '../input-required/answers.js'
-import { inputRequired } from '../input-required/requests.js'
+import { inputRequired, noInput } from '../input-required/questions.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
 import {
   type UrlElicitation,
@@ -26,7 +25,6 @@ import {
   urlElicitationsOf,
   urlWords,
 } from '../input-required/url-elicitations.js'
-import { hasCapability } from '../server-requests/client-capabilities.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'
 
@@ -50,7 +48,7 @@ export class ResultPresenter {
     this.#context = context
   }
 
-  /** Converts one outcome. Throws a Fault for what must not reach the client. */
+  /** Throws a Fault for what must not reach the client. */
   present(inFlight: InFlightCall, outcome: Outcome): Outcome {
     switch (outcome.kind) {
       case 'input':
@@ -95,9 +93,7 @@ export class ResultPresenter {
     )
   }
 
-  /**
-   * Notes a tool that does not return the structured output it promises: the next list will not promise it.
-   */
+  /** Notes a tool without the structured output it promises: the next list will not promise it. */
   #checkOutput(client: Client, name: string, result: JsonText): void {
     if (this.#context.catalog.find(client, 'tools', name)?.hasOutputSchema !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
@@ -116,9 +112,7 @@ export class ResultPresenter {
       : outcome
   }
 
-  /**
-   * URLElicitationRequiredError (2025-11-25, client/elicitation), for clients that declared URL elicitation.
-   */
+  /** URLElicitationRequiredError (2025-11-25, client/elicitation). */
   #urlRequired(
     { call, connection }: InFlightCall,
     outcome: Outcome & { readonly kind: 'error' },
@@ -126,7 +120,7 @@ export class ResultPresenter {
   ): Outcome {
     const { client, method } = call
     const { server } = connection
-    const canVisit = hasCapability(client.capabilities, 'elicitation.url')
+    const canVisit = client.capabilities.elicitation?.url === true
     const ids = elicitations.flatMap(({ id }) => id ?? [])
     if (client.serverRequests === 'returned') {
       if (!canVisit || !mayNeedInput(method)) return outcome

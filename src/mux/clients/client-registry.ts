@@ -71,7 +71,6 @@ export class ClientRegistry {
     if (!this.#byClient.has(client)) this.#byClient.set(client, new ClientRecord(client, this.#catalog))
   }
 
-  /** Remembers what a session was told, unless it has left meanwhile. */
   welcomed(client: Client, { capabilities, isComplete }: Offer): void {
     const record = this.#byClient.get(client)
     if (record === undefined || client.serverRequests !== 'pushed') return
@@ -107,7 +106,6 @@ export class ClientRegistry {
       .flatMap(({ given }) => given[list] ?? [])
   }
 
-  /** Any connected client. */
   get anyone(): Client | undefined {
     const [first] = this.#byClient.keys()
     return first

@@ -20,7 +20,6 @@ export interface Start {
   readonly restMs: number
 }
 
-/** A wait longer than this is explained in the log. */
 const SLOW_MS = 2000
 
 const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
@@ -28,7 +27,6 @@ const NOTHING_TO_START: Start = { started: Promise.resolve(), restMs: 0 }
 /** Starts servers for clients that connect, or that read the merged lists. */
 export class ServerStarter {
   #context: ServerStarterContext
-  /** Runs while clients wait for servers. */
   #slow: Timer | undefined
 
   constructor(context: ServerStarterContext) {

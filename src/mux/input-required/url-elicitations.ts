@@ -1,4 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
+import { Deferred } from '../../kernel/async/deferred.js'
 import {
   at,
   elementsOf,
@@ -21,9 +23,7 @@ const ID_CHARS = 1024
 
 interface Elicitation {
   readonly client: Client
-  isComplete: boolean
-  /** Calls that wait for it. */
-  readonly waiting: Set<() => void>
+  readonly completion: Deferred<void>
 }
 
 /** URL elicitations of servers of 2025-11-25, which say when one is complete (client/elicitation). */
@@ -42,7 +42,7 @@ export class UrlElicitations {
       const [oldest] = this.#elicitations.keys()
       if (oldest !== undefined) this.#elicitations.delete(oldest)
     }
-    this.#elicitations.set(keyOf(connection, id), { client, isComplete: false, waiting: new Set() })
+    this.#elicitations.set(keyOf(connection, id), { client, completion: new Deferred() })
   }
 
   /** Tells the client that was sent to the page, and no other, that its visit is complete. */
@@ -52,8 +52,7 @@ export class UrlElicitations {
     const key = keyOf(connection, id)
     const elicitation = this.#elicitations.get(key)
     if (elicitation?.client.serverRequests === 'returned') {
-      elicitation.isComplete = true
-      for (const check of [...elicitation.waiting]) check()
+      elicitation.completion.resolve()
       return
     }
     this.#elicitations.delete(key)
@@ -64,17 +63,8 @@ export class UrlElicitations {
   /** Resolves when all of these are complete, or after `limitMs`; unknown ones are not waited for. */
   async completed(connection: Connection, ids: readonly string[], limitMs: number): Promise<void> {
     const keys = ids.map(id => keyOf(connection, id))
-    await new Promise<void>(resolve => {
-      const isDone = (): boolean => keys.every(key => this.#elicitations.get(key)?.isComplete !== false)
-      const timer = this.#clock.after(limitMs, resolve)
-      const check = (): void => {
-        if (!isDone()) return
-        timer.cancel()
-        resolve()
-      }
-      for (const key of keys) this.#elicitations.get(key)?.waiting.add(check)
-      check()
-    })
+    const completions = keys.map(key => this.#elicitations.get(key)?.completion.promise)
+    await within(Promise.all(completions), { clock: this.#clock, ms: limitMs })
     for (const key of keys) this.#elicitations.delete(key)
   }
 
@@ -91,9 +81,7 @@ const keyOf = (connection: Connection, id: string): string =>
 const URL_ELICITATION_REQUIRED = -32042
 const NONE = rawText('[]')
 
-/** A page that a server wants its user to visit before it goes on. */
 export interface UrlElicitation {
-  /** By which the server says that the visit is complete. */
   readonly id: string | undefined
   readonly message: string
   readonly url: string

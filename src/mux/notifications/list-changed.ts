@@ -6,7 +6,6 @@ const MERGE_MS = 50
 /** A client gets the same notification no more often than this. */
 const APART_MS = 1000
 
-/** A change of a merged list that some clients see. */
 export interface Change {
   readonly list: ListName
   /** Whether the change only added the first known list of a server. */
@@ -27,9 +26,7 @@ interface Due {
   atMs: number
 }
 
-/**
- * Notifies clients of changed lists: once for simultaneous changes, at most once a second, and only of news.
- */
+/** Notifies clients of changed lists: once for simultaneous changes, at most once a second. */
 export class ListChanged {
   readonly #clock: Clock
   readonly #audiences: () => Iterable<Audience>

@@ -13,7 +13,6 @@ import { type Origin, originOf } from '../server-requests/origin.js'
 
 const EMPTY = rawText('{}')
 
-/** Receives a message that is severe enough. */
 interface Recipient {
   readonly who: Pick<Call, 'notify'>
   readonly threshold: number
@@ -74,10 +73,7 @@ export class LogLevels {
     this.#wanted.delete(client)
   }
 
-  /**
-   * Sessions hear calls, and outside calls only servers that may log there; other clients' calls name a
-   * level.
-   */
+  /** Sessions hear calls and servers that may log outside them; other clients' calls name a level. */
   #recipientOf({ link }: Connection, origin: Origin<Client, InFlightCall>): Recipient | undefined {
     if (origin.is === 'client') {
       return link?.serverRequests === 'returned'
@@ -129,7 +125,6 @@ interface Raised {
  */
 class ServerLevels {
   readonly #calls: CallTable
-  /** The levels of the sessions that set one. */
   readonly #wanted: ReadonlyMap<Client, number>
   readonly #clock: Clock
   readonly #log: Logger
@@ -147,15 +142,12 @@ class ServerLevels {
     this.#log = options.log
   }
 
-  /** A connection is new: its server has forgotten its level. */
   restore(connection: Connection): void {
     this.#sent.delete(connection)
     this.sync(connection)
   }
 
-  /**
-   * Tells a server the level that is wanted of it, if that has changed; nothing if nobody ever wanted one.
-   */
+  /** Tells a server the level that is wanted of it, if that has changed. */
   sync(connection: Connection): void {
     const rank = this.#wantedOn(connection)
     if (rank !== undefined) this.#request(connection, rank)
@@ -182,9 +174,7 @@ class ServerLevels {
     this.#raised.set(connection, { rank, timer })
   }
 
-  /**
-   * Requests that are still under way keep their level; after the last one it is that of the sessions again.
-   */
+  /** Requests under way keep their level; after the last one it is that of the sessions again. */
   #lower(connection: Connection): void {
     this.#raised.delete(connection)
     const ranks = [...this.#calls.on(connection)].flatMap(({ call: { logLevel } }) =>
@@ -217,7 +207,6 @@ class ServerLevels {
     })
   }
 
-  /** Resolves whatever the answer. */
   async #send({ link, server }: Connection, rank: number): Promise<void> {
     if (link === undefined) return
     const limit = { clock: this.#clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS) }

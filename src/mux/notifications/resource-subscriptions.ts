@@ -33,7 +33,6 @@ export interface Subscriber {
 /** A subscription of one subscriber, under the URI as it wrote it. */
 interface Subscription {
   readonly subscriber: Subscriber
-  /** The client whose connection it uses. */
   readonly client: Client
   readonly exposed: string
   readonly upstream: ServerSubscription
@@ -48,11 +47,9 @@ export interface SubscriptionRequest {
   readonly isWanted: () => boolean
 }
 
-/** A subscription that was sent to its server. */
 export interface Joined {
-  /** False if the subscriber had it already. */
   readonly isNew: boolean
-  /** The server's answer; after anything but a result the subscription is gone. */
+  /** After anything but a result the subscription is gone. */
   readonly accepted: Promise<Outcome>
 }
 
@@ -95,7 +92,6 @@ export class ResourceSubscriptions {
       const exposed = uriOf(call)
       const joined = await this.join({ subscriber: client, client, exposed, isWanted: stillWanted(call) })
       if (joined === undefined) return
-      // A client that cancels before the server has answered does not want the subscription.
       if (joined.isNew) whenCancelled(call, () => this.leave(client, exposed))
       const outcome = await joined.accepted
       call.end(outcome.kind === 'result' ? resulted(EMPTY) : outcome)
@@ -254,9 +250,7 @@ export class ResourceSubscriptions {
     return upstream
   }
 
-  /**
-   * Throws a Fault while too many requests are unanswered: those of subscriptions already ended count too.
-   */
+  /** Throws a Fault while too many requests are unanswered, those of ended subscriptions included. */
   #newUpstream(connection: Connection, own: string): ServerSubscription {
     const { bounds, server } = connection
     const { count = 0 } = this.#unanswered.get(connection) ?? {}
@@ -289,9 +283,7 @@ export class ResourceSubscriptions {
     if (!upstream.isRefused) void this.#request(upstream, 'resources/unsubscribe')
   }
 
-  /**
-   * Sends requests about one URI one after the other: over HTTP, concurrent ones may arrive in either order.
-   */
+  /** Sends requests about one URI in turn: over HTTP, concurrent ones may arrive in either order. */
   #request({ connection, own }: ServerSubscription, method: string): Promise<Outcome> {
     const unanswered = this.#unanswered.get(connection) ?? {
       count: 0,

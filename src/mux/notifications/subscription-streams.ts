@@ -125,7 +125,7 @@ export class SubscriptionStreams {
     stream.open(honoured, isComplete)
   }
 
-  /** Resolves with whether the owner accepted. Never rejects. */
+  /** Never rejects. */
   async #subscribe(stream: Stream, exposed: string): Promise<boolean> {
     const { subscriptions, log } = this.#context
     const { client } = stream.call
@@ -150,7 +150,6 @@ export class SubscriptionStreams {
   }
 }
 
-/** One `subscriptions/listen` request. */
 class Stream implements Subscriber, Audience {
   readonly call: Call
   at: 'opening' | 'open' | 'over' = 'opening'
@@ -206,7 +205,6 @@ class Stream implements Subscriber, Audience {
   }
 }
 
-/** Names a change notification in a filter. */
 type Flag = (typeof LISTS)[ListName]['flag']
 
 const FLAG_NAMES = [...new Set(LIST_NAMES.map(list => LISTS[list].flag))]
@@ -216,7 +214,6 @@ const URIS_MAX = 1000
 /** What a client wants to hear of, or what it is told that it will (2026-07-28, `SubscriptionFilter`). */
 interface SubscriptionFilter {
   readonly flags: readonly Flag[]
-  /** In the client's words, each once. */
   readonly uris: readonly string[]
 }
 
@@ -255,7 +252,6 @@ const malformed = (words: string): Fault => new Fault('invalid-params', `subscri
 const listsOf = ({ flags }: SubscriptionFilter): ReadonlySet<ListName> =>
   new Set(LIST_NAMES.filter(list => flags.includes(LISTS[list].flag)))
 
-/** Params of the acknowledgement: what was asked for and will be sent. */
 const acknowledgement = ({ flags, uris }: SubscriptionFilter): JsonText =>
   textOf({
     notifications: {

@@ -6,14 +6,11 @@ import type { Call, ServerRequest } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
-import { bareAnswer, isAnswer } from '../input-required/answers.js'
-import { inputRequired } from '../input-required/requests.js'
+import { bareAnswer, inputRequired, isAnswer } from '../input-required/questions.js'
 import type { RequestStates } from '../input-required/retry/request-states.js'
-import { hasCapability } from './client-capabilities.js'
 
 /** How long a request waits for a call whose client can answer it; then as long again for the answer. */
 const HOLD_MS = 30_000
-/** How many requests may wait on one connection. */
 const HELD_MAX = 8
 /** How long a client may take to come back; its call is then sent on even if the server waits no longer. */
 const STATE_MS = 600_000
@@ -30,9 +27,8 @@ interface Held {
 /**
  * Defers `roots/list`. Legacy servers like to send it as soon as they are initialized, when a client that is
  * asked only in results cannot be asked: the first of its calls to the server is answered with the request,
- * and sent on when it comes back with the roots. Nothing is deferred once a call was sent, because the
- * request may belong to that call, nor when several clients use the connection, because it may be for any of
- * them.
+ * and sent on when it comes back. Nothing is deferred once a call was sent, because the request may belong to
+ * it, nor when several clients use the connection.
  */
 export class DeferredRoots {
   readonly #clock: Clock
@@ -52,7 +48,7 @@ export class DeferredRoots {
   hold(connection: Connection, request: ServerRequest): boolean {
     const { onlyClient, hasCarried } = connection
     if (request.method !== ROOTS || onlyClient?.serverRequests !== 'returned' || hasCarried) return false
-    if (!hasCapability(onlyClient.capabilities, 'roots')) return false
+    if (onlyClient.capabilities.roots === undefined) return false
     const held = this.#held.get(connection) ?? this.#begin(connection)
     if (held.requests.size >= HELD_MAX) return false
     held.requests.add(request)
@@ -63,7 +59,6 @@ export class DeferredRoots {
     return true
   }
 
-  /** Returns what a call must be answered with before it is sent, if anything. */
   question(connection: Connection, call: Call): Outcome | undefined {
     const held = this.#held.get(connection)
     if (held === undefined || held.isAsked || connection.onlyClient !== call.client) return undefined

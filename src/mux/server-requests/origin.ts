@@ -2,22 +2,17 @@ import type { ServerRequestMode } from '../../model/links.js'
 
 /** A call in flight that a server message could belong to. */
 interface Candidate {
-  /** Identifies the user it is for. */
   readonly party: number
-  /** Whether its server waits for an answer of the client. */
   readonly isWaiting: boolean
 }
 
 export interface Evidence<C, L extends Candidate> {
   /** The call on whose stream it came; `another` if that is over, or a request of our own. */
   readonly about: L | 'another' | undefined
-  /** The calls in flight on its connection, oldest first. */
   readonly running: readonly L[]
-  /** The only client that ever used the connection. */
   readonly onlyClient: C | undefined
 }
 
-/** Where a server message belongs: to a call, to a client outside any call, or it cannot be known. */
 export type Origin<C, L> =
   | { readonly is: 'call'; readonly call: L }
   | { readonly is: 'client'; readonly client: C }

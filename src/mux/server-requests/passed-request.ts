@@ -3,17 +3,15 @@ import { editMember } from '../../kernel/json/edit.js'
 import { type JsonText, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../model/links.js'
 import { type Answer, resulted } from '../../model/outcome.js'
-import { fileRoots } from '../input-required/answers.js'
+import { fileRoots } from '../input-required/questions.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
-/** How a server request is passed on. */
 export interface Passing {
   /** For the client, in place of the server's. */
   readonly params: JsonText | undefined
   /** Whether the answer goes straight to a server, which must understand it. */
   readonly isRepaired: boolean
-  /** Called with the answer, or without one if the request is withdrawn. */
   over(outcome: Answer | undefined): void
 }
 
@@ -60,9 +58,7 @@ export class PassedRequest implements ServerRequest {
 /** Faults that mean that the user was never asked, and so did not cancel. */
 const NOT_ASKED: ReadonlySet<FaultCode> = new Set(['overloaded', 'unknown-method', 'invalid-params'])
 
-/**
- * Repairs an answer: a user who can no longer be asked counts as having cancelled; other than file roots go.
- */
+/** A user who can no longer be asked counts as having cancelled; roots that are no files are left out. */
 const answerFor = (method: string, outcome: Answer): Answer => {
   if (outcome.kind === 'fault' && method === 'elicitation/create' && !NOT_ASKED.has(outcome.fault.code)) {
     return resulted(CANCELLED)

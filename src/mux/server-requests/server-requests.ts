@@ -17,7 +17,7 @@ import { ROUND_LIMITS, RoundDriver } from '../input-required/rounds/round-driver
 import type { UrlElicitations } from '../input-required/url-elicitations.js'
 import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver.js'
 import { relatedTask, withoutTask } from '../tasks/task-state.js'
-import { type AskedCapability, capabilityFor, hasCapability, incapable } from './client-capabilities.js'
+import { canBeAsked, incapable } from './client-capabilities.js'
 import type { DeferredRoots } from './deferred-roots.js'
 import { type Evidence, originOf } from './origin.js'
 import { PassedRequest, withoutContext } from './passed-request.js'
@@ -33,7 +33,6 @@ export type OnAsked = (question: {
 
 interface Passage {
   readonly client: Client
-  /** The call it belongs to, if any. */
   readonly inFlight: InFlightCall | undefined
   readonly isRepaired: boolean
 }
@@ -71,12 +70,9 @@ export class ServerRequests {
     return passed + this.#context.deferredRoots.size
   }
 
-  // ── pushed by servers ──
-
   handle(connection: Connection, request: ServerRequest): void {
     if (!this.#hasRoom(connection, request)) return
-    const ability = capabilityFor(request)
-    if (!hasCapability(connection.share.capabilities, ability)) {
+    if (!canBeAsked(request, connection.share.capabilities)) {
       request.answer(failed(incapable(request)))
       return
     }
@@ -84,10 +80,10 @@ export class ServerRequests {
     const origin = originOf(evidence)
     switch (origin.is) {
       case 'call':
-        this.#askIn(origin.call, request, ability)
+        this.#askIn(origin.call, request)
         return
       case 'client':
-        if (hasCapability(origin.client.capabilities, ability))
+        if (canBeAsked(request, origin.client.capabilities))
           this.#push(connection, request, origin.client, undefined)
         else request.answer(failed(incapable(request)))
         return
@@ -101,11 +97,11 @@ export class ServerRequests {
   }
 
   /** A client with returned requests gets them in the results of only a few methods. */
-  #askIn(inFlight: InFlightCall, request: ServerRequest, ability: AskedCapability): void {
+  #askIn(inFlight: InFlightCall, request: ServerRequest): void {
     const { connection, call } = inFlight
     const isReturned = call.client.serverRequests === 'returned'
     if (isReturned && !mayNeedInput(call.method)) this.#refuse(connection, request, NOBODY)
-    else if (!hasCapability(call.client.capabilities, ability)) request.answer(failed(incapable(request)))
+    else if (!canBeAsked(request, call.client.capabilities)) request.answer(failed(incapable(request)))
     else if (isReturned) this.#pass(connection, request, { client: call.client, inFlight, isRepaired: true })
     else this.#push(connection, request, call.client, inFlight)
   }
@@ -120,8 +116,6 @@ export class ServerRequests {
       ? evidence
       : { ...evidence, about: calls.ofTask(connection, relatedTask(request.params)) ?? about }
   }
-
-  // ── returned by servers ──
 
   /** Sends the request of a call to its server, so that the client can be asked for input in its own way. */
   send(inFlight: InFlightCall, request: Request): CallHandle {
@@ -139,7 +133,6 @@ export class ServerRequests {
     return request.taskTtlMs === undefined ? down : cancelledByName(down, this.#context.clock)
   }
 
-  /** Returns the task that a server made of a call. */
   taskOf(inFlight: InFlightCall, task: Omit<TaskCall, 'link'>): TaskHandle {
     const { link } = inFlight
     return new TaskDriver({ ...task, link }, inFlight, new CallInput(inFlight, this))
@@ -162,9 +155,6 @@ export class ServerRequests {
     }
   }
 
-  // ── on to the client ──
-
-  /** Passes on one of the requests that a server returned. */
   ask(inFlight: InFlightCall, request: ServerRequest): void {
     const { connection, call } = inFlight
     if (!this.#hasRoom(connection, request)) return
@@ -261,7 +251,6 @@ export class ServerRequests {
 /** A client that gets server requests in results is asked once for as long as its call may take. */
 const RETURNED_LIMITS: RoundLimits = { ...ROUND_LIMITS, roundMs: ROUND_LIMITS.totalMs }
 
-/** Asks the client of a call for the input that its server wants in a result. */
 class CallInput implements InputSource {
   readonly server: string
   readonly clock: Clock

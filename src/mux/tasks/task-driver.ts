@@ -4,7 +4,7 @@ import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kerne
 import type { Caller, CallSink, CancelReason, Downlink, DownstreamCall } from '../../model/links.js'
 import { answerOf, failed, midway, type Outcome, resulted } from '../../model/outcome.js'
 import type { CallHandle, TaskHandle } from '../calls/in-flight-call.js'
-import { noInput } from '../input-required/answers.js'
+import { noInput } from '../input-required/questions.js'
 import type { RoundEnd } from '../input-required/rounds/input-rounds.js'
 import { type InputSource, QuestionRound } from '../input-required/rounds/question-round.js'
 import { readTask, type TaskState, withoutTask } from './task-state.js'
@@ -12,18 +12,15 @@ import { readTask, type TaskState, withoutTask } from './task-state.js'
 /** How long requests about a task that is over may stay open. */
 const LINGER_MS = 10_000
 
-/** The call of a tool that became a task. */
 export interface TaskCall {
   /** What was sent to the server; the task's progress comes under it. */
   readonly down: CallHandle | undefined
   readonly link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
   readonly caller: Caller
-  /** What the server answered. */
   readonly result: JsonText
 }
 
 export interface TaskSink extends CallSink {
-  /** Called when the server has reported the task's status. */
   stillAlive(): void
 }
 
@@ -37,7 +34,6 @@ export class TaskDriver implements TaskHandle {
   readonly #sink: TaskSink
   readonly #input: InputSource
   readonly #task: TaskState | undefined
-  /** Open requests about the task. */
   readonly #open = new Set<DownstreamCall>()
   #isResultAsked = false
   #poll: Timer | undefined
@@ -68,7 +64,6 @@ export class TaskDriver implements TaskHandle {
     this.#turn(this.#task)
   }
 
-  /** Cancels the task at its server. */
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#close(reason)
@@ -133,8 +128,6 @@ export class TaskDriver implements TaskHandle {
     })
   }
 
-  // ── questions that a task returns ──
-
   #ask(text: JsonText, pollMs: number): void {
     const { server, limits } = this.#input
     const plan = this.#input.plan(text)
@@ -177,14 +170,11 @@ export class TaskDriver implements TaskHandle {
     })
   }
 
-  /** Ends a task that cannot go on without input that was not given. */
   #abort(words: string): void {
     this.#acceptedUrls.length = 0
     this.#cancelTask()
     this.#finish(noInput('tools/call', words, this.#input.server))
   }
-
-  // ── requests ──
 
   #request(
     method: string,
@@ -237,8 +227,6 @@ export class TaskDriver implements TaskHandle {
       for (const down of this.#open) down.cancel('nobody waits for it')
     })
   }
-
-  // ── the end ──
 
   #fail(what: string): void {
     const { server } = this.#input

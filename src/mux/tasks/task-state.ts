@@ -15,7 +15,6 @@ type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cance
 export interface TaskState {
   readonly id: string
   readonly status: TaskStatus
-  /** How long to wait before asking again. */
   readonly pollMs: number
   /** All that the server said: the questions and the result may stand beside the status. */
   readonly text: JsonText

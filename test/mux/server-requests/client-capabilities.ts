@@ -1,26 +1,28 @@
 import t from 'tap'
+import { textOf } from '../../../src/kernel/json/text.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
-import { type AskedCapability, hasCapability } from '../../../src/mux/server-requests/client-capabilities.js'
+import { canBeAsked } from '../../../src/mux/server-requests/client-capabilities.js'
 
 t.test('a client can be asked what it declared, to the mode', async t => {
-  const rows: readonly (readonly [AskedCapability, Partial<ClientCapabilities>, boolean])[] = [
-    ['roots', { roots: { listChanged: false } }, true],
-    ['roots', {}, false],
-    ['sampling', { sampling: { tools: false, context: false } }, true],
-    ['sampling', {}, false],
-    ['sampling.tools', { sampling: { tools: false, context: false } }, false],
-    ['sampling.tools', { sampling: { tools: true, context: false } }, true],
-    ['elicitation.form', { elicitation: { form: true, url: false } }, true],
-    ['elicitation.url', { elicitation: { form: true, url: false } }, false],
-    ['elicitation.form', { elicitation: { form: false, url: true } }, false],
-    ['elicitation.url', { elicitation: { form: false, url: true } }, true],
-    ['elicitation.url', {}, false],
+  const rows: readonly (readonly [string, object, Partial<ClientCapabilities>, boolean])[] = [
+    ['roots/list', {}, { roots: { listChanged: false } }, true],
+    ['roots/list', {}, {}, false],
+    ['sampling/createMessage', {}, { sampling: { tools: false, context: false } }, true],
+    ['sampling/createMessage', {}, {}, false],
+    ['sampling/createMessage', { tools: [] }, { sampling: { tools: false, context: false } }, false],
+    ['sampling/createMessage', { toolChoice: {} }, { sampling: { tools: true, context: false } }, true],
+    ['elicitation/create', {}, { elicitation: { form: true, url: false } }, true],
+    ['elicitation/create', { mode: 'url' }, { elicitation: { form: true, url: false } }, false],
+    ['elicitation/create', { mode: 'form' }, { elicitation: { form: false, url: true } }, false],
+    ['elicitation/create', { mode: 'url' }, { elicitation: { form: false, url: true } }, true],
+    ['elicitation/create', { mode: 'url' }, {}, false],
+    ['tools/list', {}, { roots: { listChanged: false } }, false],
   ]
-  for (const [ability, more, expected] of rows) {
+  for (const [method, params, more, expected] of rows) {
     t.equal(
-      hasCapability({ ...NO_CAPABILITIES, ...more }, ability),
+      canBeAsked({ method, params: textOf(params) }, { ...NO_CAPABILITIES, ...more }),
       expected,
-      `${ability} of ${JSON.stringify(more)}`,
+      JSON.stringify([method, params, more]),
     )
   }
 })

@@ -2,8 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { Call, Client, ServerRequest } from '../../../model/links.js'
-import type { Answer } from '../../../model/outcome.js'
+import type { Call, Client } from '../../../model/links.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
@@ -27,7 +26,6 @@ export interface ParkLimits {
   readonly resultBytes: number
 }
 
-/** A round of questions, as its state describes it. */
 export interface ParkRound {
   readonly round: number
   readonly asked: readonly AskedQuestion[]
@@ -47,13 +45,9 @@ export interface Parkable {
 export interface ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
-  /** Counts what is kept for clients that do not come for it. */
   readonly account: ByteAccount
   /** Makes the `requestState` by which the client finds the call again. */
   mintState(parked: Parkable, round: ParkRound): string
-  /** The error for a server request that this client cannot be asked. */
-  errorFor(client: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined
-  /** Whether this request of the client wants such a log message. */
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean
   /** Whether the call may be run again if it is lost while parked; then its state holds the answers. */
   mayReplay(parked: Parkable): boolean
@@ -61,6 +55,5 @@ export interface ParkedCallContext {
   admit(parked: Parkable): boolean
   /** Gives the place back: the call runs again, or is over. */
   release(parked: Parkable): void
-  /** Called when the call is over. */
   forget(parked: Parkable): void
 }

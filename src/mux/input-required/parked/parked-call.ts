@@ -8,8 +8,8 @@ import { type Answer, bytesOf, failed, type Outcome, resulted } from '../../../m
 import type { Progress } from '../../../model/progress.js'
 import type { Connection } from '../../../peers/connection.js'
 import { whenCancelled } from '../../calls/call-events.js'
-import { noAnswer, noInput } from '../answers.js'
-import { inputRequired } from '../requests.js'
+import { canBeAsked } from '../../server-requests/client-capabilities.js'
+import { inputRequired, noAnswer, noInput } from '../questions.js'
 import { invalidState } from '../retry/request-states.js'
 import { BufferedNotifications, kept } from './buffered-notifications.js'
 import type { EarlierRun, Parkable, ParkedCallContext } from './parked-call-context.js'
@@ -60,7 +60,6 @@ export class ParkedCall implements Call, Parkable {
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
   readonly #buffered = new BufferedNotifications()
   readonly #history: AnswerHistory
-  /** What is kept while no request of the client is open. */
   readonly #holding: Holding
   /** The client's open request; while parked, the last one. */
   #upstream: Call
@@ -208,9 +207,8 @@ export class ParkedCall implements Call, Parkable {
     else this.#context.release(this)
   }
 
-  /** Ends the questions that the client of a retry cannot be asked. */
   #refuseOthers(): void {
-    this.#questions.refuse(request => this.#context.errorFor(this.client, request))
+    this.#questions.failUnless(this.client.capabilities)
     if (this.#isAttached && this.#questions.size === 0) {
       this.#state = RUNNING
       this.#context.release(this)
@@ -251,9 +249,8 @@ export class ParkedCall implements Call, Parkable {
   }
 
   #asked(): JsonText {
-    const questions = this.#questions.keyed.filter(
-      request => this.#context.errorFor(this.client, request) === undefined,
-    )
+    const { capabilities } = this.client
+    const questions = this.#questions.keyed.filter(request => canBeAsked(request, capabilities))
     const isKept = this.#context.mayReplay(this)
     const state = this.#context.mintState(this, {
       round: this.#round,
@@ -262,8 +259,6 @@ export class ParkedCall implements Call, Parkable {
     })
     return inputRequired(questions, state)
   }
-
-  // ── the end ──
 
   #giveUp(words: string): void {
     const upstream = this.#upstream
@@ -298,8 +293,6 @@ export class ParkedCall implements Call, Parkable {
     return this.#questions.takeAll()
   }
 
-  // ── questions ──
-
   #nothingToAsk(): void {
     if (this.#state.at !== 'collecting') return
     this.#state.window.cancel()
@@ -319,8 +312,6 @@ export class ParkedCall implements Call, Parkable {
     this.#beat?.cancel()
     this.#beat = undefined
   }
-
-  // ── the client's request ──
 
   get #isAttached(): boolean {
     return this.#state.at === 'running' || this.#state.at === 'collecting'

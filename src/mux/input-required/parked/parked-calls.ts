@@ -5,12 +5,10 @@ import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { at, type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Call, Client, ServerRequest } from '../../../model/links.js'
-import { type Answer, failed } from '../../../model/outcome.js'
+import type { Call } from '../../../model/links.js'
 import type { Principal } from '../../../model/peer.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
-import { capabilityFor, hasCapability, incapable } from '../../server-requests/client-capabilities.js'
 import type { RequestStates } from '../retry/request-states.js'
 import { ParkedCall } from './parked-call.js'
 import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
@@ -33,16 +31,12 @@ export interface ParkedCallsOptions {
   readonly logLevels: Pick<LogLevels, 'isWanted'>
 }
 
-/** Where a parked call is counted. */
 interface Slot {
   readonly principal: Principal
   readonly connection: Connection
 }
 
-/**
- * Calls of modern clients that may wait at legacy servers for answers; most are never parked. A parked one is
- * found again by the id in its sealed state.
- */
+/** Calls of modern clients that may wait at legacy servers for answers; most are never parked. */
 export class ParkedCalls implements ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
@@ -73,7 +67,6 @@ export class ParkedCalls implements ParkedCallContext {
     return this.#places.size
   }
 
-  /** How many of them are on a connection. */
   on(connection: Connection): number {
     return this.#onConnection.get(connection) ?? 0
   }
@@ -84,8 +77,7 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /**
-   * Hands a request to the call that its state names. `taken`: the call ends the request. `gone`: there is no
-   * such call. A Fault: the request must fail, the call stays parked.
+   * Hands a request to the call that its state names; `gone`: there is none. After a Fault it stays parked.
    */
   retry(
     call: Call,
@@ -97,21 +89,15 @@ export class ParkedCalls implements ParkedCallContext {
     return parked.retry(call, state.round, responses) ?? 'taken'
   }
 
-  /** Ends all that is parked, as at its deadline; running calls are left to their in-flight calls. */
+  /** Ends all that is parked, as at its deadline. */
   close(): void {
     for (const parked of [...this.#byId.values()]) parked.expire()
   }
-
-  // ── for parked calls ──
 
   mintState(parked: Parkable, round: ParkRound): string {
     const { replica } = this.#states
     const facts = { kind: 'park', parkId: this.#idOf(parked), replica, ...round } as const
     return this.#states.seal(parked, parked.connection.server.alias, facts, this.limits.totalMs)
-  }
-
-  errorFor({ capabilities }: Client, request: Pick<ServerRequest, 'method' | 'params'>): Answer | undefined {
-    return hasCapability(capabilities, capabilityFor(request)) ? undefined : failed(incapable(request))
   }
 
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean {

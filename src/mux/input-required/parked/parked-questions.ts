@@ -1,9 +1,10 @@
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, textOf } from '../../../kernel/json/text.js'
 import type { ServerRequest } from '../../../model/links.js'
-import { type Answer, resulted } from '../../../model/outcome.js'
-import { bareAnswer, isAnswer, noAnswer } from '../answers.js'
-import { bareParams, type KeyedQuestion } from '../requests.js'
+import { type Answer, failed, resulted } from '../../../model/outcome.js'
+import type { ClientCapabilities } from '../../../model/peer.js'
+import { canBeAsked, incapable } from '../../server-requests/client-capabilities.js'
+import { bareAnswer, bareParams, isAnswer, type KeyedQuestion, noAnswer } from '../questions.js'
 import { questionHash } from '../retry/request-states.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
@@ -37,7 +38,6 @@ export class ParkedQuestions {
     return this.#open.size
   }
 
-  /** How much of the server's text is kept for them. */
   get bytes(): number {
     let bytes = 0
     for (const { request } of this.#open) bytes += request.params?.length ?? 0
@@ -75,7 +75,6 @@ export class ParkedQuestions {
     }
   }
 
-  /** What the client was asked and has not answered. */
   get keyed(): readonly KeyedQuestion[] {
     return [...this.#open].flatMap(({ key, request: { method, params } }) =>
       key === undefined ? [] : [{ key, method, params }],
@@ -99,15 +98,13 @@ export class ParkedQuestions {
     return answers
   }
 
-  /** Ends the questions that `errorFor` has an error for. */
-  refuse(errorFor: (request: ServerRequest) => Answer | undefined): void {
+  failUnless(capabilities: ClientCapabilities): void {
     for (const question of [...this.#open]) {
-      const outcome = errorFor(question.request)
-      if (outcome !== undefined) this.settle(question, outcome)
+      const { request } = question
+      if (!canBeAsked(request, capabilities)) this.settle(question, failed(incapable(request)))
     }
   }
 
-  /** Answers a question, unless it was before. */
   settle(question: OpenQuestion, outcome: Answer): void {
     if (this.#drop(question)) question.request.answer(outcome)
   }

@@ -15,9 +15,9 @@ import type { Call } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { DeferredRoots } from '../../server-requests/deferred-roots.js'
-import { bareAnswer, isAnswer, noInput } from '../answers.js'
 import type { EarlierRun } from '../parked/parked-call-context.js'
 import type { ParkedCalls } from '../parked/parked-calls.js'
+import { bareAnswer, isAnswer, noInput } from '../questions.js'
 import type { UrlElicitations } from '../url-elicitations.js'
 import { invalidState, mayNeedInput, type RequestStates } from './request-states.js'
 import type { History, SealedState, StateOf } from './sealed-state.js'
@@ -39,9 +39,7 @@ export interface Retry {
 export interface Resumed {
   /** For the server, still under the client's names. */
   readonly params: JsonText | undefined
-  /** The run of the call that was lost while parked. */
   readonly earlier?: EarlierRun
-  /** To be awaited first. */
   readonly after?: Promise<void>
 }
 
@@ -132,7 +130,6 @@ export class InputRetries {
   }
 }
 
-/** The first action that is not `accept`. */
 const otherThanAccept = (responses: JsonText): string | undefined => {
   for (const { value } of membersOf(responses)) {
     const action = textMember(value, 'action')
@@ -141,11 +138,9 @@ const otherThanAccept = (responses: JsonText): string | undefined => {
   return undefined
 }
 
-/** Params without the members of a retry. */
 export const bare = (params: JsonText | undefined): JsonText | undefined =>
   params && withoutMember(params, ...KEYS)
 
-/** Params with the server's own state in place of ours. */
 const withInner = (params: JsonText | undefined, inner: JsonText | undefined): JsonText | undefined =>
   params &&
   (inner === undefined ? withoutMember(params, 'requestState') : withMember(params, 'requestState', inner))

@@ -18,7 +18,6 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
 const SPELT_BYTES = 256 * 1024
 const NOTHING = rawText('{}')
 
-/** Whether a request may be answered with questions. */
 export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS, method)
 
 /**
@@ -45,12 +44,9 @@ const sha256 = (...parts: readonly (string | Buffer)[]): string => {
   return hash.digest('base64url')
 }
 
-/**
- * The same words for every cause: nobody may find out which states exist (basic/patterns/mrtr, "Security").
- */
+/** The same words for every cause: nobody may find out which states exist (basic/patterns/mrtr). */
 export const invalidState = (): Fault => new Fault('invalid-params', 'Invalid or expired requestState')
 
-/** A request as far as its state is bound to it. */
 type Bound = Pick<Call, 'method' | 'params'> & { readonly client: Pick<Call['client'], 'principal'> }
 
 /** Binds states that clients carry for us to request and principal (basic/patterns/mrtr, "Security"). */
@@ -65,7 +61,7 @@ export class RequestStates {
     this.#sealer = sealer
   }
 
-  /** Makes the state of a call to the server of this alias. Throws a Fault `too-large`. */
+  /** Throws a Fault `too-large`. */
   seal(call: Bound, server: string, facts: StateFacts, ttlMs: number): string {
     const { method } = call
     const binding = {
@@ -77,9 +73,7 @@ export class RequestStates {
     return this.#sealer.seal({ ...binding, ...facts }, ttlMs)
   }
 
-  /**
-   * Opens the state of a retry, but does not check the server. Throws a Fault for that of another request.
-   */
+  /** Opens the state of a retry, whatever its server. Throws a Fault for that of another request. */
   open(call: Bound, text: string | undefined): SealedState {
     const state = text === undefined ? undefined : this.#sealer.open(text)
     const isSame =

@@ -16,19 +16,15 @@ import {
 
 /** What every state is bound to: it counts only for the same request of the same principal. */
 interface Binding {
-  /** Alias of the server that the request went to. */
   readonly server: string
   readonly method: string
-  /** `requestDigest` of the request as the client sent it. */
   readonly digest: string
-  /** `principalHash` of who sent it. */
   readonly principal: string
 }
 
 /** Answers of a client, each by the hash of its question. */
 export type History = readonly (readonly [question: string, answer: JsonText])[]
 
-/** A question that a client was asked under a key, by its hash. */
 export interface AskedQuestion {
   readonly key: string
   readonly method: string
@@ -39,7 +35,6 @@ export interface AskedQuestion {
 interface ParkFacts {
   readonly kind: 'park'
   readonly parkId: string
-  /** The process that holds it. */
   readonly replica: string
   readonly round: number
   /** What this round asks; like the history, only where the call may be run again if it is lost. */
@@ -50,7 +45,6 @@ interface ParkFacts {
 /** A request that a server made outside any call, put to the client before its own request is sent on. */
 interface PreFacts {
   readonly kind: 'pre'
-  /** What waits for the answer, in that process. */
   readonly parkId: string
   readonly replica: string
 }
@@ -58,7 +52,6 @@ interface PreFacts {
 /** A modern server's own state on its way through the client. */
 interface RelayFacts {
   readonly kind: 'relay'
-  /** The server's `requestState` as it came, byte for byte, if it sent one. */
   readonly inner: JsonText | undefined
 }
 
@@ -70,7 +63,6 @@ interface UrlFacts {
 
 export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts
 
-/** What a `requestState` of ours holds. */
 export type SealedState = Binding & StateFacts
 export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
 
@@ -80,7 +72,6 @@ export interface SealKey {
   readonly key: Uint8Array
 }
 
-/** Seals and opens the `requestState` that clients carry for us. */
 export interface Sealer {
   /** Seals a state for `ttlMs`, to the second. Throws a Fault `too-large` for what `open` would not take. */
   seal(state: SealedState, ttlMs: number): string

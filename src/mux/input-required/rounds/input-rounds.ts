@@ -15,13 +15,11 @@ import type { ProjectedRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
 import { canBeAsked } from '../../server-requests/client-capabilities.js'
-import { bareAnswer, isAnswer } from '../answers.js'
-import type { KeyedQuestion } from '../requests.js'
+import type { KeyedQuestion } from '../questions.js'
+import { bareAnswer, isAnswer } from '../questions.js'
 
 export interface RoundContext {
-  /** For texts that clients read. */
   readonly server: string
-  /** Returns a request as the client can be sent it. */
   project(method: string, params: JsonText | undefined): ProjectedRequest
 }
 
@@ -48,7 +46,6 @@ interface Abort {
   readonly words: string
 }
 
-/** What the client's answers come to. */
 export type RoundEnd = { readonly is: 'retry'; readonly responses: JsonText } | Abort
 
 export const QUESTIONS_MAX = 100

@@ -8,14 +8,12 @@ import { collectRound, type RoundEnd, type RoundPlan, type RoundQuestion } from 
 /** How often and how long a client is asked in the course of one request. */
 export interface RoundLimits {
   readonly rounds: number
-  /** How long the client may take for one round. */
   readonly roundMs: number
   readonly totalMs: number
 }
 
 /** Obtains input from the client of one call on behalf of a server. */
 export interface InputSource {
-  /** For texts that clients read. */
   readonly server: string
   readonly clock: Clock
   readonly limits: RoundLimits
@@ -29,11 +27,9 @@ export interface InputSource {
   elicitationComplete(elicitationId: string): void
 }
 
-/** The questions of one round. */
 export interface RoundOptions {
   readonly questions: readonly RoundQuestion[]
   readonly waitMs: number
-  /** How much of the server's text is kept meanwhile. */
   readonly bytes: number
   /** Called once, unless the round is withdrawn before. */
   over(end: RoundEnd): void
@@ -54,7 +50,6 @@ export class QuestionRound {
     this.#input = input
   }
 
-  /** URL elicitations that the user accepted. */
   get acceptedUrls(): readonly string[] {
     return this.#options.questions.flatMap(({ key, elicitationId }) =>
       elicitationId !== undefined && isAccepted(this.#answers.get(key)) ? [elicitationId] : [],

@@ -4,7 +4,7 @@ import type { JsonText } from '../../../kernel/json/text.js'
 import type { CallSink, CancelReason, Downlink, DownstreamCall, Request } from '../../../model/links.js'
 import { failed, midway, type Outcome } from '../../../model/outcome.js'
 import type { CallHandle } from '../../calls/in-flight-call.js'
-import { noInput } from '../answers.js'
+import { noInput } from '../questions.js'
 import { pauseMs, type RoundEnd, type RoundQuestion, retryParams } from './input-rounds.js'
 import { type InputSource, QuestionRound, type RoundLimits } from './question-round.js'
 
