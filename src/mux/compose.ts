@@ -70,16 +70,8 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const urlElicitations = new UrlElicitations(clock)
   const deferredRoots = new DeferredRoots(clock, states)
   const parkedCalls = new ParkedCalls({ catalog, clock, bounds, states, logLevels })
-  const serverRequests = new ServerRequests({
-    clock,
-    log,
-    calls,
-    states,
-    urlElicitations,
-    deferredRoots,
-    onAsked: options.onAsked,
-    isShared: () => pool.servers.length > 1,
-  })
+  const asked = { calls, states, urlElicitations, deferredRoots, isShared: () => pool.servers.length > 1 }
+  const serverRequests = new ServerRequests({ ...options, ...asked })
   const retries = new InputRetries({ states, parkedCalls, deferredRoots, urlElicitations })
   const presenter = new ResultPresenter({ catalog, owners, serverRequests, states, urlElicitations })
   const forwarder = new Forwarder({

@@ -10,7 +10,7 @@ export interface RestartRules extends Backoff {
   readonly retryMs: number
 }
 
-/** The failures of a connection since it last answered a call. */
+/** The failures of a connection since it last answered a call. @internal */
 export interface Past {
   readonly failures: number
   readonly recentMs: readonly number[]
@@ -66,6 +66,7 @@ const STEADY_MS = 60_000
 
 export const IDLE: ServerState = { at: 'idle' }
 
+/** @internal */
 export const NO_PAST: Past = { failures: 0, recentMs: [], gaveUp: undefined }
 
 /** Returns the next state; an event that means nothing in a state leaves it as it is. Pure. */

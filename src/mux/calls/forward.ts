@@ -135,7 +135,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       request: call,
       call: isAskable ? parkedCalls.adopt(call, connection, resumed.earlier) : call,
       connection,
-      party: call.client.serverRequests === 'pushed' ? call.client.id : newClientId(),
+      party: partyOf(call.client),
       exposed,
       own,
       path,
@@ -264,6 +264,9 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 }
+
+/** A sessionless client may be several users. */
+const partyOf = ({ serverRequests, id }: Client): number => (serverRequests === 'pushed' ? id : newClientId())
 
 /** Throws a Fault `invalid-params`. */
 const textAt = (call: Call, path: readonly string[]): string => {

@@ -63,7 +63,7 @@ export class UrlElicitations {
   /** Resolves when all of these are complete, or after `limitMs`; unknown ones are not waited for. */
   async completed(connection: Connection, ids: readonly string[], limitMs: number): Promise<void> {
     const keys = ids.map(id => keyOf(connection, id))
-    const completions = keys.map(key => this.#elicitations.get(key)?.completion.promise)
+    const completions = keys.flatMap(key => this.#elicitations.get(key)?.completion.promise ?? [])
     await within(Promise.all(completions), { clock: this.#clock, ms: limitMs })
     for (const key of keys) this.#elicitations.delete(key)
   }

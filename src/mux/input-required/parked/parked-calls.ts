@@ -13,6 +13,7 @@ import type { RequestStates } from '../retry/request-states.js'
 import { ParkedCall } from './parked-call.js'
 import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
 
+/** @internal */
 export const PARK_LIMITS: ParkLimits = {
   windowMs: 10,
   roundMs: 600_000,

@@ -23,6 +23,8 @@ export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS,
 /**
  * Identifies a request by base64url of SHA-256 over its name or URI and its arguments. Spelling and order do
  * not count up to 256 KiB; digits of numbers and repeated members do.
+ *
+ * @internal
  */
 export const requestDigest = (method: string, params: JsonText | undefined): string => {
   const subjects = SUBJECTS[method] ?? []
@@ -35,7 +37,7 @@ export const questionHash = (method: string, params: JsonText | undefined): stri
 
 const spelt = (text: JsonText): string | Buffer => (text.length <= SPELT_BYTES ? canonicalJson(text) : text)
 
-/** Identifies a principal: whoever got hold of a key should not read who our users are. */
+/** Identifies a principal: whoever got hold of a key should not read who our users are. @internal */
 export const principalHash = (principal: Principal): string => sha256(principal)
 
 const sha256 = (...parts: readonly (string | Buffer)[]): string => {
