@@ -38,7 +38,6 @@ export interface AuditLog {
   wrap(handler: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
-  /** Logs the result of a reload. */
   reloaded(result: object): void
   /** Opens the file again, after it was rotated. */
   reopen(): void

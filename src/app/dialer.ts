@@ -36,7 +36,6 @@ const httpClient = lateModule(() => import('../transport/http/client.js'))
 const wsClient = lateModule(() => import('../transport/ws/client.js'))
 const socketClient = lateModule(() => import('../transport/socket/client.js'))
 
-/** What a dialer needs. */
 export interface DialerContext {
   readonly clock: Clock
   readonly log: Logger
@@ -154,7 +153,6 @@ export class Dialer {
     return this.#http
   }
 
-  /** Starts a program when it is its turn. */
   async #openChild(
     { command, args, cwd, env, unsetEnv }: StdioTransport,
     options: DialOptions,

@@ -16,7 +16,6 @@ export const guardLogger = (log: Logger, clock: Clock): Logger =>
 
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const satisfies Record<LogLevel, number>
 
-/** What a logger shares with its children. */
 interface Guard {
   level: LogLevel
   readonly rate: LineRateLimiter
@@ -28,10 +27,7 @@ const LONG = new Set(['stderr', 'stack'])
 const FACTS_MAX = 100
 const DEPTH_MAX = 4
 
-/**
- * Guards a log against peers: their words are written without secrets and control characters, and cut, and
- * lines that they can cause again and again are merged.
- */
+/** Masks secrets and control characters in what peers say, cuts it, and merges lines that they can repeat. */
 export class GuardedLogger implements AdjustableLogger {
   readonly #behind: Logger
   readonly #guard: Guard
@@ -114,7 +110,6 @@ const REFILL_MS = 10_000
 /** The most kinds that are told apart. Peers can cause as many only with as many addresses. */
 const KINDS_MAX = 10_000
 
-/** A token bucket for lines of one kind. */
 interface Bucket {
   /** As of `atMs`. */
   tokens: number

@@ -20,7 +20,6 @@ import { IDENTITY } from './identity.js'
 export interface LocalClientOptions {
   /** Called with the params of each progress notification; without it no progress is asked for. */
   readonly onProgress?: ((params: JsonText) => void) | undefined
-  /** Called with log messages and changed lists. */
   readonly onNotification?: ((method: string, params: JsonText | undefined) => void) | undefined
 }
 

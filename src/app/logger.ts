@@ -5,10 +5,7 @@ import { type Clock, systemClock } from '../kernel/async/clock.js'
 import { type AdjustableLogger, GuardedLogger, LineRateLimiter } from './guarded-logger.js'
 import { unblock } from './unblock.js'
 
-/**
- * Creates a logger that writes to stderr (stdout may be the protocol): a JSON object per line, or plain lines
- * on a terminal. Lost lines (a closed stderr, a full disk) never end the proxy.
- */
+/** Creates a logger that writes to stderr: JSON lines, or plain ones on a terminal. */
 export const createLogger = async (options: {
   readonly level: LogLevel
   readonly isTerminal: boolean
@@ -38,10 +35,7 @@ export interface LineSink {
 const QUEUE_BYTES = 1024 * 1024
 const STDERR = 2
 
-/**
- * Creates a sink for our stderr that never blocks and never grows: many hosts start us with a pipe that they
- * do not read, and a write that waits for them would stop every call. Never throws.
- */
+/** Creates a sink for stderr that never blocks or grows: many hosts do not read it. Never throws. */
 export const createStderrSink = (
   stderr: Writable = process.stderr,
   isUnblocked = unblock(stderr),

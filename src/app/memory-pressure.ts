@@ -30,7 +30,6 @@ const LEVELS = [0.8, 0.85, 0.9, 0.95] as const
 /** Hysteresis: how far below its beginning a level ends. */
 const SLACK = 0.03
 
-/** What the levels mean, for the log. */
 const WORDS: Readonly<Record<Pressure, string>> = {
   0: 'there is enough memory again',
   1: 'memory is short: new sessions keep nothing for clients that lose their connection',
@@ -74,11 +73,7 @@ const tryMeasure = <T>(measure: () => T): T | undefined => {
 /** The resident memory of this process; undefined if it cannot be measured at the moment. */
 export const residentBytes = (): number | undefined => tryMeasure(() => process.memoryUsage.rss())
 
-/**
- * Measures memory until the timer is cancelled and tells `bounds` how short it is, so that work is refused
- * before the operating system ends the process: first go conveniences, then idle sessions, then slow clients,
- * then new requests.
- */
+/** Measures memory until cancelled and reports pressure, to refuse work before the system kills us. */
 export const watchMemory = (options: MemoryPressureOptions): Timer => {
   const { bounds, clock, log, relieve, sample = sampleMemory } = options
   const look = (): MemorySample | undefined => {

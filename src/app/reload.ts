@@ -34,7 +34,6 @@ export interface ReloaderOptions {
   readonly env: Environment
   /** Applies a valid configuration to the proxy, or throws a Fault and changes nothing. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
-  /** Called with why a configuration was refused. */
   readonly onRefused?: (problems: readonly string[]) => void
   /** Called once a configuration is in force and the log says so, which it may change. */
   readonly onReloaded?: (config: ProxyConfig) => void
@@ -45,10 +44,7 @@ export interface ReloaderOptions {
 /** The most problems of a file that are logged one by one. */
 const PROBLEMS_MAX = 20
 
-/**
- * Reloads the configuration file when it changes, as a whole or not at all. A file with errors that the
- * configuration in force does not have is refused, and the log says what is wrong with it.
- */
+/** Reloads a changed configuration file as a whole, or not at all if it has new errors. */
 export class Reloader {
   readonly #options: ReloaderOptions
   /** Errors of the configuration in force: at the start a wrong entry costs only its server. */
@@ -91,7 +87,6 @@ export class Reloader {
     this.#request('reload')
   }
 
-  /** Stops watching; nothing is applied any more. */
   close(): void {
     this.#isClosed = true
     this.#watch?.close()

@@ -4,9 +4,7 @@ import type { ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import type { ServerOptions } from '../peers/dial.js'
 
-/**
- * The configured servers: their configuration, and their options, which stand for them while they are served.
- */
+/** The configured servers, and the options that stand for each of them while it is served. */
 export class ServerRegistry {
   #byName: ReadonlyMap<string, ServerOptions> = new Map()
   /** Also of servers that have left and still have calls under way. */
@@ -17,15 +15,12 @@ export class ServerRegistry {
     this.reload(servers, [])
   }
 
-  /** In the order of the configuration. */
   get servers(): readonly ServerOptions[] {
     return [...this.#byName.values()]
   }
 
-  /** The latest configuration of a server. */
   readonly configOf = (options: ServerOptions): ServerConfig | undefined => this.#configs.get(options)
 
-  /** How a server is shown to clients. */
   readonly exposureOf = ({ options }: { readonly options: ServerOptions }): Exposure => {
     const config = this.#configs.get(options)
     return {
@@ -35,15 +30,11 @@ export class ServerRegistry {
     }
   }
 
-  /** The options of the servers with these names. */
   named(names: readonly string[]): ReadonlySet<ServerOptions> {
     return new Set(names.flatMap(name => this.#byName.get(name) ?? []))
   }
 
-  /**
-   * Replaces the servers. Those that were there keep their options, with new values in them, unless their
-   * name is among `replaced`. Throws as `checkServable` does, and changes nothing then.
-   */
+  /** Keeps the options of servers that are not `replaced`. Throws like `checkServable`. */
   reload(servers: readonly ServerConfig[], replaced: readonly string[]): void {
     checkServable(servers)
     this.#byName = new Map(

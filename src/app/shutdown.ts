@@ -15,10 +15,7 @@ const SIGNALS = Object.keys(SIGNAL_CODES) as Signal[]
 /** The exit code after an uncaught error, as in Node. */
 const CRASHED = 1
 
-/**
- * How long closing may take: less than the 5 s that hosts give us. The death guard ends the servers then
- * left.
- */
+/** How long closing may take: hosts kill us after 5 s, and the death guard then ends the servers. */
 const CLOSE_LIMIT_MS = 4500
 
 /** Within this a signal counts as one: whoever started us, such as `npm` or `timeout`, passes a Ctrl-C on. */
@@ -30,21 +27,16 @@ export interface ShutdownOptions {
   /** Closes everything in order; never rejects. */
   readonly close: () => Promise<void>
   readonly log: Logger
-  /**
-   * Whether the program goes on after an uncaught error, as one that serves many does: the error came up in
-   * one event of one connection, process or timer, and must not cost the others anything.
-   */
+  /** Whether to go on after an uncaught error, which must not cost other clients anything. */
   readonly isService?: boolean
   /** Handles SIGHUP; false if it means the end. */
   readonly onHangup?: () => boolean
   /** The exit code after a first signal; a second one ends the process at once, as `SIGNAL_CODES` says. */
   readonly codeOf: (signal: Signal) => number
-  /** Ends the process at once. */
   readonly exit?: (code: number) => void
   readonly clock?: Clock
 }
 
-/** Ends a program in order. */
 export interface Shutdown {
   /** Resolves with the exit code once all is closed. */
   readonly ended: Promise<number>
@@ -52,10 +44,7 @@ export interface Shutdown {
   end(code: number): void
 }
 
-/**
- * Ends the program in order on `end`, on SIGINT, SIGTERM and SIGBREAK, on a SIGHUP that is not handled and,
- * unless it is a service, after an uncaught error. Keeps the process alive until then: our timers do not.
- */
+/** Ends the program in order on signals, errors and `end`; keeps the process alive until then. */
 export const createShutdown = (options: ShutdownOptions): Shutdown => {
   const { log, exit = (code: number) => process.exit(code), clock = systemClock } = options
   const ended = new Deferred<number>()
@@ -134,10 +123,7 @@ export interface Terminal {
   readonly isClosed: boolean
 }
 
-/**
- * Remembers whether there is a terminal now, to tell a SIGHUP for its end, which ends what runs in it, from
- * one that tells a daemon to reload its configuration.
- */
+/** Tells a SIGHUP for a closed terminal from one that asks a daemon to reload. */
 export const watchTerminal = (isThere: () => boolean = hasTerminal): Terminal => {
   const wasThere = isThere()
   return {

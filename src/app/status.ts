@@ -35,7 +35,6 @@ export interface ServerStatus {
   readonly truncated: readonly ListName[]
   /** Consecutive failures up to now. */
   readonly failures: number
-  /** Why it is not reachable. */
   readonly why: string | undefined
   /** Milliseconds until the next attempt, while it is not reachable. */
   readonly retryMs: number | undefined
@@ -124,7 +123,6 @@ export interface ProxyStatus {
   readonly config: ConfigStatus | undefined
 }
 
-/** Reads the current status. */
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
   const { bounds, clock, configOf, admission, router, startedMs } = context
   const statusOf = (server: Server): ServerStatus[] => {

@@ -14,13 +14,9 @@ import { ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
 
-/** How the catalogue behaves. */
 export interface CatalogOptions extends ServerViewsOptions, ListOptions {
   readonly clock: Clock
-  /**
-   * Called after some clients see another list; `isFirst` if nothing was known before of that list of a
-   * server.
-   */
+  /** Called once clients see another list; `isFirst` if nothing was known of it before. */
   readonly onChanged: (list: ListName, isFirst: boolean) => void
   /** What is kept of servers between runs; undefined if nothing is. */
   readonly cache?: ServerCache | undefined
@@ -34,10 +30,7 @@ export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startu
 
 const EMPTY_DIGEST = digestOf([])
 
-/**
- * What all servers offer, merged, as each client sees it on its own connections. A server that is down, slow
- * or wrong never holds up the others.
- */
+/** What all servers offer, merged, as each client sees it. No server holds up the others. */
 export class Catalog {
   #options: CatalogOptions
   readonly #views: ServerViews
@@ -73,10 +66,7 @@ export class Catalog {
     this.#views.replace(servers, () => false)
   }
 
-  /**
-   * How each server is exposed, in their order; another map once servers, or how they are exposed, have
-   * changed.
-   */
+  /** The views of all servers, in order; another map once anything in it has changed. */
   get views(): ReadonlyMap<Server, ServerView> {
     return this.#views.all
   }
@@ -107,8 +97,8 @@ export class Catalog {
   }
 
   /**
-   * A page of a merged list; servers that are starting are waited for as for any list, or for `waitMs` if that is longer.
-   * Rejects with a Fault for a bad cursor, or if no server could be reached.
+   * A page of a merged list; servers that are starting are waited for as for any list, or for `waitMs` if
+   * that is longer. Rejects with a Fault for a bad cursor, or if no server could be reached.
    */
   page(client: Client, list: ListName, cursor: string | undefined, waitMs = 0): Promise<Page> {
     return this.#clientViews.page(client, list, cursor, waitMs)
@@ -148,7 +138,6 @@ export class Catalog {
     return this.#options.isAlone && server !== undefined ? this.facts(server, client) : undefined
   }
 
-  /** The instructions of all servers for a client. */
   instructions(client: Client): string | undefined {
     if (this.#options.isAlone) return this.own(client)?.instructions
     return joinInstructions(
@@ -218,10 +207,7 @@ export class Catalog {
     this.#lists.ready(connection, list => cached?.lists[list] !== undefined)
   }
 
-  /**
-   * A connection was lost, or could not be opened. If it was the only one, the last known lists stay for a
-   * while.
-   */
+  /** A connection was lost or not opened. If it was the only one, its lists stay for a while. */
   lost(connection: Connection): void {
     const server = this.#views.on(connection)?.server
     const isThere = server && [...server.connections].some(({ link }) => link !== undefined)
@@ -242,7 +228,6 @@ export class Catalog {
     this.#lists.forget(connection)
   }
 
-  /** A client uses other connections than before. */
   reconnected(client: Client): void {
     this.#clientViews.forget(client)
   }

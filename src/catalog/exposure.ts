@@ -27,7 +27,6 @@ export interface Exposure {
   readonly tools: ToolRules
 }
 
-/** Exposes everything as it is. */
 export const UNCHANGED: Exposure = {
   prefix: false,
   uris: 'preserve',
@@ -40,7 +39,6 @@ export interface ToolFilter {
   isAllowed(name: string): boolean
   /** The exposed name, without the prefix. */
   renamed(name: string): string
-  /** The definition with the operator's overrides. */
   overridden(name: string, tool: JsonText): JsonText
 }
 

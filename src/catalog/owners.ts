@@ -12,9 +12,7 @@ export interface Owned {
   readonly own: string
 }
 
-/**
- * Unprefixed URIs in results that are remembered, so that clients can read them although they are not listed.
- */
+/** How many unprefixed URIs of results are remembered, so that clients can read them. */
 const SEEN_MAX = 10_000
 /** Longer ones are not remembered. */
 const SEEN_CHARS = 2048
@@ -23,10 +21,7 @@ const REMOVED_MAX = 100
 /** How often unknown names may cause a list to be read again. */
 const REREAD_MS = 1000
 
-/**
- * Finds the server behind an exposed name or URI: in the lists that a client was shown, never by parsing a
- * name.
- */
+/** Finds the server behind an exposed name or URI: in the lists of the client, never by parsing a name. */
 export class Owners {
   readonly #catalog: Catalog
   readonly #nowMs: () => number
@@ -233,7 +228,6 @@ export class Owners {
   }
 }
 
-/** The servers, and what they are found by. */
 interface ServerTable {
   readonly servers: readonly Server[]
   readonly byAlias: ReadonlyMap<string, Server>

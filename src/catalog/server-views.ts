@@ -6,7 +6,6 @@ import type { Server } from '../peers/server.js'
 import { type Exposure, UNCHANGED } from './exposure.js'
 import { ServerView } from './lists/server-view.js'
 
-/** How servers are exposed. */
 export interface ServerViewsOptions {
   readonly log: Logger
   /** The only server of a proxy is exposed as it is. */
@@ -14,7 +13,6 @@ export interface ServerViewsOptions {
   readonly exposureOf: (server: Server) => Exposure
 }
 
-/** The views of all servers. */
 export class ServerViews {
   readonly #options: ServerViewsOptions
   readonly #onRenewed: (view: ServerView, earlier: ServerView) => void
@@ -32,7 +30,6 @@ export class ServerViews {
     return this.#all
   }
 
-  /** The view of the server with these options. */
   of(server: ServerOptions): ServerView {
     const view = this.#byOptions.get(server)
     if (view === undefined) throw new Fault('internal', `Server ${server.name} is not in the catalogue`)

@@ -43,7 +43,6 @@ export const DEFAULTS = {
   idleStopMs: 15 * 60_000,
 } as const
 
-/** The longest configuration file. */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024
 
 /** The deepest nesting of a configuration file, since the parser is recursive. */

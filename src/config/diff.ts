@@ -122,7 +122,6 @@ const isSameValue = (one: unknown, other: unknown): boolean => {
 const valueAt = (record: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-/** The changes of a diff, for the log. */
 export const changesOf = (diff: ConfigDiff): object =>
   Object.fromEntries(
     Object.entries(diff).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),

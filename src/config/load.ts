@@ -14,10 +14,7 @@ export async function loadConfig(file: string, env: Environment): Promise<Loaded
 /** The text of a configuration file, or why there is none. */
 export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }
 
-/**
- * Reads the text of a configuration file. Never rejects. A pipe can be read once: with `isAgain` it is
- * refused.
- */
+/** Reads the text of a file. Never rejects. A pipe can be read only once: `isAgain` refuses it. */
 export async function readConfigText(file: string, isAgain = false): Promise<ConfigText> {
   try {
     const found = await stat(file)

@@ -8,7 +8,6 @@ import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import type { Channel } from '../../wire/channel.js'
 import { IDENTITY } from '../identity.js'
 
-/** What serving clients needs. */
 export interface ChannelContext {
   readonly handler: ClientHandler
   readonly bounds: LimitCounters
@@ -33,7 +32,6 @@ export class ChannelListeners {
     return this.#open.size
   }
 
-  /** Serves a new client until it is gone. */
   serve(channel: Channel, principal: Principal): void {
     if (this.#context.isDraining()) {
       void channel.close()
@@ -56,10 +54,7 @@ export interface SocketEndpoint {
   close(): Promise<void>
 }
 
-/**
- * Serves clients on a local socket, framed as on stdio; whoever may open the socket is the local user.
- * Rejects with a Fault `unavailable` if it cannot listen.
- */
+/** Serves local clients on a socket, framed as on stdio. Rejects with a Fault `unavailable`. */
 export const serveSocket = async (path: string, context: ChannelContext): Promise<SocketEndpoint> => {
   const { listenSocket } = await import('../../transport/socket/server.js')
   const listeners = new ChannelListeners(context)
@@ -81,7 +76,6 @@ export const serveSocket = async (path: string, context: ChannelContext): Promis
 export interface StdioEndpoint {
   /** Resolves when the client has closed our stdin and got its answers. */
   readonly gone: Promise<void>
-  /** Whether the client has closed our stdin. */
   readonly isLeaving: boolean
   close(): Promise<void>
 }

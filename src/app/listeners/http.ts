@@ -20,7 +20,6 @@ export interface HttpEndpoints {
   readonly wsUrl: string | undefined
   readonly host: string
   readonly port: number
-  /** Sessions of all endpoints together. */
   readonly sessions: number
   /** Frees what is kept for convenience, and what nobody seems to use; called while memory is short. */
   shed(): void
@@ -34,18 +33,13 @@ const WS_PATH = '/ws'
 /** Open to everybody: their answers are no secret. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
-/** What the HTTP endpoints need. */
 export interface EndpointContext extends ChannelContext {
-  /** For `/status`. */
   readonly status: () => ProxyStatus
   /** Called with each refused request and its principal; undefined if refusals are not audited. */
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
 }
 
-/**
- * Serves Streamable HTTP at `/mcp`, HTTP+SSE at `/sse` and `/messages`, WebSocket at `/ws`, and `/healthz`,
- * `/readyz` and `/status`, on one port. Rejects with a Fault `unavailable` if it cannot listen.
- */
+/** Serves all endpoints and pages on one port. Rejects with a Fault `unavailable` if it cannot listen. */
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused } = context
   const http = createHttpListener({ ...context, identity: IDENTITY, principalOf })
@@ -123,7 +117,6 @@ const urlHost = (host: string): string => {
 
 const wsServer = lateModule(() => import('../../transport/ws/server.js'))
 
-/** The WebSocket endpoint of an HTTP server. */
 interface WsEndpoint {
   /** Takes over a connection. Rejects with a Fault `unavailable` while the module cannot be loaded. */
   readonly upgrade: UpgradeHandler
@@ -132,10 +125,7 @@ interface WsEndpoint {
   close(): Promise<void>
 }
 
-/**
- * Serves clients over WebSocket, each on a channel of its own; the server is loaded with the first client.
- * @internal
- */
+/** Serves clients over WebSocket; the server is loaded with the first client. @internal */
 export const createWsEndpoint = (path: string, context: ChannelContext): WsEndpoint => {
   const listeners = new ChannelListeners(context)
   let server: WsServer | undefined

@@ -12,14 +12,12 @@ const TERM_MS = 500
 export class Children {
   /** An unguessable value in the environment of each of them, and of what they start. */
   readonly mark = unguessableId()
-  /** Called whenever one starts, answers or ends. */
   onChange: (() => void) | undefined
   readonly #running = new Map<number, { readonly owner: object; readonly sinceMs: number }>()
   #gone: Deferred<void> | undefined
   /** Made on first use: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
 
-  /** Added to the environment of each of them. */
   get env(): Readonly<Record<string, string>> {
     return { [MARK_VARIABLE]: this.mark }
   }
@@ -33,7 +31,6 @@ export class Children {
     return [...this.#running].map(([pid, { sinceMs }]) => [pid, sinceMs])
   }
 
-  /** The processes that we started for one server. */
   of(owner: object): readonly number[] {
     return this.pids.filter(pid => this.#running.get(pid)?.owner === owner)
   }
@@ -72,17 +69,13 @@ export class Children {
     this.onChange?.()
   }
 
-  /** Resolves when none is left. */
   async gone(): Promise<void> {
     if (this.#running.size === 0) return
     this.#gone ??= new Deferred()
     await this.#gone.promise
   }
 
-  /**
-   * Ends what the children have started in sessions of their own, which signals to their process groups do
-   * not reach. Called once all of them have ended. Never rejects.
-   */
+  /** Ends what children that have ended left behind in sessions of their own. Never rejects. */
   async close(): Promise<void> {
     if (this.#guard === undefined) return
     // Timers of the clock do not keep us alive.

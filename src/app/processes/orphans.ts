@@ -17,7 +17,6 @@ import { removePrivate } from '../state/private-file.js'
 import { stateDir } from '../state/state-key.js'
 
 export interface OrphanOptions {
-  /** The state folder. */
   readonly folder: string
   readonly table: ProcessTable
   readonly clock: Clock
@@ -27,11 +26,7 @@ export interface OrphanOptions {
 /** How long the record of a proxy that we cannot see is kept after its last change. */
 const STALE_MS = 30 * 24 * 3_600_000
 
-/**
- * Whether the proxy that wrote a record still runs; `rows` are the processes of this machine or container.
- * Where they cannot be listed (on Windows that takes PowerShell, which may be forbidden) any process with its
- * id counts.
- */
+/** Whether the proxy of a record still runs. If processes cannot be listed, its id decides. */
 export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
   isBlind(rows) ? processExists(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
 
@@ -43,10 +38,7 @@ const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean =
   return born === undefined || row.born === born
 }
 
-/**
- * Ends children of earlier proxies that were killed before they, or their death guard, could do it. Leaves
- * alone proxies that still run, and those of other machines. Never rejects.
- */
+/** Ends what killed proxies left on this machine. Never rejects. */
 export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   const { folder, table, log } = options
   try {

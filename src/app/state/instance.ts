@@ -17,7 +17,6 @@ export interface InstanceRecord {
   readonly pid: number
   /** See `ProcessRow`. */
   readonly born: string | undefined
-  /** ISO 8601. */
   readonly startedAt: string
   /** When all its children were last known to be what the record says; ISO 8601. */
   readonly writtenAt: string
@@ -97,7 +96,6 @@ const parseChild = (child: unknown): readonly RecordedChild[] => {
   return [{ pid, sinceMs: typeof sinceMs === 'number' ? sinceMs : Number.NaN, born: textAt(child, 'born') }]
 }
 
-/** What only the command knows. */
 interface InstanceFacts {
   readonly verb: string
   readonly url: string | undefined
@@ -108,7 +106,6 @@ export interface InstanceOptions {
   readonly facts: InstanceFacts
   readonly children: Children
   readonly log: Logger
-  /** The state folder. */
   readonly folder: string
   readonly table: ProcessTable
 }

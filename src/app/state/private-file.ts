@@ -19,10 +19,7 @@ import { unguessableId } from '../../kernel/ids.js'
 const OTHERS_MAY_WRITE = 0o022
 const OTHERS_MAY_READ = 0o077
 
-/**
- * Whether a file or folder belongs to this user and denies everybody else what `forbidden` says: writing,
- * unless told otherwise. Windows has no such modes; there the user's folder decides who may write.
- */
+/** Whether this user owns a file that denies others what `forbidden` says. Windows has no such modes. */
 export const isPrivate = (
   { uid, mode }: { readonly uid: number; readonly mode: number },
   forbidden = OTHERS_MAY_WRITE,
@@ -31,7 +28,6 @@ export const isPrivate = (
 /** Follows no link and waits for no pipe; flags that Windows lacks are undefined and count as 0. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** A file of ours as it was found. */
 export interface FoundFile {
   /** Undefined if the file is larger than any of its kind. */
   readonly bytes: Buffer | undefined
@@ -79,9 +75,7 @@ const FOLDER = { recursive: true, mode: 0o700 } as const
 
 const draftOf = (file: string): string => `${file}.${unguessableId()}`
 
-/**
- * Writes or replaces a file atomically, for nobody else to read. Rejects with what the file system throws.
- */
+/** Writes or replaces a file atomically, with its folder. Rejects with what the file system throws. */
 export const writePrivate = async (file: string, bytes: string | Uint8Array): Promise<void> => {
   await mkdir(dirname(file), FOLDER)
   const draft = draftOf(file)
@@ -118,10 +112,7 @@ const HELD: ReadonlySet<string | undefined> = new Set(['EACCES', 'EBUSY', 'EPERM
 /** A virus scanner, or another proxy that reads the file, is done in a moment. */
 const WAITS_MS = [10, 20, 50, 100, 200, 400]
 
-/**
- * Retries work on a file that another program may hold open for a moment, which only Windows minds.
- * @internal
- */
+/** Retries work on a file that another program holds open for a moment, on Windows. @internal */
 export const whenReleased = async <T>(
   work: () => Promise<T>,
   {

@@ -133,7 +133,6 @@ const decodeCapabilities = (value: unknown): ServerCapabilities => {
   }
 }
 
-/** The folder of the cache. */
 export const cacheFolder = (stateDir: string): string => join(stateDir, 'known')
 
 /** Reads the file of a server if only this user can have written or replaced it. Never throws. */

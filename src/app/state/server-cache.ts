@@ -26,10 +26,8 @@ export interface ServerCacheContext {
   readonly log: Logger
 }
 
-/** The file of one server. */
 interface Entry {
   print: string
-  /** The hash of its content, if known. */
   written: string | undefined
   isTouched: boolean
 }
@@ -81,7 +79,6 @@ export class ServerCacheFiles implements ServerCache {
     this.#due.set(server, { timer, entry, known })
   }
 
-  /** Writes what is still pending. Never rejects. */
   async close(): Promise<void> {
     for (const server of [...this.#due.keys()]) this.#write(server)
     await this.#writing
@@ -132,11 +129,7 @@ const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 /** Changes with what goes into a fingerprint, or into a file. */
 const FORMAT = 1
 
-/**
- * A hash of what makes this server what it is: how it is reached or started, its credentials, its protocol
- * version, and the size and time of each program file on its command line.
- * @internal
- */
+/** A hash of what identifies a server: its transport, credentials, revision and program files. @internal */
 export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig): string => {
   const parts = [FORMAT, transport.kind, era, protocolVersion ?? null, ...partsOf(transport)]
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')

@@ -22,11 +22,7 @@ export const stateDir = (env: NodeJS.ProcessEnv, platform: NodeJS.Platform = pro
   return join(named !== undefined && isAbsolute(named) ? named : usual, 'mcp-proxy')
 }
 
-/**
- * The key that this user's proxies share, 32 bytes: read from `dir`, or made and kept there. A file that
- * holds no key is replaced, and so is a key that others could read or write: `onExposed` is then called with
- * its path. Throws what the file system throws if no key can be kept.
- */
+/** The key that this user's proxies share; replaced if invalid or exposed. Throws if it cannot be kept. */
 export const keptKey = (dir: string, onExposed: (path: string) => void = () => undefined): Uint8Array => {
   const path = join(dir, FILE)
   const found = findFile(path, FILE_BYTES)
@@ -47,7 +43,6 @@ const keyIn = (bytes: Buffer | undefined): Uint8Array | undefined => {
   return key.length === KEY_BYTES && key.toString('base64') === text ? key : undefined
 }
 
-/** Where the keys of a sealer come from. */
 export interface KeySource {
   /** Each 32 bytes in base64, the newest first. */
   readonly configured: readonly string[]

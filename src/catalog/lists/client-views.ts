@@ -17,7 +17,6 @@ import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
 
-/** How lists are read and cut. */
 export interface ListOptions {
   readonly pageSize: number
   /** How long a list waits for servers that are still starting. */
@@ -26,7 +25,6 @@ export interface ListOptions {
   readonly startupWaitMs: number
 }
 
-/** What the views of clients are made from. */
 export interface ClientViewsContext {
   readonly views: () => ReadonlyMap<Server, ServerView>
   readonly lists: ConnectionLists
@@ -74,10 +72,7 @@ const contributionOf = (state: ListState | undefined, nowMs: number): Contributi
   return hints && { ttlMs: hints.ttlMs, cacheScope: hints.cacheScope, ageMs: nowMs - readMs }
 }
 
-/**
- * What each client sees of the servers: the lists of its own connections, and the cache where these were not
- * read yet. Clients who see the same share it.
- */
+/** What each client sees: the lists of its connections, else the cache. Clients who see the same share it. */
 export class ClientViews {
   readonly #context: ClientViewsContext
   #byClient = new WeakMap<Client, ClientView>()
@@ -98,12 +93,10 @@ export class ClientViews {
     this.reset()
   }
 
-  /** A client has other connections than before. */
   forget(client: Client): void {
     this.#byClient.delete(client)
   }
 
-  /** What is cached of a server for a client. */
   cached(server: Server, client: Client): CachedProfile | undefined {
     const view = this.#context.views().get(server)
     return view && this.#context.cache.of(view, client)
@@ -140,10 +133,7 @@ export class ClientViews {
     return cached?.isDue === false && (cached.lists[list] !== undefined || cached.refused.has(list))
   }
 
-  /**
-   * How long clients may keep a merged list, and for whom: as long as all of its parts
-   * (server/utilities/caching).
-   */
+  /** How long clients may keep a merged list, and for whom (server/utilities/caching). */
   #hints(client: Client, list: ListName): CacheHints {
     const nowMs = this.#context.clock.nowMs()
     const contributions: Contribution[] = []
@@ -205,7 +195,6 @@ export class ClientViews {
     return faults
   }
 
-  /** A list as a client sees it. */
   mergedList(client: Client, list: ListName): MergedList {
     const { lists } = this.#of(client)
     let merged = lists.get(list)

@@ -28,14 +28,12 @@ export interface Reading extends Omit<ReadList, 'items'> {
   readonly readMs: number
 }
 
-/** One list of one connection. */
 export interface ListState {
   readonly connection: Connection
   readonly list: ListName
   known: Reading | undefined
   /** Whether something happened after the last reading began, which is not fresh then, whatever its age. */
   isDue: boolean
-  /** Since when it cannot be read. */
   failingSinceMs: number | undefined
   reading: Promise<void> | undefined
   /** Runs until changes that come together are over. */
@@ -53,16 +51,11 @@ const RESTLESS = 'the server changes a list again and again; it is read, and cli
 export const AWAY_MS = 5 * 60_000
 /** A list is read again when a client asks for it after this, if its server does not announce changes. */
 const STALE_MS = 30_000
-/**
- * What the connections of a server may list that is not the same, as a multiple of the limit for one list.
- */
+/** How many different lists the connections of a server may keep, each as long as one may be. */
 const LISTS_KEPT = 16
 const EMPTY: ReadList = { items: [], isWhole: true }
 
-/**
- * The lists of each connection: read when it opens and when a client asks for one that is not fresh, and kept
- * until the server announces a change or they are too old.
- */
+/** The lists of each connection, read when it opens, on announced changes, and when they are too old. */
 export class ConnectionLists {
   readonly #context: ConnectionListsContext
   readonly #byConnection = new Map<Connection, Readonly<Record<ListName, ListState>>>()
@@ -111,9 +104,7 @@ export class ConnectionLists {
     }
   }
 
-  /**
-   * Whether a list can be shown without being read: a change would have been announced, or it is not too old.
-   */
+  /** Whether a list can be shown without being read again. */
   isFresh(connection: Connection, list: ListName): boolean {
     const { known, isDue = true } = this.of(connection, list) ?? {}
     if (known === undefined || isDue) return false
@@ -138,7 +129,6 @@ export class ConnectionLists {
     }
   }
 
-  /** The connection is over. */
   forget(connection: Connection): void {
     for (const state of Object.values(this.#byConnection.get(connection) ?? {})) {
       state.debounce?.cancel()
@@ -286,10 +276,7 @@ const createState = (connection: Connection, list: ListName): ListState => ({
   debouncedMs: Number.NEGATIVE_INFINITY,
 })
 
-/**
- * Whether another connection would list the same. What a session changed by its calls is its own; elsewhere
- * it is the state of what clients share.
- */
+/** Whether another connection would list the same: what a session changed by its calls is its own. */
 const isTypical = (connection: Connection, before: Reading | undefined): boolean =>
   connection.server.sharing !== 'session' ||
   connection.serverRequests === 'returned' ||

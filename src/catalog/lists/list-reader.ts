@@ -25,13 +25,11 @@ export interface ReadList {
   readonly items: readonly JsonText[]
   readonly isWhole: boolean
   readonly reason?: string
-  /** The limit that was reached. */
   readonly cutAt?: LimitName
   /** How long the list may be kept, and for whom; undefined in revisions without such hints. */
   readonly hints?: CacheHints | undefined
   /** Whether the connection failed, so that another attempt may find more. */
   readonly isBroken?: boolean
-  /** The server's error response to the first page. */
   readonly error?: Fault
 }
 

@@ -17,7 +17,6 @@ export interface Item {
 export interface Listed {
   readonly raw: readonly JsonText[]
   readonly items: readonly Item[]
-  /** A digest of what clients see. */
   readonly digest: string
   readonly bytes: number
 }
@@ -29,10 +28,8 @@ export const digestOf = (texts: Iterable<JsonText | string>): string => {
   return hash.digest('base64url')
 }
 
-/** The total length of texts. */
 export const bytesOf = (texts: readonly JsonText[]): number =>
   texts.reduce((sum, { length }) => sum + length, 0)
 
-/** Whether two lists are the same, byte for byte. */
 export const isSame = (before: readonly JsonText[], after: readonly JsonText[]): boolean =>
   before.length === after.length && before.every((item, index) => after[index]?.equals(item) === true)

@@ -17,10 +17,7 @@ export interface ServerSnapshot {
 /** A server's snapshots, by the profile of its clients (`profileOf`). */
 export type CachedServer = ReadonlyMap<string, ServerSnapshot>
 
-/**
- * PORT. Keeps what is known of servers between runs. Implemented by `app/state/server-cache.ts`. Never
- * throws; only `load` waits for the disk.
- */
+/** PORT. Keeps what is known of servers between runs (`app/state/server-cache.ts`). Never throws. */
 export interface ServerCache {
   /** What is cached of a server that is still configured and installed as it was then. */
   load(server: ServerOptions): CachedServer | undefined
@@ -59,14 +56,12 @@ export class ProfileCache {
     this.#disk = disk
   }
 
-  /** What is expected for a client. */
   of(view: ServerView, client: Client): CachedProfile | undefined {
     const profiles = this.#by(view)
     const [own, other] = view.server.profilesOf(client)
     return profiles.get(own) ?? profiles.get(other)
   }
 
-  /** What is expected on a connection. */
   on(view: ServerView, { share, serverRequests }: Connection): CachedProfile | undefined {
     return this.#by(view).get(profileOf(share.capabilities, serverRequests))
   }

@@ -27,7 +27,6 @@ let views = 0
 
 /** How clients see the items and URIs of one server. */
 export class ServerView {
-  /** Unique in this process. */
   readonly id: number
   readonly server: Server
   readonly exposure: Exposure
@@ -52,11 +51,9 @@ export class ServerView {
     this.#log = log
   }
 
-  /** The URI or template that clients see. */
   readonly exposeUri: UriMap = uri =>
     this.exposure.uris === 'preserve' ? uri : exposedUri(this.server.options.alias, uri)
 
-  /** The name that clients see for a tool or prompt. */
   exposeName(list: 'tools' | 'prompts', own: string): string {
     const name = list === 'tools' ? this.tools.renamed(own) : own
     return this.exposure.prefix ? exposedName(this.server.options.alias, name) : name
@@ -82,11 +79,7 @@ export class ServerView {
     return [...items.values()]
   }
 
-  /**
-   * Has the view that follows this one show a tool without its `outputSchema`, because it returned no
-   * structured content: clients refuse such a result (server/tools, "Output Schema"). False if it does so
-   * already.
-   */
+  /** Has the next view hide the `outputSchema` of a tool that broke it. False if it is hidden already. */
   hideOutputSchema(own: string): boolean {
     if (this.#schemaless.has(own) || this.#schemaless.size >= SCHEMALESS_MAX) return false
     this.#schemaless.add(own)

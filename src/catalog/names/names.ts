@@ -9,10 +9,7 @@ const NAME_CHARS = 46
 const NAME_HEAD_CHARS = 39
 const ALIAS_HEAD_CHARS = 17
 
-/**
- * The bytes of a string to hash. UTF-8 turns every lone surrogate into the same U+FFFD, so such a string is
- * hashed as UTF-16 after a byte order mark, with which no UTF-8 text begins.
- */
+/** UTF-8 would turn lone surrogates into U+FFFD: texts with any are hashed as UTF-16 after a byte order mark. */
 const hashInput = (text: string): Buffer =>
   SURROGATE.test(text) ? Buffer.from(`\ufeff${text}`, 'utf16le') : Buffer.from(text, 'utf8')
 
@@ -25,10 +22,7 @@ const tag = (text: string): string => {
 const isPlainAlias = (text: string): boolean =>
   PLAIN_ALIAS.test(text) && !text.includes('__') && !text.endsWith('_')
 
-/**
- * The alias of a server: the configured prefix, else its key. Text that is no valid prefix, or in which the
- * first `__` would not end the alias, is cleaned, and gets a hash of what it was.
- */
+/** The alias of a server: its prefix or key, cleaned if invalid, and then with a hash of the original. */
 export const aliasOf = (key: string, prefix: string | undefined): string => {
   const wanted = prefix ?? key
   if (isPlainAlias(wanted)) return wanted

@@ -14,7 +14,6 @@ import type { ListName } from '../../model/listing.js'
 export type UriMap = (uri: string) => string
 
 interface ExposedAs {
-  /** The exposed name of a tool or prompt. */
   readonly name?: string | undefined
   /** Translates the URIs of resources and templates, and those that tools point to. */
   readonly uri?: UriMap | undefined

@@ -17,10 +17,7 @@ const schemeAlias = (alias: string): string => alias.replaceAll('_', '.')
 export const exposedUri = (alias: string, uri: string): string =>
   uri.startsWith(UI) ? `${UI}${schemeAlias(alias)}+${uri.slice(UI.length)}` : `${schemeAlias(alias)}+${uri}`
 
-/**
- * Creates a finder of aliases: exact, else without regard to case if only one matches, because URL parsers
- * write schemes in lower case.
- */
+/** Finds aliases exactly, else in any case if one matches, since URL parsers write schemes in lower case. */
 export const schemeAliases = (aliases: Iterable<string>): AliasFinder => {
   const exact = new Map<string, string>()
   const folded = new Map<string, string | undefined>()

@@ -17,13 +17,9 @@ import {
 /** Takes what was repaired, for the log. */
 export type Note = (words: string) => void
 
-/** Optional members, each with its kind of value. */
 export type Kinds = Readonly<Record<string, JsonKind>>
 
-/**
- * Removes optional members whose value is of another kind, most often `null`: clients that validate refuse
- * the whole list or result for one of them.
- */
+/** Removes optional members of the wrong kind, often `null`, for which clients refuse the whole. */
 export const keepKinds = (object: JsonText, kinds: Kinds, note: Note): JsonText =>
   withoutMembers(object, at => {
     for (const key in kinds) {

@@ -19,10 +19,7 @@ import {
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
 import { type Kinds, keepKinds, type Note, repairBase64, repairShown } from './parts.js'
 
-/**
- * `CompleteResult.completion.values` MUST NOT exceed this (server/utilities/completion, "Completion
- * Results").
- */
+/** The most `CompleteResult.completion.values` (server/utilities/completion). */
 const COMPLETION_VALUES = 100
 
 /**
@@ -98,10 +95,7 @@ const RESOURCE_CONTENTS: Kinds = { mimeType: 'string', _meta: 'object' }
 /** Not logged: a tool may be called often, and sloppy servers show in the log of their lists. */
 const silent: Note = () => undefined
 
-/**
- * Repairs a content block of a tool result or prompt. Clients refuse the whole result for an unknown type, so
- * what cannot be repaired becomes a text that shows it. Undefined for `null`.
- */
+/** Repairs a content block, or shows it as text, since clients refuse unknown types. Undefined for `null`. */
 const repairBlock = (block: JsonText): JsonText | undefined => {
   if (kindOf(block) === 'null') return undefined
   const repair = BLOCKS.get(stringOf(memberOf(block, 'type')))
@@ -174,10 +168,7 @@ const PARTS: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'contents'],
 ])
 
-/**
- * Whether a result has more than `most` parts (blocks, messages, contents), each of which costs time to
- * repair.
- */
+/** Whether a result has more than `most` blocks, messages or contents. */
 export const hasMoreParts = (method: string, result: JsonText, most: number): boolean => {
   if (result.length <= most) return false
   const parts = memberOf(result, PARTS.get(method) ?? '')
@@ -191,9 +182,7 @@ export const hasMoreParts = (method: string, result: JsonText, most: number): bo
   return count > most
 }
 
-/**
- * Repairs the messages of a prompt. One with an array of blocks, which no revision allows, becomes several.
- */
+/** Repairs the messages of a prompt, splitting those with an array of blocks, which no revision allows. */
 const repairMessages = (messages: JsonText): JsonText =>
   some(elementsOf(messages), hasBlocks)
     ? arrayText(

@@ -3,13 +3,11 @@ import { createScanner, getNodeValue, type Node } from 'jsonc-parser'
 /** A value in a file, and where it and its name stand. */
 export interface Item {
   readonly node: Node
-  /** Dotted path. */
   readonly key: string
   /** Offset of the name; of the value where there is no name. */
   readonly nameOffset: number
 }
 
-/** A line and a column, both from 1. */
 export interface Spot {
   readonly line: number
   readonly column: number

@@ -22,10 +22,7 @@ export interface FileWatch {
 const QUIET_MS = 250
 /** A file that never comes to rest is reported after this. */
 const RESTLESS_MS = 2000
-/**
- * Network drives and containers do not report changes made elsewhere, nor is a renamed folder on the path
- * reported.
- */
+/** Network drives, containers and renamed folders on the path do not report changes. */
 const POLL_MS = 5000
 /** The most links that Linux follows on one path (path_resolution(7)). */
 const LINKS_MAX = 40
@@ -156,7 +153,6 @@ class Watching implements FileWatch {
 interface Folder {
   readonly watcher: FSWatcher
   readonly inode: string
-  /** The names in it that matter. */
   names: ReadonlySet<string>
 }
 
@@ -177,10 +173,7 @@ const identityOf = async (file: string): Promise<string> => {
   }
 }
 
-/**
- * The folders in which a change can make a path lead to another file: those of the file and of all symbolic
- * links on the way, and the last one that exists if the path is broken.
- */
+/** The folders in which a change can make a path, with its symbolic links, lead to another file. */
 const placesOf = async (file: string): Promise<ReadonlyMap<string, Place>> => {
   const places = new Map<string, Place>()
   const { root } = parse(file)
@@ -219,9 +212,6 @@ const addPlace = async (places: Map<string, Place>, folder: string, name: string
   if (found !== undefined) places.set(folder, { inode: `${found.dev} ${found.ino}`, names: new Set([name]) })
 }
 
-/**
- * Whether two paths are the same, on Windows without regard to case and kind of slash. Links are not
- * followed.
- */
+/** Whether two paths are the same, on Windows in any case and with any slash. Follows no links. */
 export const isSamePath = (one: string, other: string, system: PlatformPath = nodePath): boolean =>
   system.relative(one, other) === ''

@@ -5,15 +5,12 @@ import { KEYS } from '../schema/validate.generated.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Variable } from '../types.js'
 
-/** What reading an entry needs. */
 export interface ReadContext {
-  /** The whole file. */
   readonly text: string
   /** The folder of the file, absolute. */
   readonly folder: string
   readonly env: Environment
   readonly report: Report
-  /** Collects the variables and their values. */
   readonly variables: Variable[]
 }
 

@@ -29,10 +29,7 @@ const inUnits = (quantity: Quantity, units: Readonly<Record<string, number>>): n
 export const durationMs = (duration: Quantity): number =>
   duration === 'off' ? Number.POSITIVE_INFINITY : inUnits(duration, TIME_UNITS)
 
-/**
- * Creates a reader of the durations of an object: given a key, its milliseconds, or the fallback if the key
- * is absent, or its duration was reported to be below `leastMs` or too long for a timer.
- */
+/** Reads durations of an object by key, falling back if they are absent, or reported as out of range. */
 export const durationReader =
   <K extends string>(
     items: ReadonlyMap<string, Item>,

@@ -10,11 +10,7 @@ const SYSTEM_NAME =
 /** Values that are no secrets: addresses of this machine, ports, switches. */
 const COMMON = /^(?:localhost|\[?::1\]?|127(?:\.\d+){3}|0\.0\.0\.0|\d{1,5}|true|false)$/
 
-/**
- * The secrets of a configuration: values of variables, values of `env` and `headers` that are no plain word,
- * path or number, arguments after `--token` and the like, passwords and queries in addresses, and our own
- * keys.
- */
+/** Values of variables, `env` and `headers`, secret arguments, parts of addresses, and our keys. */
 export const secretsOf = ({ servers, stateKeys, variables }: ProxyConfig): readonly string[] => {
   const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
   const all = [
@@ -87,13 +83,13 @@ interface Argument {
   readonly isSecret: boolean
 }
 
+const isSecretFlag = (arg = ''): boolean => /^--?[\w-]+$/.test(arg) && isSecretName(arg)
+
 /** Splits an argument: what follows `--token`, `KEY=` and the like is secret. */
 export const splitArgument = (arg: string, at: number, args: readonly string[]): Argument => {
-  const before = args[at - 1] ?? ''
-  if (/^--?[\w-]+$/.test(before) && isSecretName(before) && !arg.startsWith('--'))
-    return { open: '', value: arg, isSecret: true }
   const parts = /^(([\w-]+)(?:=|: ))(.*)$/s.exec(arg)
-  if (parts === null) return { open: '', value: arg, isSecret: false }
+  const followsFlag = isSecretFlag(args[at - 1]) && !arg.startsWith('--')
+  if (followsFlag || parts === null) return { open: '', value: arg, isSecret: followsFlag }
   const [, open = '', name = '', value = ''] = parts
   // A variable, as in `docker run -e KEY=x`, or a header.
   const isNamed = /^[A-Z][A-Z\d_]*=$|: $/.test(open)
@@ -101,7 +97,6 @@ export const splitArgument = (arg: string, at: number, args: readonly string[]):
   return { open, value, isSecret: isSecret && value !== '' }
 }
 
-/** Masks secrets in arguments. */
 function redactArgs(args: readonly string[]): readonly string[] {
   return args.map((arg, at) => {
     const { open, value, isSecret } = splitArgument(arg, at, args)
@@ -112,10 +107,7 @@ function redactArgs(args: readonly string[]): readonly string[] {
 const masked = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   bareRecord(Object.keys(values).map((name): [string, string] => [name, MASK]))
 
-/**
- * A server's configuration as it may be shown: variables as the file has them, without values, and every
- * value of `env` and `headers` masked.
- */
+/** A server as it may be shown: variables without their values, `env` and `headers` masked. */
 export function redactServer({ written = {}, ...server }: ServerConfig): ServerConfig {
   const { transport } = server
   if (transport.kind === 'socket') {

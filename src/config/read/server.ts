@@ -101,7 +101,6 @@ const readTools = ({ values, members: folded }: Entry, report: Report): ToolRule
 
 type Override = ToolRules['override'][string]
 
-/** Drops unknown keys. */
 const knownOf = (override: Override): Override =>
   Object.fromEntries(Object.entries(override).filter(([key]) => KEYS.override.includes(key)))
 
@@ -165,15 +164,16 @@ const readEra = (
   report: Report,
 ): Era => {
   const { era = DEFAULTS.era, protocolVersion } = values
+  const placeOf = (key: 'era' | 'protocolVersion'): Item => folded.get(key) ?? item
   const pinned = protocolVersion && (protocolVersion < MODERN ? 'legacy' : 'modern')
   const meant = pinned ?? era
   if (era !== 'auto' && era !== meant) {
-    report.error(folded.get('protocolVersion') ?? item, {
+    report.error(placeOf('protocolVersion'), {
       message: `${protocolVersion} is not a revision of the ${era} era`,
       mend: 'Remove "era", or this.',
     })
   } else if (transport?.kind === 'sse' && meant === 'modern') {
-    report.error(folded.get(pinned === undefined ? 'era' : 'protocolVersion') ?? item, {
+    report.error(placeOf(pinned === undefined ? 'era' : 'protocolVersion'), {
       message: 'HTTP+SSE is older than this',
       mend: 'Remove this, or "type".',
     })

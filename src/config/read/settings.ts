@@ -84,10 +84,7 @@ const drop = (value: Record<string, unknown>, [step, ...rest]: readonly string[]
 /** Whether `listen` has its short form: the address of a socket. */
 const isShortForm = (item: Item | undefined): boolean => item?.node.type === 'string'
 
-/**
- * Reads where to listen. HTTP that was switched off stays off even if the socket is invalid: a port is open
- * to more people.
- */
+/** HTTP that was switched off stays off even if the socket is invalid: a port is open to more people. */
 function readListen(
   item: Item | undefined,
   values: SettingsValues['listen'],

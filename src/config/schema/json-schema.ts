@@ -12,7 +12,6 @@ export interface JsonSchema {
 /** The JSON Schema of a configuration file, for editors; `config/mcp-proxy.schema.json` holds its text. */
 export const createJsonSchema = (): JsonSchema => without(['mend'], annotatedSchema())
 
-/** The text of that file. */
 export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
 
 /** The schemas from which the validator is generated: without texts for editors, but with `mend`. */

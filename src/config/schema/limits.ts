@@ -59,7 +59,6 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   listBytes: 'How long all items of a list of a server may be together.',
 }
 
-/** Limits that may be set for one server. */
 const SERVER_LIMITS = [
   'message',
   'members',
@@ -116,7 +115,6 @@ const objectOf = <N extends LimitName>(names: readonly N[], example: string) =>
     objectMend(example),
   )
 
-/** All limits of the proxy. */
 export const limits = objectOf(LIMIT_NAMES, '{ "callsPerClient": 64 }')
 
 /** Limits of one server that differ from those of all. */

@@ -44,10 +44,7 @@ const listen = z.object(
 
 const SOCKET = /^(?:unix:|pipe:|\/|\\\\|\$\{)/
 
-/**
- * With the short form, for editors. A union could not tell what does not fit: `read/settings.ts` reads it
- * apart.
- */
+/** Also the short form, for editors only: a union could not tell what does not fit. */
 const listenInEditors = z.union([listen, z.string().regex(SOCKET).describe('Only this socket, and no HTTP.')])
 
 const log = z.object(
@@ -75,7 +72,6 @@ const requestState = z.object(
   objectMend('{ "keys": ["${STATE_KEY}"] }'),
 )
 
-/** Everything beside the servers. */
 export const settings = z.object({
   $schema: z
     .string({ error: 'Write the path of the schema as a string.' })
@@ -113,7 +109,6 @@ export const settings = z.object({
     .describe('How the states are sealed that clients of 2026-07-28 carry from one request to the next.'),
 })
 
-/** A whole file. */
 export const root = settings.extend({
   listen: listenInEditors
     .optional()

@@ -187,7 +187,6 @@ const URL_MEND =
   'Write the address of the server, such as "https://example.com/mcp" or "unix:///run/mcp.sock".'
 const TYPE_MEND = 'Write "stdio", "http", "sse" or "ws", or leave it out.'
 
-/** The entry of one server. */
 export const server = z.object(
   {
     command: text('Write the program to start, such as "npx"; its arguments go into "args".')

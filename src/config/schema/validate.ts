@@ -21,13 +21,10 @@ export type Validated<T> =
   | { readonly is: 'fine'; readonly value: T }
   | { readonly is: 'misfit'; readonly misfits: readonly Misfit[] }
 
-/** A server's entry, validated. */
 export type ServerValues = z.infer<typeof server>
 
-/** The settings beside the servers, validated. */
 export type SettingsValues = z.infer<typeof settings>
 
-/** Validates a server's entry. */
 export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
 
 /** Validates everything beside the servers; "listen" in its long form only. */
@@ -54,9 +51,7 @@ const placeOf = ({ keyword, instancePath, params }: ErrorObject): string =>
     ? `${instancePath}/${String(params['propertyName']).replaceAll('~', '~0').replaceAll('/', '~1')}`
     : instancePath
 
-/**
- * How much an error says: in a union, the form of the right type says most, and those of a wrong type least.
- */
+/** How much an error says; in a union, the form of the right type says most. */
 const weight = ({ keyword }: ErrorObject): number => {
   if (keyword === 'propertyNames') return 3
   if (keyword === 'type' || keyword === 'const') return 0

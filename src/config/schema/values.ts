@@ -3,7 +3,6 @@ import { z } from 'zod'
 // In all schemas the error text is the mend: what to write instead, in one sentence. `validate.ts` says what
 // is wrong.
 
-/** A non-empty string. */
 export const text = (mend: string) => z.string({ error: mend }).min(1, { error: mend })
 
 export const texts = (mend: string) => z.array(z.string({ error: mend }), { error: mend })
@@ -31,7 +30,6 @@ export const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
 /** The mend for values that are not objects. */
 export const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })
 
-/** A whole number within a range. */
 export const whole = (
   least: number,
   most: number,
