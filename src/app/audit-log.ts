@@ -34,7 +34,6 @@ const stderrSink = (): AuditSink => {
 
 /** Writes the audit log; does nothing if none is configured. */
 export interface AuditLog {
-  /** Wraps a handler so that what clients do is logged. */
   wrap(handler: ClientHandler): ClientHandler
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined

@@ -45,13 +45,11 @@ export interface DialerContext {
   readonly makeRoom: () => Promise<boolean>
 }
 
-/** What is kept of a server from one connection to the next. */
 interface ServerMemory {
   readonly eraCache: EraCache
   readonly nextId: () => number
 }
 
-/** How one connection is opened, and to which server. */
 interface DialOptions extends ServerLinkOptions {
   readonly owner: ServerOptions
   readonly bounds: LimitCounters
@@ -164,7 +162,6 @@ export class Dialer {
     )
     let child: ChildChannel | undefined
     const start = async (): Promise<Channel> => {
-      // While room is made, others may take it.
       while (children.pids.length >= bounds.max.children) {
         const full = bounds.overloaded('children', `${children.pids.length} processes of servers run already`)
         if (!(await makeRoom())) throw full

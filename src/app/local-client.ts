@@ -16,7 +16,6 @@ import type { Progress } from '../model/progress.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
 import { IDENTITY } from './identity.js'
 
-/** What a local client is told beside the responses to its requests. */
 export interface LocalClientOptions {
   /** Called with the params of each progress notification; without it no progress is asked for. */
   readonly onProgress?: ((params: JsonText) => void) | undefined

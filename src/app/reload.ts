@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ConfigDiff, changesOf, isNothing } from '../config/diff.js'
 import { formatProblem } from '../config/file/problem.js'
-import { type FileWatch, watchFile } from '../config/file/watch.js'
+import { FileWatch } from '../config/file/watch.js'
 import { readConfigText } from '../config/load.js'
 import { parseConfig } from '../config/parse.js'
 import type { Environment, Loaded, Problem, ProxyConfig } from '../config/types.js'
@@ -13,12 +13,10 @@ import type { Logger } from '../kernel/logger.js'
 export type ReloadResult =
   /** The proxy runs with the new configuration, except for settings that need a restart. */
   | ({ readonly result: 'ok'; readonly at: string } & ConfigDiff)
-  /** The proxy keeps the configuration that it had. */
   | { readonly result: 'refused'; readonly at: string; readonly problems: readonly string[] }
 
 /** The state of a proxy's configuration, as `/status` shows it. Holds no secrets. */
 export interface ConfigStatus {
-  /** Absolute. */
   readonly file: string
   /** How many configurations the proxy has run with. */
   readonly generation: number
@@ -28,7 +26,6 @@ export interface ConfigStatus {
 }
 
 export interface ReloaderOptions {
-  /** Absolute. */
   readonly file: string
   readonly loaded: Loaded
   readonly env: Environment
@@ -41,7 +38,6 @@ export interface ReloaderOptions {
   readonly log: Logger
 }
 
-/** The most problems of a file that are logged one by one. */
 const PROBLEMS_MAX = 20
 
 /** Reloads a changed configuration file as a whole, or not at all if it has new errors. */
@@ -72,7 +68,7 @@ export class Reloader {
   /** Watches the file, and checks whether it has changed since it was read. */
   start(): void {
     const { clock, file, log } = this.#options
-    this.#watch = watchFile(file, {
+    this.#watch = new FileWatch(file, {
       clock,
       onChange: () => this.#request('check'),
       onTrouble: code =>

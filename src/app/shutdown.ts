@@ -119,7 +119,6 @@ const hasTerminal = (): boolean => {
 }
 
 export interface Terminal {
-  /** Whether the terminal in which we were started was closed. */
   readonly isClosed: boolean
 }
 

@@ -107,7 +107,6 @@ export interface ProxyStatus {
   readonly pid: number
   readonly state: 'ready' | 'draining'
   readonly upMs: number
-  /** Clients that are known at the moment: with a session or without. */
   readonly sessions: number
   /** Requests in flight. */
   readonly calls: number

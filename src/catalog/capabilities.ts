@@ -4,13 +4,9 @@ import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 /** The most UTF-16 units of one server's instructions; the rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
 
-/** What clients are told that servers can do. */
 export type Offer = Omit<Welcome, 'instructions' | 'own'>
 
-/**
- * Joins what servers declare. While one of them is unknown, everything that it might offer is announced: what
- * a client was told at `initialize` cannot be extended later, and an empty list is legal.
- */
+/** Joins what servers declare; an unknown one may offer anything, since `initialize` is final. */
 export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]): Offer => {
   const known = servers.filter(facts => facts !== undefined)
   const isUnknown = known.length < servers.length
@@ -35,7 +31,6 @@ export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]):
 const mayComplete = ({ completions, prompts, resources }: ServerCapabilities): boolean =>
   completions === 'undeclared' ? (prompts ?? resources) !== undefined : completions
 
-/** Joins the instructions of servers, each under its alias. */
 export const joinInstructions = (
   servers: readonly (readonly [alias: string, facts: ServerFacts | undefined])[],
 ): string | undefined => {

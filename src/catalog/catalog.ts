@@ -75,7 +75,6 @@ export class Catalog {
     return this.#views.of(server)
   }
 
-  /** Replaces the servers, their order, or how they are exposed. */
   reload(servers: readonly Server[], { isExposureChanged, successors, ...settings }: CatalogChange): void {
     this.#options = { ...this.#options, ...settings }
     this.#clientViews.reload()
@@ -122,7 +121,6 @@ export class Catalog {
     return this.#clientViews.facts(server, client)
   }
 
-  /** What all servers together can be said to offer a client. */
   offer(client: Client): Offer {
     return this.#clientViews.offer(client)
   }
@@ -191,7 +189,6 @@ export class Catalog {
     }
   }
 
-  /** A server announced on a connection that a list changed. */
   changed(connection: Connection, list: ListName): void {
     if (this.#views.on(connection) !== undefined) this.#lists.changed(connection, list)
   }

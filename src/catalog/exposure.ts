@@ -19,7 +19,6 @@ export interface ToolRules {
   readonly override: Readonly<Record<string, ToolOverride>>
 }
 
-/** How one server's items are exposed to clients. */
 export interface Exposure {
   /** False exposes tools and prompts under their own names. */
   readonly prefix: boolean
@@ -37,7 +36,6 @@ export const UNCHANGED: Exposure = {
 export interface ToolFilter {
   /** Whether a tool of this name (the server's own) is exposed and may be called. */
   isAllowed(name: string): boolean
-  /** The exposed name, without the prefix. */
   renamed(name: string): string
   overridden(name: string, tool: JsonText): JsonText
 }
@@ -57,10 +55,7 @@ export const createToolFilter = (rules: ToolRules): ToolFilter => {
   }
 }
 
-/**
- * Matches names, which are not paths: `*` matches dots and slashes too, because a rule that hides tools must
- * hide them all. A name always matches itself, whatever its characters mean in a glob.
- */
+/** Matches names, not paths: `*` matches dots and slashes too. A name always matches itself. */
 const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {
   if (globs.length === 0) return () => false
   const names = new Set(globs)

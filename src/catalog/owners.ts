@@ -63,10 +63,7 @@ export class Owners {
     }
   }
 
-  /**
-   * The owner of a tool or prompt: at once if it is known, as most are, else after reading the lists of the
-   * servers that could have it. Rejects with a Fault: `invalid-params`, or why such a server does not answer.
-   */
+  /** The owner of a tool or prompt, at once or after reading lists. Rejects with a Fault if there is none. */
   named(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
     return this.#known(client, list, exposed) ?? this.#named(client, list, exposed)
   }
@@ -77,17 +74,14 @@ export class Owners {
    * a Fault that names the candidates if there are several.
    */
   uri(client: Client, exposed: string): Owned | Promise<Owned> {
-    const alone = this.#isAlone ? this.#alone(exposed) : undefined
-    return alone ?? this.#prefixed(exposed) ?? this.#unprefixed(client, exposed)
+    return this.#alone(exposed) ?? this.#prefixed(exposed) ?? this.#unprefixed(client, exposed)
   }
 
   /** The owner of a template, which a completion names. Rejects as `uri` does. */
   template(client: Client, exposed: string): Owned | Promise<Owned> {
-    const alone = this.#isAlone ? this.#alone(exposed) : undefined
-    return alone ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(client, exposed)
+    return this.#alone(exposed) ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(client, exposed)
   }
 
-  /** Remembers which server sent an unprefixed URI. */
   noteUri(server: Server, uri: string): void {
     if (uri.length > SEEN_CHARS) return
     this.#seen.delete(uri)
@@ -99,12 +93,12 @@ export class Owners {
   }
 
   #alone(own: string): Owned | undefined {
-    const [server] = this.#servers
+    const [server] = this.#isAlone ? this.#servers : []
     return server && { server, own }
   }
 
   #known(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | undefined {
-    return this.#isAlone ? this.#alone(exposed) : this.#catalog.find(client, list, exposed)
+    return this.#alone(exposed) ?? this.#catalog.find(client, list, exposed)
   }
 
   async #named(client: Client, list: 'tools' | 'prompts', exposed: string): Promise<Owned> {

@@ -81,14 +81,12 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
   }
 }
 
-/** Whether a setting is the same in two configurations. */
 export const isSameSetting = (
   key: Exclude<keyof ProxyConfig, 'servers'>,
   one: ProxyConfig | undefined,
   other: ProxyConfig,
 ): boolean => isSameValue(one?.[key], other[key])
 
-/** Whether nothing changes in the running proxy. */
 export const isNothing = (diff: ConfigDiff): boolean => {
   const { added, removed, replaced, reshown, retuned, settings } = diff
   return !diff.isReordered && [added, removed, replaced, reshown, retuned, settings].every(isEmpty)

@@ -11,7 +11,6 @@ export async function loadConfig(file: string, env: Environment): Promise<Loaded
   return 'text' in read ? parseConfig(read.text, file, env) : read.unusable
 }
 
-/** The text of a configuration file, or why there is none. */
 export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }
 
 /** Reads the text of a file. Never rejects. A pipe can be read only once: `isAgain` refuses it. */

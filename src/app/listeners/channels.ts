@@ -48,7 +48,6 @@ export class ChannelListeners {
   }
 }
 
-/** A Unix domain socket or named pipe that is served. */
 export interface SocketEndpoint {
   readonly path: string
   close(): Promise<void>
@@ -72,7 +71,6 @@ export const serveSocket = async (path: string, context: ChannelContext): Promis
   }
 }
 
-/** The client on our own stdin and stdout. */
 export interface StdioEndpoint {
   /** Resolves when the client has closed our stdin and got its answers. */
   readonly gone: Promise<void>

@@ -121,7 +121,6 @@ interface WsEndpoint {
   /** Takes over a connection. Rejects with a Fault `unavailable` while the module cannot be loaded. */
   readonly upgrade: UpgradeHandler
   readonly sessions: number
-  /** Ends all sessions and accepts no more. Never rejects. */
   close(): Promise<void>
 }
 

@@ -22,7 +22,6 @@ export interface InstanceRecord {
   readonly writtenAt: string
   /** The command of its command line. */
   readonly verb: string
-  /** Its MCP endpoint; undefined if it listens on no port. */
   readonly url: string | undefined
   readonly config: string | undefined
   readonly children: readonly RecordedChild[]

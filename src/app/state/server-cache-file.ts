@@ -62,7 +62,6 @@ const encodeSaid = ({ facts, lists }: ServerSnapshot): JsonText => {
   ])
 }
 
-/** Decodes a file; undefined for anything that we do not write. */
 export const decodeServer = (bytes: Buffer): CachedServer | undefined => {
   try {
     const text = readJson(bytes)
@@ -146,13 +145,11 @@ export const readCacheFile = (folder: string, print: string): Buffer | undefined
   }
 }
 
-/** Writes the file of a server. Rejects with what the file system throws. */
 export const writeCacheFile = async (folder: string, print: string, bytes: Buffer): Promise<void> => {
   await writePrivate(join(folder, `${print}.json`), bytes)
   await forgetOldest(folder)
 }
 
-/** Marks the file of a server as used. Rejects with what the file system throws. */
 export const touchCacheFile = async (folder: string, print: string): Promise<void> => {
   const now = new Date()
   await utimes(join(folder, `${print}.json`), now, now)

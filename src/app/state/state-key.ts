@@ -77,7 +77,6 @@ const keysOf = ({ configured, dir, log }: KeySource): SealKey[] => {
   }
 }
 
-/** The id is derived from the key by a hash, and reveals nothing of it. */
 const toSealKey = (key: Uint8Array): SealKey => ({
   kid: createHash('sha256').update(key).digest('base64url').slice(0, 8),
   key,

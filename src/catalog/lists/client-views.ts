@@ -107,7 +107,6 @@ export class ClientViews {
     return server.connectionOf(client)?.facts ?? this.cached(server, client)?.facts
   }
 
-  /** What all servers together can be said to offer a client. */
   offer(client: Client): Offer {
     const view = this.#of(client)
     view.offer ??= joinCapabilities(
@@ -121,7 +120,6 @@ export class ClientViews {
     return this.#state(server, client, list)?.known?.listed ?? this.cached(server, client)?.lists[list]
   }
 
-  /** Whether a list of a server can be shown as it is known. */
   #isFresh(server: Server, client: Client, list: ListName): boolean {
     const connection = server.connectionOf(client)
     if (connection !== undefined && this.#context.lists.isFresh(connection, list)) return true

@@ -16,13 +16,11 @@ export interface ConnectionListsContext {
   readonly viewOf: (connection: Connection) => ServerView | undefined
   /** A list was read that a new connection would have as well. */
   readonly onRead: (view: ServerView, connection: Connection, list: ListName, listed: Listed) => void
-  /** The server answered a request for a list with an error. */
   readonly onRefused: (view: ServerView, connection: Connection, list: ListName) => void
   /** The list of a connection was replaced; `before` is what was last known of it. */
   readonly onChanged: (connection: Connection, list: ListName, before: Listed | undefined) => void
 }
 
-/** What a server last listed on a connection. */
 export interface Reading extends Omit<ReadList, 'items'> {
   readonly listed: Listed
   readonly readMs: number
@@ -119,7 +117,6 @@ export class ConnectionLists {
     for (const state of this.#known(connection)) this.#drop(state)
   }
 
-  /** Shows the lists of a server in another way. */
   showAnew(view: ServerView): void {
     for (const connection of view.server.connections) {
       for (const state of this.#known(connection)) {

@@ -6,7 +6,6 @@ export interface Position {
   readonly list: ListName
   readonly alias: string
   readonly aliasIndex: number
-  /** As `cursorKey` writes it. */
   readonly key: string
   readonly index: number
 }

@@ -33,10 +33,7 @@ export interface ReadList {
   readonly error?: Fault
 }
 
-/**
- * Reads a server's list to its end (server/utilities/pagination): an empty cursor counts, `null` is the end.
- * If a later page fails, what came before is kept. Rejects with a Fault if the first page does not come.
- */
+/** Reads all pages of a list (server/utilities/pagination). Rejects with a Fault if the first one fails. */
 export const readList = async (
   link: Downlink,
   list: ListName,

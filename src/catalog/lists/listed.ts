@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Server } from '../../peers/server.js'
 
-/** One item of a server's list, as clients see it. */
 export interface Item {
   readonly server: Server
-  /** The server's own name, URI or template. */
   readonly own: string
   /** The name, URI or template that clients see; unique in its merged list. */
   readonly exposed: string

@@ -12,7 +12,6 @@ export interface Part {
   readonly items: readonly Item[]
 }
 
-/** A list over all servers, in the order of the configuration. */
 export interface Merged {
   readonly parts: readonly Part[]
   readonly byExposed: ReadonlyMap<string, Item>
@@ -20,11 +19,7 @@ export interface Merged {
   readonly pages: Map<number, JsonText>
 }
 
-/**
- * Merges parts. Names can clash only where an operator turned prefixes off: the later item is then shown
- * under its prefixed name, with a warning in the log. A name under the prefix of another server always
- * belongs to that server, so that its owner does not depend on what others list.
- */
+/** Merges parts. A name that is taken, or begins with the alias of another server, gets its own prefix. */
 export const mergeParts = (list: ListName, parts: readonly Part[], log: Logger): Merged => {
   const byExposed = new Map<string, Item>()
   const aliases = new Set(parts.map(({ alias }) => alias))

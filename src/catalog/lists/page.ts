@@ -38,7 +38,6 @@ export const cutPage = (
   return page
 }
 
-/** An item of a merged list, and its index in its part. */
 interface Entry {
   readonly part: Part
   readonly index: number

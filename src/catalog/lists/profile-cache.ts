@@ -40,10 +40,8 @@ export interface CachedProfile {
   isDue: boolean
 }
 
-/** The most profiles of one server; the oldest is forgotten first. */
 const PROFILES_MAX = 16
 
-/** Whether a server declares the capability of a list. */
 export const offers = ({ capabilities }: ServerFacts, list: ListName): boolean =>
   capabilities[LISTS[list].capability] !== undefined
 
@@ -95,7 +93,6 @@ export class ProfileCache {
     })
   }
 
-  /** A request for a list was answered with an error. */
   refused(view: ServerView, connection: Connection, list: ListName): void {
     this.#learn(view, connection, profile => {
       if (profile.lists[list] === undefined) profile.refused.add(list)
@@ -155,7 +152,6 @@ const cachedProfile = (facts: ServerFacts | undefined, lists: CachedProfile['lis
   isDue: false,
 })
 
-/** Collects a value for each list that has one. */
 const collect = <T>(valueOf: (list: ListName) => T | undefined): Partial<Record<ListName, T>> =>
   Object.fromEntries(
     LIST_NAMES.flatMap(list => {

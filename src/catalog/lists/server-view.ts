@@ -39,7 +39,6 @@ export class ServerView {
   /** By a digest of what the server sent. */
   readonly #shown = new Interned<Listed>()
 
-  /** `earlier` is the view that this one replaces. */
   constructor(server: Server, showing: Exposure, log: Logger, earlier?: ServerView) {
     views += 1
     this.id = views

@@ -9,7 +9,7 @@ const NAME_CHARS = 46
 const NAME_HEAD_CHARS = 39
 const ALIAS_HEAD_CHARS = 17
 
-/** UTF-8 would turn lone surrogates into U+FFFD: texts with any are hashed as UTF-16 after a byte order mark. */
+/** UTF-8 turns lone surrogates into U+FFFD: texts with any are hashed as UTF-16 after a byte order mark. */
 const hashInput = (text: string): Buffer =>
   SURROGATE.test(text) ? Buffer.from(`\ufeff${text}`, 'utf16le') : Buffer.from(text, 'utf8')
 
@@ -33,11 +33,7 @@ export const aliasOf = (key: string, prefix: string | undefined): string => {
 
 const trimEnd = (text: string): string => text.replace(/[_-]+$/, '')
 
-/**
- * The name under which clients see a tool or prompt: `<alias>__<name>`, at most 46 characters of
- * `[A-Za-z0-9_-]`. Pure, so that permissions and prompt caches of clients stay valid whatever else is
- * connected. Never parsed back.
- */
+/** The exposed name `<alias>__<name>`: at most 46 of `[A-Za-z0-9_-]`, pure and stable, never parsed back. */
 export const exposedName = (alias: string, name: string): string => {
   const raw = `${alias}__${name}`
   const clean = raw.replace(/[^A-Za-z0-9_-]/gu, '_')

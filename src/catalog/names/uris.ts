@@ -1,7 +1,6 @@
 /** Finds the alias from which a scheme prefix was made. */
 export type AliasFinder = (schemeAlias: string) => string | undefined
 
-/** A server's resource, as the server itself names it. */
 export interface OwnedUri {
   readonly alias: string
   readonly uri: string
@@ -40,10 +39,7 @@ export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefin
   return { alias, uri: exposed.slice(0, start) + exposed.slice(plus + 1) }
 }
 
-/**
- * Matches a URI against a URI template (RFC 6570): returns the number of literal characters that match in
- * order, or undefined. Expressions match anything. Takes linear time, since neither text can be trusted.
- */
+/** How many literal characters of a template (RFC 6570) a URI matches; undefined if it does not. Linear time. */
 export const matchTemplate = (template: string, uri: string): number | undefined => {
   const literals = template.split(/\{[^{}]*\}/)
   const first = literals[0] ?? ''

@@ -47,10 +47,7 @@ const OBJECT = textOf('object')
 const ANY_OBJECT = rawText('{"type":"object"}')
 const TASK_SUPPORT: ReadonlySet<string | undefined> = new Set(['forbidden', 'optional', 'required'])
 
-/**
- * Repairs an item of a server's list, so that every revision allows it. Clients refuse a whole list for one
- * bad item, so what cannot be repaired is dropped. Schemas are changed only at their root.
- */
+/** Repairs an item of a list, or drops it, since clients refuse a whole list for one bad item. */
 export const repairItem = (list: ListName, item: JsonText): Repaired => {
   const identity = IDENTITY[list]
   if (kindOf(item) !== 'object') return { dropped: `it is no object but ${kindOf(item)}` }

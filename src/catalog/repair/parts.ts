@@ -88,7 +88,6 @@ const isPriority = (value: JsonText): boolean => {
   return priority >= 0 && priority <= 1
 }
 
-/** Repairs `Annotations` of resources and content blocks. */
 const repairAnnotations = (annotations: JsonText, note: Note): JsonText => {
   const audience = keepIf(annotations, 'audience', note, isAudience)
   const priority = keepIf(audience, 'priority', note, isPriority)
@@ -101,10 +100,7 @@ export const repairShown = (object: JsonText, note: Note): JsonText => {
   return editMember(icons, 'annotations', annotations => repairAnnotations(annotations, note))
 }
 
-/**
- * Repairs base64 (RFC 4648 §4) that has line breaks, the URL alphabet or no padding. The same reference if it
- * is right already, undefined if it cannot be read.
- */
+/** Repairs base64 (RFC 4648 §4), with the same reference if it is right; undefined if it cannot be read. */
 export const repairBase64 = (text: JsonText | undefined): JsonText | undefined => {
   const written = stringOf(text)
   if (written === undefined) return undefined

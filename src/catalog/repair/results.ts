@@ -161,7 +161,6 @@ const repairContents = (contents: JsonText): JsonText => {
   return withMember(plain, 'text', textOf(shownJson(contents)))
 }
 
-/** The member that holds the parts of a result. */
 const PARTS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'content'],
   ['prompts/get', 'messages'],

@@ -1,13 +1,11 @@
 import type { Problem } from '../types.js'
 import type { Item, Spot } from './tree.js'
 
-/** What is wrong, and what to do about it in one sentence. */
 export interface Words {
   readonly message: string
   readonly mend: string
 }
 
-/** Collects the problems of a file while it is read. */
 export interface Report {
   readonly errors: number
   readonly problems: readonly Problem[]

@@ -1,6 +1,5 @@
 import { createScanner, getNodeValue, type Node } from 'jsonc-parser'
 
-/** A value in a file, and where it and its name stand. */
 export interface Item {
   readonly node: Node
   readonly key: string
@@ -36,7 +35,6 @@ export const members = (item: Item | undefined): ReadonlyMap<string, Item> =>
 export const bareRecord = <T>(entries: Iterable<readonly [string, T]>): Readonly<Record<string, T>> =>
   Object.assign(Object.create(null) as Record<string, T>, Object.fromEntries(entries))
 
-/** The elements of a list; none for other values. */
 export const elements = (item: Item): readonly Item[] =>
   item.node.type === 'array'
     ? (item.node.children ?? []).map((node, i) => ({

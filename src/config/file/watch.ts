@@ -12,12 +12,6 @@ export interface FileWatchOptions {
   readonly onTrouble: (code: string) => void
 }
 
-export interface FileWatch {
-  /** Resolves once no change is missed. Never rejects. */
-  readonly ready: Promise<void>
-  close(): void
-}
-
 /** Editors write in several steps: within this they are one change. */
 const QUIET_MS = 250
 /** A file that never comes to rest is reported after this. */
@@ -32,9 +26,8 @@ const LINKS_MAX = 40
  * links that change (as in ConfigMaps that Kubernetes mounts). Watches folders, because a watch on a file
  * stays with the file that was there first. Keeps no process alive; never throws.
  */
-export const watchFile = (file: string, options: FileWatchOptions): FileWatch => new Watching(file, options)
-
-class Watching implements FileWatch {
+export class FileWatch {
+  /** Resolves once no change is missed. Never rejects. */
   readonly ready: Promise<void>
   readonly #file: string
   readonly #options: FileWatchOptions

@@ -15,7 +15,6 @@ import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from '
 import { durationReader, readLimits } from './quantity.js'
 import { readReach } from './transport.js'
 
-/** A resolved server, or why it is left out. */
 export type ServerRead =
   | { readonly is: 'ready'; readonly config: ServerConfig; readonly members: ReadonlyMap<string, Item> }
   | { readonly is: 'disabled' }
@@ -153,7 +152,6 @@ const readRestart = ({ values, members: folded }: Entry, report: Report): Restar
   }
 }
 
-/** The shortest first wait, and the shortest one after a server was given up. */
 const LEAST_RESTART_MS = 100
 const LEAST_RETRY_MS = 1000
 

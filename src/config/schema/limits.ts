@@ -75,29 +75,23 @@ const SERVER_LIMITS = [
   'listBytes',
 ] as const satisfies readonly LimitName[]
 
-const FORMS = {
-  count: undefined,
-  bytes: /^\d+(\.\d+)?\s?(B|KiB|MiB|GiB|kB|KB|MB|GB)$/,
-  time: /^\d+(\.\d+)?(ms|s|m|h)$/,
+/** How each kind of limit is written. */
+const KINDS = {
+  count: { form: undefined, what: 'a whole number', example: '100' },
+  bytes: {
+    form: /^\d+(\.\d+)?\s?(B|KiB|MiB|GiB|kB|KB|MB|GB)$/,
+    what: 'a number of bytes, or a text with a unit',
+    example: '"16MiB"',
+  },
+  time: { form: /^\d+(\.\d+)?(ms|s|m|h)$/, what: 'a duration', example: '"30s"' },
 } as const
-
-const EXAMPLES = { count: '100', bytes: '"16MiB"', time: '"30s"' } as const
-
-const mendOf = (name: LimitName): string => {
-  const { kind, least, most } = LIMIT_TABLE[name]
-  const what = {
-    count: 'a whole number',
-    bytes: 'a number of bytes, or a text with a unit',
-    time: 'a duration',
-  }
-  const range = `from ${shownLimit(name, least)} to ${shownLimit(name, most)}`
-  return `Write ${what[kind]}, such as ${EXAMPLES[kind]}, ${range}.`
-}
 
 // The range is checked by `read/quantity.ts`, which converts units.
 const valueOf = (name: LimitName) => {
-  const form = FORMS[LIMIT_TABLE[name].kind]
-  const error = mendOf(name)
+  const { kind, least, most } = LIMIT_TABLE[name]
+  const { form, what, example } = KINDS[kind]
+  const range = `from ${shownLimit(name, least)} to ${shownLimit(name, most)}`
+  const error = `Write ${what}, such as ${example}, ${range}.`
   const number = z.number({ error }).positive({ error })
   const value =
     form === undefined
@@ -117,5 +111,4 @@ const objectOf = <N extends LimitName>(names: readonly N[], example: string) =>
 
 export const limits = objectOf(LIMIT_NAMES, '{ "callsPerClient": 64 }')
 
-/** Limits of one server that differ from those of all. */
 export const serverLimits = objectOf(SERVER_LIMITS, '{ "message": "16MiB" }')

@@ -9,10 +9,8 @@ export interface Misfit {
   readonly path: readonly string[]
   /** Whether the last member of `path` has a bad name, rather than a bad value. */
   readonly inName: boolean
-  /** The kind of value that was expected, if the kind is wrong. */
   readonly expected: string | undefined
   readonly message: string
-  /** What to write instead, in one sentence. */
   readonly mend: string
 }
 

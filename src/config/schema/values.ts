@@ -27,7 +27,6 @@ export const wait = () => duration(durationMend, DURATION)
 /** A duration, or "off"; a number is in milliseconds. */
 export const limit = () => duration(limitMend, /^(off|\d+(\.\d+)?(ms|s|m|h))$/)
 
-/** The mend for values that are not objects. */
 export const objectMend = (example: string) => ({ error: `Write an object, such as ${example}.` })
 
 export const whole = (

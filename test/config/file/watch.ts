@@ -12,7 +12,7 @@ import {
 import { join, posix, win32 } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileWatchOptions } from '../../../src/config/file/watch.js'
-import { isSamePath, watchFile } from '../../../src/config/file/watch.js'
+import { FileWatch, isSamePath } from '../../../src/config/file/watch.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { skipWithout, until } from '../../support/processes.js'
@@ -23,7 +23,7 @@ class Watched {
   changes = 0
   readonly ready: Promise<void>
 
-  constructor(t: Test, file: string, more: Partial<FileWatchOptions> = {}, watch = watchFile) {
+  constructor(t: Test, file: string, more: Partial<FileWatchOptions> = {}, watch = FileWatch) {
     const options = {
       clock: systemClock,
       onChange: () => {
@@ -32,7 +32,7 @@ class Watched {
       onTrouble: (code: string) => void this.troubles.push(code),
       ...more,
     }
-    const watched = watch(file, options)
+    const watched = new watch(file, options)
     this.ready = watched.ready
     t.teardown(() => watched.close())
   }
@@ -152,7 +152,7 @@ t.test('where nothing tells of changes they are found by looking', { skip: skipW
     },
   )
   const clock = new FakeClock()
-  const watched = new Watched(t, file, { clock }, mocked.watchFile)
+  const watched = new Watched(t, file, { clock }, mocked.FileWatch)
   await until(() => watched.troubles.length > 0, 'the trouble')
   t.same(watched.troubles, ['ENOSPC'], 'told once')
   writeFileSync(file, '22')
@@ -169,7 +169,7 @@ t.test('after it is closed nothing is told and nothing is left', async t => {
   const file = join(dir, 'file')
   const clock = new FakeClock()
   let changes = 0
-  const watched = watchFile(file, {
+  const watched = new FileWatch(file, {
     clock,
     onChange: () => {
       changes += 1
