@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { type ProcessTree, processTree } from './process-tree.js'
 
 /** How long each rung of the ladder may take. */
@@ -29,19 +30,14 @@ export const wait = (clock: Clock, delayMs: number): Promise<void> =>
     clock.after(delayMs, resolve)
   })
 
-function exitWithin(child: ChildProcess, clock: Clock, delayMs: number): Promise<boolean> {
-  if (hasExited(child)) return Promise.resolve(true)
-  return new Promise(resolve => {
-    const timer = clock.after(delayMs, () => {
-      child.off('exit', onExit)
-      resolve(hasExited(child))
+async function exitsWithin(child: ChildProcess, clock: Clock, ms: number): Promise<boolean> {
+  if (!hasExited(child)) {
+    const exit = new Promise<void>(resolve => {
+      child.once('exit', () => resolve())
     })
-    const onExit = () => {
-      timer.cancel()
-      resolve(true)
-    }
-    child.once('exit', onExit)
-  })
+    await within(exit, { clock, ms })
+  }
+  return hasExited(child)
 }
 
 /** Whether the processes that `pid` reaches end within a time. */
@@ -68,11 +64,11 @@ interface Ladder {
 async function endLeader(child: ChildProcess, pid: number, { clock, times, tree }: Ladder): Promise<void> {
   if (hasExited(child)) return
   child.stdin?.end()
-  if (await exitWithin(child, clock, times.closeMs)) return
+  if (await exitsWithin(child, clock, times.closeMs)) return
   const isAsked = await tree.end(pid)
-  if (await exitWithin(child, clock, isAsked ? times.termMs : 0)) return
+  if (await exitsWithin(child, clock, isAsked ? times.termMs : 0)) return
   await tree.kill(pid)
-  await exitWithin(child, clock, KILL_WAIT_MS)
+  await exitsWithin(child, clock, KILL_WAIT_MS)
 }
 
 async function endLeftovers(groupId: number, { clock, times, tree }: Ladder): Promise<boolean> {

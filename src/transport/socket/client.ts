@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
+import { codeOf } from '../error-code.js'
 import { LineChannel } from '../line-channel.js'
 import { checkSocketPath } from './path.js'
 
@@ -33,40 +36,24 @@ const FAILURES: Readonly<Record<string, string>> = {
 }
 
 // Remote clients may read it, so it does not name the path.
-function connectFault(error: NodeJS.ErrnoException): Fault {
-  const code = error.code ?? error.name
+function connectFault(error: unknown): Fault {
+  const code = codeOf(error) || 'unknown reason'
   return new Fault('unavailable', `cannot connect to the socket: ${FAILURES[code] ?? code}`, { cause: error })
 }
 
-const cancelled = (): Fault => new Fault('cancelled', 'the connection is no longer wanted')
-
-function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, clock: Clock): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ path })
-    const settle = (): void => {
-      timer.cancel()
-      signal.removeEventListener('abort', onAbort)
-      socket.off('error', onError)
-    }
-    const fail = (fault: Fault): void => {
-      settle()
-      socket.destroy()
-      reject(fault)
-    }
-    const onError = (error: Error): void => fail(connectFault(error))
-    const onAbort = (): void => fail(cancelled())
-    const timer = clock.after(connectTimeoutMs, () =>
-      fail(new Fault('unavailable', 'cannot connect to the socket: no answer in time')),
-    )
-    signal.addEventListener('abort', onAbort)
-    socket.on('error', onError)
-    // An error may come after we gave up, or before the channel listens.
-    socket.on('error', () => undefined)
-    socket.once('connect', () => {
-      settle()
-      resolve(socket)
-    })
-  })
+async function connected(options: SocketClientOptions, clock: Clock): Promise<Socket> {
+  const { path, connectTimeoutMs: ms, signal } = options
+  const socket = connect({ path })
+  // An error may come after we gave up, or before the channel listens.
+  socket.on('error', () => undefined)
+  const timedOut = () => new Fault('unavailable', 'cannot connect to the socket: no answer in time')
+  try {
+    await within(once(socket, 'connect'), { clock, ms, signal, timedOut })
+    return socket
+  } catch (error) {
+    socket.destroy()
+    throw error instanceof Fault ? error : connectFault(error)
+  }
 }
 
 /**
@@ -74,9 +61,8 @@ function connected({ path, connectTimeoutMs, signal }: SocketClientOptions, cloc
  * Rejects with the Fault `unavailable` or `cancelled`.
  */
 export async function connectSocket(options: SocketClientOptions): Promise<Channel> {
-  const { bounds = new LimitCounters(), clock = systemClock, log = silentLogger, path, signal } = options
+  const { bounds = new LimitCounters(), clock = systemClock, log = silentLogger, path } = options
   checkSocketPath(path)
-  if (signal.aborted) throw cancelled()
   const socket = await connected(options, clock)
   return new LineChannel(socket, { peer: 'server', log, clock, bounds })
 }

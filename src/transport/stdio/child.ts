@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -246,12 +247,12 @@ class StdioChild implements ChildChannel {
     return this.#ladder
   }
 
-  #pipesClosedInTime(): Promise<void> {
-    if (this.#pipesClosed || this.#events.isClosed) return Promise.resolve()
-    return new Promise(resolve => {
+  async #pipesClosedInTime(): Promise<void> {
+    if (this.#pipesClosed || this.#events.isClosed) return
+    const closed = new Promise<void>(resolve => {
       this.#child.once('close', () => resolve())
-      this.#options.clock.after(this.#times.exitWaitMs, resolve)
     })
+    await within(closed, { clock: this.#options.clock, ms: this.#times.exitWaitMs })
   }
 }
 

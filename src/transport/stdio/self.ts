@@ -1,6 +1,7 @@
 import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
@@ -83,20 +84,13 @@ class StdioSelf implements Channel {
     return this.#closing
   }
 
-  #flushed(): Promise<void> {
+  async #flushed(): Promise<void> {
     const output = this.#output
-    if (!output.writable || output.writableLength === 0) return Promise.resolve()
-    return new Promise(resolve => {
-      const timer = this.#clock.after(FLUSH_MS, () => {
-        this.#log.warn({ queuedBytes: this.queuedBytes }, 'left a client that does not read what it is sent')
-        resolve()
-      })
-      // Called back after all writes before it, even failed ones.
-      output.write('', () => {
-        timer.cancel()
-        resolve()
-      })
-    })
+    if (!output.writable || output.writableLength === 0) return
+    // Called back after all writes before it, even failed ones.
+    const written = new Promise<true>(resolve => output.write('', () => resolve(true)))
+    if ((await within(written, { clock: this.#clock, ms: FLUSH_MS })) === true) return
+    this.#log.warn({ queuedBytes: this.queuedBytes }, 'left a client that does not read what it is sent')
   }
 
   readonly #onData = (chunk: Buffer): void => {

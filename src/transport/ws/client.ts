@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -59,8 +60,6 @@ function handshakeFault(error: Error, origin: string): Fault {
   return new Fault('unavailable', transferFault(error, origin).message, more)
 }
 
-const cancelled = (): Fault => new Fault('cancelled', 'the connection is no longer wanted')
-
 type Resolved = WsClientOptions & { readonly bounds: LimitCounters }
 
 function open({ bounds, headers, url }: Resolved): WebSocket {
@@ -76,45 +75,31 @@ function open({ bounds, headers, url }: Resolved): WebSocket {
   }
 }
 
-function opened(ws: WebSocket, origin: string, options: Resolved): Promise<Channel> {
-  const { bounds, clock, connectTimeoutMs, log, signal } = options
-  return new Promise((resolve, reject) => {
+async function opened(ws: WebSocket, origin: string, options: Resolved): Promise<Channel> {
+  const { bounds, clock, connectTimeoutMs: ms, log, signal } = options
+  const handshake = new Promise<Channel>((resolve, reject) => {
     let socket: Duplex | undefined
-    let isOpen = false
-    const settle = (): void => {
-      timer.cancel()
-      signal.removeEventListener('abort', onAbort)
-    }
-    const fail = (fault: Fault): void => {
-      settle()
-      reject(fault)
-      ws.terminate()
-    }
-    const onAbort = (): void => fail(cancelled())
-    const timer = clock.after(connectTimeoutMs, () =>
-      fail(new Fault('unavailable', `cannot connect to ${origin} (no answer in time)`)),
-    )
-    signal.addEventListener('abort', onAbort)
     // Not `once`: a handshake that we gave up is reported as an error as well.
-    ws.on('error', error => {
-      if (!isOpen) fail(handshakeFault(error, origin))
-    })
+    ws.on('error', error => reject(handshakeFault(error, origin)))
     ws.once('unexpected-response', (_request, response) => {
       response.on('error', nothing)
-      fail(statusFault(response.statusCode ?? 0, origin))
+      reject(statusFault(response.statusCode ?? 0, origin))
     })
     ws.once('upgrade', response => {
       socket = response.socket
     })
     ws.once('open', () => {
-      isOpen = true
-      settle()
       // At once: what the server sends next must find the channel listening.
-      if (socket !== undefined) {
-        resolve(new WsChannel(ws, { peer: 'server', socket, log, clock, bounds }))
-      }
+      if (socket !== undefined) resolve(new WsChannel(ws, { peer: 'server', socket, log, clock, bounds }))
     })
   })
+  const timedOut = () => new Fault('unavailable', `cannot connect to ${origin} (no answer in time)`)
+  try {
+    return await within(handshake, { clock, ms, signal, timedOut })
+  } catch (fault) {
+    ws.terminate()
+    throw fault
+  }
 }
 
 /**
@@ -122,11 +107,10 @@ function opened(ws: WebSocket, origin: string, options: Resolved): Promise<Chann
  * whose message names no more of the URL than scheme, host and port.
  */
 export async function connectWs(options: WsClientOptions): Promise<Channel> {
-  const { bounds = new LimitCounters(), signal, url } = options
+  const { bounds = new LimitCounters(), url } = options
   const origin = originOf(url)
   // Without a cause: the message of `ws` repeats the URL with all its secrets.
   if (origin === undefined) throw new Fault('unavailable', 'the URL of the server is not valid: check "url"')
-  if (signal.aborted) throw cancelled()
   const resolved = { ...options, bounds }
   return await opened(open(resolved), origin, resolved)
 }
