@@ -1,6 +1,7 @@
-// Builds the package: `npm run build`. The modules are joined into a few files, because Node resolves, opens, compiles and links each
-// module by itself, which is half of what it takes to start the proxy (docs/performance.md). Types are checked by `npm run check:types`,
-// and written by `npm run build:types` before the package is packed.
+// Builds the package: `npm run build`. The modules are joined into a few files, because Node resolves, opens,
+// compiles and links each module by itself, which is half of what it takes to start the proxy
+// (docs/performance.md). Types are checked by `npm run check:types`, and written by `npm run build:types`
+// before the package is packed.
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
@@ -19,8 +20,8 @@ const common = {
 }
 
 /**
- * Writes what is made of the schema of the configuration (src/config/schema/schema.ts): the JSON Schema that editors read, and the code
- * that checks a file against the same rules.
+ * Writes what is made of the schema of the configuration (src/config/schema/schema.ts): the JSON Schema that
+ * editors read, and the code that checks a file against the same rules.
  */
 const writeSchema = async () => {
   const module = fileURLToPath(new URL('../dist/json-schema.mjs', import.meta.url))
@@ -28,16 +29,18 @@ const writeSchema = async () => {
   const { jsonSchemaText, createCheckedSchemas, createKeys } = await import(module)
   await rm(module)
   await writeFile(new URL('../config/mcp-proxy.schema.json', import.meta.url), jsonSchemaText())
-  const code = `${validatorCode(createCheckedSchemas())}\nexport const KEYS = ${JSON.stringify(createKeys())}\n`
+  const keys = `export const KEYS = ${JSON.stringify(createKeys())}`
   await build({
     ...common,
     packages: 'bundle',
-    stdin: { contents: code, resolveDir: root },
+    stdin: { contents: `${validatorCode(createCheckedSchemas())}\n${keys}\n`, resolveDir: root },
     outfile: 'src/config/schema/validate.generated.js',
   })
 }
 
-/** A module that exports a function for each schema. Its errors hold the schema that is not met (`verbose`). */
+/**
+ * A module that exports a function for each schema. Its errors hold the schema that is not met (`verbose`).
+ */
 const validatorCode = schemas => {
   const ajv = new Ajv({
     allErrors: true,
@@ -67,7 +70,9 @@ const validatorCode = schemas => {
   return standalone.default(ajv, Object.fromEntries(entries))
 }
 
-/** Removes the files of an earlier build that this one does not write: they are named after what they hold. */
+/**
+ * Removes the files of an earlier build that this one does not write: they are named after what they hold.
+ */
 const removeOthers = async outputs => {
   const folder = new URL('../dist/', import.meta.url)
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -84,8 +89,9 @@ const { metafile } = await build({
     cli: 'src/cli/main.ts',
     'windows-guard': 'src/transport/process/windows-guard-main.ts',
   },
-  // What is loaded later, or not at all, stays in files of its own. They are named after what they hold: a proxy that runs while another
-  // version is installed in its place finds its own, or none (src/app/late-module.ts), and never those of the other.
+  // What is loaded later, or not at all, stays in files of its own. They are named after what they hold: a
+  // proxy that runs while another version is installed in its place finds its own, or none
+  // (src/app/late-module.ts), and never those of the other.
   splitting: true,
   outdir: 'dist',
   chunkNames: 'part-[hash]',

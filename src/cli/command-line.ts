@@ -10,26 +10,33 @@ import { serve } from './verbs/serve.js'
 import { status } from './verbs/status.js'
 import { stdio } from './verbs/stdio.js'
 
+const VERBS: readonly Verb[] = [serve, stdio, bridge, check, list, call, status]
+const FLAGS = new Map(VERBS.flatMap(({ flags }) => Object.entries(flags)))
+const HELP_WIDTH = 110
+
 /**
- * Reads any command line, and answers those who ask for help; `command` is what stood after `--`. Resolves with what to do, if there is
- * anything left to do; rejects with a CliError that says what is wrong.
+ * Parses any command line, and prints help where it is asked for; `command` is what followed `--`. Resolves
+ * with the chosen verb unless there is nothing left to do; rejects with a CliError that says what is wrong.
  */
 export const readCommandLine = async (
   words: readonly string[],
   command: readonly string[] | undefined,
 ): Promise<Chosen | undefined> => {
   let chosen: Chosen | undefined
-  const choose = (next: Chosen): void => {
-    chosen = next
-  }
   const cli = createCli(words)
-  addVerb(cli, serve, command, choose)
-  addVerb(cli, stdio, command, choose)
-  addVerb(cli, bridge, command, choose)
-  addVerb(cli, check, command, choose)
-  addVerb(cli, list, command, choose)
-  addVerb(cli, call, command, choose)
-  addVerb(cli, status, command, choose)
+  for (const verb of VERBS) {
+    cli.command(
+      verb.usage,
+      verb.describe,
+      own => describe(own, verb),
+      args => {
+        if (command !== undefined && verb.usage !== bridge.usage) {
+          throw new CliError(EXIT.usage, 'only bridge takes a command after --')
+        }
+        chosen = { isService: verb.isService === true, run: () => verb.run(args, command) }
+      },
+    )
+  }
   await cli.parseAsync()
   return chosen
 }
@@ -58,51 +65,30 @@ const createCli = (words: readonly string[]): Argv =>
     .wrap(process.stdout.isTTY ? Math.min(HELP_WIDTH, process.stdout.columns) : HELP_WIDTH)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
-      throw new CliError(EXIT.usage, wordsOf(message ?? error?.message ?? 'the command line is wrong'))
+      throw new CliError(EXIT.usage, usageMessage(message ?? error?.message ?? 'the command line is wrong'))
     })
 
-/** What yargs says about a command line, in words that help. */
-const wordsOf = (message: string): string => {
+const describe = (cli: Argv, { synopsis, flags, positionals = {}, examples }: Verb): Argv => {
+  if (synopsis !== undefined) cli.usage(synopsis)
+  for (const [name, options] of Object.entries(positionals)) cli.positional(name, options)
+  cli.options(flags)
+  for (const [command, description] of examples) cli.example(command, description)
+  return cli
+}
+
+/** Turns a message of yargs into one that helps. */
+const usageMessage = (message: string): string => {
   if (message.startsWith('Not enough non-option arguments')) return 'call needs the name of a tool'
   const unknown = /^Unknown argument: ([a-z-]+)$/i.exec(message)?.[1]
-  const meant = unknown === undefined ? undefined : suggest(unknown, FLAGS)
+  const meant = unknown === undefined ? undefined : suggest(unknown, [...FLAGS.keys()])
   return meant === undefined ? message : `${message}. Did you mean --${meant}?`
 }
 
-const SINGLE = [
-  'config',
-  'host',
-  'port',
-  'socket',
-  'allow-remote',
-  'from',
-  'to',
-  'args',
-  'json',
-  'log-level',
-  'url',
-]
-const FLAGS = [...SINGLE, 'allowed-host', 'header', 'env']
-
-/** The parser makes a list of what is given twice; only some flags are lists. */
+/** yargs makes an array of any flag that is given twice. */
 const checkRepeated = (args: Readonly<Record<string, unknown>>): true => {
-  const repeated = SINGLE.find(flag => Array.isArray(args[flag]))
-  if (repeated !== undefined) throw new CliError(EXIT.usage, `--${repeated} may be given once`)
+  for (const [flag, { array }] of FLAGS) {
+    if (array === true || !Array.isArray(args[flag])) continue
+    throw new CliError(EXIT.usage, `--${flag} may be given once`)
+  }
   return true
-}
-
-const HELP_WIDTH = 110
-
-const addVerb = <T>(
-  cli: Argv,
-  verb: Verb<T>,
-  command: readonly string[] | undefined,
-  choose: (chosen: Chosen) => void,
-): void => {
-  cli.command(verb.usage, verb.describe, verb.options, args => {
-    if (command !== undefined && verb.usage.split(' ')[0] !== 'bridge') {
-      throw new CliError(EXIT.usage, 'only bridge takes a command after --')
-    }
-    choose({ isService: verb.isService === true, run: () => verb.run(args, command) })
-  })
 }

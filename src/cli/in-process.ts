@@ -4,30 +4,30 @@ import type { LogLevel, ProxyConfig } from '../config/types.js'
 import { say } from './output/output.js'
 import { EXIT } from './verb.js'
 
-/** A proxy in this process, for verbs that ask one thing and end. */
+/** A proxy in this process, for verbs that end by themselves. */
 export interface Session {
   readonly client: LocalClient
-  /** How the servers are; one that failed and is being tried again counts as failed. */
+  /** The state of the servers; one that failed and is being retried counts as failed. */
   readonly status: () => readonly ServerStatus[]
 }
 
-/** What came of the work. */
-export interface Finding {
+interface Finding {
   readonly code: number
-  /** Prints it; not called when a signal ended the work. */
+  /** Prints it; not called if a signal ended the work. */
   readonly show: () => void
 }
 
-/** More than any list has: one page is enough, and a server that is down is waited for once. */
+/** More than any list has, so that one page is enough and a server that is down is awaited once. */
 const PAGE_SIZE = 1_000_000
 const POLL_MS = 50
-/** Silence for so long is explained, and again after the longer time. */
-const FIRST_WORD_MS = 2000
-const NEXT_WORD_MS = 15_000
+/** When slow servers are first reported, and then how often. */
+const FIRST_REPORT_MS = 2000
+const REPORT_EVERY_MS = 15_000
 
 /**
- * Starts the servers, waits for each as long as its own time to connect, does `work`, shows and ends everything. Resolves with
- * the exit code of `work` or of the signal that ended it; rejects with what `work` threw.
+ * Starts the servers, waits for each for its own time to connect, does `work`, shows its result and ends
+ * everything. Resolves with the exit code of `work` or of the signal that ended it; rejects with what `work`
+ * threw.
  */
 export const inProcess = async (
   config: ProxyConfig,
@@ -74,17 +74,17 @@ export const inProcess = async (
   return code
 }
 
-/** Watches servers start, says which of them take long, and remembers why one failed although it is tried again. */
+/** Watches servers start, reports slow ones, and remembers why one failed although it is being retried. */
 const watchStarts = (current: () => readonly ServerStatus[]) => {
   const whys = new Map<string, string>()
   const startedMs = performance.now()
-  let nextWordMs = FIRST_WORD_MS
+  let nextReportMs = FIRST_REPORT_MS
   const look = (): void => {
     const all = current()
     for (const { name, why } of all) if (why !== undefined) whys.set(name, why)
     const spentMs = performance.now() - startedMs
-    if (spentMs < nextWordMs) return
-    nextWordMs += NEXT_WORD_MS
+    if (spentMs < nextReportMs) return
+    nextReportMs += REPORT_EVERY_MS
     const slow = all
       .filter(({ name, state }) => state === 'starting' && !whys.has(name))
       .map(({ name }) => name)

@@ -4,20 +4,18 @@ import { isNamedPipe, socketPathOf } from '../kernel/socket-path.js'
 import { say } from './output/output.js'
 import { CliError, EXIT, textOption, textsOption } from './verb.js'
 
-/** Options of verbs that listen. */
 export const listenOptions = {
   host: textOption('The address to listen on'),
-  port: textOption('The port to listen on; 0 takes any free one'),
+  port: textOption('The port to listen on; 0 for any free one'),
   socket: textOption('A unix domain socket or named pipe to listen on: a path, unix:///PATH or pipe:///NAME'),
   'allow-remote': {
     type: 'boolean',
     describe: 'Listen on an address that other machines can reach, although there is no authentication',
   },
-  'allowed-host': textsOption('A name by which clients may call us, beside localhost; may be repeated'),
+  'allowed-host': textsOption('A Host that clients may use besides localhost; may be repeated'),
 } as const
 
-/** What those options hold. */
-export interface ListenFlags {
+interface ListenFlags {
   readonly host?: string | undefined
   readonly port?: string | undefined
   readonly socket?: string | undefined
@@ -32,8 +30,8 @@ const isLoopback = (host: string): boolean =>
   host.toLowerCase() === 'localhost' || host === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(host)
 
 /**
- * Where to listen: flags win over the file, and `--host` or `--port` wants HTTP. Throws a CliError for a bad port or socket, or
- * an address that needs `--allow-remote`.
+ * Where to listen: flags win over the file, and `--host` or `--port` asks for HTTP. Throws a CliError for a
+ * bad port or socket, or an address that needs `--allow-remote`.
  */
 export const resolveListen = (configured: ListenConfig, flags: ListenFlags): ListenConfig => {
   const host = (flags.host ?? configured.host).replace(/^\[(.*)\]$/, '$1')
@@ -64,15 +62,15 @@ const checkRemote = (host: string, allowedHosts: readonly string[], isAllowed: b
   if (!isAllowed) {
     throw new CliError(
       EXIT.usage,
-      `${host} can be reached from other machines, and there is no authentication yet: whoever reaches the port can ` +
-        'use every server. Listen on 127.0.0.1, or add --allow-remote if something else guards the port, and name ' +
-        'the hosts that clients call in listen.allowedHosts or with --allowed-host.',
+      `${host} can be reached from other machines, and there is no authentication yet: anyone who reaches ` +
+        'the port can use every server. Listen on 127.0.0.1, or add --allow-remote if something else guards ' +
+        'the port, and name the hosts that clients use in listen.allowedHosts or with --allowed-host.',
     )
   }
   if (WILDCARDS.includes(host) && allowedHosts.length === 0) {
     say(
-      `mcp-proxy: only requests to localhost will be answered on ${host}; name other hosts in listen.allowedHosts ` +
-        'or with --allowed-host',
+      `mcp-proxy: only requests to localhost will be answered on ${host}; name other hosts in ` +
+        'listen.allowedHosts or with --allowed-host',
     )
   }
 }

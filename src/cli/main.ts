@@ -1,85 +1,104 @@
 import { inspect } from 'node:util'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { Fault } from '../kernel/faults.js'
-import { keepHeapRoom } from './heap-room.js'
 import { flush, say, tolerateReaders } from './output/output.js'
-import { plainArguments } from './plain-words.js'
+import { parseSimple } from './parse-simple.js'
 import { type Chosen, CliError, EXIT, type Verb } from './verb.js'
+
+/** How long a service that ends waits for its output to be read. */
+const FLUSH_MS = 500
 
 /** Runs a command line, without node and script, to its end. Resolves with the exit code; never rejects. */
 export const main = async (argv: readonly string[]): Promise<number> => {
   tolerateReaders()
-  const done = await run(argv).catch((thrown: unknown) => ({ code: explain(thrown, argv), isService: false }))
-  await flush(done.isService ? FLUSH_MS : undefined)
-  return done.code
+  const { code, isService } = await run(argv).catch((thrown: unknown) => ({
+    code: explain(thrown, argv),
+    isService: false,
+  }))
+  await flush(isService ? FLUSH_MS : undefined)
+  return code
 }
 
-/** How long a service waits at its end for those who read what it wrote last. */
-const FLUSH_MS = 500
-
-/** What came of a verb. */
-interface Done {
-  readonly code: number
-  readonly isService: boolean
-}
-
-const run = async (argv: readonly string[]): Promise<Done> => {
-  // What follows -- is somebody else's command line: no parser of ours ever sees it.
+const run = async (argv: readonly string[]) => {
+  // What follows -- is another program's command line, which no parser of ours may see.
   const end = argv.indexOf('--')
   const words = end === -1 ? argv : argv.slice(0, end)
   const command = end === -1 ? undefined : argv.slice(end + 1)
-  const chosen = (await chosenPlainly(words, command)) ?? (await chosenByParser(words, command))
+  const chosen = (await chooseSimple(words, command)) ?? (await chooseWithYargs(words, command))
   if (chosen === undefined) return { code: EXIT.ok, isService: false }
   if (chosen.isService) keepHeapRoom()
   return { code: await chosen.run(), isService: chosen.isService }
 }
 
-/** The parser for people takes 10 MiB, and as long to load as the proxy: only who needs its help waits for it. */
-const chosenByParser = async (words: readonly string[], command: readonly string[] | undefined) => {
+/** yargs takes 10 MiB and as long to load as the proxy, so it is loaded only where it is needed. */
+const chooseWithYargs = async (words: readonly string[], command: readonly string[] | undefined) => {
   const { readCommandLine } = await import('./command-line.js')
   return await readCommandLine(words, command)
 }
 
-const chosenPlainly = async (
-  [name, ...words]: readonly string[],
+const chooseSimple = async (
+  [name = '', ...words]: readonly string[],
   command: readonly string[] | undefined,
 ): Promise<Chosen | undefined> => {
-  const isForCommand = name === 'bridge' || command === undefined
-  return name !== undefined && isForCommand && Object.hasOwn(VERBS, name)
-    ? await VERBS[name as keyof typeof VERBS](words, command)
-    : undefined
-}
-
-type Choose = (
-  words: readonly string[],
-  command: readonly string[] | undefined,
-) => Promise<Chosen | undefined>
-
-/** Each is loaded when it is asked for. */
-const VERBS = {
-  serve: async (...line) => chosenOf((await import('./verbs/serve.js')).serve, ...line),
-  stdio: async (...line) => chosenOf((await import('./verbs/stdio.js')).stdio, ...line),
-  bridge: async (...line) => chosenOf((await import('./verbs/bridge.js')).bridge, ...line),
-  check: async (...line) => chosenOf((await import('./verbs/check.js')).check, ...line),
-  list: async (...line) => chosenOf((await import('./verbs/list.js')).list, ...line),
-  call: async (...line) => chosenOf((await import('./verbs/call.js')).call, ...line),
-  status: async (...line) => chosenOf((await import('./verbs/status.js')).status, ...line),
-} as const satisfies Readonly<Record<string, Choose>>
-
-const chosenOf = <T>(verb: Verb<T>, ...[words, command]: Parameters<Choose>): Chosen | undefined => {
-  const args = plainArguments(verb, words)
+  const load = VERBS.get(name)
+  if (load === undefined || (command !== undefined && name !== 'bridge')) return undefined
+  const verb = await load()
+  const args = parseSimple(verb, words)
   return args && { isService: verb.isService === true, run: () => verb.run(args, command) }
 }
 
-const explain = (thrown: unknown, argv: readonly string[]): number => {
+const VERBS = new Map<string, () => Promise<Verb>>([
+  ['serve', async () => (await import('./verbs/serve.js')).serve],
+  ['stdio', async () => (await import('./verbs/stdio.js')).stdio],
+  ['bridge', async () => (await import('./verbs/bridge.js')).bridge],
+  ['check', async () => (await import('./verbs/check.js')).check],
+  ['list', async () => (await import('./verbs/list.js')).list],
+  ['call', async () => (await import('./verbs/call.js')).call],
+  ['status', async () => (await import('./verbs/status.js')).status],
+])
+
+const explain = (thrown: unknown, [word = '']: readonly string[]): number => {
   if (thrown instanceof CliError) {
     say(`mcp-proxy: ${thrown.message}`)
-    if (thrown.code === EXIT.usage) say(`Try: mcp-proxy ${helpFor(argv)}--help`)
+    if (thrown.code === EXIT.usage) say(`Try: mcp-proxy ${VERBS.has(word) ? `${word} ` : ''}--help`)
     return thrown.code
   }
-  const isForeseen = thrown instanceof Fault && thrown.code !== 'internal'
-  say(`mcp-proxy: ${isForeseen ? thrown.message : inspect(thrown)}`)
+  const isExpected = thrown instanceof Fault && thrown.code !== 'internal'
+  say(`mcp-proxy: ${isExpected ? thrown.message : inspect(thrown)}`)
   return thrown instanceof Fault ? EXIT.failure : EXIT.negative
 }
 
-const helpFor = ([word]: readonly string[]): string =>
-  word !== undefined && Object.hasOwn(VERBS, word) ? `${word} ` : ''
+/**
+ * How much may be allocated between two collections of the whole heap; V8 collects its young part after 32
+ * MiB at most.
+ */
+const ROOM_BYTES = 64 * 1024 * 1024
+const HEAP_CHECK_MS = 1000
+/** How much the estimate of the live heap may grow at each check. */
+const CREEP = 1.02
+
+/**
+ * By how many percent a heap with this much in use may grow: by `ROOM_BYTES`, or twofold if that is more.
+ * @internal
+ */
+export const growthPercent = (usedBytes: number): number =>
+  Math.max(100, Math.round((100 * ROOM_BYTES) / usedBytes))
+
+/**
+ * Gives V8 room to collect young objects first. It counts the bytes of messages as part of the heap, which is
+ * small beside large messages, and would otherwise collect all of it every few of them (V8,
+ * src/heap/memory-controller.h). Halves the cost of large messages.
+ */
+const keepHeapRoom = (): void => {
+  let liveBytes = Number.POSITIVE_INFINITY
+  let percent = 0
+  const check = (): void => {
+    liveBytes = Math.min(liveBytes * CREEP, getHeapStatistics().used_heap_size)
+    const next = growthPercent(liveBytes)
+    if (Math.abs(next - percent) * 10 < percent) return
+    percent = next
+    setFlagsFromString(`--heap-growing-percent=${percent}`)
+  }
+  check()
+  setInterval(check, HEAP_CHECK_MS).unref()
+}

@@ -18,8 +18,8 @@ import { CliError, EXIT } from './verb.js'
 const EMPTY = rawText('{}')
 
 /**
- * The arguments of a tool: the object of `--args` with each `key=value` put into it, by the tool's input schema. Numbers
- * stay as they are written. Throws a CliError that says which argument is wrong.
+ * The arguments of a tool: the object of `--args` with each `key=value` added as the input schema says.
+ * Numbers stay as they are written. Throws a CliError that names the wrong argument.
  */
 export const toolArguments = (
   pairs: readonly string[],
@@ -30,9 +30,9 @@ export const toolArguments = (
   const seen = new Set<string>()
   for (const pair of pairs) {
     const cut = pair.indexOf('=')
-    if (cut < 1) throw usage(`"${pair}" is no key=value`)
+    if (cut < 1) throw usage(`"${pair}" is not key=value`)
     const key = pair.slice(0, cut)
-    if (seen.has(key)) throw usage(`${key} is given twice; write a list as JSON: ${key}='["a","b"]'`)
+    if (seen.has(key)) throw usage(`${key} is given twice; write an array as JSON: ${key}='["a","b"]'`)
     seen.add(key)
     text = withMember(text, key, readValue(key, pair.slice(cut + 1), schema))
   }
@@ -69,21 +69,16 @@ const readValue = (key: string, value: string, schema: JsonText | undefined): Js
   throw usage(`${key} must be ${wanted}${kinds.some(isNested) ? ' in JSON' : ''}, not "${value}"`)
 }
 
-/** A schema that says so takes no members beside those that it names; a typo is told before the server is asked. */
+/** Reports a typo, where the schema allows only the members that it names, before the server is asked. */
 const checkKnown = (key: string, schema: JsonText | undefined): void => {
   if (schema === undefined || memberOf(schema, 'additionalProperties')?.toString('latin1') !== 'false') return
   if (memberOf(schema, 'patternProperties') !== undefined) return
   const properties = at(schema, 'properties')
   const known = properties === undefined ? [] : [...membersOf(properties)].map(member => member.key)
   const meant = suggest(key, known)
-  throw usage(
-    `the tool has no argument "${key}"` +
-      (meant !== undefined
-        ? `; did you mean ${meant}?`
-        : known.length > 0
-          ? `; it has ${known.join(', ')}`
-          : ''),
-  )
+  const others = known.length > 0 ? `; it has ${known.join(', ')}` : ''
+  const hint = meant === undefined ? others : `; did you mean ${meant}?`
+  throw usage(`the tool has no argument "${key}"${hint}`)
 }
 
 const KINDS: Readonly<Record<string, JsonKind>> = {
@@ -96,7 +91,7 @@ const KINDS: Readonly<Record<string, JsonKind>> = {
   null: 'null',
 }
 
-/** The kinds of value that a schema takes, as far as it says so without being resolved; none if it does not. */
+/** The kinds of value that a schema allows, if it says so without references; otherwise none. */
 const kindsOf = (schema: JsonText): JsonKind[] => {
   const type = memberOf(schema, 'type')
   if (type !== undefined) {
@@ -108,7 +103,7 @@ const kindsOf = (schema: JsonText): JsonKind[] => {
   const options = memberOf(schema, 'anyOf') ?? memberOf(schema, 'oneOf')
   if (options === undefined) return []
   const found = [...elementsOf(options)].map(kindsOf)
-  // One branch that says nothing may take anything.
+  // A branch that says nothing may allow anything.
   return found.some(kinds => kinds.length === 0) ? [] : [...new Set(found.flat())]
 }
 

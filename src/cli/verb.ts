@@ -1,28 +1,43 @@
-import type { ArgumentsCamelCase, Argv, Options } from 'yargs'
+import type { ArgumentsCamelCase, InferredOptionTypes, Options, PositionalOptions } from 'yargs'
 import type { LogLevel } from '../config/types.js'
 
-/** One word after `mcp-proxy`, and what it does; its file imports at the top only what the help needs. */
-export interface Verb<T> {
+export type Flags = Readonly<Record<string, Options>>
+
+type Positionals = Readonly<Record<string, PositionalOptions>>
+
+/** What `run` gets: the values of all flags and positionals. */
+export type VerbArguments<F extends Flags, P extends Positionals = Positionals> = ArgumentsCamelCase<
+  InferredOptionTypes<string extends keyof P ? F : F & P>
+>
+
+/** One word after `mcp-proxy`, and what it does. Its file imports at the top only what the help needs. */
+export interface Verb<F extends Flags = Flags, P extends Positionals = Positionals> {
   /** As yargs reads it, such as `call <tool> [pairs..]`. */
   readonly usage: string
   readonly describe: string
-  /** All that begins with two dashes, by name. */
-  readonly flags: Readonly<Record<string, Options>>
-  readonly options: (cli: Argv) => Argv<T>
-  /** Whether it runs until it is told to end: then whoever does not read what it says must not keep it. */
+  /** What its help begins with in place of both. */
+  readonly synopsis?: string
+  readonly flags: F
+  readonly positionals?: P
+  readonly examples: readonly (readonly [command: string, description: string])[]
+  /** Whether it runs until it is told to end: then nobody who does not read its output may hold it up. */
   readonly isService?: boolean
-  /** Does it; `command` is what stood after `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
-  run(args: ArgumentsCamelCase<T>, command: readonly string[] | undefined): Promise<number>
+  /** `command` is what followed `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
+  run(args: VerbArguments<F, P>, command: readonly string[] | undefined): Promise<number>
 }
 
-/** A verb with its arguments. */
+/** Gives `run` the types of the flags and positionals. */
+export const defineVerb = <const F extends Flags, const P extends Positionals = Positionals>(
+  verb: Verb<F, P>,
+): Verb<F, P> => verb
+
 export interface Chosen {
   readonly isService: boolean
   /** As `Verb.run`. */
   readonly run: () => Promise<number>
 }
 
-/** Ends a verb with a message for the person who called it. */
+/** Ends a verb with a message for the user. */
 export class CliError extends Error {
   readonly code: number
 
@@ -33,7 +48,6 @@ export class CliError extends Error {
   }
 }
 
-/** An option with a text that may be given once. */
 export const textOption = (describe: string) =>
   ({ type: 'string', requiresArg: true, describe }) as const satisfies Options
 
@@ -41,21 +55,17 @@ export const textOption = (describe: string) =>
 export const textsOption = (describe: string) =>
   ({ type: 'string', array: true, requiresArg: true, describe }) as const satisfies Options
 
-/** `--config`. */
-export const configOption = textOption(
-  'The configuration file; without it, the one that MCP_PROXY_CONFIG names',
-)
+export const configOption = textOption('The configuration file; MCP_PROXY_CONFIG names it if absent')
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
 
-/** `--log-level`. */
 export const logLevelOption = {
   choices: LEVELS,
   requiresArg: true,
   describe: 'How much is logged to stderr',
 } as const satisfies Options
 
-/** What our exit codes mean; part of the interface of every verb, so they never change. */
+/** Exit codes; part of the interface of every verb, so they never change. */
 export const EXIT = {
   ok: 0,
   negative: 1,
@@ -64,11 +74,11 @@ export const EXIT = {
   failure: 4,
 } as const
 
-/** The same for people, as the help shows it; codes of signals are those of shells (128 and the signal's number). */
+/** The same for the help; codes of signals are those of shells (128 and the signal's number). */
 export const EXIT_TABLE = `Exit codes:
-  0    done; serve, stdio and bridge also after SIGINT or SIGTERM
+  0    success; for serve, stdio and bridge also SIGINT and SIGTERM
   1    the tool answered with an error (call), errors were found (check), or mcp-proxy itself crashed
   2    the command line is wrong
   3    the configuration cannot be used
-  4    no server could be reached, the call failed, or the port or socket could not be had
+  4    no server could be reached, the call failed, or the port or socket is not available
   129  SIGHUP, 130 SIGINT, 143 SIGTERM: list and call, and any verb at the second signal`

@@ -11,7 +11,6 @@ import { Backlog } from './backlog.js'
 import { ChannelEvents } from './channel-events.js'
 import { LineWriter } from './line-writer.js'
 
-/** What a connection is made a channel with. */
 export interface LineChannelOptions {
   /** A client may leave at any time; a server that leaves is a fault. */
   readonly peer: 'client' | 'server'

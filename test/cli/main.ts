@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { growthPercent } from '../../src/cli/main.js'
 import { runHere } from '../support/proxy/start.js'
 
 const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
@@ -11,6 +12,7 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['serve --prot 1', /Unknown argument: prot\. Did you mean --port\?/],
   ['serve --config', /Not enough arguments following: config/],
   ['serve --config a --config b', /--config may be given once/],
+  ['bridge --era auto --era auto -- node', /--era may be given once/],
   ['serve --config a --log-level loud', /Choices: "debug", "info"/],
   ['serve --config a extra', /Unknown argument: extra/],
   ['serve -- node server.js', /only bridge takes a command after --/],
@@ -18,11 +20,11 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['bridge', /which server\? Write its command after --/],
   ['bridge --', /which server\?/],
   ['bridge http://localhost:1/mcp -- node', /a URL and a command are two servers/],
-  ['bridge ftp://localhost', /a whole address that begins with http:/],
-  ['bridge nonsense', /a whole address that begins with http:/],
-  ['bridge unix:x.sock', /a whole address that begins with http:/],
-  ['bridge --from ws http://localhost:1/mcp', /--from ws needs a whole ws or wss address/],
-  ['bridge --from sse ws://localhost:1/mcp', /--from sse needs a whole http or https address/],
+  ['bridge ftp://localhost', /a complete address that begins with http:/],
+  ['bridge nonsense', /a complete address that begins with http:/],
+  ['bridge unix:x.sock', /a complete address that begins with http:/],
+  ['bridge --from ws http://localhost:1/mcp', /--from ws needs a complete ws or wss address/],
+  ['bridge --from sse ws://localhost:1/mcp', /--from sse needs a complete http or https address/],
   ['bridge --from grpc http://localhost:1', /Choices: "auto", "http", "sse", "ws"/],
   ['bridge --from sse -- node', /--from is for a URL/],
   ['bridge --header a:b unix:/run/x.sock', /a socket has no headers/],
@@ -102,4 +104,13 @@ t.test('each program in bin finds what the build makes', async t => {
   )
   t.same(named.map(([name]) => name).sort(), ['mcp-proxy.js', 'start-example.js'])
   for (const [name, path] of named) t.ok(existsSync(new URL(path, folder)), `${name}: ${path}`)
+})
+
+const MIB = 1024 * 1024
+
+t.test('the room between two collections is the same for every small heap, and a large one may double', t => {
+  const roomOf = (usedBytes: number) => (usedBytes * growthPercent(usedBytes)) / 100
+  for (const mib of [4, 8, 20, 50]) t.ok(Math.abs(roomOf(mib * MIB) - 64 * MIB) < MIB, `${mib} MiB`)
+  t.equal(roomOf(300 * MIB), 300 * MIB)
+  t.end()
 })

@@ -53,8 +53,8 @@ const MISFITS: readonly (readonly [pairs: string[], says: RegExp])[] = [
   [['b=yes'], /b must be a boolean/],
   [['a=x'], /a must be an array in JSON/],
   [['o=[]'], /o must be an object in JSON/],
-  [['s'], /"s" is no key=value/],
-  [['=s'], /"=s" is no key=value/],
+  [['s'], /"s" is not key=value/],
+  [['=s'], /"=s" is not key=value/],
   [['a=[]', 'a=[]'], /a is given twice/],
 ]
 

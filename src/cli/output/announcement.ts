@@ -2,23 +2,21 @@ import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/package-file.js'
 import { socketUrlOf } from '../../kernel/socket-path.js'
 
-/** How clients can speak to us on an address that we listen on. */
+/** A transport of an address that we listen on. */
 export type Way = 'http' | 'sse' | 'ws' | 'unix'
 
-/** An address that we listen on. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly way: Way
   readonly url: string
 }
 
-/** The addresses of one HTTP port, as far as they are served. */
-export interface HttpUrls {
+interface HttpUrls {
   readonly url: string
   readonly sseUrl: string | undefined
   readonly wsUrl: string | undefined
 }
 
-/** All addresses of an HTTP port and a socket, that of the way that was asked for first. */
+/** All addresses of an HTTP port and a socket; that of the transport `first` comes first. */
 export const addressesOf = (
   http: HttpUrls | undefined,
   socketPath: string | undefined,
@@ -34,24 +32,24 @@ export const addressesOf = (
   return [...found.filter(({ way }) => way === first), ...found.filter(({ way }) => way !== first)]
 }
 
-const WORDS: Readonly<Record<Way, string>> = {
+const LABELS: Readonly<Record<Way, string>> = {
   http: ' (Streamable HTTP)',
   sse: ' (HTTP+SSE)',
   ws: ' (WebSocket)',
   unix: '',
 }
 
-/** The lines of stdout about them. The first ends with its URL, because programs read it. */
+/** The lines of stdout about them. The first ends with its URL, for programs. */
 export const listeningLines = (addresses: readonly ListenAddress[]): string =>
   addresses
-    .map(({ way, url }, index) => `mcp-proxy listening on ${url}${index === 0 ? '' : WORDS[way]}`)
+    .map(({ way, url }, index) => `mcp-proxy listening on ${url}${index === 0 ? '' : LABELS[way]}`)
     .join('\n')
 
 const script = fileURLToPath(packageFile('bin/mcp-proxy.js'))
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** What to paste into clients so that they find us on one of these addresses; the first comes with most. */
+/** Snippets of client configuration for these addresses; the first gets most. */
 export const addressSnippets = (name: string, addresses: readonly ListenAddress[]): string => {
   const known = addresses.filter(({ way }) => way === 'http' || way === 'sse')
   const parts = known.map(({ way, url }, index) =>
@@ -59,7 +57,7 @@ export const addressSnippets = (name: string, addresses: readonly ListenAddress[
   )
   const socket = addresses.find(({ way }) => way === 'unix')
   if (socket !== undefined) {
-    parts.push(stdioSnippet(name, ['bridge', '--to', 'stdio', socket.url], 'by way of the socket'))
+    parts.push(stdioSnippet(name, ['bridge', '--to', 'stdio', socket.url], 'through the socket'))
   }
   return parts.join('\n\n')
 }
@@ -83,8 +81,7 @@ const urlSnippets = (name: string, type: string, url: string): string => {
 }
 
 /**
- * What to paste into clients that start their servers themselves. The paths are absolute: programs with a window do not
- * have the PATH of a shell. `how` tells two of them apart.
+ * A snippet for clients that start servers, with absolute paths: desktop programs lack the PATH of a shell.
  */
 export const stdioSnippet = (name: string, args: readonly string[], how?: string): string =>
   [

@@ -3,18 +3,18 @@ import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { plainText } from '../../kernel/plain-text.js'
 
-/** Writes data to stdout; for programs as well as for people. */
+/** Writes a line of data to stdout, for programs as well as for people. */
 export const print = (text: string | Uint8Array): void => {
   process.stdout.write(text)
   process.stdout.write('\n')
 }
 
-/** Writes words for people to stderr; stdout may be the protocol. */
-export const say = (words: string): void => {
-  process.stderr.write(`${words}\n`)
+/** Writes a line for people to stderr; stdout may be the protocol. */
+export const say = (text: string): void => {
+  process.stderr.write(`${text}\n`)
 }
 
-/** Whoever should read our output may leave early, such as `head`, or not read at all: no reason to crash, or to stop for it. */
+/** Keeps us running if the reader of our output leaves early, as `head` does, or does not read at all. */
 export const tolerateReaders = (): void => {
   for (const stream of [process.stdout, process.stderr]) {
     unblock(stream)
@@ -24,12 +24,9 @@ export const tolerateReaders = (): void => {
 
 const ignore = (): void => undefined
 
-/** Resolves when all that was written is out of our hands, or after `limitMs`: whoever should read it may not. */
-export const flush = async (limitMs = Number.POSITIVE_INFINITY): Promise<void> => {
-  await within(Promise.all([process.stdout, process.stderr].map(written)), {
-    clock: systemClock,
-    ms: limitMs,
-  })
+/** Resolves when the operating system has taken all output, or after `ms`. */
+export const flush = async (ms = Number.POSITIVE_INFINITY): Promise<void> => {
+  await within(Promise.all([process.stdout, process.stderr].map(written)), { clock: systemClock, ms })
 }
 
 const written = (stream: NodeJS.WriteStream): Promise<void> =>
@@ -38,5 +35,8 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
     else stream.write('', () => resolve())
   })
 
-/** Text of a server as one line. */
+/** Text of a server as one plain line. */
 export const oneLine = (text: string): string => plainText(text).replace(/\s+/g, ' ').trim()
+
+/** Such as "1 server" and "2 servers". */
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -1,14 +1,13 @@
 import picocolors from 'picocolors'
 import { oneLine } from './output.js'
 
-/** How a table is drawn. */
 export interface Look {
-  /** Characters in a line of the terminal; undefined for a file or a pipe, where nothing is cut or coloured. */
+  /** Columns of the terminal; undefined for a file or a pipe, where nothing is cut or coloured. */
   readonly width: number | undefined
   readonly hasColor: boolean
 }
 
-/** How tables look on our stdout; NO_COLOR and FORCE_COLOR count on terminals only (https://no-color.org). */
+/** How to draw on our stdout. NO_COLOR and FORCE_COLOR count only on terminals (https://no-color.org). */
 export const stdoutLook = (): Look => {
   const { isTTY, columns } = process.stdout
   return isTTY
@@ -18,13 +17,16 @@ export const stdoutLook = (): Look => {
 
 const GAP = '  '
 const ELLIPSIS = '…'
-/** The last column never gets narrower than this; lines wrap instead. */
-const LEAST_LAST = 16
+/** The least width of the last column; lines wrap instead. */
+const MIN_LAST_WIDTH = 16
 
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+const EAST_ASIAN =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u
 
-const charWidth = (char: string): number => (/\p{Mn}|\p{Cf}/u.test(char) ? 0 : WIDE.test(char) ? 2 : 1)
+const charWidth = (char: string): number => {
+  if (/\p{Mn}|\p{Cf}/u.test(char)) return 0
+  return EAST_ASIAN.test(char) || /\p{Emoji_Presentation}/u.test(char) ? 2 : 1
+}
 
 const textWidth = (text: string): number => {
   let width = 0
@@ -46,7 +48,7 @@ const cut = (text: string, width: number): string => {
 
 const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - textWidth(text)))
 
-/** A table with a line of headings, its columns aligned; on a terminal the last column is cut to fit. */
+/** A table with aligned columns under a line of headings; on a terminal the last column is cut to fit. */
 export const tableText = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -56,7 +58,7 @@ export const tableText = (
   const last = headings.length - 1
   const widths = headings.map((_, column) => Math.max(...lines.map(row => textWidth(row[column] ?? ''))))
   const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0)
-  const room = look.width === undefined ? undefined : Math.max(LEAST_LAST, look.width - before)
+  const room = look.width === undefined ? undefined : Math.max(MIN_LAST_WIDTH, look.width - before)
   const colors = picocolors.createColors(look.hasColor)
   return lines
     .map((row, index) => {

@@ -1,12 +1,19 @@
 import { resolve } from 'node:path'
-import type { Argv } from 'yargs'
 import { DEFAULTS, MAX_DURATION_MS } from '../../config/defaults.js'
 import { durationMs } from '../../config/read/quantity.js'
 import type { Era, ProxyConfig, ServerConfig } from '../../config/types.js'
 import { listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet, type Way } from '../output/announcement.js'
 import { serveNetwork, serveStdio } from '../serving.js'
-import { CliError, EXIT, logLevelOption, textOption, textsOption, type Verb } from '../verb.js'
+import {
+  CliError,
+  defineVerb,
+  EXIT,
+  logLevelOption,
+  textOption,
+  textsOption,
+  type VerbArguments,
+} from '../verb.js'
 import { bridgedName, commandTransport, FROM, urlTransport } from './bridged.js'
 
 const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (Way | 'stdio')[]
@@ -19,64 +26,53 @@ const flags = {
     default: 'http',
     requiresArg: true,
     describe:
-      'Where clients find the server. http, sse and ws share one port and say which URL is told first; unix needs --socket; ' +
-      'stdio is our stdin and stdout',
+      'How clients reach the server. http, sse and ws share one port, and the chosen URL is printed first; ' +
+      'unix needs --socket; stdio is our stdin and stdout',
   },
   from: {
     choices: FROM,
     requiresArg: true,
     describe:
-      'For a URL: how to speak to it. Without it, Streamable HTTP and then HTTP+SSE for http addresses',
+      'For a URL: its transport; otherwise http addresses are tried with Streamable HTTP, then HTTP+SSE',
   },
   era: {
     choices: ERAS,
     requiresArg: true,
-    describe: 'What the server speaks: found out (auto, the default), 2026-07-28 (modern), or older (legacy)',
+    describe:
+      'The revision of the server: 2026-07-28 (modern), older (legacy), or detected (auto, the default)',
   },
   ...listenOptions,
   header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
   'startup-wait': textOption(
-    'How long initialize and lists wait while the server starts, such as 5s; as long as it may take to start if absent',
+    'How long initialize and lists wait for the server to start, such as 5s; without it as long as needed',
   ),
   env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
   'log-level': logLevelOption,
 } as const
 
-const options = (cli: Argv) =>
-  cli
-    .usage(
-      '$0 bridge [options] -- COMMAND [ARG…]\n$0 bridge [options] URL\n\nPut one server behind another transport, as it is.',
-    )
-    .positional('url', {
-      type: 'string',
-      describe: 'The address of a server: http(s), ws(s), unix:///PATH or pipe:///NAME',
-    })
-    .options(flags)
-    .example('mcp-proxy bridge -- npx -y @modelcontextprotocol/server-memory', 'A local server over HTTP')
-    .example(
-      'mcp-proxy bridge --port 0 -- node server.js --verbose',
-      'What follows -- is the command, untouched',
-    )
-    .example('mcp-proxy bridge --to ws -- npx -y some-server', 'A local server over WebSocket')
-    .example('mcp-proxy bridge --from sse http://localhost:3001/sse', 'An old server for newer clients')
-    .example(
-      'mcp-proxy bridge --to stdio https://example.com/mcp',
-      'A remote server for a client that knows stdio',
-    )
-    .example(
-      'mcp-proxy bridge --to stdio --header "Authorization: Bearer $TOKEN" https://example.com/mcp',
-      '',
-    )
+const positionals = {
+  url: { type: 'string', describe: 'The address of a server: http(s), ws(s), unix:///PATH or pipe:///NAME' },
+} as const
 
-type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
+type Args = VerbArguments<typeof flags, typeof positionals>
 
-/** Puts one server behind another transport; nothing of it is renamed. */
-export const bridge: Verb<Flags> = {
+export const bridge = defineVerb({
   usage: 'bridge [url]',
   isService: true,
   describe: 'Put one server behind another transport, as it is: -- COMMAND [ARG…], or a URL',
+  synopsis:
+    '$0 bridge [options] -- COMMAND [ARG…]\n$0 bridge [options] URL\n\n' +
+    'Put one server behind another transport, as it is.',
   flags,
-  options,
+  positionals,
+  examples: [
+    ['mcp-proxy bridge -- npx -y @modelcontextprotocol/server-memory', 'A local server over HTTP'],
+    ['mcp-proxy bridge --port 0 -- node server.js --verbose', 'What follows -- is the command, as it is'],
+    ['mcp-proxy bridge --to ws -- npx -y some-server', 'A local server over WebSocket'],
+    ['mcp-proxy bridge --from sse http://localhost:3001/sse', 'An old server for newer clients'],
+    ['mcp-proxy bridge --to stdio https://example.com/mcp', 'A remote server for a stdio client'],
+    ['mcp-proxy bridge --to stdio --header "Authorization: Bearer $TOKEN" https://example.com/mcp', ''],
+  ],
   async run(args, command) {
     checkCombination(args, command)
     const transport =
@@ -112,18 +108,16 @@ export const bridge: Verb<Flags> = {
       variables: [],
       stateKeys: [],
     }
-    const served = {
-      config,
-      level: args.logLevel ?? DEFAULTS.logLevel,
-      isAlone: true,
-      verb: 'bridge' as const,
-    }
+    const level = args.logLevel ?? DEFAULTS.logLevel
+    const served = { config, level, isAlone: true, verb: 'bridge' as const }
     if (args.to === 'stdio') return await serveStdio(served, stdioSnippet(name, bridgeArgs(args, command)))
     return await serveNetwork(served, { name, first: args.to })
   },
-}
+})
 
-/** There is nothing else to show while the only server starts. Throws a CliError for what is no duration. */
+/**
+ * As long as the only server may take to start, unless given. Throws a CliError for anything but a duration.
+ */
 const startupWaitOf = (text: string | undefined): number => {
   if (text === undefined) return DEFAULTS.timeouts.connectMs
   const ms = durationMs(text)
@@ -131,19 +125,20 @@ const startupWaitOf = (text: string | undefined): number => {
   throw new CliError(EXIT.usage, '--startup-wait needs a duration such as 500ms, 5s or 1m')
 }
 
-const hasPort = (to: BridgeFlags['to']): boolean => to === 'http' || to === 'sse' || to === 'ws'
+const hasPort = (to: Args['to']): boolean => to === 'http' || to === 'sse' || to === 'ws'
 
-/** Throws a CliError for what of a command line contradicts itself. */
-const checkCombination = (args: BridgeFlags, command: readonly string[] | undefined): void => {
+/** Throws a CliError for arguments that contradict each other. */
+const checkCombination = (args: Args, command: readonly string[] | undefined): void => {
   const wrong =
-    (command === undefined ? wrongWithUrl(args) : wrongWithCommand(args, command)) ?? wrongWithFace(args)
+    (command === undefined ? wrongWithUrl(args) : wrongWithCommand(args, command)) ?? wrongWithListening(args)
   if (wrong !== undefined) throw new CliError(EXIT.usage, wrong)
 }
 
-const wrongWithFace = (args: BridgeFlags): string | undefined => {
+const wrongWithListening = (args: Args): string | undefined => {
   const onlyPort = args.host ?? args.port ?? args.allowRemote ?? args.allowedHost
   if (!hasPort(args.to) && onlyPort !== undefined) {
-    return `--host, --port and the like need --to http, sse or ws: ${args.to === 'stdio' ? 'stdio' : 'a socket'} has no port`
+    const portless = args.to === 'stdio' ? 'stdio' : 'a socket'
+    return `--host, --port and the like need --to http, sse or ws: ${portless} has no port`
   }
   if (args.to === 'unix' && args.socket === undefined) return '--to unix needs --socket PATH'
   if (args.to === 'stdio' && args.socket !== undefined) return '--socket is for --to unix, http, sse or ws'
@@ -153,32 +148,19 @@ const wrongWithFace = (args: BridgeFlags): string | undefined => {
 const WHICH =
   'which server? Write its command after --, as in: mcp-proxy bridge -- npx -y some-server; or give a URL'
 
-const wrongWithUrl = ({ url, env }: BridgeFlags): string | undefined => {
+const wrongWithUrl = ({ url, env }: Args): string | undefined => {
   if (url === undefined) return WHICH
   return env === undefined ? undefined : '--env is for a command; a URL gets --header'
 }
 
-const wrongWithCommand = (
-  { url, header, from }: BridgeFlags,
-  [program]: readonly string[],
-): string | undefined => {
-  if (url !== undefined) return 'a URL and a command are two servers: give one of them'
+const wrongWithCommand = ({ url, header, from }: Args, [program]: readonly string[]): string | undefined => {
+  if (url !== undefined) return 'a URL and a command are two servers: give only one of them'
   if (program === undefined || program === '') return WHICH
   if (from !== undefined) return '--from is for a URL; a command is spoken to over its stdin and stdout'
   return header === undefined ? undefined : '--header is for a URL; a command gets --env'
 }
 
-type BridgeFlags = Parameters<typeof resolveListen>[1] & {
-  readonly to: (typeof TO)[number]
-  readonly url?: string | undefined
-  readonly from?: (typeof FROM)[number] | undefined
-  readonly era?: Era | undefined
-  readonly header?: readonly string[] | undefined
-  readonly env?: readonly string[] | undefined
-  readonly startupWait?: string | undefined
-}
-
-const bridgeArgs = (args: BridgeFlags, command: readonly string[] | undefined): string[] => [
+const bridgeArgs = (args: Args, command: readonly string[] | undefined): string[] => [
   'bridge',
   '--to',
   'stdio',
@@ -191,5 +173,5 @@ const bridgeArgs = (args: BridgeFlags, command: readonly string[] | undefined): 
   ...(command === undefined ? [] : ['--', ...command.map(absoluteIfPath)]),
 ]
 
-/** A client starts us in a folder of its own. */
+/** A client starts us in another folder. */
 const absoluteIfPath = (word: string): string => (/^\.\.?[/\\]/.test(word) ? resolve(word) : word)

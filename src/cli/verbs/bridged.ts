@@ -4,10 +4,7 @@ import { readAddress } from '../../config/read/transport.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
 import { CliError, EXIT } from '../verb.js'
 
-/**
- * The transport of a command that a person typed: it runs as a shell would run it, in this folder and with the whole
- * environment. Throws a CliError for a bad `--env`.
- */
+/** The transport of a typed command, which runs as in a shell: in this folder, with the whole environment. */
 export const commandTransport = (
   [command = '', ...args]: readonly string[],
   pairs: readonly string[] = [],
@@ -22,40 +19,40 @@ export const commandTransport = (
   return { kind: 'stdio', command, args, env, unsetEnv: [], cwd: process.cwd() }
 }
 
-/** What `--from` may say; "auto" leaves it to the address, and asks an http address for the newer transport first. */
+/** Values of `--from`; "auto" depends on the URL, and tries the newer transport of http first. */
 export const FROM = ['auto', 'http', 'sse', 'ws'] as const
 
-/** What is said about a URL beside it. */
+/** Flags that go with a URL. */
 export interface UrlFlags {
   readonly header?: readonly string[] | undefined
   readonly from?: (typeof FROM)[number] | undefined
 }
 
-/** The transport of a server that runs already. Throws a CliError for a bad URL or flag; neither is repeated in it. */
+/** The transport of a running server. Throws a CliError for a bad URL or flag, without repeating it. */
 export const urlTransport = (
   url: string,
   { header, from = 'auto' }: UrlFlags = {},
 ): UrlTransport | SocketTransport => {
   const pinned = from === 'auto' ? undefined : from
   const address = readAddress(url, pinned)
-  if (address.is === 'wrong')
-    throw new CliError(EXIT.usage, pinned === undefined ? NO_URL : NO_URL_OF[pinned])
+  if (address.is === 'wrong') throw new CliError(EXIT.usage, WRONG_URL[from])
   if (address.is === 'url') {
     return { kind: address.kind, url, headers: Object.fromEntries((header ?? []).map(readHeader)) }
   }
-  if (header !== undefined)
+  if (header !== undefined) {
     throw new CliError(EXIT.usage, '--header is for http and ws: a socket has no headers')
+  }
   return { kind: 'socket', path: address.path }
 }
 
-const NO_URL =
-  'the URL must be a whole address that begins with http://, https://, ws://, wss://, unix:/ or pipe:///, ' +
-  'such as https://example.com/mcp; a command stands after --'
-const NO_HTTP = 'needs a whole http or https address, such as https://example.com/mcp'
-const NO_URL_OF: Readonly<Record<Exclude<(typeof FROM)[number], 'auto'>, string>> = {
-  http: `--from http ${NO_HTTP}`,
-  sse: `--from sse ${NO_HTTP}`,
-  ws: '--from ws needs a whole ws or wss address, such as wss://example.com/mcp',
+const HTTP_URL = 'needs a complete http or https address, such as https://example.com/mcp'
+const WRONG_URL: Readonly<Record<(typeof FROM)[number], string>> = {
+  auto:
+    'the URL must be a complete address that begins with http://, https://, ws://, wss://, unix:/ or ' +
+    'pipe:///, such as https://example.com/mcp; a command follows --',
+  http: `--from http ${HTTP_URL}`,
+  sse: `--from sse ${HTTP_URL}`,
+  ws: '--from ws needs a complete ws or wss address, such as wss://example.com/mcp',
 }
 
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/
@@ -73,12 +70,12 @@ const RUNNERS =
 const RUNNER_WORDS = new Set(['run', 'exec', 'dlx', 'x', 'tool'])
 const FALLBACK = 'server'
 
-/** Names of files that say nothing, because every program has one. */
+/** Names of files that say nothing about a program. */
 const COMMON_FILES = /^(?:index|main|__main__|mod|cli|app|start|run)$/i
-/** Folders that say as little, and drives of Windows. */
+/** Folders that say as little, and Windows drives. */
 const COMMON_FOLDERS = /^(?:[a-z]:|dist|build|out|lib|src|bin|esm|cjs|target|release|debug|node_modules)$/i
 
-/** A name for logs, errors and snippets, after what is started or reached. */
+/** A name for logs, errors and snippets, derived from the command or address. */
 export const bridgedName = (transport: ServerTransport): string => {
   if (transport.kind === 'socket') return plain(stemOf(transport.path))
   if (transport.kind !== 'stdio') return plain(new URL(transport.url).hostname)
@@ -88,7 +85,7 @@ export const bridgedName = (transport: ServerTransport): string => {
     (word, index) =>
       !RUNNERS.test(stemOf(word)) &&
       !RUNNER_WORDS.has(word) &&
-      // A flag, also one of `cmd /c`, or the value of one that may be a secret, as in `docker run -e TOKEN=…`.
+      // A flag, including `cmd /c`, or the value of one, which may be a secret as in `docker run -e TOKEN=…`.
       !(index > 0 && /^-|=|^\/[a-z]$/i.test(word)) &&
       !splitArgument(word, index, words).isSecret &&
       !isCode(word, words[index - 1]),
@@ -96,11 +93,11 @@ export const bridgedName = (transport: ServerTransport): string => {
   return plain(meant === undefined ? FALLBACK : wordName(meant, transport.cwd ?? ''))
 }
 
-/** A program or command line, as after `node -e` and `sh -c`, in which anything may stand. */
+/** Whether it is code, as after `node -e` and `sh -c`. */
 const isCode = (word: string, before = ''): boolean =>
   /^(?:-[cep]|--eval|--print)$/.test(before) && /[\s;(]/.test(word)
 
-/** The last part of a path or package name, without what is only its version or the kind of its file. */
+/** The last part of a path or package name, without its version or file extension. */
 const stemOf = (word: string): string =>
   (word.split(/[/\\]/).at(-1) ?? '').replace(/(?!^)@[^@]*$/, '').replace(/\.[a-z]\w{0,4}$/i, '')
 
@@ -108,7 +105,7 @@ const wordName = (word: string, folder: string): string => {
   const stem = stemOf(word)
   const isFolder = /^\.{0,2}$/.test(stem)
   if (!isFolder && (stem === word || !COMMON_FILES.test(stem))) return stem
-  // What stands above it, up to the first folder that has a name of its own.
+  // The nearest folder above it that has a name of its own.
   const parts = resolve(folder, word).split(/[/\\]/)
   const folders = isFolder ? parts : parts.slice(0, -1)
   return folders.findLast(name => name !== '' && !COMMON_FOLDERS.test(name)) ?? FALLBACK

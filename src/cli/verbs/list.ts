@@ -1,4 +1,3 @@
-import type { Argv } from 'yargs'
 import type { ServerStatus } from '../../app/status.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
@@ -6,28 +5,28 @@ import { readConfiguration } from '../configuration.js'
 import { inProcess, type Session } from '../in-process.js'
 import { print } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'
-import { configOption, EXIT, logLevelOption, type Verb } from '../verb.js'
+import { configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
 
-const flags = {
-  config: configOption,
-  json: { type: 'boolean', describe: 'One JSON document; items stand in it as their servers wrote them' },
-  'log-level': logLevelOption,
-} as const
+/** The lists that servers have, as `--json` names them, with the title and columns of their tables. */
+const LISTS = [
+  { list: 'tools', title: 'Tools', columns: ['name', 'description'] },
+  { list: 'prompts', title: 'Prompts', columns: ['name', 'description'] },
+  { list: 'resources', title: 'Resources', columns: ['uri', 'name'] },
+  { list: 'templates', title: 'Resource templates', columns: ['uriTemplate', 'name'] },
+] as const
 
-const options = (cli: Argv) =>
-  cli
-    .options(flags)
-    .example('mcp-proxy list --config mcp.json', 'What clients of this configuration see')
-    .example('mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools')
-
-type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
-
-/** Shows what all servers of a configuration offer, under the names that clients see. */
-export const list: Verb<Flags> = {
+export const list = defineVerb({
   usage: 'list',
   describe: 'List servers, tools, prompts and resources; starts the servers and ends them',
-  flags,
-  options,
+  flags: {
+    config: configOption,
+    json: { type: 'boolean', describe: 'One JSON document, with all items as their servers wrote them' },
+    'log-level': logLevelOption,
+  },
+  examples: [
+    ['mcp-proxy list --config mcp.json', 'What clients of this configuration see'],
+    ['mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools'],
+  ],
   async run(args) {
     const config = await readConfiguration(args.config)
     return await inProcess(config, { level: args.logLevel ?? 'error' }, async session => {
@@ -40,32 +39,21 @@ export const list: Verb<Flags> = {
       }
     })
   },
-}
+})
 
-interface Found {
-  readonly tools: readonly JsonText[]
-  readonly prompts: readonly JsonText[]
-  readonly resources: readonly JsonText[]
-  readonly templates: readonly JsonText[]
-}
+type Found = ReadonlyMap<string, readonly JsonText[]>
 
-// A list that cannot be read is an empty one here: the table of servers says why.
+// A list that cannot be read counts as empty: the table of servers says why.
 const readAll = async ({ client }: Session): Promise<Found> => {
-  const read = async (list: Parameters<typeof client.list>[0]): Promise<JsonText[]> => {
+  const read = async (name: (typeof LISTS)[number]['list']): Promise<readonly JsonText[]> => {
     try {
-      return await client.list(list)
+      return await client.list(name)
     } catch (thrown) {
       if (thrown instanceof Fault) return []
       throw thrown
     }
   }
-  const [tools, prompts, resources, templates] = await Promise.all([
-    read('tools'),
-    read('prompts'),
-    read('resources'),
-    read('templates'),
-  ])
-  return { tools, prompts, resources, templates }
+  return new Map(await Promise.all(LISTS.map(async ({ list: name }) => [name, await read(name)] as const)))
 }
 
 const stateOf = ({ state }: ServerStatus): string => (state === 'ready' ? 'ready' : 'failed')
@@ -87,10 +75,7 @@ const documentText = (servers: readonly ServerStatus[], found: Found): JsonText 
         })),
       ),
     ],
-    ['tools', arrayText(found.tools)],
-    ['prompts', arrayText(found.prompts)],
-    ['resources', arrayText(found.resources)],
-    ['templates', arrayText(found.templates)],
+    ...[...found].map(([name, items]) => [name, arrayText(items)] as const),
   ])
 
 const tables = (servers: readonly ServerStatus[], found: Found, look: Look): string => {
@@ -102,10 +87,7 @@ const tables = (servers: readonly ServerStatus[], found: Found, look: Look): str
   ])
   const sections = [
     `Servers (${servers.length})\n${tableText(['NAME', 'STATE', 'REVISION', 'WHY'], rows, look)}`,
-    section('Tools', found.tools, ['name', 'description'], look),
-    section('Prompts', found.prompts, ['name', 'description'], look),
-    section('Resources', found.resources, ['uri', 'name'], look),
-    section('Resource templates', found.templates, ['uriTemplate', 'name'], look),
+    ...LISTS.map(({ list: name, title, columns }) => section(title, found.get(name) ?? [], columns, look)),
   ]
   return sections.filter(text => text !== undefined).join('\n\n')
 }

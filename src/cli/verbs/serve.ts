@@ -1,39 +1,27 @@
 import { resolve } from 'node:path'
-import type { Argv } from 'yargs'
 import { configFile, readUsable } from '../configuration.js'
 import { listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet } from '../output/announcement.js'
 import { serveNetwork } from '../serving.js'
-import { CliError, configOption, EXIT, logLevelOption, type Verb } from '../verb.js'
-
-const flags = { config: configOption, ...listenOptions, 'log-level': logLevelOption } as const
-
-const options = (cli: Argv) =>
-  cli
-    .options(flags)
-    .example('mcp-proxy serve --config mcp.json', 'All servers of the file at http://127.0.0.1:8808/mcp')
-    .example(
-      'mcp-proxy serve --config mcp.json --port 0',
-      'On any free port; the first line of stdout names it',
-    )
-    .example(
-      'mcp-proxy serve --config mcp.json --socket ./mcp.sock',
-      'On a unix domain socket as well, for programs of this user',
-    )
-
-type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
+import { CliError, configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
 
 const NOWHERE =
-  'the configuration leaves nothing to listen on: mend "listen", or give --port NUMBER or --socket PATH'
+  'the configuration leaves nothing to listen on: change "listen", or give --port NUMBER or --socket PATH'
 
-/** Serves all servers of a configuration as one, over HTTP, WebSocket and a local socket. */
-export const serve: Verb<Flags> = {
+export const serve = defineVerb({
   usage: 'serve',
   isService: true,
   describe:
     'Serve all servers of a configuration as one, over HTTP (/mcp, /sse), WebSocket (/ws) and a socket',
-  flags,
-  options,
+  flags: { config: configOption, ...listenOptions, 'log-level': logLevelOption },
+  examples: [
+    ['mcp-proxy serve --config mcp.json', 'All servers of the file at http://127.0.0.1:8808/mcp'],
+    ['mcp-proxy serve --config mcp.json --port 0', 'On any free port; the first line of stdout names it'],
+    [
+      'mcp-proxy serve --config mcp.json --socket ./mcp.sock',
+      'On a unix domain socket too, for this user only',
+    ],
+  ],
   async run(args) {
     const loaded = await readUsable(args.config)
     const { config } = loaded
@@ -51,4 +39,4 @@ export const serve: Verb<Flags> = {
       { name: 'mcp-proxy', more },
     )
   },
-}
+})

@@ -1,26 +1,17 @@
 import { resolve } from 'node:path'
-import type { Argv } from 'yargs'
 import { configFile, readUsable } from '../configuration.js'
 import { stdioSnippet } from '../output/announcement.js'
 import { loadParts, serveStdio } from '../serving.js'
-import { configOption, logLevelOption, type Verb } from '../verb.js'
+import { configOption, defineVerb, logLevelOption } from '../verb.js'
 
-const flags = { config: configOption, 'log-level': logLevelOption } as const
-
-const options = (cli: Argv) =>
-  cli
-    .options(flags)
-    .example('mcp-proxy stdio --config mcp.json', 'All servers of the file, for the client that starts this')
-
-type Flags = ReturnType<typeof options> extends Argv<infer T> ? T : never
-
-/** Serves all servers of a configuration as one to the client that started us. */
-export const stdio: Verb<Flags> = {
+export const stdio = defineVerb({
   usage: 'stdio',
   isService: true,
   describe: 'Serve all servers of a configuration as one, on stdin and stdout',
-  flags,
-  options,
+  flags: { config: configOption, 'log-level': logLevelOption },
+  examples: [
+    ['mcp-proxy stdio --config mcp.json', 'All servers of the file, for the client that starts this'],
+  ],
   async run(args) {
     const [loaded] = await Promise.all([readUsable(args.config), loadParts()])
     const { config } = loaded
@@ -29,4 +20,4 @@ export const stdio: Verb<Flags> = {
     const source = { file, loaded, isLevelFixed: args.logLevel !== undefined }
     return await serveStdio({ config, level: args.logLevel ?? config.logLevel, verb: 'stdio', source }, hint)
   },
-}
+})

@@ -46,7 +46,6 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   }
 }
 
-/** What all requests of one client share. */
 interface ClientContext {
   readonly dispatcher: Dispatcher
   /** Throws for a URL that is not of HTTP. */

@@ -39,7 +39,6 @@ export type UpgradeHandler = (
   head: Buffer,
 ) => number | undefined | Promise<number | undefined>
 
-/** Who may send requests, and what handles them. */
 export interface GateOptions {
   readonly host: string
   /** Besides the loopback names and `host`. */

@@ -3,8 +3,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
 
-/** Receives the body of a request. */
-export interface BodyReader {
+interface BodyReader {
   whole(body: Buffer): void
   /** It is too long for one body, or all bodies on their way are too long together. */
   refused(limit: 'body' | 'inbound'): void

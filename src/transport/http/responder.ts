@@ -185,13 +185,11 @@ export class PendingResponses {
   }
 }
 
-/** What all responses of one listener share. */
 export interface ResponderContext {
   readonly log: Logger
   readonly slowReaders: SlowReaders
 }
 
-/** The response to one request, over Node's. */
 export class NodeResponder implements HttpResponder {
   readonly #response: ServerResponse
   readonly #context: ResponderContext

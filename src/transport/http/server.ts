@@ -9,7 +9,6 @@ import { codeOf } from '../error-code.js'
 import { type GateOptions, HttpGate } from './gate.js'
 import { type PendingResponses, refuseOn } from './responder.js'
 
-/** Where to listen, and what `HttpGate` needs. */
 export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   /** 0 for any free port. */
   readonly port: number
@@ -19,7 +18,6 @@ export interface HttpServerOptions extends Omit<GateOptions, 'bounds'> {
   readonly drainMs?: number
 }
 
-/** A server that listens. */
 export interface HttpListener {
   readonly host: string
   readonly port: number

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
-import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/package-file.js'
 import { systemRoot } from './process-tree.js'
@@ -57,7 +56,6 @@ exit 0
 const SECONDS_TO_TERM = 1
 const SECONDS_TO_KILL = 2
 
-/** The helper for one platform. */
 export interface GuardProgram {
   readonly file: string
   readonly args: readonly string[]
@@ -97,12 +95,7 @@ const MAX_RESTARTS = 5
 
 const nothing = (): void => undefined
 
-interface Helper {
-  readonly pid?: number | undefined
-  readonly stdin: Writable
-}
-
-function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void): Helper {
+function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void) {
   const helper = spawn(file, args, {
     // In a session of its own neither Ctrl-C nor the hang-up of the terminal reaches it. On Windows it has no
     // console and is outside the job that ends with us (libuv, `uv_spawn`).
@@ -120,59 +113,46 @@ function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void)
   return helper
 }
 
-class HelperGuard implements DeathGuard {
+/**
+ * One helper process for all children of this proxy, started with the first of them and replaced when it dies.
+ * It does not keep us alive. `mark` is a variable with its value that all children have in their environment.
+ */
+export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard => {
   /** The start of each process by the wall clock. */
-  readonly #watched = new Map<number, number>()
-  readonly #program: GuardProgram
-  #helper: Helper | undefined
-  #restarts = 0
-  #closed = false
-
-  constructor(program: GuardProgram) {
-    this.#program = program
-  }
-
-  get pid(): number | undefined {
-    return this.#helper?.pid
-  }
-
-  watch(pid: number): void {
-    if (this.#closed || !Number.isSafeInteger(pid) || pid <= 1) return
-    const sinceMs = Date.now()
-    this.#watched.set(pid, sinceMs)
-    if (this.#helper === undefined) this.#start()
-    else this.#helper.stdin.write(this.#program.watchLine(pid, sinceMs))
-  }
-
-  forget(pid: number): void {
-    if (this.#watched.delete(pid)) this.#helper?.stdin.write(`-${pid}\n`)
-  }
-
-  close(): void {
-    this.#closed = true
-    this.#helper?.stdin.end()
-  }
-
-  #start(): void {
-    const helper = startHelper(this.#program, () => {
-      if (this.#helper === helper) this.#restart()
+  const watched = new Map<number, number>()
+  let helper: ReturnType<typeof startHelper> | undefined
+  let restarts = 0
+  let isClosed = false
+  const start = (): void => {
+    const started = startHelper(program, () => {
+      if (helper === started) restart()
     })
-    this.#helper = helper
-    for (const [pid, sinceMs] of this.#watched) helper.stdin.write(this.#program.watchLine(pid, sinceMs))
+    helper = started
+    for (const [pid, sinceMs] of watched) started.stdin.write(program.watchLine(pid, sinceMs))
   }
-
-  #restart(): void {
-    this.#helper = undefined
-    if (this.#closed || this.#watched.size === 0 || this.#restarts >= MAX_RESTARTS) return
-    this.#restarts += 1
-    this.#start()
+  const restart = (): void => {
+    helper = undefined
+    if (isClosed || watched.size === 0 || restarts >= MAX_RESTARTS) return
+    restarts += 1
+    start()
+  }
+  return {
+    get pid() {
+      return helper?.pid
+    },
+    watch(pid) {
+      if (isClosed || !Number.isSafeInteger(pid) || pid <= 1) return
+      const sinceMs = Date.now()
+      watched.set(pid, sinceMs)
+      if (helper === undefined) start()
+      else helper.stdin.write(program.watchLine(pid, sinceMs))
+    },
+    forget(pid) {
+      if (watched.delete(pid)) helper?.stdin.write(`-${pid}\n`)
+    },
+    close() {
+      isClosed = true
+      helper?.stdin.end()
+    },
   }
 }
-
-/**
- * One helper process for all children of this proxy, started with the first of them and replaced when it
- * dies. It does not keep us alive. `mark` is a variable with its value that all children have in their
- * environment.
- */
-export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard =>
-  new HelperGuard(program)

@@ -24,7 +24,6 @@ export interface OrphanRecord {
   readonly children: readonly RecordedChild[]
 }
 
-/** How orphans are found and ended. */
 export interface OrphanOptions {
   readonly table: ProcessTable
   readonly clock: Clock

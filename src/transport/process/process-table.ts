@@ -133,7 +133,6 @@ const windows: ProcessTable = {
   carriers: () => Promise.resolve([]),
 }
 
-/** The processes of this machine. */
 export const processTable = (platform: NodeJS.Platform = process.platform): ProcessTable => {
   if (platform === 'linux') return linux
   return platform === 'win32' ? windows : posix

@@ -77,7 +77,6 @@ const quoted = (text: string): string =>
     .replace(/(\\*)("|$)/g, (_, slashes: string, quote: string) => slashes + slashes + quote + quote)
     .replaceAll('%', '%%cd:~,%')}"`
 
-/** How a child ended. */
 export interface ChildExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

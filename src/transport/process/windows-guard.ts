@@ -4,7 +4,6 @@ import { ownedBy } from './orphans.js'
 import type { ProcessTable } from './process-table.js'
 import type { ProcessTree } from './process-tree.js'
 
-/** What the helper works with. */
 export interface WindowsGuardOptions {
   readonly table: ProcessTable
   readonly tree: ProcessTree

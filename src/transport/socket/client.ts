@@ -10,7 +10,6 @@ import { codeOf } from '../error-code.js'
 import { LineChannel } from '../line-channel.js'
 import { checkSocketPath } from './path.js'
 
-/** Which socket, and for how long to try. */
 export interface SocketClientOptions {
   /** Of a unix domain socket, or a named pipe on Windows. */
   readonly path: string

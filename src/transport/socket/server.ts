@@ -10,7 +10,6 @@ import type { Channel } from '../../wire/channel.js'
 import { LineChannel } from '../line-channel.js'
 import { checkSocketPath } from './path.js'
 
-/** Where to listen, and for whom. */
 export interface SocketServerOptions {
   /** Of a unix domain socket in a directory that exists, or a named pipe on Windows. */
   readonly path: string
@@ -22,7 +21,6 @@ export interface SocketServerOptions {
   readonly clock?: Clock
 }
 
-/** A socket that listens. */
 export interface SocketListener {
   readonly path: string
   /** Stops listening, removes the file, closes all channels, and resolves when done; never rejects. */

@@ -15,13 +15,11 @@ import { type ProcessTree, processTree } from '../process/process-tree.js'
 import { type ChildExit, exitReason, startFault, startProgram } from '../process/start-program.js'
 import { lastLines, StderrLines, StdoutMessages } from './child-output.js'
 
-/** How long the end of a child may take. */
 interface ChildTimes extends LadderTimes {
   /** Between its exit and the end of its output, either first: a grandchild may hold its pipes. */
   readonly exitWaitMs: number
 }
 
-/** What to start, and how. */
 export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]

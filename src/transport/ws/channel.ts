@@ -28,7 +28,6 @@ export const maxMessageBytes = ({ body, message }: Limits, peer: WsPeer): number
 /** The subprotocol of MCP over WebSocket: of no revision, but the official TypeScript SDK 1 asks for it. */
 export const WS_SUBPROTOCOL = 'mcp'
 
-/** What a WebSocket is made a channel with. */
 export interface WsChannelOptions {
   readonly peer: WsPeer
   /** The connection below: any byte on it is a sign of life, even in the middle of a message. */

@@ -10,7 +10,6 @@ import { codeOf } from '../error-code.js'
 import { transferFault } from '../http/faults.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
-/** Which server, and how to connect to it. */
 export interface WsClientOptions {
   /** `ws:` or `wss:`. */
   readonly url: string

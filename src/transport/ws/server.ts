@@ -9,7 +9,6 @@ import type { UpgradeHandler } from '../http/gate.js'
 import { refuseOn } from '../http/responder.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
-/** What is known of a client besides its channel. */
 export interface WsRequest {
   /** Address of the peer, for the principal and the log. */
   readonly remoteAddress: string
@@ -17,7 +16,6 @@ export interface WsRequest {
   readonly path: string
 }
 
-/** Where WebSockets are accepted, and for whom. */
 export interface WsServerOptions {
   /** Exact paths; others get 404. */
   readonly paths: readonly string[]

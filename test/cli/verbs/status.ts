@@ -79,7 +79,7 @@ t.test('a proxy without a port cannot be asked', async t => {
     '0',
   ])
   await proxy.line(/listening/)
-  const words = /what runs has no port to ask: bridge, pid \d+/
+  const words = /no running proxy has a port to ask: bridge, pid \d+/
   await until(async () => words.test((await runHere(t, 'status')).err), 'the record')
   await end(proxy)
 })
@@ -96,10 +96,10 @@ t.test('what is no proxy is told so', async t => {
     const { code, err } = await runHere(t, 'status', '--url', url)
     return [code, err]
   }
-  t.same(await ask(`http://127.0.0.1:${port}/mcp`), [4, `mcp-proxy: 127.0.0.1:${port} is no mcp-proxy\n`])
-  t.match(await ask('http://127.0.0.1:1/mcp'), [4, /127\.0\.0\.1:1 cannot be reached: nobody answers/])
-  t.match(await ask('nonsense'), [2, /--url must be a whole http address/])
-  t.match(await ask('unix:///x'), [2, /--url must be a whole http address/])
+  t.same(await ask(`http://127.0.0.1:${port}/mcp`), [4, `mcp-proxy: 127.0.0.1:${port} is not mcp-proxy\n`])
+  t.match(await ask('http://127.0.0.1:1/mcp'), [4, /127\.0\.0\.1:1 cannot be reached: nothing answers/])
+  t.match(await ask('nonsense'), [2, /--url must be a complete http address/])
+  t.match(await ask('unix:///x'), [2, /--url must be a complete http address/])
 })
 
 t.test('a span of time is told in its largest unit', async t => {

@@ -1,17 +1,15 @@
-import type { ArgumentsCamelCase, Options } from 'yargs'
-import type { Verb } from './verb.js'
+import type { Flags, Verb, VerbArguments } from './verb.js'
 
-type Flags = Readonly<Record<string, Options>>
 type Values = Map<string, string | true | readonly string[]>
 
 /**
- * The arguments of a verb, as yargs would read them, from words about which nothing is special: whole names of flags that exist, each with a
- * value that cannot be taken for anything else. Undefined for all other words, right or wrong: yargs reads those.
+ * Parses simple arguments of a verb exactly as yargs would: whole names of flags, each with a value that
+ * cannot be mistaken for anything else. Undefined for everything else, valid or not, which is left to yargs.
  */
-export const plainArguments = <T>(
-  { flags, usage }: Verb<T>,
+export const parseSimple = (
+  { flags, usage }: Verb,
   words: readonly string[],
-): ArgumentsCamelCase<T> | undefined => {
+): VerbArguments<Flags> | undefined => {
   const [name = '', ...places] = usage.split(' ')
   const values: Values = new Map()
   const free: string[] = []
@@ -20,7 +18,7 @@ export const plainArguments = <T>(
     const flag = readFlag(flags, word, words[at + 1])
     if (isValue(word)) free.push(word)
     else if (flag === undefined || !put(values, flag)) return undefined
-    else at += flag.isJoined ? 0 : 1
+    else if (!flag.isJoined) at += 1
   }
   if (!place(values, places, free)) return undefined
   for (const [flag, { default: fallback }] of Object.entries(flags)) {
@@ -30,35 +28,37 @@ export const plainArguments = <T>(
     [key, value] as const,
     [camelCase(key), value] as const,
   ])
-  return { ...Object.fromEntries(named), _: [name], $0: 'mcp-proxy' } as ArgumentsCamelCase<T>
+  return { ...Object.fromEntries(named), _: [name], $0: 'mcp-proxy' }
 }
 
-/** A word that is a value wherever it stands. */
+/** Whether a word is a value wherever it stands. */
 const isValue = (word: string | undefined): word is string => word !== undefined && /^[^-"']/.test(word)
 
-/** A flag that was given. */
 interface Flag {
   readonly name: string
   readonly value: string | true
   readonly isList: boolean
-  /** Whether it is a word alone, with its value in it if it has one. */
+  /** Whether it is one word, with its value in it if it has one. */
   readonly isJoined: boolean
 }
+
+const BOOLEANS = new Set<string | undefined>(['true', 'false'])
 
 const readFlag = (flags: Flags, word: string, next: string | undefined): Flag | undefined => {
   const [, name = '', joined] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? []
   const options = Object.hasOwn(flags, name) ? flags[name] : undefined
   if (options === undefined) return undefined
+  const isJoined = joined !== undefined
   if (options.type === 'boolean') {
-    const hasValue = joined !== undefined || next === 'true' || next === 'false'
-    return hasValue ? undefined : { name, value: true, isList: false, isJoined: true }
+    if (isJoined || BOOLEANS.has(next)) return undefined
+    return { name, value: true, isList: false, isJoined: true }
   }
   const value = joined ?? next
   if (!isValue(value) || options.choices?.includes(value) === false) return undefined
-  return { name, value, isList: options.array === true, isJoined: joined !== undefined }
+  return { name, value, isList: options.array === true, isJoined }
 }
 
-/** Whether the flag may be given, once more if it was before. */
+/** Adds the value of a flag; false if it may not be given again. */
 const put = (values: Values, { name, value, isList }: Flag): boolean => {
   const before = values.get(name) ?? []
   if (typeof before !== 'object' || (before.length > 0 && !isList)) return false
@@ -66,7 +66,7 @@ const put = (values: Values, { name, value, isList }: Flag): boolean => {
   return true
 }
 
-/** Puts words where the usage has places for them, such as `<tool> [pairs..]`; false if there are more or fewer of them. */
+/** Puts words into the places of the usage, such as `<tool> [pairs..]`; false if there are more or fewer. */
 const place = (values: Values, places: readonly string[], words: readonly string[]): boolean => {
   let at = 0
   for (const each of places) {

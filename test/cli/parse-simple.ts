@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { readCommandLine } from '../../src/cli/command-line.js'
-import { plainArguments } from '../../src/cli/plain-words.js'
+import { parseSimple } from '../../src/cli/parse-simple.js'
 import type { Verb } from '../../src/cli/verb.js'
 import { bridge } from '../../src/cli/verbs/bridge.js'
 import { call } from '../../src/cli/verbs/call.js'
@@ -12,15 +12,15 @@ import { status } from '../../src/cli/verbs/status.js'
 import { stdio } from '../../src/cli/verbs/stdio.js'
 import { runs } from '../support/property.js'
 
-/** A verb by what it has in common with the others. */
-type AnyVerb = Pick<Verb<unknown>, 'usage' | 'flags'> & {
-  run(args: unknown, command: readonly string[] | undefined): Promise<number>
+const VERBS: Readonly<Record<string, Verb>> = { bridge, call, check, list, serve, status, stdio }
+
+const verbOf = (name: string): Verb => {
+  const verb = VERBS[name]
+  if (verb === undefined) throw new Error(`no verb ${name}`)
+  return verb
 }
 
-const VERBS = { bridge, call, check, list, serve, status, stdio } as unknown as Record<string, AnyVerb>
-
-const plainly = (name: string, words: readonly string[]) =>
-  plainArguments(VERBS[name] as Verb<unknown>, words) as unknown
+const plainly = (name: string, words: readonly string[]) => parseSimple(verbOf(name), words) as unknown
 
 const seen: { args: unknown } = { args: undefined }
 for (const verb of Object.values(VERBS)) {
