@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Deferred } from '../kernel/async/deferred.js'
-import { Fault } from '../kernel/faults.js'
+import { Fault, systemCode } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
@@ -23,10 +23,9 @@ export interface LineChannelOptions {
 const CLOSE_MS = 2000
 
 /** Error codes for a peer that is gone. */
-const LEFT = new Set(['ECONNRESET', 'EPIPE'])
+const LEFT = new Set<string | undefined>(['ECONNRESET', 'EPIPE'])
 
-const hasLeft = (error: Error | undefined): boolean =>
-  error === undefined || ('code' in error && typeof error.code === 'string' && LEFT.has(error.code))
+const hasLeft = (error: Error | undefined): boolean => error === undefined || LEFT.has(systemCode(error))
 
 /**
  * A channel over a connection that carries lines both ways, framed as on stdio (spec 2025-11-25, transports,

@@ -112,7 +112,7 @@ const shown = (found: ProxyStatus): string => {
     found.state,
     `up ${spanText(found.upMs)}`,
     count(found.sessions, 'session'),
-    `${count(found.calls, 'call')} in flight`,
+    `${count(found.calls, 'call')} under way`,
     `${Math.round(found.rssBytes / 2 ** 20)} MiB${found.pressure > 0 ? ', short of memory' : ''}`,
   ]
   const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())

@@ -1,7 +1,7 @@
-import { type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { createScanner, getNodeValue, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { MAX_DEPTH } from '../defaults.js'
 import type { Report, Words } from './problem.js'
-import { depthOf, type Item, rootItem } from './tree.js'
+import { type Item, rootItem } from './tree.js'
 
 type Code = ReturnType<typeof printParseErrorCode>
 
@@ -80,4 +80,22 @@ const wordsFor = ({ error }: ParseError, isEmpty: boolean): Words => {
         mend: 'Write { "mcpServers": {} } and name your servers in it.',
       }
     : WORDS[code]
+}
+
+/** The plain value of an item; its objects have no prototype. */
+export const valueOf = (item: Item): unknown => getNodeValue(item.node) as unknown
+
+/** How deeply a text is nested, found without recursion. */
+function depthOf(text: string): { readonly depth: number; readonly offset: number } {
+  const scanner = createScanner(text, true)
+  let depth = 0
+  let deepest = { depth: 0, offset: 0 }
+  // By offset: in a text that ends in an open comment, the last token never gets empty.
+  for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
+    const sign = text[scanner.getTokenOffset()]
+    if (sign === '{' || sign === '[') depth++
+    if (sign === '}' || sign === ']') depth--
+    if (depth > deepest.depth) deepest = { depth, offset: scanner.getTokenOffset() }
+  }
+  return deepest
 }

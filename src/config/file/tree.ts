@@ -1,4 +1,4 @@
-import { createScanner, getNodeValue, type Node } from 'jsonc-parser'
+import type { Node } from 'jsonc-parser'
 
 export interface Item {
   readonly node: Node
@@ -52,9 +52,6 @@ export function itemAt(item: Item, path: readonly string[]): Item {
   return next === undefined ? item : itemAt(next, rest)
 }
 
-/** The plain value of an item; its objects have no prototype. */
-export const valueOf = (item: Item): unknown => getNodeValue(item.node) as unknown
-
 /** The kind of an item's value, with its article. */
 export const kindOf = (item: Item): string =>
   ({
@@ -76,21 +73,6 @@ export function* repeated(item: Item): Generator<Item> {
     yield* repeated(member)
   }
   for (const element of elements(item)) yield* repeated(element)
-}
-
-/** How deeply a text is nested, found without recursion. */
-export function depthOf(text: string): { readonly depth: number; readonly offset: number } {
-  const scanner = createScanner(text, true)
-  let depth = 0
-  let deepest = { depth: 0, offset: 0 }
-  // By offset: in a text that ends in an open comment, the last token never gets empty.
-  for (scanner.scan(); scanner.getTokenOffset() < text.length; scanner.scan()) {
-    const sign = text[scanner.getTokenOffset()]
-    if (sign === '{' || sign === '[') depth++
-    if (sign === '}' || sign === ']') depth--
-    if (depth > deepest.depth) deepest = { depth, offset: scanner.getTokenOffset() }
-  }
-  return deepest
 }
 
 /** Creates a function that turns offsets of a text into lines and columns. */

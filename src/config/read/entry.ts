@@ -1,5 +1,6 @@
 import type { Report, Words } from '../file/problem.js'
-import { type Item, itemAt, kindOf, members, valueOf } from '../file/tree.js'
+import { valueOf } from '../file/syntax.js'
+import { type Item, itemAt, kindOf, members } from '../file/tree.js'
 import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { KEYS } from '../schema/validate.generated.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'

@@ -1,6 +1,5 @@
 import { errors } from 'undici'
-import { Fault } from '../../kernel/faults.js'
-import { codeOf } from '../error-code.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
 
 const CONNECT_FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
@@ -24,7 +23,7 @@ const CERTIFICATE =
 function causeCodeOf(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
   if (!(first instanceof Error)) return ''
-  return codeOf(first) || causeCodeOf(first.cause)
+  return systemCode(first) ?? causeCodeOf(first.cause)
 }
 
 /** Scheme, host and port: the part of a URL that is not secret. */

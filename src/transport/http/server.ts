@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { Fault } from '../../kernel/faults.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
-import { codeOf } from '../error-code.js'
 import { type GateOptions, HttpGate } from './gate.js'
 import { type PendingResponses, refuseOn } from './responder.js'
 
@@ -40,7 +39,7 @@ const PARSER_LIMITS: Readonly<Record<string, { readonly limit: LimitName; readon
 
 /** Answers what Node's parser rejected, unless another response is under way; then cuts the connection. */
 function refuseGarbage(error: Error, socket: Duplex, gate: HttpGate, bounds: LimitCounters): void {
-  const code = codeOf(error)
+  const code = systemCode(error) ?? ''
   if (gate.pending.isBusy(socket)) {
     socket.destroy()
     return
@@ -62,7 +61,7 @@ function listenFault(error: Error, { host, port }: HttpServerOptions): Fault {
     EADDRNOTAVAIL: `${host} is not an address of this machine: choose another with --host`,
     ENOTFOUND: `${host} is not an address of this machine: choose another with --host`,
   }
-  const code = codeOf(error) || error.name
+  const code = systemCode(error) ?? error.name
   const reason = reasons[code] ?? `cannot listen on ${host} port ${port} (${code})`
   return new Fault('unavailable', reason, { cause: error })
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { systemCode } from '../../kernel/faults.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 
 /** PORT. Ends a process that we started with everything that it started. Nothing of it rejects. */
@@ -46,7 +47,7 @@ export const processExists = (pid: number): boolean => {
     return isProcess(pid) && process.kill(pid, 0)
   } catch (thrown) {
     // Anything but ESRCH means that it exists and is not ours to signal.
-    return thrown instanceof Error && 'code' in thrown && thrown.code !== 'ESRCH'
+    return systemCode(thrown) !== 'ESRCH'
   }
 }
 

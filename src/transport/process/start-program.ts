@@ -1,8 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import crossSpawn from 'cross-spawn'
-import { Fault } from '../../kernel/faults.js'
-import { codeOf } from '../error-code.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
 
 /** How cross-spawn would start a command; on Windows it finds the file and its interpreter. */
 interface Parsed {
@@ -101,7 +100,7 @@ const START_FAILURES: Readonly<Record<string, string>> = {
 /** Why a child could not be started, for the operator: it names what to change, but no values. */
 export function startFault(error: unknown, cwd: string | undefined): Fault {
   if (error instanceof Fault) return error
-  const code = codeOf(error) || 'unknown reason'
+  const code = systemCode(error) ?? 'unknown reason'
   // The operating system has one code for a missing program and a missing directory.
   const noDirectory = cwd !== undefined && (code === 'ENOENT' || code === 'ENOTDIR') && !existsSync(cwd)
   const why = noDirectory ? `working directory not found (${code}): check "cwd"` : START_FAILURES[code]

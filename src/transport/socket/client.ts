@@ -2,11 +2,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
-import { Fault } from '../../kernel/faults.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
-import { codeOf } from '../error-code.js'
 import { LineChannel } from '../line-channel.js'
 import { checkSocketPath } from './path.js'
 
@@ -36,7 +35,7 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 // Remote clients may read it, so it does not name the path.
 function connectFault(error: unknown): Fault {
-  const code = codeOf(error) || 'unknown reason'
+  const code = systemCode(error) ?? 'unknown reason'
   return new Fault('unavailable', `cannot connect to the socket: ${FAILURES[code] ?? code}`, { cause: error })
 }
 

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import type { Holding } from '../../kernel/byte-account.js'
-import { Fault } from '../../kernel/faults.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Limits } from '../../kernel/limits.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -11,7 +11,6 @@ import type { Channel, ChannelListener } from '../../wire/channel.js'
 import { type OutgoingMessage, whole } from '../../wire/message-parts.js'
 import { Backlog } from '../backlog.js'
 import { ChannelEvents } from '../channel-events.js'
-import { codeOf } from '../error-code.js'
 import { FrameMeter } from './frame-meter.js'
 
 const PING_MS = 30_000
@@ -50,12 +49,15 @@ const UNANSWERED_PINGS = 2
 /** Codes with which a client may close in good order. */
 const ORDERLY = [NORMAL, GOING_AWAY, NO_STATUS]
 
-const TOO_LARGE = new Set(['WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH'])
+const TOO_LARGE = new Set<string | undefined>([
+  'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+  'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH',
+])
 
 function protocolFault(error: Error, maxBytes: number | undefined): Fault {
   const reason =
     maxBytes === undefined
-      ? `broke the WebSocket protocol (${codeOf(error) || error.name})`
+      ? `broke the WebSocket protocol (${systemCode(error) ?? error.name})`
       : `sent a message of more than ${maxBytes} bytes`
   return new Fault('disconnected', reason, { cause: error })
 }
@@ -184,7 +186,7 @@ export class WsChannel implements Channel {
   /** The peer sent something that is not WebSocket, or too large; `ws` has already sent the close frame. */
   #onError(error: Error): void {
     const { bounds, peer } = this.#options
-    const isTooLarge = TOO_LARGE.has(codeOf(error))
+    const isTooLarge = TOO_LARGE.has(systemCode(error))
     const fault = protocolFault(error, isTooLarge ? maxMessageBytes(bounds.max, peer) : undefined)
     if (isTooLarge) bounds.hit(peer === 'client' ? 'body' : 'message')
     if (!this.#isEnding) this.#options.log.warn({ reason: fault.message }, 'a WebSocket peer was cut off')

@@ -2,11 +2,10 @@ import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
-import { Fault } from '../../kernel/faults.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
-import { codeOf } from '../error-code.js'
 import { transferFault } from '../http/faults.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
@@ -51,7 +50,7 @@ function handshakeFault(error: Error, origin: string): Fault {
   if (error.message.includes('subprotocol')) {
     return new Fault('unavailable', `${origin} does not speak the subprotocol "${WS_SUBPROTOCOL}"`, more)
   }
-  const code = codeOf(error)
+  const code = systemCode(error) ?? ''
   const isNetwork = code !== '' || error instanceof AggregateError
   if (!isNetwork || code.startsWith('HPE_')) {
     return new Fault('unavailable', `the answer of ${origin} is not a WebSocket`, more)

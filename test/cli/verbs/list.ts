@@ -41,7 +41,7 @@ t.test('list ends with 4 when no server could be reached, and 3 when none is con
   const none = await runHere(t, 'list', '--config', configFile(t, {}))
   t.match(none, { code: 3, out: '', err: /names no server: add one to "mcpServers"/ })
   const off = await runHere(t, 'list', '--config', configFile(t, { a: { command: 'x', disabled: true } }))
-  t.match(off, { code: 3, err: /no server of .* is left: a \(disabled\); mend or enable/ })
+  t.match(off, { code: 3, err: /no server of .* is left: a \(disabled\); fix or enable/ })
 })
 
 t.test('bad servers are told and do not keep the good ones from working', async t => {
