@@ -9,41 +9,34 @@ type Way = Pick<Downlink, 'serverRequests' | 'facts'>
  * A try of a request that its server did not run, or not if it has been replaced: it may be sent once more.
  * Nothing is done twice for one request, and answers are for the server that asked for them.
  */
-export class EarlierTry {
-  readonly #fault: Fault
-  readonly #link: Way
-  readonly #hasAnswers: boolean
-
-  private constructor(fault: Fault, link: Way, hasAnswers: boolean) {
-    this.#fault = fault
-    this.#link = link
-    this.#hasAnswers = hasAnswers
-  }
-
-  /** Returns the try if its outcome allows another one. `hasAnswers`: the request brought answers. */
-  static of(outcome: Outcome, link: Way, hasAnswers: boolean): EarlierTry | undefined {
-    if (outcome.kind !== 'fault') return undefined
-    const { fault } = outcome
-    const mayBeAgain = fault.code === 'session-lost' || fault.code === 'maybe-replaced'
-    return mayBeAgain ? new EarlierTry(fault, link, hasAnswers) : undefined
-  }
-
-  /** Why the request must not be sent over a link; undefined if it may. */
-  errorOver({ serverRequests, facts }: Way): Fault | undefined {
-    const isOtherKind = serverRequests !== this.#link.serverRequests
-    // Some servers speak both: the same program may have had a bad moment.
-    const isReplaced = isOtherKind && isAnother(facts.info, this.#link.facts.info)
-    if (this.#fault.code === 'maybe-replaced' && !isReplaced) return this.#fault
-    if (!isOtherKind || !this.#hasAnswers) return undefined
-    const words = 'it was replaced by one that did not ask for these answers'
-    return new Fault('disconnected', words, { cause: this.#fault })
-  }
-
-  /** The error if there is no link: that the server is gone does not say what it has done. */
-  unsent(why: Fault): Fault {
-    return this.#fault.code === 'maybe-replaced' ? this.#fault : why
-  }
+export interface EarlierTry {
+  readonly fault: Fault
+  readonly link: Way
+  /** Whether the request brought answers. */
+  readonly hasAnswers: boolean
 }
+
+/** Whether an outcome allows another try. */
+export const mayTryAgain = (outcome: Outcome): outcome is Outcome & { readonly kind: 'fault' } =>
+  outcome.kind === 'fault' &&
+  (outcome.fault.code === 'session-lost' || outcome.fault.code === 'maybe-replaced')
+
+/** Why the request must not be sent over a link; undefined if it may. */
+export const errorOver = ({ serverRequests, facts }: Way, earlier: EarlierTry): Fault | undefined => {
+  const { fault, link, hasAnswers } = earlier
+  const isOtherKind = serverRequests !== link.serverRequests
+  // Some servers speak both: the same program may have had a bad moment.
+  const isReplaced = isOtherKind && isAnother(facts.info, link.facts.info)
+  if (fault.code === 'maybe-replaced' && !isReplaced) return fault
+  if (!isOtherKind || !hasAnswers) return undefined
+  return new Fault('disconnected', 'it was replaced by one that did not ask for these answers', {
+    cause: fault,
+  })
+}
+
+/** The error if there is no link: that the server is gone does not say what it has done. */
+export const errorWithoutLink = (why: Fault, earlier: EarlierTry | undefined): Fault =>
+  earlier?.fault.code === 'maybe-replaced' ? earlier.fault : why
 
 /** Whether two programs cannot be the same one, by the members that do not depend on the revision. */
 const isAnother = (one: JsonText, other: JsonText): boolean => {

@@ -17,6 +17,7 @@ import type { DeferredRoots } from '../server-requests/deferred-roots.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import { stillWanted } from './call-events.js'
 import type { CallTable } from './call-table.js'
+import { errorOver } from './earlier-try.js'
 import {
   aboutServer,
   type CallHandle,
@@ -192,7 +193,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       this.#startAgain(routed)
       return
     }
-    const fault = earlier?.errorOver(link)
+    const fault = earlier && errorOver(link, earlier)
     if (fault !== undefined) {
       this.#fail(routed, fault)
       return

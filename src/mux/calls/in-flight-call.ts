@@ -14,7 +14,7 @@ import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
 import { whenCancelled } from './call-events.js'
-import { EarlierTry } from './earlier-try.js'
+import { type EarlierTry, mayTryAgain } from './earlier-try.js'
 
 /** A request at a server, or a driver that makes several requests of one. */
 export interface CallHandle extends DownstreamCall {
@@ -175,12 +175,11 @@ export class InFlightCall implements CallSink {
     if (this.#isOver) return
     const { routed } = this
     // One more attempt is enough.
-    const tried = routed.earlier ? undefined : EarlierTry.of(outcome, this.link, routed.isRetry)
-    if (tried === undefined) {
+    if (routed.earlier !== undefined || !mayTryAgain(outcome)) {
       this.#finish(outcome)
       return
     }
-    routed.earlier = tried
+    routed.earlier = { fault: outcome.fault, link: this.link, hasAnswers: routed.isRetry }
     this.#isOver = true
     this.#context.again(this)
   }

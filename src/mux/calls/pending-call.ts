@@ -7,6 +7,7 @@ import type { LogLevels } from '../notifications/log-levels.js'
 import { whenCancelled } from './call-events.js'
 import type { CallTable } from './call-table.js'
 import { ClientTurns } from './client-turns.js'
+import { errorWithoutLink } from './earlier-try.js'
 import { aboutServer, type RoutedCall, timedOut } from './in-flight-call.js'
 
 /** Prepares servers for calls that are about to be sent. */
@@ -80,8 +81,7 @@ export class PendingCall {
       if (prepared === undefined) this.#send(link)
       else await this.prepared(link, prepared)
     } catch (thrown) {
-      const why = Fault.from(thrown)
-      this.#fail(this.#routed.earlier?.unsent(why) ?? why)
+      this.#fail(errorWithoutLink(Fault.from(thrown), this.#routed.earlier))
     }
   }
 

@@ -53,6 +53,12 @@ export interface Joined {
   readonly accepted: Promise<Outcome>
 }
 
+/** Unanswered requests: how many, and the last one about each URI. */
+interface Unanswered {
+  count: number
+  readonly last: Map<string, Promise<Outcome>>
+}
+
 export interface ResourceSubscriptionsContext {
   readonly catalog: Catalog
   readonly owners: Owners
@@ -71,11 +77,7 @@ export class ResourceSubscriptions {
   readonly #bySubscriber = new Map<Subscriber, Map<string, Subscription>>()
   /** Subscriptions whose connection was replaced, until the new one has them. */
   readonly #moving = new Set<Subscription>()
-  /** Unanswered requests: how many, and the last one about each URI. */
-  readonly #unanswered = new WeakMap<
-    Connection,
-    { count: number; readonly last: Map<string, Promise<Outcome>> }
-  >()
+  readonly #unanswered = new WeakMap<Connection, Unanswered>()
 
   constructor(context: ResourceSubscriptionsContext) {
     this.#context = context
@@ -127,8 +129,7 @@ export class ResourceSubscriptions {
       throw new Fault('unknown-method', `Server ${server.name} does not support resource subscriptions`)
     }
     const known = this.#bySubscriber.get(subscriber)?.get(exposed)
-    const subscribed = { subscriber, client, exposed }
-    const subscription = known ?? this.#add(subscribed, () => this.#upstream(connection, own))
+    const subscription = known ?? this.#add({ subscriber, client, exposed }, connection, own)
     const accepted = subscription.upstream.accepted.then(outcome => {
       if (outcome.kind !== 'result') this.#remove(subscription)
       return outcome
@@ -230,13 +231,13 @@ export class ResourceSubscriptions {
     for (const one of this.#moving) if (isMeant(one)) this.#moving.delete(one)
   }
 
-  #add(subscribed: Omit<Subscription, 'upstream'>, upstream: () => ServerSubscription): Subscription {
+  #add(subscribed: Omit<Subscription, 'upstream'>, connection: Connection, own: string): Subscription {
     const { subscriber, exposed } = subscribed
     const subscriptions = this.#bySubscriber.get(subscriber) ?? new Map<string, Subscription>()
     const { bounds } = this.#context
     if (subscriptions.size >= bounds.max.subscriptions)
       throw bounds.overloaded('subscriptions', `You have ${subscriptions.size} subscriptions`)
-    const subscription = { ...subscribed, upstream: upstream() }
+    const subscription = { ...subscribed, upstream: this.#upstream(connection, own) }
     subscription.upstream.subscribers.add(subscription)
     this.#bySubscriber.set(subscriber, subscriptions.set(exposed, subscription))
     return subscription
@@ -285,10 +286,7 @@ export class ResourceSubscriptions {
 
   /** Sends requests about one URI in turn: over HTTP, concurrent ones may arrive in either order. */
   #request({ connection, own }: ServerSubscription, method: string): Promise<Outcome> {
-    const unanswered = this.#unanswered.get(connection) ?? {
-      count: 0,
-      last: new Map<string, Promise<Outcome>>(),
-    }
+    const unanswered: Unanswered = this.#unanswered.get(connection) ?? { count: 0, last: new Map() }
     this.#unanswered.set(connection, unanswered)
     const { last } = unanswered
     const send = (): Promise<Outcome> => request(connection, method, own, this.#context.clock)

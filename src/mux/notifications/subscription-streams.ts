@@ -40,10 +40,8 @@ export interface SubscriptionStreamsContext {
 }
 
 /**
- * Serves `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions): each request names the notifications it wants, gets an
- * acknowledgement of those it will receive, and receives them until its client cancels or the proxy closes.
- *
- *   opening ─ servers accepted, or timed out ▶ open ─ client cancels, or proxy closes ▶ over;  opening ─ cancelled ▶ over
+ * Serves `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions): acknowledges the notifications
+ * that will be sent, and sends them until the client cancels or the proxy closes.
  */
 export class SubscriptionStreams {
   readonly #context: SubscriptionStreamsContext

@@ -50,12 +50,13 @@ export interface ServerRequestsContext {
 }
 
 /**
- * Requests of servers to clients: sampling, elicitation, roots. Each reaches the one client it is for; if there is no such client,
- * the server gets an error at once.
+ * Requests of servers to clients: sampling, elicitation, roots. Each reaches the one client it is for; if there
+ * is no such client, the server gets an error at once.
  *
- * |                     | the server pushes its questions    | the server returns them                          |
- * | the client is asked | relayed, on the stream of its call | asked by us, the request made again (RoundDriver) |
- * | it is returned them | its call is parked (Park)          | relayed, with the server's state in ours          |
+ * |                   | the server pushes requests         | the server returns them            |
+ * | client is pushed  | relayed, on the stream of its call | put to the client by `RoundDriver` |
+ * | client is         | its call is parked (`ParkedCall`)  | relayed, with the server's state   |
+ * | returned them     |                                    | in ours                            |
  */
 export class ServerRequests {
   readonly #context: ServerRequestsContext

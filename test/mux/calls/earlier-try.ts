@@ -2,8 +2,7 @@ import t from 'tap'
 import { Fault } from '../../../src/kernel/faults.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Downlink } from '../../../src/model/links.js'
-import { failed } from '../../../src/model/outcome.js'
-import { EarlierTry } from '../../../src/mux/calls/earlier-try.js'
+import { errorOver } from '../../../src/mux/calls/earlier-try.js'
 
 const link = (serverRequests: Downlink['serverRequests'], info: object) =>
   ({ serverRequests, facts: { info: textOf(info) } }) as unknown as Downlink
@@ -22,8 +21,8 @@ t.test(
       [{ name: 'a', version: '1' }, {}, false],
     ]
     for (const [before, after, mayBeSent] of rows) {
-      const tried = EarlierTry.of(failed(refused), link('returned', before), false)
-      const refusal = tried?.errorOver(link('pushed', after))
+      const earlier = { fault: refused, link: link('returned', before), hasAnswers: false }
+      const refusal = errorOver(link('pushed', after), earlier)
       t.equal(refusal, mayBeSent ? undefined : refused, JSON.stringify([before, after]))
     }
   },

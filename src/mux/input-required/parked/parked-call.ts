@@ -9,12 +9,13 @@ import type { Progress } from '../../../model/progress.js'
 import type { Connection } from '../../../peers/connection.js'
 import { whenCancelled } from '../../calls/call-events.js'
 import { canBeAsked } from '../../server-requests/client-capabilities.js'
-import { inputRequired, noAnswer, noInput } from '../questions.js'
+import { inputRequired, noInput } from '../questions.js'
 import { invalidState } from '../retry/request-states.js'
 import { BufferedNotifications, kept } from './buffered-notifications.js'
 import type { EarlierRun, Parkable, ParkedCallContext } from './parked-call-context.js'
 import {
   AnswerHistory,
+  answerAll,
   askedUnder,
   type OpenQuestion,
   ParkedQuestions,
@@ -29,26 +30,15 @@ type State =
   | { readonly at: 'over' }
 
 const RUNNING: State = { at: 'running' }
-const OVER: State = { at: 'over' }
-const NO_INPUT = 'Client did not provide input'
 
 /**
- * A request of a modern client at a legacy server, which may ask something in its course. The in-flight call takes it for the
- * client's request; behind it, one request of the client follows another (2026-07-28, basic/patterns/mrtr).
+ * A request of a modern client at a legacy server, which may ask something in its course. The in-flight call
+ * takes it for the client's request; behind it, one request of the client follows another.
  *
- * ```
- *            question                window over             retry, all answered
- *  RUNNING ────────────▶ COLLECTING ─────────────▶ PARKED ───────────────────────▶ RUNNING
- *     │ outcome              │ outcome              │ │ ▲
- *     ▼                      ▼               outcome│ │ └── retry, questions left: next round
- *    DONE ◀──────────────────┘                      ▼ │ deadline
- *     ▲                                     FINISHED  └─────────▶ EXPIRED: cancelled there, then its questions answered
- *     └──────────────── retry ──────────────────┘│ deadline
- *                                                └─────────▶ forgotten
- *  from RUNNING and COLLECTING: the client cancels ▶ CANCELLED; too many rounds ▶ DONE, as EXPIRED
- * ```
- *
- * DONE, EXPIRED and CANCELLED are `over`.
+ *  running ── question ──▶ collecting ── window over ──▶ parked ── retry, all answered ──▶ running
+ *  parked ── retry, questions left ──▶ parked;  parked ── outcome ──▶ finished ── retry, or deadline ──▶ over
+ *  parked ── deadline ──▶ over, cancelled at the server, then its questions answered
+ *  running, collecting ── outcome, client cancels, or too many rounds ──▶ over
  */
 export class ParkedCall implements Call, Parkable {
   readonly connection: Connection
@@ -81,7 +71,6 @@ export class ParkedCall implements Call, Parkable {
     this.#attach(call)
   }
 
-  /** The client of the latest request: its capabilities count. */
   get client(): Client {
     return this.#upstream.client
   }
@@ -93,8 +82,6 @@ export class ParkedCall implements Call, Parkable {
   get at(): State['at'] {
     return this.#state.at
   }
-
-  // ── what the server says ──
 
   /** Takes a question for the client; false if there is no room, and then the question is left alone. */
   ask(request: ServerRequest, waiter: Waiter): boolean {
@@ -151,8 +138,6 @@ export class ParkedCall implements Call, Parkable {
     }
   }
 
-  // ── what the client says ──
-
   /** Takes over a retry, whose state names `round`. Returns a Fault if it must fail; then nothing changed. */
   retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined {
     const state = this.#state
@@ -183,12 +168,9 @@ export class ParkedCall implements Call, Parkable {
   expire(): void {
     const { at } = this.#state
     if (at !== 'parked' && at !== 'finished') return
-    const questions = this.#close()
-    if (at === 'parked') this.#cancelThere('input not provided')
-    answerAll(questions)
+    if (at === 'parked') this.#abandon('input not provided')
+    else this.#close()
   }
-
-  // ── rounds ──
 
   #resume(call: Call, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Answer>): void {
     deadline.cancel()
@@ -261,23 +243,15 @@ export class ParkedCall implements Call, Parkable {
   }
 
   #giveUp(words: string): void {
-    const upstream = this.#upstream
-    const questions = this.#close()
-    this.#cancelThere('input not provided')
-    answerAll(questions)
-    upstream.end(noInput(this.method, words, this.connection.server.name))
+    this.#abandon('input not provided')
+    this.#upstream.end(noInput(this.method, words, this.connection.server.name))
   }
 
-  #cancelled(reason: CancelReason): void {
-    if (!this.#isAttached) return
+  /** Cancels the call before any answer: a server that is answered first would go on for nobody. */
+  #abandon(reason: CancelReason): void {
     const questions = this.#close()
-    this.#cancelThere(reason)
-    answerAll(questions)
-  }
-
-  /** Before any answer: a server that is answered first would go on and do what nobody waits for. */
-  #cancelThere(reason: CancelReason): void {
     this.onCancel?.(reason)
+    answerAll(questions)
   }
 
   /** Ends the call; returns the questions that must still be answered. */
@@ -286,7 +260,7 @@ export class ParkedCall implements Call, Parkable {
     if (state.at === 'collecting') state.window.cancel()
     if (state.at === 'parked' || state.at === 'finished') state.deadline.cancel()
     this.#stopBeat()
-    this.#state = OVER
+    this.#state = { at: 'over' }
     this.#weigh()
     this.#context.release(this)
     this.#context.forget(this)
@@ -300,7 +274,6 @@ export class ParkedCall implements Call, Parkable {
     this.#context.release(this)
   }
 
-  /** While a request of the client is open, what is kept counts with that. */
   #weigh(): void {
     const state = this.#state
     const kept = (this.params?.length ?? 0) + this.#buffered.bytes
@@ -321,11 +294,7 @@ export class ParkedCall implements Call, Parkable {
     this.#upstream = call
     call.servedBy = this.connection.server.name
     whenCancelled(call, reason => {
-      if (call === this.#upstream) this.#cancelled(reason)
+      if (call === this.#upstream && this.#isAttached) this.#abandon(reason)
     })
   }
-}
-
-const answerAll = (questions: readonly ServerRequest[]): void => {
-  for (const request of questions) request.answer(noAnswer(request.method, NO_INPUT))
 }

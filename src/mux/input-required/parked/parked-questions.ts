@@ -138,6 +138,11 @@ const release = ({ waiter, standIn }: OpenQuestion): void => {
   waiter.answered(standIn)
 }
 
+/** Answers questions that nobody will be asked any more. */
+export const answerAll = (questions: readonly ServerRequest[]): void => {
+  for (const request of questions) request.answer(noAnswer(request.method, 'Client did not provide input'))
+}
+
 /** Longer answers are not kept: the history travels twice per round. */
 const HISTORY_MAX_BYTES = 8 * 1024
 

@@ -120,8 +120,9 @@ export class InputRetries {
   ): Resumed | Answer {
     const action = responses && otherThanAccept(responses)
     if (action === 'decline' || action === 'cancel') {
-      const words = `Server ${connection.server.name} needed a page to be visited; the user answered: ${action}`
-      return noInput(method, words, connection.server.name)
+      const { name } = connection.server
+      const words = `Server ${name} needed a page to be visited; the user answered: ${action}`
+      return noInput(method, words, name)
     }
     return {
       params: bare(params),

@@ -51,20 +51,26 @@ export type RoundEnd = { readonly is: 'retry'; readonly responses: JsonText } | 
 export const QUESTIONS_MAX = 100
 
 const CANCELLED = rawText('{"action":"cancel"}')
+const TOO_MANY = `asked more than ${QUESTIONS_MAX} questions at once`
+const MALFORMED = 'asked for input in a way that cannot be understood'
+const INCAPABLE = 'asked for input this client cannot provide'
+
+const abort = (server: string, what: string): Abort => ({ is: 'abort', words: `Server ${server} ${what}` })
 
 /** Plans what to ask a legacy client: all or nothing, as no user should fill in a form for nothing. */
 export const planRound = (result: JsonText, context: RoundContext): RoundPlan => {
   const requests = memberOf(result, 'inputRequests')
   const state = memberOf(result, 'requestState')
   const isObject = requests === undefined || kindOf(requests) === 'object'
-  if (!isObject || (state !== undefined && kindOf(state) !== 'string')) return malformed(context)
+  if (!isObject || (state !== undefined && kindOf(state) !== 'string'))
+    return abort(context.server, MALFORMED)
   if (requests === undefined || isEmpty(requests)) {
-    return state === undefined ? malformed(context) : { is: 'wait', state }
+    return state === undefined ? abort(context.server, MALFORMED) : { is: 'wait', state }
   }
   const questions: RoundQuestion[] = []
   for (const { key, value } of membersOf(requests)) {
-    if (questions.length === QUESTIONS_MAX) return tooMany(context)
-    if (questions.some(other => other.key === key)) return malformed(context)
+    if (questions.length === QUESTIONS_MAX) return abort(context.server, TOO_MANY)
+    if (questions.some(other => other.key === key)) return abort(context.server, MALFORMED)
     const question = questionOf(key, value, context)
     if ('is' in question) return question
     questions.push(question)
@@ -76,14 +82,11 @@ export const planRound = (result: JsonText, context: RoundContext): RoundPlan =>
 export const planAsIs = (result: JsonText, server: string, capabilities: ClientCapabilities): RoundPlan => {
   const questions: RoundQuestion[] = []
   for (const { key, value } of membersOf(memberOf(result, 'inputRequests') ?? result)) {
-    if (questions.length === QUESTIONS_MAX) return tooMany({ server })
+    if (questions.length === QUESTIONS_MAX) return abort(server, TOO_MANY)
     const method = stringOf(memberOf(value, 'method'))
-    if (method === undefined) return malformed({ server })
+    if (method === undefined) return abort(server, MALFORMED)
     const question = { key, method, params: memberOf(value, 'params'), elicitationId: undefined }
-    if (!canBeAsked(question, capabilities)) {
-      const words = `Server ${server} asked for input this client cannot provide: ${method}`
-      return { is: 'abort', words }
-    }
+    if (!canBeAsked(question, capabilities)) return abort(server, `${INCAPABLE}: ${method}`)
     questions.push(question)
   }
   return { is: 'ask', questions, state: undefined }
@@ -92,13 +95,11 @@ export const planAsIs = (result: JsonText, server: string, capabilities: ClientC
 const questionOf = (key: string, entry: JsonText, context: RoundContext): RoundQuestion | Abort => {
   const method = stringOf(memberOf(entry, 'method'))
   const params = memberOf(entry, 'params')
-  if (method === undefined || (params !== undefined && kindOf(params) !== 'object')) return malformed(context)
+  if (method === undefined || (params !== undefined && kindOf(params) !== 'object'))
+    return abort(context.server, MALFORMED)
   const projected = context.project(method, params)
-  if (projected.is === 'request') {
-    return { key, method, params: projected.params, elicitationId: projected.elicitationId }
-  }
-  const words = `Server ${context.server} asked for input this client cannot provide: ${projected.what}`
-  return { is: 'abort', words }
+  if (projected.is === 'impossible') return abort(context.server, `${INCAPABLE}: ${projected.what}`)
+  return { key, method, params: projected.params, elicitationId: projected.elicitationId }
 }
 
 /**
@@ -119,8 +120,7 @@ export const collectRound = (
       responses.push([key, CANCELLED])
     } else {
       const needed = method === 'roots/list' ? 'the roots' : 'a model completion'
-      const words = `Server ${server} needed ${needed}; the client answered: ${wordsOf(outcome)}`
-      return { is: 'abort', words }
+      return abort(server, `needed ${needed}; the client answered: ${wordsOf(outcome)}`)
     }
   }
   return { is: 'retry', responses: objectText(responses) }
@@ -142,16 +142,6 @@ const LONGEST_PAUSE_MS = 5000
 
 /** How long to wait before asking a server again that gave only a state, for the nth time in a row from 0. */
 export const pauseMs = (n: number): number => Math.min(FIRST_PAUSE_MS * 2 ** n, LONGEST_PAUSE_MS)
-
-const tooMany = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
-  is: 'abort',
-  words: `Server ${server} asked more than ${QUESTIONS_MAX} questions at once`,
-})
-
-const malformed = ({ server }: Pick<RoundContext, 'server'>): Abort => ({
-  is: 'abort',
-  words: `Server ${server} asked for input in a way that cannot be understood`,
-})
 
 const wordsOf = (outcome: Answer | undefined): string => {
   switch (outcome?.kind) {
