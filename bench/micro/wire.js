@@ -34,7 +34,7 @@ function run() {
     const { message } = classify.classify(text)
     show(`classify, an answer of ${name}`, text.length, () => classify.classify(text))
     show(`isPlain, ${name}`, text.length, () => content.isPlain(message.result))
-    show(`encodeReply, ${name}`, text.length, () => jsonrpc.encodeReply(message.id, message.result))
+    show(`encodeResult, ${name}`, text.length, () => jsonrpc.encodeResult(message.id, message.result))
     const line = Buffer.concat([text, LF])
     const lines = new ndjson.LineSplitter({ maxBytes: 16 * KIB * KIB })
     show(`a line of ${name}`, line.length, () => inChunks(line, chunk => lines.push(chunk, nothing, nothing)))
