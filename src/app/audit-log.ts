@@ -23,14 +23,11 @@ interface AuditSink {
 /** The most that waits for a slow disk; further lines are dropped, and counted. */
 const QUEUE_BYTES = 16 * 1024 * 1024
 
-const stderrSink = (): AuditSink => {
-  const sink = createStderrSink()
-  return {
-    write: line => sink.write(`${line}\n`),
-    reopen: () => undefined,
-    close: () => Promise.resolve(),
-  }
-}
+const stderrSink = (sink = createStderrSink()): AuditSink => ({
+  write: line => sink.write(`${line}\n`),
+  reopen: () => undefined,
+  close: () => Promise.resolve(),
+})
 
 /** Writes the audit log; does nothing if none is configured. */
 export interface AuditLog {

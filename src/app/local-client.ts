@@ -60,7 +60,7 @@ export class LocalClient implements Client {
     await this.welcome
     if (this.#isClosed) return failed(new Fault('disconnected', 'The client has left'))
     return new Promise(resolve => {
-      const call = new LocalCall(this, { method, params }, outcome => {
+      const call = new LocalCall(this, method, params, outcome => {
         this.#calls.delete(call)
         resolve(outcome)
       })
@@ -77,12 +77,8 @@ export class LocalClient implements Client {
     const items: JsonText[] = []
     let cursor: string | undefined
     do {
-      const page = resultOf(
-        await this.request(
-          method,
-          cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]]),
-        ),
-      )
+      const params = cursor === undefined ? undefined : objectText([['cursor', textOf(cursor)]])
+      const page = resultOf(await this.request(method, params))
       const found = memberOf(page, member)
       if (found !== undefined) items.push(...elementsOf(found))
       cursor = stringOf(memberOf(page, 'nextCursor'))
@@ -123,11 +119,7 @@ class LocalCall implements Call {
   onOver: ((outcome: Outcome | undefined) => void) | undefined
   #settle: Reply | undefined
 
-  constructor(
-    client: LocalClient,
-    { method, params }: { readonly method: string; readonly params: JsonText | undefined },
-    settle: Reply,
-  ) {
+  constructor(client: LocalClient, method: string, params: JsonText | undefined, settle: Reply) {
     this.client = client
     this.method = method
     this.params = params
