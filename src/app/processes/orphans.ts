@@ -16,6 +16,7 @@ import {
 import { removePrivate } from '../state/private-file.js'
 import { stateDir } from '../state/state-key.js'
 
+/** @internal */
 export interface OrphanOptions {
   readonly folder: string
   readonly table: ProcessTable
@@ -26,7 +27,7 @@ export interface OrphanOptions {
 /** How long the record of a proxy that we cannot see is kept after its last change. */
 const STALE_MS = 30 * 24 * 3_600_000
 
-/** Whether the proxy of a record still runs. If processes cannot be listed, its id decides. */
+/** Whether the proxy of a record still runs. If processes cannot be listed, its id decides. @internal */
 export const isAlive = (record: InstanceRecord, rows: readonly ProcessRow[]): boolean =>
   isBlind(rows) ? processExists(record.pid) : rows.some(row => row.pid === record.pid && isThat(record, row))
 
@@ -38,7 +39,7 @@ const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean =
   return born === undefined || row.born === born
 }
 
-/** Ends what killed proxies left on this machine. Never rejects. */
+/** Ends what killed proxies left on this machine. Never rejects. @internal */
 export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   const { folder, table, log } = options
   try {
