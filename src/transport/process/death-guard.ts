@@ -114,8 +114,8 @@ function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void)
 }
 
 /**
- * One helper process for all children of this proxy, started with the first of them and replaced when it dies.
- * It does not keep us alive. `mark` is a variable with its value that all children have in their environment.
+ * One helper process for all children, started with the first of them and replaced when it dies. It does not
+ * keep us alive. `mark` is a variable with its value that all children have in their environment.
  */
 export const createDeathGuard = (mark = '', program: GuardProgram = guardProgram(mark)): DeathGuard => {
   /** The start of each process by the wall clock. */
