@@ -64,7 +64,8 @@ const checkRemote = (host: string, allowedHosts: readonly string[], isAllowed: b
       EXIT.usage,
       `${host} can be reached from other machines, and there is no authentication yet: anyone who ` +
         'reaches the port can use every server. Listen on 127.0.0.1, or add --allow-remote if something ' +
-        'else guards the port, and name the hosts that clients use in listen.allowedHosts or with --allowed-host.',
+        'else guards the port, and name the hosts that clients use in listen.allowedHosts or with ' +
+        '--allowed-host.',
     )
   }
   if (WILDCARDS.includes(host) && allowedHosts.length === 0) {
