@@ -126,7 +126,7 @@ const problemOfInfo = (info: JsonText): string | undefined => {
 }
 
 /** What we put on a request to a modern server. */
-export interface EnvelopeFacts {
+interface EnvelopeFacts {
   readonly version: string
   readonly capabilities: ClientCapabilities
   /** An `Implementation` object: that of the client or ours. */
@@ -136,7 +136,11 @@ export interface EnvelopeFacts {
   readonly followsTasks?: boolean | undefined
 }
 
-/** Request params for a modern server: our envelope replaces the sender's, which never crosses a hop. */
+/**
+ * Request params for a modern server: our envelope replaces the sender's, which never crosses a hop.
+ *
+ * @internal
+ */
 export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
   const bare = withoutReservedMeta(params ?? EMPTY_OBJECT)
   const meta = memberOf(bare, '_meta')

@@ -111,10 +111,10 @@ const headerOf = (headers: HttpHeaders, name: string): string | undefined => hea
 
 const missing = (name: string): string => `Missing required header ${name}`
 
-const differs = (name: string, header: string, body: string): string => {
-  const [shownHeader, shownBody] = [header, body].map(text => text.slice(0, SHOWN_LENGTH))
-  return `Header mismatch: ${name} '${shownHeader}' does not match body '${shownBody}'`
-}
+const shown = (text: string): string => `'${text.slice(0, SHOWN_LENGTH)}'`
+
+const differs = (name: string, header: string, body: string): string =>
+  `Header mismatch: ${name} ${shown(header)} does not match body ${shown(body)}`
 
 const problemOfPlain = (headers: HttpHeaders, name: string, body: string): string | undefined => {
   const header = headerOf(headers, name)

@@ -190,11 +190,7 @@ const isStreamed = (
 const SHED_PART = 8
 const SHED_LEAST = 100
 
-/**
- * The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal.
- *
- * @internal
- */
+/** The sessions of one HTTP endpoint by their unguessable ids, each bound to its principal. */
 export class HttpSessions {
   /** What all of them keep for replay. */
   readonly kept: ReplayTotal

@@ -76,7 +76,7 @@ const formOf = ({ method, params }: RequestMessage, takes: AcceptedTypes): Answe
 }
 
 /** The form of an answer: what the client accepts, and what suits the request. */
-export type AnswerForm =
+type AnswerForm =
   /** JSON, without any notification. */
   | 'json'
   /** JSON, or a stream if it takes long, for the sake of intermediaries that time out. */

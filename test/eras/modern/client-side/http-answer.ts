@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type AnswerForm, HttpAnswer } from '../../../../src/eras/modern/client-side/http-listener.js'
+import { HttpAnswer } from '../../../../src/eras/modern/client-side/http-listener.js'
 import { LinkedList } from '../../../../src/kernel/linked-list.js'
 import { boundsOf } from '../../../support/values.js'
 import { recordedLog } from '../../../support/wire/channel-pair.js'
@@ -9,7 +9,7 @@ const NOTICE = Buffer.from('{"jsonrpc":"2.0","method":"notifications/progress","
 const ANSWER = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}')
 const REFUSAL = Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"m"}}')
 
-const start = (form: AnswerForm) => {
+const start = (form: 'json' | 'json-first' | 'stream') => {
   const responder = new FakeResponder()
   const open = new LinkedList<HttpAnswer>()
   const { log, lines } = recordedLog()
