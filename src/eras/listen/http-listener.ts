@@ -65,12 +65,12 @@ interface Listeners {
   readonly bounds: LimitCounters
 }
 
-const handle = (hosts: Listeners, exchange: HttpExchange): void => {
-  const { legacy } = hosts
+const handle = (listeners: Listeners, exchange: HttpExchange): void => {
+  const { legacy } = listeners
   const { request, responder } = exchange
   switch (eraOfMethod(request.method)) {
     case 'body':
-      if (passesGuards(exchange)) post(hosts, exchange)
+      if (passesGuards(exchange)) post(listeners, exchange)
       return
     case 'legacy':
       if (request.method === 'GET') legacy.get(exchange)

@@ -38,7 +38,7 @@ interface Served {
 export const createSseListener = (options: SseListenerOptions): SseListener => {
   const { clock } = options
   const served = new Map<string, Served>()
-  const face = new SseEndpoints(options, served)
+  const endpoints = new SseEndpoints(options, served)
   const timers = [
     clock.every(KEEP_ALIVE_MS, () => {
       for (const { session } of [...served.values()]) session.keepAlive()
@@ -48,8 +48,8 @@ export const createSseListener = (options: SseListenerOptions): SseListener => {
     }),
   ]
   return {
-    stream: (request, responder) => face.stream(request, responder),
-    messages: (request, responder) => face.message(request, responder),
+    stream: (request, responder) => endpoints.stream(request, responder),
+    messages: (request, responder) => endpoints.message(request, responder),
     get sessions() {
       return served.size
     },

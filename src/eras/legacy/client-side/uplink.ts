@@ -32,7 +32,7 @@ const QUEUE_MAX = 1000
 /**
  * One legacy client: its handshake, its requests in flight, and the server requests awaiting its answer.
  * Independent of the transport: answers go to the request's reply stream, all else to the outlet.
- *   new ─initialize▶ greeting ─answered▶ open ─close▶ closed; messages queue while greeting.
+ *   new ─initialize▶ initializing ─answered▶ open ─close▶ closed; messages queue while initializing.
  */
 export class LegacyUplink implements Client {
   readonly id = newClientId()
@@ -46,9 +46,9 @@ export class LegacyUplink implements Client {
   readonly #calls = new HashTable<string, InboundCall>()
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
-  #state: 'new' | 'greeting' | 'open' | 'closed' = 'new'
+  #state: 'new' | 'initializing' | 'open' | 'closed' = 'new'
   #hasInputEnded = false
-  /** Messages received while greeting; the first is `initialize` itself. */
+  /** Messages received while initializing; the first is `initialize` itself. */
   #waiting: Waiting[] = []
 
   constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
@@ -70,12 +70,12 @@ export class LegacyUplink implements Client {
 
   /** Whether the client waits for an answer. */
   get isBusy(): boolean {
-    return this.#state === 'greeting' || this.#calls.size > 0
+    return this.#state === 'initializing' || this.#calls.size > 0
   }
 
   /** Whether the client has sent a valid `initialize`, answered or not. */
   get isKnown(): boolean {
-    return this.#state === 'greeting' || this.#state === 'open'
+    return this.#state === 'initializing' || this.#state === 'open'
   }
 
   /** Whether the client's revision has errors without id; older SDK clients reject the frame. */
@@ -85,7 +85,7 @@ export class LegacyUplink implements Client {
 
   /** Takes one message of the client; the answer, if one is due, goes to `replies`. Never throws. */
   receive(message: Message, replies: ReplyStream): void {
-    if (this.#state === 'greeting') {
+    if (this.#state === 'initializing') {
       this.#wait(message, replies)
       return
     }
@@ -108,7 +108,7 @@ export class LegacyUplink implements Client {
     }
   }
 
-  /** Queues a message while greeting; rejects it and returns false if there is no room. */
+  /** Queues a message while initializing; rejects it and returns false if there is no room. */
   #wait(message: Message, replies: ReplyStream): boolean {
     const isFull = this.#waiting.length >= QUEUE_MAX
     const holding = isFull ? undefined : this.#bounds.inbound.reserve(bytesOf(message))
@@ -216,21 +216,21 @@ export class LegacyUplink implements Client {
       return
     }
     try {
-      const newcomer = readInitialize(params)
-      this.revision = newcomer.revision
-      this.capabilities = newcomer.capabilities
-      this.info = newcomer.info
+      const { revision, capabilities, info } = readInitialize(params)
+      this.revision = revision
+      this.capabilities = capabilities
+      this.info = info
     } catch (thrown) {
       replies.end(encodeError(id, encodeFault(Fault.from(thrown))))
       return
     }
     if (!this.#wait(message, replies)) return
-    this.#state = 'greeting'
-    void this.#options.handler.welcome(this).then(welcome => this.#greet(id, welcome, replies))
+    this.#state = 'initializing'
+    void this.#options.handler.welcome(this).then(welcome => this.#initialized(id, welcome, replies))
   }
 
-  #greet(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
-    if (this.#state !== 'greeting') return
+  #initialized(id: JsonText, welcome: Welcome, replies: ReplyStream): void {
+    if (this.#state !== 'initializing') return
     this.#state = 'open'
     replies.end(encodeResult(id, writeInitialize(this.revision, welcome, this.#options.identity)))
     for (const { message, replies: stream } of this.#takeWaiting().slice(1)) this.receive(message, stream)

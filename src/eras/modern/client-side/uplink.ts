@@ -50,14 +50,14 @@ export class ModernUplink {
   readonly #clients: ModernClients
   readonly #calls = new HashTable<string, InboundCall>()
 
-  constructor(options: ListenerOptions, way: Entry) {
+  constructor(options: ListenerOptions, entry: Entry) {
     const bounds = options.bounds ?? new LimitCounters()
     this.#options = options
-    this.#entry = way
+    this.#entry = entry
     this.#bounds = bounds
     this.#identity = textOf(options.identity)
     const limits = (): ClientLimits => ({
-      clients: way === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
+      clients: entry === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
       bytes: INFO_TOTAL_BYTES,
     })
     this.#clients = new ModernClients(options.clock, limits, client => options.handler.left(client))
@@ -86,8 +86,8 @@ export class ModernUplink {
   }
 
   /** Takes a request; if it is invalid, answers with an error. */
-  receive(message: RequestMessage, arrival: RequestContext): void {
-    const call = this.#admit(message, arrival)
+  receive(message: RequestMessage, context: RequestContext): void {
+    const call = this.#admit(message, context)
     if (call === undefined) return
     if (call.method === 'server/discover') void this.#discover(call)
     else this.#options.handler.call(call)
@@ -106,32 +106,32 @@ export class ModernUplink {
   }
 
   /** Makes the call of a request; undefined if it was rejected. */
-  #admit(message: RequestMessage, arrival: RequestContext): InboundCall | undefined {
+  #admit(message: RequestMessage, context: RequestContext): InboundCall | undefined {
     try {
-      const envelope = this.#check(message, arrival)
-      if (envelope !== undefined) return this.#callOf(message, arrival, envelope)
+      const envelope = this.#check(message, context)
+      if (envelope !== undefined) return this.#callOf(message, context, envelope)
     } catch (thrown) {
       const why = Fault.from(thrown)
-      this.#refuse(message, arrival, encodeFault(why), why)
+      this.#refuse(message, context, encodeFault(why), why)
     }
     return undefined
   }
 
   /** Checks the envelope, the headers, the method, in this order. Throws a Fault. */
-  #check(message: RequestMessage, arrival: RequestContext): Envelope | undefined {
+  #check(message: RequestMessage, context: RequestContext): Envelope | undefined {
     const { method, params } = message
     const check = readEnvelope(params)
     if (check.is === 'malformed') throw check.fault
-    const schema = arrival.headers && this.#schemaOf(message, arrival.principal, check.envelope)
-    const mismatch = arrival.headers && checkHeaders(arrival.headers, method, params, schema)
+    const schema = context.headers && this.#schemaOf(message, context.principal, check.envelope)
+    const mismatch = context.headers && checkHeaders(context.headers, method, params, schema)
     if (mismatch !== undefined) {
-      this.#refuse(message, arrival, headerMismatch(mismatch))
+      this.#refuse(message, context, headerMismatch(mismatch))
       return undefined
     }
     if (!REQUESTS.has(method)) {
       throw new Fault('unknown-method', `Method not found: ${method.slice(0, SHOWN_LENGTH)}`)
     }
-    if (this.#calls.has(arrival.key)) throw new Fault('invalid-request', 'Request id already in use')
+    if (this.#calls.has(context.key)) throw new Fault('invalid-request', 'Request id already in use')
     return check.envelope
   }
 
