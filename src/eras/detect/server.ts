@@ -69,7 +69,7 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
       throw statusFault(verdict.status)
     case 'unreachable': {
       const { status, why } = verdict
-      const words = `The server did not answer server/discover: ${why}`
+      const words = `The server did not say what it speaks: ${why}`
       if (status === undefined)
         throw new Fault('timeout', `${words}; if it is a legacy server, say so with "era"`)
       throw new Fault('unavailable', words, { data: { httpStatus: status } })
