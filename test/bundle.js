@@ -40,7 +40,8 @@ const sourceUrls = urlOf => ({
 const withoutFolder = path => (relative('test', path).startsWith('..') ? path : relative('test', path))
 
 /**
- * Makes modules of the tests at these paths (all that start no programs if there are none) in a folder of `.tap/`. Resolves with their paths, relative to the
+ * Makes modules of the tests at these paths (all that start no programs if there are none) in a folder of
+ * `.tap/`. Resolves with their paths, relative to the
  * project. `urlOf` says where tests find what lies beside their sources.
  */
 export const bundle = async (paths, { folder, urlOf = path => pathToFileURL(path).href }) => {

@@ -1,5 +1,7 @@
-// Runs tests: `node test/run.js [FOLDER or FILE under test/ …] [-- options of tap]`. esbuild joins the files of a room that starts no
-// programs into one, which runs in one process; every other file has a process of its own. Nothing is type-checked (`npm run check:types`).
+// Runs tests: `node test/run.js [FOLDER or FILE under test/ …] [-- options of tap]`. esbuild joins the files
+// of a room that starts no
+// programs into one, which runs in one process; every other file has a process of its own. Nothing is type-
+// checked (`npm run check:types`).
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { bundle, root } from './bundle.js'

@@ -1,16 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 
-// Translation vectors: what must go over each hop when a client of one revision talks to a server of another. Each line of
+// Translation vectors: what must go over each hop when a client of one revision talks to a server of another.
+// Each line of
 // test/vectors/*.jsonl is one of
 //
 //   {"t":rule,"c":client's revision,"s":server's revision,"note"?,"steps":[[direction,message],…]}
 //   {"t":rule,"check":what a test of another kind must show}
 //
-// R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c", "p>s", "s>p", with
-// "!" behind for a message that is wrong on purpose and ":a" behind for the server of that alias. Left out are "jsonrpc",
-// and whatever the rule is not about: handshakes, the request of an answer that has its method beside it as "m", lists. "#1"
-// is an id or token of the proxy, "~1" a text that it sealed: the same label, the same value. {"$E":capabilities} in a _meta is
-// the envelope of 2026-07-28 with them. {"http":…,"h":…,"body":…} is an HTTP request or answer with its headers,
+// R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c",
+// "p>s", "s>p", with
+// "!" behind for a message that is wrong on purpose and ":a" behind for the server of that alias. Left out
+// are "jsonrpc",
+// and whatever the rule is not about: handshakes, the request of an answer that has its method beside it as
+// "m", lists. "#1"
+// is an id or token of the proxy, "~1" a text that it sealed: the same label, the same value.
+// {"$E":capabilities} in a _meta is
+// the envelope of 2026-07-28 with them. {"http":…,"h":…,"body":…} is an HTTP request or answer with its
+// headers,
 // {"event":…,"body":…} an event of such an answer.
 
 /** A JSON object of which nothing is known yet. */
@@ -73,7 +79,9 @@ export class Labels {
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.fill(item, name)]))
   }
 
-  /** Throws a Mismatch that says where a message is not as the vector has it; labels are bound on first use. */
+  /**
+   * Throws a Mismatch that says where a message is not as the vector has it; labels are bound on first use.
+   */
   match(expected: unknown, actual: unknown, at: readonly string[] = []): void {
     const key = at.at(-1) ?? ''
     const comparable = COMPARABLE[key]

@@ -81,10 +81,15 @@ export function isRunning(pid: number): boolean {
 /** Far longer than anything takes, on a slow machine too: it only gives a name to what would hang. */
 const LIMIT_MS = 60_000
 
-/** A module of ours, for a program that is started with `process.execArgv`, and can load TypeScript by them. */
+/**
+ * A module of ours, for a program that is started with `process.execArgv`, and can load TypeScript by them.
+ */
 export const sourceUrl = (path: string): string => new URL(`../../src/${path}`, import.meta.url).href
 
-/** Resolves when `condition` holds; rejects after a long while, so that a test that hangs says what it waits for. */
+/**
+ * Resolves when `condition` holds; rejects after a long while, so that a test that hangs says what it waits
+ * for.
+ */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + LIMIT_MS
   while (!(await condition())) {
@@ -99,8 +104,10 @@ export const OWN_GROUP = { detached: !isWindows } as const
 const guard = createDeathGuard()
 
 /**
- * Ends a child that was started as an `OWN_GROUP` with the test at the latest, and also if this process is killed, as tap does with a file
- * that takes too long. On Windows all that it started goes with it, for a folder that somebody works in cannot be removed; and Windows
+ * Ends a child that was started as an `OWN_GROUP` with the test at the latest, and also if this process is
+ * killed, as tap does with a file
+ * that takes too long. On Windows all that it started goes with it, for a folder that somebody works in
+ * cannot be removed; and Windows
  * itself ends what we started with us.
  */
 export const endWith = (t: Test, child: ChildProcess): void => {

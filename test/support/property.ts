@@ -15,10 +15,15 @@ const seed = process.env['FUZZ_SEED'] === undefined ? undefined : Number(process
 const path = process.env['FUZZ_PATH']
 const RUNS = 300
 
-/** Nothing that is fuzzed here takes a hundredth of it, on a slow machine either: whoever needs longer hangs. */
+/**
+ * Nothing that is fuzzed here takes a hundredth of it, on a slow machine either: whoever needs longer hangs.
+ */
 const HANG_MS = 10_000
 
-/** A test that a property holds whatever is thrown at it; what fails says its seed, to be given as FUZZ_SEED and FUZZ_PATH. */
+/**
+ * A test that a property holds whatever is thrown at it; what fails says its seed, to be given as FUZZ_SEED
+ * and FUZZ_PATH.
+ */
 export const holds = <T>(
   t: Test,
   title: string,

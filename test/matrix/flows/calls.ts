@@ -65,7 +65,8 @@ const reasonIn = ({ client, clientRevision }: Pair): object =>
   isMute(client, clientRevision) ? {} : { reason: 'enough' }
 
 /**
- * A server hears of a cancelled call once, under its own id and with the client's reason where there is a way to
+ * A server hears of a cancelled call once, under its own id and with the client's reason where there is a way
+ * to
  * say it; the client gets no answer to it.
  */
 export const cancel: Flow = {
@@ -95,7 +96,8 @@ export const cancel: Flow = {
 
 /**
  * A client gets a server's error with the code, message and data of the server, and a tool's own failure as
- * a result. Since 2026-07-28 codes that the specification reserves are not passed on; what it was is in the data.
+ * a result. Since 2026-07-28 codes that the specification reserves are not passed on; what it was is in the
+ * data.
  */
 export const error: Flow = {
   title: 'errors pass as the server worded them',

@@ -10,7 +10,8 @@ const SAMPLING = {
 }
 
 /**
- * A server that asks for a sample gets the client's, once, and the client is asked exactly what the server asked.
+ * A server that asks for a sample gets the client's, once, and the client is asked exactly what the server
+ * asked.
  */
 export const sampling: Flow = {
   title: 'the server samples from the client, and goes on once with the sample',
@@ -28,7 +29,8 @@ const FORM = {
 }
 
 /**
- * A server that asks the person gets the answer of a client whose revision can be asked, once, and is refused for
+ * A server that asks the person gets the answer of a client whose revision can be asked, once, and is refused
+ * for
  * any other.
  */
 export const elicitation: Flow = {

@@ -14,7 +14,10 @@ import {
   startServer,
 } from '../../support/server/started-server.js'
 
-/** One cell of the matrix: what carries the protocol on either side of the proxy, and the revision that is spoken there. */
+/**
+ * One cell of the matrix: what carries the protocol on either side of the proxy, and the revision that is
+ * spoken there.
+ */
 export interface Pair {
   readonly client: ClientKind
   readonly clientRevision: Revision
@@ -25,7 +28,10 @@ export interface Pair {
 /** The revision of the days of a transport. */
 const revisionOf = (kind: ClientKind | ServerKind): Revision => (kind === 'sse' ? '2024-11-05' : NEWEST)
 
-/** The pairs of transports that carry every revision; HTTP+SSE among them, because many still serve new ones over it. */
+/**
+ * The pairs of transports that carry every revision; HTTP+SSE among them, because many still serve new ones
+ * over it.
+ */
 const SWEPT = [
   ['http', 'stdio'],
   ['stdio', 'http'],
@@ -51,7 +57,8 @@ export const REVISION_PAIRS: readonly Pair[] = SWEPT.flatMap(([client, server]) 
 ])
 
 /**
- * What one era has for clients with what one has for servers, so that everything on either side is there once and the two that are
+ * What one era has for clients with what one has for servers, so that everything on either side is there once
+ * and the two that are
  * used most in every combination.
  */
 const paired = (
@@ -143,7 +150,8 @@ const FLOW_MS = 15_000
 const FILE_MS = 240_000
 
 /**
- * Runs flows in every pair, in this order and one after the other: they may build on each other. A server process serves all
+ * Runs flows in every pair, in this order and one after the other: they may build on each other. A server
+ * process serves all
  * pairs of its kind, each in a session of its own; except on stdio, where the proxy starts one per pair.
  */
 export const runMatrix = (t: Test, flows: readonly Flow[], pairs: readonly Pair[]): void => {
@@ -189,7 +197,10 @@ const problemsAt = (hops: readonly Hop[]): readonly string[] => {
   return [...watches.values()].flatMap(({ problems }) => problems)
 }
 
-/** Ids, tokens, cursors, session ids and states that turned up on the other hop (2025-11-25, basic/lifecycle: each is negotiated alone). */
+/**
+ * Ids, tokens, cursors, session ids and states that turned up on the other hop (2025-11-25, basic/lifecycle:
+ * each is negotiated alone).
+ */
 const strangersIn = (wire: Wire, hops: readonly Hop[]): readonly string[] => {
   const above = JSON.stringify(wire.heard)
   const below = JSON.stringify(hops.filter(({ from }) => from === 'proxy'))

@@ -6,7 +6,8 @@ import { ALIAS, type Flow } from './rig.js'
 
 /**
  * A client is answered in the revision it offers, with the capabilities that the proxy vouches for, its
- * name, and the instructions of the server; with the revision that knows no handshake, when it asks what there is.
+ * name, and the instructions of the server; with the revision that knows no handshake, when it asks what
+ * there is.
  */
 export const initialise: Flow = {
   title: 'the handshake agrees on the revision, capabilities and names',

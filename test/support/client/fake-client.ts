@@ -120,7 +120,9 @@ export class FakeClient implements Client {
     return names
   }
 
-  /** Leaves as the sessions do: questions are answered in its place, calls are cancelled, the router is told. */
+  /**
+   * Leaves as the sessions do: questions are answered in its place, calls are cancelled, the router is told.
+   */
   leave(): void {
     if (this.isGone) return
     for (const { ask } of this.asked) ask.answer(failed(new Fault('disconnected', 'The client is gone')))

@@ -38,7 +38,8 @@ export class RawClient {
 
   constructor(url: string) {
     this.url = url
-    // Node lets go of its listeners when it collects garbage; until then it would warn of thousands of requests.
+    // Node lets go of its listeners when it collects garbage; until then it would warn of thousands of
+    // requests.
     setMaxListeners(0, this.#abort.signal)
   }
 
@@ -159,7 +160,8 @@ export class RawClient {
 }
 
 /**
- * Calls the tool `good__echo` of a healthy server again and again, until the returned function is called; then each answer
+ * Calls the tool `good__echo` of a healthy server again and again, until the returned function is called;
+ * then each answer
  * must have been right.
  */
 export const probe = (t: Test, client: RawClient): (() => Promise<void>) => {

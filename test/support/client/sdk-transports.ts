@@ -168,7 +168,9 @@ export class Wire {
   readonly watch = new HopWatch(true)
   readonly #events = new EventEmitter().setMaxListeners(0)
 
-  /** Listens at a transport that is not started; `initialize` offers `revision` whatever the SDK would offer. */
+  /**
+   * Listens at a transport that is not started; `initialize` offers `revision` whatever the SDK would offer.
+   */
   constructor(transport: AnyTransport, revision: string) {
     const send = transport.send.bind(transport)
     transport.send = (message, options) => {

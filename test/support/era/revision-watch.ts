@@ -74,8 +74,10 @@ interface Asked {
 }
 
 /**
- * Listens to all that goes over one hop, and checks what the proxy says there: that it is a message of the revision that is spoken
- * on this hop, as its schema and the SDKs of its days have it, and that no word of the other era is in it. The revision is
+ * Listens to all that goes over one hop, and checks what the proxy says there: that it is a message of the
+ * revision that is spoken
+ * on this hop, as its schema and the SDKs of its days have it, and that no word of the other era is in it.
+ * The revision is
  * learned from the handshake, or stands in each request.
  */
 export class HopWatch {

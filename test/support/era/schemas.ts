@@ -31,7 +31,8 @@ const SUITE = new URL(
   import.meta.url,
 )
 
-// The conformance suite carries the published schemas of all revisions that it tests, and exports nothing: they are cut out.
+// The conformance suite carries the published schemas of all revisions that it tests, and exports nothing:
+// they are cut out.
 const TABLE = /\{"(2025-03-26)":(\w+),"(2025-06-18)":(\w+),"(2025-11-25)":(\w+),\[\w+\]:(\w+)\}/
 
 /** An object literal in minified code; its strings stand in backticks. */
@@ -128,7 +129,8 @@ const definitionsOf = (types: object): Definitions => {
 }
 
 /**
- * What clients and servers of the days of a revision took: the schemas of the TypeScript SDK that was current then. They are
+ * What clients and servers of the days of a revision took: the schemas of the TypeScript SDK that was current
+ * then. They are
  * stricter than the published ones where it hurts: closed unions, and empty results that must be empty.
  */
 export const SDK_SCHEMAS: ReadonlyMap<string, Definitions> = new Map(

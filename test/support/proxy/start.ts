@@ -69,13 +69,15 @@ export const tiny = (...args: string[]) => ({ command: process.execPath, args: [
 const written = new WeakMap<Test, number>()
 
 /**
- * Writes a configuration into a folder of the test; an object becomes `mcpServers`. Each time it is another file: those that are
+ * Writes a configuration into a folder of the test; an object becomes `mcpServers`. Each time it is another
+ * file: those that are
  * served are followed.
  */
 export const configFile = (t: Test, servers: object, more: object = {}): string => {
   const count = written.get(t) ?? 0
   written.set(t, count + 1)
-  // tap runs what is torn down before it removes the folder only if something was registered before the folder was made; Windows
+  // tap runs what is torn down before it removes the folder only if something was registered before the
+  // folder was made; Windows
   // removes no folder that a proxy watches.
   t.teardown(() => undefined)
   const folder = count === 0 ? t.testdir() : join(t.testdirName, String(count))
@@ -185,7 +187,10 @@ export interface Daemon extends Running {
   readonly sseUrl: string
   readonly host: string
   readonly port: number
-  /** Everything that runs because of it: its servers, what they started, wherever that has gone. Empty where that cannot be seen. */
+  /**
+   * Everything that runs because of it: its servers, what they started, wherever that has gone. Empty where
+   * that cannot be seen.
+   */
   descendants(): number[]
   /** What it answers at `/status`. */
   status(): Promise<{ sessions: number; calls: number; rssBytes: number; servers: readonly object[] }>
@@ -232,7 +237,10 @@ export const openHandles = (pid: number | undefined): readonly string[] => {
   })
 }
 
-/** Starts one over these servers; killed with the test. Its servers inherit a mark, by which they are found again. */
+/**
+ * Starts one over these servers; killed with the test. Its servers inherit a mark, by which they are found
+ * again.
+ */
 export const startDaemon = async (
   t: Test,
   servers: Readonly<Record<string, object>>,
@@ -262,7 +270,8 @@ export const startDaemon = async (
     stop: async () => {
       running.child.kill('SIGTERM')
       const code = await running.exited
-      // Zombies of a container without an init are no longer there, and what was just killed may take a moment.
+      // Zombies of a container without an init are no longer there, and what was just killed may take a
+      // moment.
       await until(() => carriers(mark, pid).length === 0, 'the end of all descendants')
       return { code: code === codeOnSignal('SIGTERM') ? 0 : code, left: carriers(mark, pid) }
     },
@@ -290,7 +299,10 @@ export interface Door {
 /** An address of which nothing is known yet. */
 export const NOWHERE: Address = { command: [], url: '', sseUrl: '', wsUrl: '', path: '' }
 
-/** Starts a proxy of these servers; for clients on stdio it is a process of its own, which they start, else it runs here. */
+/**
+ * Starts a proxy of these servers; for clients on stdio it is a process of its own, which they start, else it
+ * runs here.
+ */
 export const openDoor = async (
   t: Test,
   kind: ClientKind,

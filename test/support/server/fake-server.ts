@@ -252,7 +252,10 @@ export class FakeLink implements Downlink {
     this.listener.notified(method, params && textOf(params), about)
   }
 
-  /** The connection breaks: as in the real ones, calls end first, then questions are withdrawn, then it is closed. */
+  /**
+   * The connection breaks: as in the real ones, calls end first, then questions are withdrawn, then it is
+   * closed.
+   */
   drop(why = new Fault('disconnected', 'the connection broke')): void {
     if (this.isClosed) return
     this.isClosed = true

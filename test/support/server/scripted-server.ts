@@ -38,7 +38,10 @@ export interface Received {
 
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
-/** A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the vector. */
+/**
+ * A server that a vector scripts: what the vector leaves out it does by itself, the rest waits for the
+ * vector.
+ */
 export class ScriptedServer {
   readonly plan: ServerPlan
   /** Methods that the vector speaks of; they are left to it. */

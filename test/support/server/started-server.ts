@@ -28,7 +28,9 @@ const ENTRIES = {
   socket: (path: string) => ({ url: socketUrlOf(path) }),
 } as const
 
-/** A transport between the proxy and a server; `http-json` answers requests with JSON, `http` with streams. */
+/**
+ * A transport between the proxy and a server; `http-json` answers requests with JSON, `http` with streams.
+ */
 export type ServerKind = keyof typeof ENTRIES
 
 /** Every transport of servers before 2026-07-28. */

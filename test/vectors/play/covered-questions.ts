@@ -1,4 +1,7 @@
-/** Tests that show what the checks about questions across the eras, and about tasks, say: file below test/ and title. */
+/**
+ * Tests that show what the checks about questions across the eras, and about tasks, say: file below test/ and
+ * title.
+ */
 export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'AT-8': [
     [

@@ -192,7 +192,10 @@ export class Provider {
     this.#stage.labels.bind(label, isObject(meta) ? meta['progressToken'] : undefined)
   }
 
-  /** The call in the course of which a server asks; the vector may show how it is cancelled, or what it ends in. */
+  /**
+   * The call in the course of which a server asks; the vector may show how it is cancelled, or what it ends
+   * in.
+   */
   async call({ alias }: Step, index: number): Promise<void> {
     if (this.#stage.vector.note === 'no call in flight') return
     const answer = this.#later(

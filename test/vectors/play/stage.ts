@@ -22,7 +22,10 @@ const PATIENCE_MS = [5, 10, 100, 300, 5000, 15_000]
 /** What the proxy gathers in one message it has by then. */
 const REST_MS = 200
 
-/** Plays one vector against the real proxy. Rejects with a Mismatch that says which step went otherwise, and how. */
+/**
+ * Plays one vector against the real proxy. Rejects with a Mismatch that says which step went otherwise, and
+ * how.
+ */
 export const play = async (vector: Vector, wording: Readonly<Record<string, string>>): Promise<void> => {
   const stage = new Stage(vector, wording)
   try {
