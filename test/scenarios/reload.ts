@@ -119,7 +119,7 @@ t.test(
       const last = await proxy.after(what, work)
       t.equal(last.result, 'refused', what)
       if (last.result === 'refused') t.match(last.problems[0], words)
-      t.match(proxy.running.err, words, 'and in the log')
+      await until(() => words.test(proxy.running.err), `${what} in the log`)
       t.same(await proxy.pids(), before)
       t.equal(textOf(await client.call(1, 'b__echo', '{"still":"there"}')), '{"still":"there"}')
     }
