@@ -35,7 +35,9 @@ class Figures {
     all[name] = [...(all[name] ?? []), value]
   }
 
-  /** Starts a target, and ends it when `act` is through. Ours keeps what it knows of servers in `stateFolder`. */
+  /**
+   * Starts a target, and ends it when `act` is through. Ours keeps what it knows of servers in `stateFolder`.
+   */
   async with(name, act, stateFolder = freshFolder()) {
     let target
     try {
@@ -66,7 +68,9 @@ const IDLE = 'memory when idle'
 const FEW_SESSIONS = 100
 const FEW = `memory of a session, of ${FEW_SESSIONS} in an idle proxy`
 
-/** From the start of the process to the first list of tools, and what it takes in memory when nothing happens. */
+/**
+ * From the start of the process to the first list of tools, and what it takes in memory when nothing happens.
+ */
 export async function measureStart(context) {
   const figures = new Figures(context)
   for (let n = 0; n < slices + 2; n += 1) {

@@ -1,4 +1,5 @@
-// Whether the cost of a call grows with how much there is: that of ours at both ends, against that of the floor.
+// Whether the cost of a call grows with how much there is: that of ours at both ends, against that of the
+// floor.
 
 import { ready } from './measure.js'
 import { sliceMs, slices } from './options.js'

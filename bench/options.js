@@ -18,6 +18,9 @@ export const slices = Number(values.slices ?? (isFull ? 5 : 3))
 export const sliceMs = Number(values['slice-ms'])
 export const jsonFile = values.json
 
-/** Whether `--only` asks for what has this name; without it, whether it belongs to the two minutes or `--full` was given. */
+/**
+ * Whether `--only` asks for what has this name; without it, whether it belongs to the two minutes or `--full`
+ * was given.
+ */
 export const isWanted = (name, isOnlyFull = false) =>
   values.only === undefined ? isFull || !isOnlyFull : values.only.some(text => name.includes(text))

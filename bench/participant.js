@@ -1,4 +1,5 @@
-// One target in one workload: its process, which may be that of earlier workloads, its sessions, and what was measured.
+// One target in one workload: its process, which may be that of earlier workloads, its sessions, and what was
+// measured.
 import { FAULTS } from './load/session.js'
 import { isPeer, TARGETS } from './targets.js'
 

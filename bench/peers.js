@@ -1,4 +1,5 @@
-// Proxies that others wrote, over Streamable HTTP. `npm run bench -- --peers` installs them into bench/, in the versions of package.json.
+// Proxies that others wrote, over Streamable HTTP. `npm run bench -- --peers` installs them into bench/, in
+// the versions of package.json.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -67,7 +68,10 @@ const manifestOf = folder => JSON.parse(readFileSync(here(`${folder}package.json
 const installed = name =>
   existsSync(here(`node_modules/${name}/package.json`)) ? manifestOf(`node_modules/${name}/`) : undefined
 
-/** The names of the peers that can be measured, once they are installed in the versions that bench/package.json names. */
+/**
+ * The names of the peers that can be measured, once they are installed in the versions that
+ * bench/package.json names.
+ */
 export function installPeers(say) {
   const { dependencies } = manifestOf('')
   const isThere = name => installed(name)?.version === dependencies[name]

@@ -125,8 +125,8 @@ export function adopt(child, mark) {
 }
 
 /**
- * Variables for a program that may start others which are no longer found as its descendants. Not for ours: it ends what it starts,
- * and takes a server with other variables for another one.
+ * Variables for a program that may start others which are no longer found as its descendants. Not for ours:
+ * it ends what it starts, and takes a server with other variables for another one.
  */
 export const marked = () => {
   last += 1

@@ -1,7 +1,9 @@
-// Compares mcp-proxy with the floor (bench/floor), and with peers on demand, in slices that take turns. Reports, and never fails.
+// Compares mcp-proxy with the floor (bench/floor), and with peers on demand, in slices that take turns.
+// Reports, and never fails.
 //   npm run bench                 two and a half minutes
 //   npm run bench -- --full       everything, with peers
-//   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory", "flat" or "growth"; more than once
+//   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory", "flat"
+// or "growth"; more than once
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
 import { measureFlatness, measureMemory, measureStart } from './figures.js'

@@ -73,7 +73,10 @@ const crowd = [1, 8, 32, 100].flatMap(sessions =>
   ),
 )
 
-/** Clients of revision 2026-07-28, in front of a server with a handshake and of one that speaks their revision. */
+/**
+ * Clients of revision 2026-07-28, in front of a server with a handshake and of one that speaks their
+ * revision.
+ */
 const stateless = ['alone', 'many'].flatMap(how =>
   [undefined, 'modern'].map(server =>
     calls(

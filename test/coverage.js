@@ -1,6 +1,6 @@
-// `npm run coverage`: every test but the official conformance suite, and which lines and branches of the source ran in them, in the processes
-// of tests as in those that tests start; .tap/report/index.html shows them. Exits with 1 when tests fail or less is covered than MUST says, in
-// percent.
+// `npm run coverage`: every test but the official conformance suite, and which lines and branches of the
+// source ran in them, in the processes of tests as in those that tests start; .tap/report/index.html shows
+// them. Exits with 1 when tests fail or less is covered than MUST says, in percent.
 import { spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,7 @@
-// The floor in front of several servers: the name of a tool says whose it is, and lists are bytes that are kept.
-// Usage: node many.js PAGES-FILE|- COUNT COMMAND ARG...   (PAGES-FILE: {"": "first page", "cursor": "next page"})
+// The floor in front of several servers: the name of a tool says whose it is, and lists are bytes that are
+// kept.
+// Usage: node many.js PAGES-FILE|- COUNT COMMAND ARG...   (PAGES-FILE: {"": "first page", "cursor": "next
+// page"})
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { readBody, relay, sendJson } from './answer.js'

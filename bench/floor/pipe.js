@@ -1,5 +1,6 @@
-// What all floors share: a child whose answers find whoever asked, by ids of our own that are spliced into the bytes. Nothing is
-// checked, limited or kept: this is the least that any proxy must do, and what the ratios are ratios to.
+// What all floors share: a child whose answers find whoever asked, by ids of our own that are spliced into
+// the bytes. Nothing is checked, limited or kept: this is the least that any proxy must do, and what the
+// ratios are ratios to.
 import { spawn } from 'node:child_process'
 
 const NEWLINE = Buffer.from('\n')

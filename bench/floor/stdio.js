@@ -1,4 +1,5 @@
-// The floor on stdio in front of a remote server: each line is a POST, each answer a line. Usage: node stdio.js URL
+// The floor on stdio in front of a remote server: each line is a POST, each answer a line. Usage: node
+// stdio.js URL
 import { Agent, request } from 'node:http'
 import { lines, placeOfId } from './pipe.js'
 

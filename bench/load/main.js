@@ -1,4 +1,5 @@
-// The load generator, a process of its own; started by bench/harness.js, which tells it what to do. No SDK, no HTTP library.
+// The load generator, a process of its own; started by bench/harness.js, which tells it what to do. No SDK,
+// no HTTP library.
 import { SseCarrier, StdioCarrier, WsCarrier } from './carriers.js'
 import { HttpCarrier, StatelessCarrier } from './http.js'
 import { cpuClock } from './processes.js'
@@ -53,7 +54,10 @@ function summaryOf({ ms, cpu, took, isHung }, before, faults) {
   }
 }
 
-/** Keeps so many requests under way until the time is over, then waits for what is still open, up to `drainMs`. */
+/**
+ * Keeps so many requests under way until the time is over, then waits for what is still open, up to
+ * `drainMs`.
+ */
 function run({ name, inFlight, work, forMs, maxCalls, drainMs = 20_000 }) {
   const { sessions, faults, pid, pages } = groups.get(name)
   const before = { ...faults }

@@ -47,7 +47,10 @@ const isNode = pid => {
   }
 }
 
-/** The processes that make up a proxy: some are more than one. Not its servers, and not a shell, which is next to nothing. */
+/**
+ * The processes that make up a proxy: some are more than one. Not its servers, and not a shell, which is next
+ * to nothing.
+ */
 const programsOf = pid =>
   treeOf(pid).filter(
     one => one === pid || (isNode(one) && !SERVER.test(read(one, 'cmdline').split('\0')[1] ?? '')),
@@ -63,7 +66,10 @@ const cpuUsOf = pid => {
   return ns / 1000
 }
 
-/** A clock of the CPU time in microseconds that all threads of a proxy have used; made before what is measured begins. */
+/**
+ * A clock of the CPU time in microseconds that all threads of a proxy have used; made before what is measured
+ * begins.
+ */
 export const cpuClock = pid => {
   const pids = programsOf(pid)
   return () => {

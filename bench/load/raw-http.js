@@ -1,4 +1,5 @@
-// HTTP/1.1 over a bare socket: node:http in the load generator would cost more than the proxies that are measured.
+// HTTP/1.1 over a bare socket: node:http in the load generator would cost more than the proxies that are
+// measured.
 import { connect } from 'node:net'
 
 const EMPTY = Buffer.alloc(0)

@@ -1,11 +1,12 @@
-// One client, whatever carries its messages. Every answer is checked to be its own: the id, and a tag that the server says back.
+// One client, whatever carries its messages. Every answer is checked to be its own: the id, and a tag that
+// the server says back.
 
 const HEAD_BYTES = 400
 const TAIL_BYTES = 200
 
 /**
- * What can go wrong; all zero in a run that is worth anything. `lost` are answers; `missing` are answers before which not all
- * notices came, `late` the notices that came after them.
+ * What can go wrong; all zero in a run that is worth anything. `lost` are answers; `missing` are answers
+ * before which not all notices came, `late` the notices that came after them.
  */
 export const FAULTS = ['wrong', 'doubled', 'lost', 'missing', 'late', 'unordered']
 export const noFaults = () => ({

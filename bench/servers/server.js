@@ -1,4 +1,5 @@
-// What the servers of the benchmarks answer, as bytes. They do as little as they can, so that the proxies in front of them are measured.
+// What the servers of the benchmarks answer, as bytes. They do as little as they can, so that the proxies in
+// front of them are measured.
 
 const TOOLS = Number(process.env.BENCH_TOOLS ?? 10)
 const IS_MODERN = process.argv[2] === 'modern'

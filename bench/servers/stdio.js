@@ -1,5 +1,5 @@
-// A server on stdio for benchmarks: `tools/call` answers with the tag that it was called with and text of the size that it asks for.
-// With the argument `modern` it speaks revision 2026-07-28 and no other.
+// A server on stdio for benchmarks: `tools/call` answers with the tag that it was called with and text of the
+// size that it asks for. With the argument `modern` it speaks revision 2026-07-28 and no other.
 import { answer } from './server.js'
 
 let rest = []

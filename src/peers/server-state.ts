@@ -31,9 +31,9 @@ export interface Past {
  *
  *   stop ▶ idle from anywhere;  served: a ready connection has nothing held against it any more
  *
- * A connection that has answered a call, or was up for a minute, is restarted at once when it is lost. A start
- * that fails is a failure, and so is the loss of a connection that answered nobody; failures count until it
- * answers a call.
+ * A connection that has answered a call, or was up for a minute, is restarted at once when it is lost. A
+ * start that fails is a failure, and so is the loss of a connection that answered nobody; failures count
+ * until it answers a call.
  */
 export type ServerState =
   | { readonly at: 'idle' }

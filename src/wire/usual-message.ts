@@ -8,8 +8,8 @@ const STRING = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`
 
 // Nearly all programs write requests and responses in one of two orders, without white space: version and id
-// first, or last, like the SDKs for TypeScript and Python. The patterns hold fixed words and valid values only,
-// so that no member can be there twice, or under a key that is spelled in another way.
+// first, or last, like the SDKs for TypeScript and Python. The patterns hold fixed words and valid values
+// only, so that no member can be there twice, or under a key that is spelled in another way.
 
 /** Up to this size `JSON.parse`, of which nothing is kept, costs less than a search of ours. */
 const SHORT_BYTES = 1024

@@ -1,6 +1,7 @@
-// The client that the official conformance suite starts: a proxy in front of the suite's server, used by an official client. What
-// the suite sees is how the proxy speaks to servers. `node client.mjs <url>`; CONFORMANCE_CLIENT is the era of the official client
-// (legacy, modern), the scenario and its wishes come from the suite in MCP_CONFORMANCE_SCENARIO and MCP_CONFORMANCE_CONTEXT.
+// The client that the official conformance suite starts: a proxy in front of the suite's server, used by an
+// official client. What the suite sees is how the proxy speaks to servers. `node client.mjs <url>`;
+// CONFORMANCE_CLIENT is the era of the official client (legacy, modern), the scenario and its wishes come
+// from the suite in MCP_CONFORMANCE_SCENARIO and MCP_CONFORMANCE_CONTEXT.
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -46,7 +47,8 @@ await client.connect(new InPlace({ command: process.execPath, args, stderr: 'inh
 const { tools } = await client.listTools()
 const calls =
   toolCalls ?? tools.map(({ name, inputSchema }) => ({ name, arguments: argumentsFor(inputSchema) }))
-// Calls of a test are made at the same time, as some are about each other. A tool may fail: that is its own business.
+// Calls of a test are made at the same time, as some are about each other. A tool may fail: that is its own
+// business.
 if (!scenario.startsWith('json-schema')) await Promise.allSettled(calls.map(call => client.callTool(call)))
 const has = client.getServerCapabilities() ?? {}
 if (has.resources !== undefined) {

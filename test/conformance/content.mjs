@@ -1,5 +1,6 @@
-// What the servers of the official conformance suite have, whichever era they are of; descriptions of the suite's scenarios say
-// what each tool, resource and prompt must do. `how` is what a call can do beside answering:
+// What the servers of the official conformance suite have, whichever era they are of; descriptions of the
+// suite's scenarios say what each tool, resource and prompt must do. `how` is what a call can do beside
+// answering:
 //   token               of its progress, if the caller wants any
 //   asks(capability)    whether the client can be asked for it
 //   tell(method, params)   says something about this call

@@ -1,5 +1,5 @@
-// What fails through the proxy although a fixture or client of the era passes it directly, by run and scenario, each with its reason. What
-// passes again is to be taken out: `npm run conformance` says so.
+// What fails through the proxy although a fixture or client of the era passes it directly, by run and
+// scenario, each with its reason. What passes again is to be taken out: `npm run conformance` says so.
 const ACROSS = {
   'server-stateless': 'a server with a handshake cannot say which capability of a client it misses',
   'input-required-result-basic-elicitation':

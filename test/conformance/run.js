@@ -1,7 +1,7 @@
-// Runs the official conformance suite on the fixture of each era itself, and on `mcp-proxy bridge` in front of it, on stdio and over
-// HTTP; then on the proxy as a client. What a fixture of the era passes directly must pass through the proxy, whichever era the
-// fixture behind it is of, or if it is of both, except what EXPECTED names with a reason.
-// Usage: npm run conformance [-- words that the names of runs must have]
+// Runs the official conformance suite on the fixture of each era itself, and on `mcp-proxy bridge` in front
+// of it, on stdio and over HTTP; then on the proxy as a client. What a fixture of the era passes directly
+// must pass through the proxy, whichever era the fixture behind it is of, or if it is of both, except what
+// EXPECTED names with a reason. Usage: npm run conformance [-- words that the names of runs must have]
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -31,7 +31,8 @@ const WAYS = {
 }
 
 const serverRuns = [
-  // What a fixture can do by itself comes first: it is measured by that, or by what the one of the era can do.
+  // What a fixture can do by itself comes first: it is measured by that, or by what the one of the era can
+  // do.
   ...Object.entries(NEWEST).flatMap(([revision, own]) =>
     [own, ...Object.keys(FIXTURES).filter(era => era !== own)].flatMap(era =>
       Object.keys(WAYS)
@@ -104,7 +105,10 @@ const runServer = async ({ era, way, selection }) => {
   return output
 }
 
-/** The scenarios for clients that a revision requires, but those about authorization at servers, which is not built. */
+/**
+ * The scenarios for clients that a revision requires, but those about authorization at servers, which is not
+ * built.
+ */
 const clientScenarios = async revision => {
   const listed = await runSuite(['list', '--requirements', revision])
   const [, own = ''] = /Client scenarios[^\n]*\n([\s\S]*?)\n\n/.exec(listed) ?? []

@@ -1,5 +1,5 @@
-// The server of the revisions with a handshake that the official conformance suite expects: `node server.mjs` on stdio,
-// `node server.mjs http` on a free port (printed on the first line).
+// The server of the revisions with a handshake that the official conformance suite expects: `node server.mjs`
+// on stdio, `node server.mjs http` on a free port (printed on the first line).
 import { randomUUID } from 'node:crypto'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
@@ -86,7 +86,10 @@ export function createFixture() {
   return server
 }
 
-/** Answers requests over HTTP as the suite's session scenarios need it, so that the fixture passes directly where a proxy in front should too. */
+/**
+ * Answers requests over HTTP as the suite's session scenarios need it, so that the fixture passes directly
+ * where a proxy in front should too.
+ */
 export function createHandler() {
   const sessions = new Map()
   const refuse = (response, status) => {

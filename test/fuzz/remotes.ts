@@ -87,7 +87,10 @@ const played = (replies: readonly Reaction[], isPolite: boolean): FakeHttp => {
   return http
 }
 
-/** Opens a link, makes calls, and ends it: each call must have ended once by then, and nothing of it may be left. */
+/**
+ * Opens a link, makes calls, and ends it: each call must have ended once by then, and nothing of it may be
+ * left.
+ */
 const used = async (
   open: (options: ReturnType<typeof linkOptions>) => Promise<Downlink>,
   era: 'auto' | 'modern' | 'legacy',

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// `npm run fuzz -- [--minutes 5] [--seed N]`: the properties of this folder for so long altogether, each with inputs that follow
-// from the seed. What fails prints a seed and a path; FUZZ_SEED and FUZZ_PATH repeat it with one test file.
+// `npm run fuzz -- [--minutes 5] [--seed N]`: the properties of this folder for so long altogether, each with
+// inputs that follow from the seed. What fails prints a seed and a path; FUZZ_SEED and FUZZ_PATH repeat it
+// with one test file.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -154,7 +154,10 @@ t.test('a message of a server that is too long fails its call alone, and names t
   t.same(hits(proxy), { message: 1 })
 })
 
-/** A server that answers `initialize` and the list, and then reads no more; it is another one after each start. */
+/**
+ * A server that answers `initialize` and the list, and then reads no more; it is another one after each
+ * start.
+ */
 const DEAF = `
   const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
   let rest = ''

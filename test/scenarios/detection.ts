@@ -49,7 +49,10 @@ const who = async (client: RawClient): Promise<string> => {
 
 // ── programs ──
 
-/** A program that writes down each start and each method, and does something about methods that it does not know. */
+/**
+ * A program that writes down each start and each method, and does something about methods that it does not
+ * know.
+ */
 const program = (notes: string, otherwise: string): object => ({
   command: process.execPath,
   args: [

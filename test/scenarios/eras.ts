@@ -30,8 +30,8 @@ const CLIENTS = [
 ] as const satisfies [ClientKind, Revision][]
 
 /**
- * A proxy of all of them, and the clients. Each server runs once, whoever uses it: those of the new era keep nothing about their
- * clients, and the others are configured so.
+ * A proxy of all of them, and the clients. Each server runs once, whoever uses it: those of the new era keep
+ * nothing about their clients, and the others are configured so.
  */
 const proxyOfTen = async (t: Test): Promise<readonly Connected[]> => {
   const entries = SERVERS.map(async ([alias, kind, revision]) => {
@@ -127,7 +127,8 @@ t.test('ten servers of both eras, behind clients of both eras at once', async t 
       [modern, ['lc', 'mc', 'me']],
       [pipe, ['la', 'le', 'ma', 'mb']],
     ]
-    // Everybody also listens to a second resource everywhere: what was to come before its update has come by then.
+    // Everybody also listens to a second resource everywhere: what was to come before its update has come by
+    // then.
     for (const [{ client }, aliases] of subscribed) {
       const own = aliases.map(alias => `${alias}+file:///1`)
       await client.subscribe(...own, ...ALIASES.map(alias => `${alias}+file:///2`))

@@ -16,7 +16,9 @@ const quick = { timeouts: { call: '400ms', list: '400ms', connect: '5s' } }
 const textOf = ({ last }: Answer): string => String(last.message.result?.content?.[0]?.text)
 const errorOf = ({ last }: Answer): string => String(last.message.error?.message)
 
-/** What a call of the tool `bad` comes to: its text, or its error, which names the server that is to blame. */
+/**
+ * What a call of the tool `bad` comes to: its text, or its error, which names the server that is to blame.
+ */
 type Comes = { readonly text: RegExp } | { readonly error: RegExp }
 const right: Comes = { text: /^right$/ }
 const blames = (why: RegExp): Comes => ({ error: why })
@@ -89,7 +91,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'asks-after-the-end': { bad: right },
   'asks-with-repeated-id': { bad: right },
   'closes-stdout': { bad: blames(/closed its output/) },
-  // Node on Windows keeps a second handle of its stdin: nobody hears that it is closed (libuv, `uv_pipe_open`).
+  // Node on Windows keeps a second handle of its stdin: nobody hears that it is closed (libuv,
+  // `uv_pipe_open`).
   'closes-stdin': { entry: quick, bad: blames(/closed its input|Timed out/), recovers: !isWindows },
   'reads-no-more': { entry: quick, bad: blames(/Timed out/), recovers: false },
   'changes-its-tools': { bad: right },

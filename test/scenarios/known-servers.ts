@@ -14,7 +14,8 @@ import {
   tiny,
 } from '../support/proxy/start.js'
 
-// What a proxy knows of servers that an earlier one has met: the program as users start it, with its state folder.
+// What a proxy knows of servers that an earlier one has met: the program as users start it, with its state
+// folder.
 
 const KNOWN = join(STATE_HOME, 'mcp-proxy', 'known')
 const known = (): string[] => (existsSync(KNOWN) ? readdirSync(KNOWN) : [])

@@ -16,7 +16,10 @@ interface Served {
   readonly exited: Promise<unknown>
 }
 
-/** Starts `serve`, with a stderr of the test's choice, and through a shell that may take something away from it. */
+/**
+ * Starts `serve`, with a stderr of the test's choice, and through a shell that may take something away from
+ * it.
+ */
 const serve = async (
   t: Test,
   servers: object,

@@ -4,7 +4,8 @@ import { again, REQUESTS, World, wishOf, withReturned } from '../support/proxy/r
 import type { FakeServer } from '../support/server/fake-server.js'
 import { ALL_ABILITIES, CAN_NOTHING, tool } from '../support/values.js'
 
-// Questions that a server pushes to a client that is returned them, through the whole mux; `parked-calls` has the parts.
+// Questions that a server pushes to a client that is returned them, through the whole mux; `parked-calls` has
+// the parts.
 
 const FORM = 'elicitation/create'
 const ASK = { message: 'Seat?', requestedSchema: { type: 'object', properties: {} } }

@@ -19,7 +19,9 @@ import {
 } from '../support/proxy/start.js'
 
 const RAW = fileURLToPath(new URL('../fixtures/raw-server.mjs', import.meta.url))
-/** A server with a child of its own, which outlives the end of its stdin and says its process id on stderr. */
+/**
+ * A server with a child of its own, which outlives the end of its stdin and says its process id on stderr.
+ */
 const WITH_CHILD = `
   import { spawn } from 'node:child_process'
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
@@ -164,7 +166,8 @@ t.test(
   async t => {
     const proxy = await serve(t, { slow: tiny('--stubborn') })
     await introduced(proxy.url)
-    // One right after the other: the end must still be under way when the second comes. The system may swap them.
+    // One right after the other: the end must still be under way when the second comes. The system may swap
+    // them.
     proxy.child.kill('SIGTERM')
     proxy.child.kill('SIGINT')
     const code = await proxy.exited
@@ -266,7 +269,10 @@ const overSocket = (t: Test, path: string): Promise<PipeClient> =>
 
 const CALLS = 300
 
-/** All of the calls of one client, each with an answer and progress that name it; equal ids and tokens at each client. */
+/**
+ * All of the calls of one client, each with an answer and progress that name it; equal ids and tokens at each
+ * client.
+ */
 const callAll = async (t: Test, client: PipeClient, who: string): Promise<void> => {
   await client.introduce()
   for (let id = 1; id <= CALLS; id += 1) {

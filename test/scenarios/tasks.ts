@@ -6,8 +6,8 @@ import t from 'tap'
 import { startProxy } from '../support/proxy/start.js'
 import { startEverything } from '../support/server/started-server.js'
 
-// The reference server has a tool that it calls only as a task, and that asks something in the course of it. The clients know
-// nothing of tasks.
+// The reference server has a tool that it calls only as a task, and that asks something in the course of it.
+// The clients know nothing of tasks.
 
 const INFO = { name: 'test', version: '1' }
 const CAPABILITIES = { capabilities: { elicitation: { form: {} } } }

@@ -60,7 +60,10 @@ const serve = async (t: Test, servers: object, more: object = {}) => {
   return { proxy, file, url }
 }
 
-/** A proxy on stdio whose only server has answered: the server outlives the end of its stdin, and stands behind a shim. */
+/**
+ * A proxy on stdio whose only server has answered: the server outlives the end of its stdin, and stands
+ * behind a shim.
+ */
 const withStubborn = async (t: Test): Promise<{ proxy: Running; pid: number }> => {
   const entry = { command: shim(programs(t)), args: ['--stubborn'] }
   const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: entry })])

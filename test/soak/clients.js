@@ -214,7 +214,10 @@ export class HttpClient {
   }
 }
 
-/** A client on a channel of its own: `connect` resolves with how to send and to close, and is told what to do with what comes. */
+/**
+ * A client on a channel of its own: `connect` resolves with how to send and to close, and is told what to do
+ * with what comes.
+ */
 export class PipeClient {
   #ledger
   #connect

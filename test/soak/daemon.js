@@ -33,8 +33,8 @@ const carriers = (mark, except) =>
     .map(Number)
 
 /**
- * A `serve` in a process of its own, over servers that can be set anew; on Linux, where everything about a process can be seen
- * in /proc.
+ * A `serve` in a process of its own, over servers that can be set anew; on Linux, where everything about a
+ * process can be seen in /proc.
  */
 export class Daemon {
   #folder = mkdtempSync(join(tmpdir(), 'mcp-soak-'))

@@ -1,4 +1,5 @@
-// Loaded into the proxy with --import: SIGUSR2 collects all garbage and writes what is left to the file that SOAK_REPORT names.
+// Loaded into the proxy with --import: SIGUSR2 collects all garbage and writes what is left to the file that
+// SOAK_REPORT names.
 import { renameSync, writeFileSync } from 'node:fs'
 
 const file = process.env.SOAK_REPORT ?? ''

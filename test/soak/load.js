@@ -12,7 +12,10 @@ export const randomFrom = seed => {
 }
 
 const textOf = message => message?.result?.content?.[0]?.text
-/** An error that names whose fault it is is an answer; whether it is right to give it now cannot be told from here. */
+/**
+ * An error that names whose fault it is is an answer; whether it is right to give it now cannot be told from
+ * here.
+ */
 const isHonest = message => typeof message?.error?.message === 'string' && message.error.message.length > 0
 
 const call = (client, name, args, meta) =>

@@ -13,8 +13,8 @@ const bodyOf = async request => {
 }
 
 /**
- * A server over Streamable HTTP with sessions, which forgets them now and then and resets a few connections: `chance()` decides.
- * Resolves with its address and a function that ends it.
+ * A server over Streamable HTTP with sessions, which forgets them now and then and resets a few connections:
+ * `chance()` decides. Resolves with its address and a function that ends it.
  */
 export const startRemote = async chance => {
   const sessions = new Set()

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// `npm run soak -- [--minutes 10] [--seed N]`: a proxy under mixed load, whose servers are killed and whose configuration is
-// changed all the time. Says once a minute how it is, and at the end whether memory, handles or processes grew since the warm-up,
-// and whether each request had exactly one answer. Exits with 1 if not. Needs Linux, and `npm run build` before.
+// `npm run soak -- [--minutes 10] [--seed N]`: a proxy under mixed load, whose servers are killed and whose
+// configuration is changed all the time. Says once a minute how it is, and at the end whether memory, handles
+// or processes grew since the warm-up, and whether each request had exactly one answer. Exits with 1 if not.
+// Needs Linux, and `npm run build` before.
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -72,7 +73,9 @@ const wreak = async isOver => {
   }
 }
 
-/** Everything at once for so long; then all clients leave, and what is left of them is given the time to go. */
+/**
+ * Everything at once for so long; then all clients leave, and what is left of them is given the time to go.
+ */
 const loadFor = async ms => {
   const endMs = performance.now() + ms
   const isOver = () => performance.now() > endMs || !daemon.isUp

@@ -1,5 +1,6 @@
-// Runs tests on the Windows build of Node: `npm run windows [-- FOLDER or FILE under test/ …]`, the smoke check if none is named. On Windows
-// itself that is what test/run.js does; on Linux they run under wine, which wine.sh installs outside of the project.
+// Runs tests on the Windows build of Node: `npm run windows [-- FOLDER or FILE under test/ …]`, the smoke
+// check if none is named. On Windows itself that is what test/run.js does; on Linux they run under wine,
+// which wine.sh installs outside of the project.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { bundle, root } from '../bundle.js'

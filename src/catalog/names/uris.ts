@@ -39,7 +39,9 @@ export const splitUri = (exposed: string, find: AliasFinder): OwnedUri | undefin
   return { alias, uri: exposed.slice(0, start) + exposed.slice(plus + 1) }
 }
 
-/** How many literal characters of a template (RFC 6570) a URI matches; undefined if it does not. Linear time. */
+/**
+ * How many literal characters of a template (RFC 6570) a URI matches; undefined if it does not. Linear time.
+ */
 export const matchTemplate = (template: string, uri: string): number | undefined => {
   const literals = template.split(/\{[^{}]*\}/)
   const first = literals[0] ?? ''

@@ -50,8 +50,8 @@ export interface ServerRequestsContext {
 }
 
 /**
- * Requests of servers to clients: sampling, elicitation, roots. Each reaches the one client it is for; if there
- * is no such client, the server gets an error at once.
+ * Requests of servers to clients: sampling, elicitation, roots. Each reaches the one client it is for; if
+ * there is no such client, the server gets an error at once.
  *
  * |                   | the server pushes requests         | the server returns them            |
  * | client is pushed  | relayed, on the stream of its call | put to the client by `RoundDriver` |

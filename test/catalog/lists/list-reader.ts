@@ -8,7 +8,9 @@ import type { Revision } from '../../../src/model/revision.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { FakeServer } from '../../support/server/fake-server.js'
 
-/** Walks a server that answers each page as told; resolves with what was found and which cursors were sent. */
+/**
+ * Walks a server that answers each page as told; resolves with what was found and which cursors were sent.
+ */
 const walk = async (
   answers: (page: number) => object | Outcome,
   revision: Revision = '2025-11-25',

@@ -46,7 +46,8 @@ t.test(
     const proxy = startBin(t, ['stdio', '--config', configFile(t, { one: tiny('--stubborn') })])
     proxy.send(INITIALIZE)
     await proxy.line(/"id":1/)
-    // One right after the other: the end must still be under way when the second comes. The system may swap them.
+    // One right after the other: the end must still be under way when the second comes. The system may swap
+    // them.
     proxy.child.kill('SIGTERM')
     proxy.child.kill('SIGINT')
     const code = await proxy.exited

@@ -33,7 +33,8 @@ const textOf = (parts: readonly (readonly [string, string, string])[]): string =
 t.test('members are found, and line breaks leave, as if nothing were remembered', t => {
   fc.assert(
     fc.property(members, members, (one, other) => {
-      // Both in the same memory, the second read first: what is remembered of one must not be taken for the other's.
+      // Both in the same memory, the second read first: what is remembered of one must not be taken for the
+      // other's.
       const texts = [textOf(one), textOf(other)]
       const joined = Buffer.from(texts.join('\n'))
       const cut = Buffer.byteLength(texts[0] ?? '')
@@ -103,7 +104,8 @@ t.test('of values inside each other only so many are remembered, and those are t
 t.test('for a small part of a large message not all that is remembered of the message is looked at', t => {
   const value = JSON.stringify('x'.repeat(LONG_BYTES))
   const [first] = elementsOf(readJson(Buffer.from(`[${Array.from({ length: 16_000 }, () => value).join()}]`)))
-  // So many times that only work in proportion to the part comes to the end of: anything else meets the time limit of the test.
+  // So many times that only work in proportion to the part comes to the end of: anything else meets the time
+  // limit of the test.
   const copy = Buffer.alloc(2 * LONG_BYTES)
   for (let times = 0; first !== undefined && times < 400_000; times++) {
     rememberCopy(first, copy, offset => offset)

@@ -17,7 +17,9 @@ const oracle = (bytes: Buffer): 'fine' | 'refused' => {
   }
 }
 
-/** How deep the brackets of a valid document go; counted in the text, because a repeated key hides a value. */
+/**
+ * How deep the brackets of a valid document go; counted in the text, because a repeated key hides a value.
+ */
 const depthOf = (text: string): number => {
   let depth = 0
   let deepest = 0

@@ -338,7 +338,8 @@ t.test('a server that never answers is a timeout when one is set', async t => {
 t.test('discard frees the connection for the next request, and may come at any time', async t => {
   const { url, connections } = await remote(t, (_request, response) => response.end('short'))
   const { send } = client(t)
-  // Nobody tells when a connection is free again: were it never, each request would open another one, without an end.
+  // Nobody tells when a connection is free again: were it never, each request would open another one, without
+  // an end.
   let requests = 0
   await until(async () => {
     requests += 1

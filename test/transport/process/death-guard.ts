@@ -137,7 +137,10 @@ t.test('a proxy that is killed leaves none of its children and no guard', { skip
   await until(() => !pids.some(isRunning), 'the end of all of them')
 })
 
-/** A folder that looks like Windows to the guard: its programs write down what they are told, and `taskkill /F` kills. */
+/**
+ * A folder that looks like Windows to the guard: its programs write down what they are told, and `taskkill
+ * /F` kills.
+ */
 const playWindows = (folder: string, rows: string) => {
   const powershell = join(folder, 'System32', 'WindowsPowerShell', 'v1.0', 'powershell.exe')
   mkdirSync(join(powershell, '..'), { recursive: true })

@@ -2,7 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { cmdArguments } from '../../../src/transport/process/start-program.js'
 
-/** `%name%` as `cmd` puts values in their place at its prompt: what is no variable stays, and a sign that begins none is passed over. */
+/**
+ * `%name%` as `cmd` puts values in their place at its prompt: what is no variable stays, and a sign that
+ * begins none is passed over.
+ */
 const withVariables = (line: string, env: Readonly<Record<string, string>>): string => {
   let out = ''
   for (let at = 0; at < line.length; ) {
@@ -19,7 +22,10 @@ const withVariables = (line: string, env: Readonly<Record<string, string>>): str
   return out
 }
 
-/** A line as `cmd` reads it, up to what it would take for the next command; carets outside of quotes are taken away. */
+/**
+ * A line as `cmd` reads it, up to what it would take for the next command; carets outside of quotes are taken
+ * away.
+ */
 const command = (line: string): string => {
   let out = ''
   let isQuoted = false
@@ -59,7 +65,10 @@ const wordsOf = (line: string): string[] => {
 const FILE = 'C:\\Program Files (x86)\\100%OS%\\tool.cmd'
 const env = { CD: 'C:\\Users', OS: 'Windows_NT', A: 'x & calc' }
 
-/** What the program gets whose shim is the file: the shim's own line ends with `%*`, which holds the words as they stand. */
+/**
+ * What the program gets whose shim is the file: the shim's own line ends with `%*`, which holds the words as
+ * they stand.
+ */
 const throughShim = (args: readonly string[]): string[] => {
   const [line = '', ...options] = cmdArguments(FILE, args).reverse()
   t.same(options, ['/c', '/s', '/v:off', '/e:on', '/d'])
