@@ -48,7 +48,7 @@ interface Peer {
   readonly localAddress?: string | undefined
 }
 
-/** Whether a peer connects from loopback, or from the very address it connects to. @internal */
+/** Whether a peer connects from loopback, or from the very address it connects to. */
 export const isFromHere = ({ remoteAddress, localAddress }: Peer): boolean =>
   remoteAddress !== undefined &&
   (remoteAddress === localAddress || /^(::1$|(::ffff:)?127\.)/.test(remoteAddress))

@@ -4,8 +4,7 @@ import type { Test } from 'tap'
 import { hello } from '../era/codec.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test looks for in a message is its own business.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Loose = any
+export type Loose = any // eslint-disable-line @typescript-eslint/no-explicit-any
 
 /** A message as it stood in the response body or in one event. */
 export interface RawMessage {
