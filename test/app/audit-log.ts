@@ -106,8 +106,8 @@ t.test(
     )
     callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
     t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
-    const reception = new FakeHandler()
-    t.equal(openAudit(undefined, around).wrap(reception), reception)
+    const handler = new FakeHandler()
+    t.equal(openAudit(undefined, around).wrap(handler), handler)
   },
 )
 

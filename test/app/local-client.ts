@@ -13,7 +13,7 @@ const WELCOME: Welcome = {
 }
 
 /** A handler that answers as it is told, and keeps what it saw. */
-const reception = (answer: (call: Call) => void) => {
+const handler = (answer: (call: Call) => void) => {
   const seen: { client?: Client; calls: Call[]; left: number } = { calls: [], left: 0 }
   const fake: ClientHandler = {
     async welcome(client) {
@@ -36,7 +36,7 @@ const reception = (answer: (call: Call) => void) => {
 }
 
 t.test('a local client is a local person of 2025-11-25 who can be asked nothing', async t => {
-  const { seen, fake } = reception(() => undefined)
+  const { seen, fake } = handler(() => undefined)
   const one = new LocalClient(fake)
   await one.welcome
   const { client } = seen
@@ -65,7 +65,7 @@ t.test('a local client is a local person of 2025-11-25 who can be asked nothing'
 
 t.test('a list is walked through all its pages, and not asked for if nobody has it', async t => {
   const pages = ['{"tools":[{"n":1.0},2],"nextCursor":"a"}', '{"tools":[],"nextCursor":"b"}', '{"tools":[3]}']
-  const { seen, fake } = reception(call => call.end(resulted(rawText(pages.shift() ?? '{}'))))
+  const { seen, fake } = handler(call => call.end(resulted(rawText(pages.shift() ?? '{}'))))
   const client = new LocalClient(fake)
   t.same((await client.list('tools')).map(String), ['{"n":1.0}', '2', '3'])
   t.same(
@@ -79,7 +79,7 @@ t.test('a list is walked through all its pages, and not asked for if nobody has 
 })
 
 t.test('a list that cannot be had rejects with the reason', async t => {
-  const { fake } = reception(call => call.end(failed(new Fault('unavailable', 'nobody is there'))))
+  const { fake } = handler(call => call.end(failed(new Fault('unavailable', 'nobody is there'))))
   await t.rejects(new LocalClient(fake).list('tools'), {
     code: 'unavailable',
     message: 'nobody is there',
@@ -93,7 +93,7 @@ t.test('an error of a server is told in its words', async t => {
 
 t.test('progress and notices are heard until the call ends', async t => {
   const heard: string[] = []
-  const { fake } = reception(call => {
+  const { fake } = handler(call => {
     t.equal(call.wantsProgress, true)
     call.progress(new Progress(rawText('{"progress":1}')))
     call.notify('notifications/message', undefined)
@@ -112,7 +112,7 @@ t.test('progress and notices are heard until the call ends', async t => {
 
 t.test('a client that leaves cancels what is under way', async t => {
   const reasons: unknown[] = []
-  const { seen, fake } = reception(call => {
+  const { seen, fake } = handler(call => {
     call.onCancel = reason => reasons.push(reason)
     client.close()
   })

@@ -37,10 +37,10 @@ const outcomes: fc.Arbitrary<Outcome> = fc.oneof(
 
 /** A mux that does with each call what is decreed for it. */
 const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const later: (() => void)[] = []
   let count = 0
-  reception.onCall = (call: Call) => {
+  handler.onCall = (call: Call) => {
     const [fate, outcome] = plan[count % plan.length] ?? ['now', resulted(rawText('{}'))]
     count += 1
     const end = () => call.end(outcome)
@@ -53,7 +53,7 @@ const destined = (plan: readonly (readonly [Fate, Outcome])[]) => {
     if (fate === 'now' || fate === 'talk') end()
     else if (fate !== 'never') later.push(end)
   }
-  return { reception, finish: () => later.splice(0).forEach(end => void end()) }
+  return { handler, finish: () => later.splice(0).forEach(end => void end()) }
 }
 /** Whoever introduced itself or asked for something must have left, once. */
 const assertNobody = ({ clients, calls, gone }: FakeHandler): void => {
@@ -126,10 +126,10 @@ void holds(
   t,
   'whatever clients send over HTTP, each request has one answer, and nothing of them is left',
   fc.asyncProperty(plans, fc.array(requests, { maxLength: 25 }), async (plan, sent) => {
-    const { reception, finish } = destined(plan)
+    const { handler, finish } = destined(plan)
     const clock = new FakeClock()
     const host = createHttpListener({
-      handler: reception,
+      handler,
       clock,
       identity: IDENTITY,
       log,
@@ -158,7 +158,7 @@ void holds(
     await settled()
     for (const responder of responders) if (!responder.isDestroyed) check(responder, true)
     assert.equal(host.sessions, 0)
-    assertNobody(reception)
+    assertNobody(handler)
     assert.equal(clock.pending, 0, 'no timer is left')
   }),
   RUNS,
@@ -168,10 +168,10 @@ void holds(
   t,
   'whatever clients send over HTTP+SSE, each request has one answer',
   fc.asyncProperty(plans, fc.array(requests, { maxLength: 15 }), async (plan, sent) => {
-    const { reception, finish } = destined(plan)
+    const { handler, finish } = destined(plan)
     const clock = new FakeClock()
     const host = createSseListener({
-      handler: reception,
+      handler,
       clock,
       identity: IDENTITY,
       log,
@@ -213,10 +213,10 @@ void holds(
     fc.array(said, { maxLength: 25 }),
     fc.boolean(),
     async (plan, texts, introduces) => {
-      const { reception, finish } = destined(plan)
+      const { handler, finish } = destined(plan)
       const clock = new FakeClock()
       const far = new FarEnd()
-      const host = servePipe(far.channel, 'local', { handler: reception, clock, identity: IDENTITY, log })
+      const host = servePipe(far.channel, 'local', { handler, clock, identity: IDENTITY, log })
       if (introduces) {
         far.say(HELLO)
         await settled()
@@ -251,7 +251,7 @@ void holds(
       )
       await host.close('it is over')
       await settled()
-      assertNobody(reception)
+      assertNobody(handler)
     },
   ),
   RUNS,

@@ -25,10 +25,10 @@ const hello = {
 }
 
 const start = () => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const clock = new FakeClock()
   const host = createHttpListener({
-    handler: reception,
+    handler,
     clock,
     identity: IDENTITY,
     log: silentLogger,
@@ -39,11 +39,11 @@ const start = () => {
     host.handle(httpRequest(method, { ...HEADERS, ...headers }, body), responder)
     return responder
   }
-  return { reception, clock, host, send }
+  return { handler, clock, host, send }
 }
 
 t.test('one endpoint serves sessions and requests that stand for themselves at the same time', async t => {
-  const { reception, send, host } = start()
+  const { handler, send, host } = start()
   const greeting = send('POST', hello)
   await settled()
   const session = { 'mcp-session-id': greeting.headers['mcp-session-id'] ?? '' }
@@ -51,7 +51,7 @@ t.test('one endpoint serves sessions and requests that stand for themselves at t
     send('POST', { id: 1, method: 'tools/list' }, session),
     send('POST', modern(1, 'tools/list'), { ...session, ...mirrored(modern(1, 'tools/list')) }),
   ]
-  for (const call of reception.calls) call.end(resulted(rawText('{"tools":[]}')))
+  for (const call of handler.calls) call.end(resulted(rawText('{"tools":[]}')))
   t.same(older.json.result, { tools: [] })
   t.match(newer.json.result, { tools: [], resultType: 'complete' })
   t.ok(older.headers['mcp-session-id'])
@@ -62,15 +62,15 @@ t.test('one endpoint serves sessions and requests that stand for themselves at t
 t.test(
   'the header alone makes nothing modern, and keeps a forgetful request from being taken for older',
   async t => {
-    const { reception, send } = start()
+    const { handler, send } = start()
     const header = { 'mcp-protocol-version': '2026-07-28' }
     for (const message of [{ id: 1, method: 'tools/list' }, hello]) {
       const answer = send('POST', message, header)
       t.same([answer.status, answer.json.error?.code], [400, -32602])
       t.match(answer.json.error?.message, 'Missing _meta io.modelcontextprotocol/protocolVersion')
     }
-    t.same(reception.calls, [])
-    t.same(reception.clients, [])
+    t.same(handler.calls, [])
+    t.same(handler.clients, [])
   },
 )
 
@@ -84,14 +84,14 @@ t.test('GET and DELETE are about sessions; other methods are refused', async t =
 })
 
 t.test('what is no JSON, or wanted as something else, is refused before its era is known', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   t.equal(send('POST', hello, { 'content-type': 'text/plain' }).status, 415)
   t.equal(send('POST', hello, { accept: 'text/html' }).status, 406)
   const broken = send('POST', '{')
   t.same([broken.status, broken.json.error?.code, broken.json.id], [400, -32700, undefined])
   const answer = send('POST', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}')
   t.same([answer.status, answer.json.id], [400, undefined], 'an error is no answer to an answer')
-  t.same(reception.clients, [])
+  t.same(handler.clients, [])
 })
 
 t.test('an array belongs to a session that takes arrays, and is nothing that stands for itself', async t => {
@@ -171,13 +171,13 @@ const anyHeaders = fc.record({
 })
 
 t.test('whatever comes is answered once, with a status that says what it was', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   const known = new Set([200, 202, 400, 404, 406])
   const property = fc.property(anyMessage, anyHeaders, (message, headers) => {
-    const before = reception.calls.length
+    const before = handler.calls.length
     const answer = send('POST', JSON.stringify(message), headers as Record<string, string>)
     // What was let in is a request of one of the methods that there are, and waits.
-    const calls = reception.calls.slice(before)
+    const calls = handler.calls.slice(before)
     for (const call of calls) call.end(resulted(rawText('{}')))
     const isAsked = message.method === 'server/discover' || message.method === 'initialize'
     return calls.length <= 1 && (answer.answers === 1 ? known.has(answer.status) : isAsked)
@@ -189,11 +189,11 @@ t.test('whatever comes is answered once, with a status that says what it was', a
 // ── the official client over sockets ──
 
 async function overSockets(t: Test) {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const around = { log: silentLogger, clock: systemClock }
   const host = createHttpListener({
     ...around,
-    handler: reception,
+    handler,
     identity: IDENTITY,
     principalOf: () => 'local',
   })
@@ -221,14 +221,14 @@ async function overSockets(t: Test) {
     await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${listener.port}/mcp`)))
     return client
   }
-  return { reception, host, connect }
+  return { handler, host, connect }
 }
 
 const nameOf = (call: Call): string => (JSON.parse(call.params?.toString() ?? '{}') as { name: string }).name
 
 t.test('the official client works in the era that it wants, or finds', async t => {
-  const { reception, host, connect } = await overSockets(t)
-  reception.onCall = call => {
+  const { handler, host, connect } = await overSockets(t)
+  handler.onCall = call => {
     switch (call.method) {
       case 'tools/list':
         call.end(resulted(textOf({ tools: [{ name: 'a__x', inputSchema: { type: 'object' } }] })))
@@ -258,16 +258,16 @@ t.test('the official client works in the era that it wants, or finds', async t =
     t.match(await call, { content: [{ type: 'text', text: 'a__x' }] })
     t.same(steps, [0.5])
     await t.rejects(client.readResource({ uri: 'a:b' }), { code })
-    t.equal(reception.last.client.serverRequests, era === 'modern' ? 'returned' : 'pushed')
+    t.equal(handler.last.client.serverRequests, era === 'modern' ? 'returned' : 'pushed')
     if (mode === 'legacy') await (client.transport as StreamableHTTPClientTransport).terminateSession()
     await client.close()
   }
 })
 
 t.test('the official client answers what a server wants to know, in a second request', async t => {
-  const { reception, connect } = await overSockets(t)
+  const { handler, connect } = await overSockets(t)
   const heard: string[] = []
-  reception.onCall = call => {
+  handler.onCall = call => {
     const params = JSON.parse(call.params?.toString() ?? '{}') as Record<string, unknown>
     if (params['inputResponses'] === undefined) {
       const k = {
@@ -287,21 +287,21 @@ t.test('the official client answers what a server wants to know, in a second req
 })
 
 t.test('a call that the official client gives up is cancelled', async t => {
-  const { reception, connect } = await overSockets(t)
+  const { handler, connect } = await overSockets(t)
   const client = await connect('auto')
   const stop = new AbortController()
   const call = client.callTool({ name: 'a__x' }, { signal: stop.signal })
-  await until(() => reception.calls.length > 0, 'the call')
+  await until(() => handler.calls.length > 0, 'the call')
   stop.abort('enough')
   await t.rejects(call)
-  await until(() => reception.cancels.length > 0, 'the cancellation')
-  t.same(reception.cancels, ['tools/call the client closed the stream'])
+  await until(() => handler.cancels.length > 0, 'the cancellation')
+  t.same(handler.cancels, ['tools/call the client closed the stream'])
 })
 
 t.test('the official client hears of changes until either side has enough', async t => {
-  const { reception, host, connect } = await overSockets(t)
+  const { handler, host, connect } = await overSockets(t)
   const open: Call[] = []
-  reception.onCall = call => {
+  handler.onCall = call => {
     open.push(call)
     call.notify(
       'notifications/subscriptions/acknowledged',
@@ -318,7 +318,7 @@ t.test('the official client hears of changes until either side has enough', asyn
   open[0]?.notify('notifications/tools/list_changed', undefined)
   await until(() => changes === 1, 'the change')
   await one.close()
-  await until(() => reception.cancels.length === 1, 'the cancellation')
+  await until(() => handler.cancels.length === 1, 'the cancellation')
   const two = await client.listen({ toolsListChanged: true })
   host.close()
   t.equal(await two.closed, 'graceful')
@@ -327,9 +327,9 @@ t.test('the official client hears of changes until either side has enough', asyn
 t.test(
   'a refusal that has a status of its own reaches the official client as the error that it is',
   async t => {
-    const { reception, connect } = await overSockets(t)
+    const { handler, connect } = await overSockets(t)
     const error = rawText('{"code":-32021,"message":"m","data":{"requiredCapabilities":{"sampling":{}}}}')
-    reception.onCall = call =>
+    handler.onCall = call =>
       call.end(
         call.method === 'tools/call' ? { kind: 'error', error } : failed(new Fault('invalid-params', 'bad')),
       )
@@ -343,9 +343,9 @@ t.test(
   'messages that are nested too deeply, and batches that are too long, are refused and counted',
   async t => {
     const bounds = boundsOf({ depth: 20, batch: 2 })
-    const reception = new FakeHandler()
+    const handler = new FakeHandler()
     const host = createHttpListener({
-      handler: reception,
+      handler,
       clock: new FakeClock(),
       identity: IDENTITY,
       log: silentLogger,

@@ -10,17 +10,17 @@ import { FarEnd, recordedLog } from '../../support/wire/channel-pair.js'
 
 const start = async (version?: string) => {
   const client = new FarEnd()
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
-  const host = servePipe(client.channel, 'local', { handler: reception, identity: IDENTITY, log, clock })
+  const host = servePipe(client.channel, 'local', { handler, identity: IDENTITY, log, clock })
   if (version !== undefined) {
     client.say(hello(version))
     await settled()
     client.say({ method: 'notifications/initialized' })
     client.take()
   }
-  return { client, reception, host, lines, clock }
+  return { client, handler, host, lines, clock }
 }
 
 const hello = (protocolVersion: string) => ({
@@ -32,7 +32,7 @@ const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' })
 const EMPTY = resulted(rawText('{}'))
 
 t.test('a batch of a 2025-03-26 client is answered by one array when all are done', async t => {
-  const { client, reception } = await start('2025-03-26')
+  const { client, handler } = await start('2025-03-26')
   client.say([
     { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
@@ -43,8 +43,8 @@ t.test('a batch of a 2025-03-26 client is answered by one array when all are don
     { jsonrpc: '2.0', id: 3, method: 4 },
     { jsonrpc: '2.0', id: 4, result: {} },
   ])
-  const [list, call] = reception.calls
-  t.same(reception.notices, ['notifications/roots/list_changed'])
+  const [list, call] = handler.calls
+  t.same(handler.notices, ['notifications/roots/list_changed'])
   call?.progress(new Progress(rawText('{"progress":1}')))
   t.same(
     client.take().map(message => message.method),
@@ -70,29 +70,29 @@ t.test('a batch of a 2025-03-26 client is answered by one array when all are don
 })
 
 t.test('a batch that holds nothing to answer is silence', async t => {
-  const { client, reception } = await start('2025-03-26')
+  const { client, handler } = await start('2025-03-26')
   client.say([
     { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
     { jsonrpc: '2.0', id: 1, result: {} },
   ])
   t.same(client.lines, [])
-  t.same(reception.notices, ['notifications/roots/list_changed'])
+  t.same(handler.notices, ['notifications/roots/list_changed'])
 })
 
 t.test('the members of a batch that are cancelled are missing from its array', async t => {
-  const { client, reception } = await start('2025-03-26')
+  const { client, handler } = await start('2025-03-26')
   client.say([
     { jsonrpc: '2.0', id: 1, method: 'tools/call' },
     { jsonrpc: '2.0', id: 2, method: 'tools/call' },
   ])
   client.say({ method: 'notifications/cancelled', params: { requestId: 1 } })
-  reception.calls[1]?.end(EMPTY)
+  handler.calls[1]?.end(EMPTY)
   t.same(client.lines, ['[{"jsonrpc":"2.0","id":2,"result":{}}]'])
 })
 
 t.test('a batch that follows initialize at once waits for its answer', async t => {
-  const { client, reception } = await start()
-  reception.onCall = call => call.end(EMPTY)
+  const { client, handler } = await start()
+  handler.onCall = call => call.end(EMPTY)
   client.say(hello('2025-03-26'))
   client.say([
     { jsonrpc: '2.0', method: 'notifications/initialized' },
@@ -105,21 +105,21 @@ t.test('a batch that follows initialize at once waits for its answer', async t =
 
 t.test('no other revision takes batches', async t => {
   for (const version of ['2024-11-05', '2025-06-18', '2025-11-25']) {
-    const { client, reception } = await start(version)
+    const { client, handler } = await start(version)
     client.say([{ jsonrpc: '2.0', id: 1, method: 'tools/list' }])
-    t.same(reception.calls, [], version)
+    t.same(handler.calls, [], version)
     const codes = client.take().map(({ error }) => error?.code)
     t.same(codes, version === '2025-11-25' ? [-32600] : [], 'older clients reject an error without id')
   }
 })
 
 t.test('initialize is refused inside a batch, as are empty and oversized ones', async t => {
-  const { client, reception, lines } = await start('2025-03-26')
+  const { client, handler, lines } = await start('2025-03-26')
   client.say([{ jsonrpc: '2.0', ...hello('2025-11-25') }])
   client.say([])
   client.say(Array.from({ length: 51 }, (_, id) => ping(id)))
   t.same(client.lines, [])
-  t.equal(reception.clients.length, 1)
+  t.equal(handler.clients.length, 1)
   t.equal(lines.filter(([level]) => level === 'warn').length, 3)
   client.say(Array.from({ length: 50 }, (_, id) => ping(id)))
   t.equal((JSON.parse(client.lines[0] ?? '') as unknown[]).length, 50)
@@ -167,11 +167,11 @@ t.test(
 )
 
 t.test('both directions may use the same ids at the same time', async t => {
-  const { client, reception } = await start('2025-11-25')
+  const { client, handler } = await start('2025-11-25')
   const answers: unknown[] = []
   for (let id = 1; id <= 50; id += 1) {
     client.say({ id, method: 'tools/call' })
-    reception.client.ask(
+    handler.client.ask(
       {
         method: 'roots/list',
         params: undefined,
@@ -187,7 +187,7 @@ t.test('both directions may use the same ids at the same time', async t => {
   const questions = client.take()
   t.equal(new Set(questions.map(({ id }) => id)).size, 50)
   for (const { id } of questions) client.say({ id, result: { roots: [] } })
-  for (const call of reception.calls) call.end(EMPTY)
+  for (const call of handler.calls) call.end(EMPTY)
   t.equal(answers.length, 50)
   t.same(
     client.take().map(({ id }) => id),
@@ -205,43 +205,43 @@ t.test('a client that does not read is not read from until it does', async t => 
 })
 
 t.test('a client that lets too much pile up is cut off', async t => {
-  const { client, reception, host } = await start('2025-11-25')
+  const { client, handler, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })
   client.channel.queuedBytes = 32 * 1024 * 1024
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   t.notOk(client.isClosed)
   client.channel.queuedBytes += 1
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   t.ok(client.isClosed)
   await host.gone
-  t.same(reception.cancels, ['tools/call the client does not read'])
-  t.equal(reception.gone.length, 1)
+  t.same(handler.cancels, ['tools/call the client does not read'])
+  t.equal(handler.gone.length, 1)
 })
 
 t.test('a client that hangs up ends its session', async t => {
-  const { client, reception, host } = await start('2025-11-25')
+  const { client, handler, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })
   client.hangUp()
   await host.gone
-  t.same(reception.cancels, ['tools/call the client closed the connection'])
-  t.equal(reception.gone.length, 1)
+  t.same(handler.cancels, ['tools/call the client closed the connection'])
+  t.equal(handler.gone.length, 1)
 })
 
 t.test('closing answers what is under way before the channel goes', async t => {
-  const { client, reception, host } = await start('2025-11-25')
+  const { client, handler, host } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call' })
   await host.close('shutting down')
   await host.gone
   t.match(client.take(), [{ id: 1, error: { code: -32603, message: 'The session is over: shutting down' } }])
   t.ok(client.isClosed)
-  t.same(reception.cancels, ['tools/call shutting down'])
+  t.same(handler.cancels, ['tools/call shutting down'])
 })
 
 t.test('to a client of an SDK an answer comes a moment after what was said about its request', async t => {
-  const { client, reception, clock } = await start('2025-11-25')
+  const { client, handler, clock } = await start('2025-11-25')
   client.say('{"method":"tools/call","params":{"_meta":{"progressToken":1}},"jsonrpc":"2.0","id":1}')
   client.say({ id: 2, method: 'tools/call' })
-  const [noisy, quiet] = reception.calls
+  const [noisy, quiet] = handler.calls
   quiet?.end(EMPTY)
   noisy?.progress(new Progress(rawText('{"progress":1}')))
   noisy?.end(EMPTY)
@@ -251,9 +251,9 @@ t.test('to a client of an SDK an answer comes a moment after what was said about
 })
 
 t.test('any other client has its answer at once', async t => {
-  const { client, reception } = await start('2025-11-25')
+  const { client, handler } = await start('2025-11-25')
   client.say({ id: 1, method: 'tools/call', params: { _meta: { progressToken: 1 } } })
-  reception.last.progress(new Progress(rawText('{"progress":1}')))
-  reception.last.end(EMPTY)
+  handler.last.progress(new Progress(rawText('{"progress":1}')))
+  handler.last.end(EMPTY)
   t.match(client.take(), [{ method: 'notifications/progress' }, { id: 1, result: {} }])
 })

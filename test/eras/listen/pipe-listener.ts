@@ -15,11 +15,11 @@ const EMPTY = resulted(rawText('{}'))
 
 const start = (speaks?: ServedEras) => {
   const client = new FarEnd()
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', {
-    handler: reception,
+    handler,
     identity: IDENTITY,
     log,
     clock,
@@ -37,11 +37,11 @@ const start = (speaks?: ServedEras) => {
     client.say({ method: 'notifications/initialized' })
     return client.take()
   }
-  return { client, reception, lines, host, clock, initialize }
+  return { client, handler, lines, host, clock, initialize }
 }
 
 t.test('a client that looked around may introduce itself, and ask in both ways at the same time', async t => {
-  const { client, reception, initialize } = start()
+  const { client, handler, initialize } = start()
   client.say(modern(1, 'server/discover'))
   await settled()
   t.match(client.take(), [{ id: 1, result: { resultType: 'complete', supportedVersions: ['2026-07-28'] } }])
@@ -49,7 +49,7 @@ t.test('a client that looked around may introduce itself, and ask in both ways a
   client.say({ id: 2, method: 'tools/list' })
   client.say(modern(3, 'tools/list'))
   client.say({ id: 4, method: 'tools/list' })
-  for (const call of reception.calls) call.end(resulted(rawText('{"tools":[]}')))
+  for (const call of handler.calls) call.end(resulted(rawText('{"tools":[]}')))
   t.same(
     client.take().map(({ id, result }) => [id, Object.keys(result ?? {})]),
     [
@@ -59,18 +59,18 @@ t.test('a client that looked around may introduce itself, and ask in both ways a
     ],
   )
   t.same(
-    reception.calls.map(({ client: { serverRequests } }) => serverRequests),
+    handler.calls.map(({ client: { serverRequests } }) => serverRequests),
     ['pushed', 'returned', 'pushed'],
   )
 })
 
 t.test('only a session is asked and told by itself', async t => {
-  const { client, reception, initialize } = start()
+  const { client, handler, initialize } = start()
   await initialize()
   client.say(modern(1, 'tools/call'))
-  const [session] = reception.clients
-  reception.last.client.notify('notifications/tools/list_changed', undefined)
-  reception.last.client.ask(new FakeServerRequest(), reception.last)
+  const [session] = handler.clients
+  handler.last.client.notify('notifications/tools/list_changed', undefined)
+  handler.last.client.ask(new FakeServerRequest(), handler.last)
   t.same(client.take(), [])
   session?.notify('notifications/tools/list_changed', undefined)
   session?.ask(new FakeServerRequest(), undefined)
@@ -78,7 +78,7 @@ t.test('only a session is asked and told by itself', async t => {
 })
 
 t.test('requests that stand for themselves need no introduction, all others do', async t => {
-  const { client, reception } = start()
+  const { client, handler } = start()
   client.say({ id: 1, method: 'tools/list' })
   client.say({ id: 2, method: 'server/discover' })
   client.say(modern(3, 'tools/list'))
@@ -88,7 +88,7 @@ t.test('requests that stand for themselves need no introduction, all others do',
     { id: 2, error: { code: -32600, message: 'Not initialized' } },
     { id: 4, result: {} },
   ])
-  t.equal(reception.calls.length, 1)
+  t.equal(handler.calls.length, 1)
 })
 
 t.test('a version that is not served without a session is refused with those that are', async t => {
@@ -114,29 +114,29 @@ t.test('a version that is not served without a session is refused with those tha
 })
 
 t.test('a cancellation without a claim is for the request that it names', async t => {
-  const { client, reception, initialize } = start()
+  const { client, handler, initialize } = start()
   await initialize()
   client.say({ id: 1, method: 'tools/call' })
   client.say(modern(2, 'prompts/get'))
   client.say({ method: 'notifications/cancelled', params: { requestId: 2 } })
-  t.same(reception.cancels, ['prompts/get undefined'])
+  t.same(handler.cancels, ['prompts/get undefined'])
   client.say({ method: 'notifications/cancelled', params: { requestId: 1 } })
-  t.same(reception.cancels, ['prompts/get undefined', 'tools/call undefined'])
+  t.same(handler.cancels, ['prompts/get undefined', 'tools/call undefined'])
 })
 
 t.test('an array with a claim in it is not run, whatever was introduced', async t => {
-  const { client, reception, initialize } = start()
+  const { client, handler, initialize } = start()
   await initialize('2025-03-26')
   client.say([
     { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     { jsonrpc: '2.0', ...modern(2, 'tools/list') },
   ])
-  t.same(reception.calls, [])
+  t.same(handler.calls, [])
   t.same(client.lines, [])
 })
 
 t.test('what cannot be read is answered without id to those who know such errors', async t => {
-  const { client, reception, initialize } = start()
+  const { client, handler, initialize } = start()
   client.say('{')
   t.same(client.take(), [], 'not while nobody has said who it is')
   client.say(modern(1, 'tools/list'))
@@ -145,11 +145,11 @@ t.test('what cannot be read is answered without id to those who know such errors
   await initialize('2025-06-18')
   client.say('{')
   t.same(client.take(), [], 'nor once an older client has')
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
 })
 
 t.test('a client that does not read is not read from, and at the end it is cut off', async t => {
-  const { client, reception, lines, host } = start()
+  const { client, handler, lines, host } = start()
   client.say(modern(1, 'tools/list'))
   client.channel.skipped(1e9)
   t.match(lines, [['warn', { bytes: 1e9 }, /longer than the limit/]])
@@ -162,7 +162,7 @@ t.test('a client that does not read is not read from, and at the end it is cut o
   client.say({ id: 3, method: 'ping' })
   await host.gone
   t.ok(client.isClosed)
-  t.same(reception.cancels, ['tools/list the client does not read'])
+  t.same(handler.cancels, ['tools/list the client does not read'])
 })
 
 t.test('a request that is too long is refused with the name of the limit', async t => {
@@ -199,28 +199,28 @@ t.test('a malformed answer is not answered, a malformed request is', async t => 
 })
 
 t.test('a face of the older revisions names those to whoever asks in the newer way', async t => {
-  const { client, reception } = start('legacy')
+  const { client, handler } = start('legacy')
   client.say(modern(1, 'server/discover'))
   t.match(client.take(), [{ id: 1, error: { code: -32022, data: { requested: '2026-07-28' } } }])
-  t.same(reception.clients, [])
+  t.same(handler.clients, [])
 })
 
 t.test('both ways end with the channel', async t => {
-  const { client, reception, host, initialize } = start()
+  const { client, handler, host, initialize } = start()
   await initialize()
   client.say({ id: 1, method: 'tools/call' })
   client.say(modern(2, 'tools/list'))
   client.hangUp()
   await host.gone
-  t.equal(reception.cancels.length, 2)
-  t.equal(new Set(reception.gone).size, 2)
+  t.equal(handler.cancels.length, 2)
+  t.equal(new Set(handler.gone).size, 2)
 })
 
 t.test(
   'a message whose handling fails costs its client the connection, and nobody else anything',
   async t => {
-    const { client, host, lines, reception } = start()
-    reception.onCall = () => {
+    const { client, host, lines, handler } = start()
+    handler.onCall = () => {
       throw new Error('oops')
     }
     client.say(modern(1, 'tools/list'))
@@ -230,21 +230,21 @@ t.test(
 )
 
 t.test('a client that has said all gets its answers, and then the end', async t => {
-  const { client, host, reception, clock, initialize } = start()
+  const { client, host, handler, clock, initialize } = start()
   await initialize()
   client.say({ id: 1, method: 'tools/call' })
   client.say(modern(2, 'tools/call'))
   client.say(modern(3, 'subscriptions/listen', { notifications: {} }))
   const ask = new FakeServerRequest()
-  reception.clients[0]?.ask(ask, undefined)
+  handler.clients[0]?.ask(ask, undefined)
   client.take()
   client.ends()
   t.ok(host.isLeaving)
   t.match(shown(ask.outcomes[0]), /^disconnected/, 'nobody will answer')
   const late = new FakeServerRequest()
-  reception.clients[0]?.ask(late, undefined)
+  handler.clients[0]?.ask(late, undefined)
   t.match(shown(late.outcomes[0]), /^disconnected/)
-  for (const call of reception.calls.slice(0, 2)) {
+  for (const call of handler.calls.slice(0, 2)) {
     clock.advance(1000)
     await settled()
     t.notOk(client.isClosed)
@@ -261,7 +261,7 @@ t.test('a client that has said all gets its answers, and then the end', async t 
 })
 
 t.test('calls that take too long for a client that has said all end with an error', async t => {
-  const { client, host, reception, clock, initialize } = start()
+  const { client, host, handler, clock, initialize } = start()
   await initialize()
   client.say({ id: 1, method: 'tools/call' })
   client.ends()
@@ -271,19 +271,19 @@ t.test('calls that take too long for a client that has said all end with an erro
   clock.advance(20)
   await host.gone
   t.match(client.take(), [{ id: 1, error: { message: /closed its input/ } }])
-  t.match(reception.cancels, [/closed its input/])
+  t.match(handler.cancels, [/closed its input/])
 })
 
 t.test('a client that is still being welcomed when it has said all gets all its answers', async t => {
-  const { client, host, reception, clock } = start()
-  reception.gate = new Deferred()
+  const { client, host, handler, clock } = start()
+  handler.gate = new Deferred()
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
   client.say({ id: 0, method: 'initialize', params })
   client.say({ id: 1, method: 'tools/call' })
   client.ends()
-  reception.onCall = call => call.end(EMPTY)
+  handler.onCall = call => call.end(EMPTY)
   clock.advance(1000)
-  reception.gate.resolve()
+  handler.gate.resolve()
   await settled()
   clock.advance(20)
   await host.gone

@@ -13,15 +13,15 @@ const EMPTY = resulted(rawText('{}'))
 
 const start = () => {
   const client = new FarEnd()
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const clock = new FakeClock()
   const host = servePipe(client.channel, 'local', {
-    handler: reception,
+    handler,
     identity: IDENTITY,
     log: silentLogger,
     clock,
   })
-  return { client, reception, clock, host }
+  return { client, handler, clock, host }
 }
 
 const cancel = (requestId: unknown, meta?: object) => ({
@@ -30,10 +30,10 @@ const cancel = (requestId: unknown, meta?: object) => ({
 })
 
 t.test('a request is answered on the channel under its own id', async t => {
-  const { client, reception } = start()
+  const { client, handler } = start()
   client.say(modern('1', 'tools/list'))
   client.say(modern(1, 'tools/list'))
-  const [text, number] = reception.calls
+  const [text, number] = handler.calls
   number?.end(resulted(rawText('{"tools":[]}')))
   text?.end(resulted(rawText('{"tools":[]}')))
   t.same(
@@ -46,32 +46,32 @@ t.test('a request is answered on the channel under its own id', async t => {
 })
 
 t.test('a cancelled request is not answered, whether the notification claims a version or not', async t => {
-  const { client, reception } = start()
+  const { client, handler } = start()
   for (const id of [1, '1', 'L']) client.say(modern(id, id === 'L' ? 'subscriptions/listen' : 'tools/call'))
   client.say(cancel(1))
   client.say(cancel('1', modern(0, '').params._meta))
   client.say(cancel('L'))
   for (const id of ['unknown', 1, null, {}]) client.say(cancel(id))
-  for (const call of reception.calls) call.end(EMPTY)
-  t.same(reception.cancels, ['tools/call user', 'tools/call user', 'subscriptions/listen user'])
+  for (const call of handler.calls) call.end(EMPTY)
+  t.same(handler.cancels, ['tools/call user', 'tools/call user', 'subscriptions/listen user'])
   t.same(client.lines, [])
 })
 
 t.test('other notifications are nobody’s business', async t => {
-  const { client, reception } = start()
+  const { client, handler } = start()
   client.say({ method: 'notifications/roots/list_changed', params: modern(0, '').params })
   t.same(client.lines, [])
-  t.same(reception.notices, [])
+  t.same(handler.notices, [])
 })
 
 t.test('an id under way is refused to another request', async t => {
-  const { client, reception } = start()
+  const { client, handler } = start()
   client.say(modern(1, 'tools/list'))
   client.say(modern('1', 'tools/list'))
   const params = JSON.stringify(modern(0, '').params)
   client.say(`{"jsonrpc":"2.0","id":1.0,"method":"tools/list","params":${params}}`)
   t.match(client.take(), [{ id: 1, error: { code: -32600, message: 'Request id already in use' } }])
-  t.equal(reception.calls.length, 2)
+  t.equal(handler.calls.length, 2)
 })
 
 t.test('a channel has room for as many requests as one client may have', async t => {
@@ -83,22 +83,22 @@ t.test('a channel has room for as many requests as one client may have', async t
 })
 
 t.test('a client of an SDK hears progress a moment before the answer', async t => {
-  const { client, reception, clock } = start()
+  const { client, handler, clock } = start()
   const { id, method, params } = modern(1, 'tools/call', { name: 'x' }, { progressToken: 't' })
   client.say(JSON.stringify({ method, params, jsonrpc: '2.0', id }))
-  reception.last.progress(progressOf({ progress: 1 }))
-  reception.last.end(EMPTY)
+  handler.last.progress(progressOf({ progress: 1 }))
+  handler.last.end(EMPTY)
   t.match(client.take(), [{ method: 'notifications/progress', params: { progressToken: 't' } }])
   clock.advance(5)
   t.match(client.take(), [{ id: 1, result: { resultType: 'complete' } }])
 })
 
 t.test('the end of a request that listened is its result, then its cancellation', async t => {
-  const { client, reception, clock } = start()
+  const { client, handler, clock } = start()
   client.say(modern('L1', 'subscriptions/listen'))
-  reception.last.notify('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
+  handler.last.notify('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
   client.take()
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   clock.advance(5)
   t.match(client.take(), [
     {
@@ -112,9 +112,9 @@ t.test('the end of a request that listened is its result, then its cancellation'
 t.test(
   'closing ends all requests before the channel goes, also one that was just told something',
   async t => {
-    const { client, reception, host } = start()
+    const { client, handler, host } = start()
     client.say(modern('L1', 'subscriptions/listen'))
-    reception.last.notify('notifications/tools/list_changed', undefined)
+    handler.last.notify('notifications/tools/list_changed', undefined)
     client.say(modern(2, 'tools/list'))
     await host.close('the proxy is shutting down')
     await host.gone
@@ -125,7 +125,7 @@ t.test(
       { id: 2, error: { code: -32603 } },
     ])
     t.ok(client.isClosed)
-    t.same(reception.cancels, [
+    t.same(handler.cancels, [
       'subscriptions/listen the proxy is shutting down',
       'tools/list the proxy is shutting down',
     ])
@@ -133,12 +133,12 @@ t.test(
 )
 
 t.test('a client that hangs up leaves, and all that it asked is cancelled', async t => {
-  const { client, reception, host } = start()
+  const { client, handler, host } = start()
   client.say(modern(1, 'tools/list'))
   client.say(modern('d', 'server/discover'))
   client.hangUp()
   await host.gone
   await settled()
-  t.same(reception.cancels, ['tools/list the client closed the connection'])
-  t.same(reception.gone, [reception.last.client])
+  t.same(handler.cancels, ['tools/list the client closed the connection'])
+  t.same(handler.gone, [handler.last.client])
 })

@@ -36,12 +36,12 @@ const said = (stream: FakeResponder): Heard[] =>
 
 /** A host whose principals are the addresses of its clients. */
 function start(limits: Partial<Limits> = {}) {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
   const host = createSseListener({
-    handler: reception,
+    handler,
     identity: IDENTITY,
     log,
     clock,
@@ -73,7 +73,7 @@ function start(limits: Partial<Limits> = {}) {
   }
   const call = (stream: FakeResponder, id: number) =>
     post(stream, { id, method: 'tools/call', params: { id } })
-  return { bounds, reception, clock, lines, host, get, post, session, call }
+  return { bounds, handler, clock, lines, host, get, post, session, call }
 }
 
 const warnings = (lines: readonly (readonly [string, object, string])[]) =>
@@ -94,7 +94,7 @@ t.test('the stream begins by saying where to POST: a relative URI with an id tha
 t.test(
   'whoever asks in a newer way hears which revisions there are, before and after initialize',
   async t => {
-    const { reception, get, post, session } = start()
+    const { handler, get, post, session } = start()
     for (const stream of [get(), await session()]) {
       for (const method of ['server/discover', 'tools/list', 'initialize']) {
         post(stream, modern('d', method))
@@ -112,16 +112,16 @@ t.test(
         })
       }
     }
-    t.same(reception.calls, [])
-    t.equal(reception.clients.length, 1)
+    t.same(handler.calls, [])
+    t.equal(handler.clients.length, 1)
   },
 )
 
 t.test('messages may be taken at another path', t => {
-  const { reception, clock } = start()
+  const { handler, clock } = start()
   const stream = new FakeResponder()
   createSseListener({
-    handler: reception,
+    handler,
     identity: IDENTITY,
     log: silentLogger,
     clock,
@@ -133,7 +133,7 @@ t.test('messages may be taken at another path', t => {
 })
 
 t.test('a POST is taken with 202 and answered on the stream, one line of data per message', async t => {
-  const { reception, get, post } = start()
+  const { handler, get, post } = start()
   const stream = get()
   const begun = stream.body.length
   const taken = post(stream, INITIALIZE)
@@ -146,8 +146,8 @@ t.test('a POST is taken with 202 and answered on the stream, one line of data pe
     stream,
     '{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"n":12345678901234567890, "x":1.0}}',
   )
-  t.equal(reception.last.params?.toString(), '{"n":12345678901234567890, "x":1.0}')
-  reception.last.end(resulted(rawText('{"pretty":\n 1e400}')))
+  t.equal(handler.last.params?.toString(), '{"n":12345678901234567890, "x":1.0}')
+  handler.last.end(resulted(rawText('{"pretty":\n 1e400}')))
   t.equal(
     stream.body.split('\n\n').at(-2),
     'event: message\ndata: {"jsonrpc":"2.0","id":"7","result":{"pretty":  1e400}}',
@@ -188,10 +188,10 @@ t.test('JSON that is no message is taken, and refused on the stream', async t =>
 })
 
 t.test('a session of somebody else is as unknown as none', t => {
-  const { reception, get, post } = start()
+  const { handler, get, post } = start()
   const stream = get('10.0.0.1')
   t.equal(post(stream, INITIALIZE, { from: '10.0.0.2' }).status, 404)
-  t.same(reception.clients, [])
+  t.same(handler.clients, [])
   t.equal(post(stream, INITIALIZE, { from: '10.0.0.1' }).status, 202)
   t.end()
 })
@@ -199,13 +199,13 @@ t.test('a session of somebody else is as unknown as none', t => {
 t.test(
   'the session ends with the stream: its calls are cancelled and it is unknown from then on',
   async t => {
-    const { host, reception, session, call, post } = start()
+    const { host, handler, session, call, post } = start()
     const stream = await session()
     call(stream, 1)
     stream.goAway()
     await settled()
-    t.equal(reception.cancels.length, 1)
-    t.equal(reception.gone.length, 1)
+    t.equal(handler.cancels.length, 1)
+    t.equal(handler.gone.length, 1)
     t.equal(host.sessions, 0)
     t.equal(post(stream, { id: 2, method: 'ping' }).status, 404)
   },
@@ -238,20 +238,20 @@ t.test('when there are too many sessions newcomers are sent away until one is ov
 })
 
 t.test('a client with more than 32 MiB in front of it is cut off when another message comes', async t => {
-  const { host, reception, lines, session } = start()
+  const { host, handler, lines, session } = start()
   const stream = await session()
   const before = said(stream).length
   stream.queuedBytes = 32 * MIB
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   t.notOk(stream.isDestroyed)
   t.equal(said(stream).length, before + 1)
   stream.queuedBytes += 1
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.isDestroyed)
   t.equal(said(stream).length, before + 1)
   t.same(warnings(lines), ['cut off a client that does not read its event stream'])
   await settled()
-  t.same([host.sessions, reception.gone.length], [0, 1])
+  t.same([host.sessions, handler.gone.length], [0, 1])
 })
 
 t.test('a client that takes nothing for 30 s is cut off, one that takes a little is not', async t => {
@@ -277,12 +277,12 @@ t.test('a client that takes nothing for 30 s is cut off, one that takes a little
 })
 
 t.test('what we write ourselves does not count as reading', async t => {
-  const { clock, reception, session } = start()
+  const { clock, handler, session } = start()
   const stream = await session()
   stream.queuedBytes = 5000
   for (let second = 0; second < 31; second += 1) {
     clock.advance(1000)
-    reception.client.notify('notifications/tools/list_changed', undefined)
+    handler.client.notify('notifications/tools/list_changed', undefined)
     stream.queuedBytes += 100
   }
   clock.advance(1000)
@@ -290,7 +290,7 @@ t.test('what we write ourselves does not count as reading', async t => {
 })
 
 t.test('a client that reads slower than we write counts as reading', async t => {
-  const { clock, reception, session } = start()
+  const { clock, handler, session } = start()
   const stream = await session()
   const write = stream.write.bind(stream)
   stream.write = chunk => {
@@ -299,7 +299,7 @@ t.test('a client that reads slower than we write counts as reading', async t => 
   }
   stream.queuedBytes = 5000
   for (let second = 0; second < 60; second += 1) {
-    reception.client.notify('notifications/tools/list_changed', undefined)
+    handler.client.notify('notifications/tools/list_changed', undefined)
     stream.queuedBytes -= 10
     clock.advance(1000)
   }
@@ -321,34 +321,34 @@ t.test('a long message on a slow line gets time by its length', t => {
 t.test(
   'while a client is behind 100 of its messages wait, more are refused; then they run in order',
   async t => {
-    const { reception, session, call } = start()
+    const { handler, session, call } = start()
     const stream = await session()
     stream.queuedBytes = MIB + 1
-    reception.client.notify('notifications/tools/list_changed', undefined)
+    handler.client.notify('notifications/tools/list_changed', undefined)
     const statuses = Array.from({ length: 101 }, (_, id) => call(stream, id).status)
     t.same(
       statuses.slice(0, 100),
       Array.from({ length: 100 }, () => 202),
     )
     t.equal(statuses[100], 429)
-    t.equal(reception.calls.length, 0)
+    t.equal(handler.calls.length, 0)
     stream.read(MIB + 1)
-    t.equal(reception.calls.length, 0)
+    t.equal(handler.calls.length, 0)
     stream.read(MIB)
     t.same(
-      reception.calls.map(({ params }) => params?.toString()),
+      handler.calls.map(({ params }) => params?.toString()),
       Array.from({ length: 100 }, (_, id) => `{"id":${id}}`),
     )
     t.equal(call(stream, 100).status, 202)
-    t.equal(reception.calls.length, 101)
+    t.equal(handler.calls.length, 101)
   },
 )
 
 t.test('messages that wait are bounded in bytes too', async t => {
-  const { reception, session, post } = start()
+  const { handler, session, post } = start()
   const stream = await session()
   stream.queuedBytes = 2 * MIB
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   const large = { id: 1, method: 'tools/call', params: { text: 'x'.repeat(9 * MIB) } }
   t.equal(post(stream, large).status, 202)
   t.equal(post(stream, large).status, 429)
@@ -356,11 +356,11 @@ t.test('messages that wait are bounded in bytes too', async t => {
 })
 
 t.test('of all clients together too much must not wait: the one of whom most waits is cut off', async t => {
-  const { reception, session, post } = start({ inbound: 2 * MIB })
+  const { handler, session, post } = start({ inbound: 2 * MIB })
   const streams = [await session(), await session()]
   const large = (bytes: number) => ({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(bytes) } })
   for (const stream of streams) stream.queuedBytes = 2 * MIB
-  for (const client of reception.clients) client.notify('notifications/tools/list_changed', undefined)
+  for (const client of handler.clients) client.notify('notifications/tools/list_changed', undefined)
   t.same(
     streams.map((stream, index) => post(stream, large(index === 0 ? 1.5 * MIB : MIB)).status),
     [202, 202],
@@ -372,31 +372,31 @@ t.test('of all clients together too much must not wait: the one of whom most wai
 })
 
 t.test('a client that falls behind again while its messages run is waited for again', async t => {
-  const { reception, session, call } = start()
+  const { handler, session, call } = start()
   const stream = await session()
-  reception.onCall = one => {
+  handler.onCall = one => {
     stream.queuedBytes += 600 * 1024
     one.end(resulted(rawText('{}')))
   }
   stream.queuedBytes = 2 * MIB
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   for (let id = 1; id <= 4; id += 1) call(stream, id)
   stream.read(0)
-  t.equal(reception.calls.length, 2)
+  t.equal(handler.calls.length, 2)
   stream.read(0)
-  t.equal(reception.calls.length, 4)
+  t.equal(handler.calls.length, 4)
 })
 
 t.test('a client that left while it was behind is told nothing, and its messages are not run', async t => {
-  const { reception, session, call } = start()
+  const { handler, session, call } = start()
   const stream = await session()
   stream.queuedBytes = 2 * MIB
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   call(stream, 1)
   stream.goAway()
   stream.read(0)
   await settled()
-  t.same([reception.calls.length, reception.gone.length], [0, 1])
+  t.same([handler.calls.length, handler.gone.length], [0, 1])
 })
 
 t.test('closing ends every stream after the answers that are still due, and leaves no timer', async t => {
@@ -412,11 +412,11 @@ t.test('closing ends every stream after the answers that are still due, and leav
 
 /** The face over real sockets, and clients of the TypeScript SDK. */
 async function overSockets(t: Test) {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const around = { log: silentLogger, clock: systemClock }
   const host = createSseListener({
     ...around,
-    handler: reception,
+    handler,
     identity: IDENTITY,
     principalOf: () => 'local',
   })
@@ -446,12 +446,12 @@ async function overSockets(t: Test) {
     t.teardown(() => client.close())
     return client
   }
-  return { reception, host, connect }
+  return { handler, host, connect }
 }
 
 t.test('clients of SDK v1 connect, call many tools at once, hear progress and are asked', async t => {
-  const { reception, connect } = await overSockets(t)
-  reception.onCall = call => {
+  const { handler, connect } = await overSockets(t)
+  handler.onCall = call => {
     if (call.wantsProgress) call.progress(progressOf({ progressToken: 'x', progress: 0.5 }))
     const name = JSON.parse(call.params?.toString() ?? '').name as string
     call.end(resulted(textOf({ content: [{ type: 'text', text: `did ${name} ${'é'.repeat(100_000)}` }] })))
@@ -469,19 +469,19 @@ t.test('clients of SDK v1 connect, call many tools at once, hear progress and ar
   t.ok(results.every(({ content }, i) => JSON.stringify(content).includes(`did tool${i} éé`)))
   t.equal(steps.length, 20)
   const ask = new FakeServerRequest()
-  reception.client.ask(ask, undefined)
+  handler.client.ask(ask, undefined)
   await until(() => ask.outcomes.length > 0, 'the roots of the client')
   t.match(JSON.stringify(ask.outcomes[0]), /result/)
   await client.ping()
 })
 
 t.test('a client that reads survives a notice on the heels of a large answer', async t => {
-  const { reception, connect } = await overSockets(t)
+  const { handler, connect } = await overSockets(t)
   const text = 'x'.repeat(5 * MIB)
-  reception.onCall = call => {
+  handler.onCall = call => {
     call.end(resulted(textOf({ content: [{ type: 'text', text }] })))
-    reception.client.notify('notifications/tools/list_changed', undefined)
-    reception.client.notify('notifications/prompts/list_changed', undefined)
+    handler.client.notify('notifications/tools/list_changed', undefined)
+    handler.client.notify('notifications/prompts/list_changed', undefined)
   }
   const client = await connect()
   t.strictSame(await client.callTool({ name: 'large' }), { content: [{ type: 'text', text }] })
@@ -489,12 +489,12 @@ t.test('a client that reads survives a notice on the heels of a large answer', a
 })
 
 t.test('the session of an SDK client is over when it leaves, and others go on', async t => {
-  const { reception, host, connect } = await overSockets(t)
+  const { handler, host, connect } = await overSockets(t)
   const one = await connect()
   const other = await connect()
   t.equal(host.sessions, 2)
   await one.close()
   await until(() => host.sessions === 1, 'the end of the session')
-  t.equal(reception.gone.length, 1)
+  t.equal(handler.gone.length, 1)
   await other.ping()
 })

@@ -21,10 +21,10 @@ const setUp = (withArguments = false) => {
     now: () => new Date(0),
     withArguments,
   })
-  const reception = audit.wrap(behind)
+  const handler = audit.wrap(behind)
   const call = (method: string, params?: object | string, client: Partial<Client> = CLIENT) => {
     const made = new FakeCall(client as FakeClient, method, params, false)
-    reception.call(made)
+    handler.call(made)
     return made
   }
   return {
@@ -33,7 +33,7 @@ const setUp = (withArguments = false) => {
     lines,
     behind,
     call,
-    reception,
+    handler,
     last: () => JSON.parse(lines.at(-1) ?? '{}') as object,
   }
 }
@@ -153,17 +153,17 @@ t.test('arguments are written without secrets, and not if they are too long', as
 })
 
 t.test('sessions leave a line when they come, which says who they are, and one when they go', async t => {
-  const { reception, lines, clock, behind } = setUp()
+  const { handler, lines, clock, behind } = setUp()
   const info = textOf({ name: 'host\u001b[2J', version: '1.2' })
   const client = { ...CLIENT, serverRequests: 'pushed', info, revision: '2025-06-18' } as unknown as Client
-  void reception.welcome(client)
-  void reception.welcome(client)
+  void handler.welcome(client)
+  void handler.welcome(client)
   clock.advance(5000)
-  reception.left(client)
-  reception.left({ ...client, id: 8 })
+  handler.left(client)
+  handler.left({ ...client, id: 8 })
   const modern = { ...client, serverRequests: 'returned' } as unknown as Client
-  void reception.welcome(modern)
-  reception.left(modern)
+  void handler.welcome(modern)
+  handler.left(modern)
   const who = { audit: 'session', time: String, principal: 'local', session: '2pzxYHagmvIc1DCU' }
   t.match(
     lines.map(line => JSON.parse(line) as object),

@@ -34,8 +34,8 @@ export class ScriptedPipeClient implements ScriptedClient {
   readonly #got: Json[] = []
   readonly #own = new Set<unknown>()
 
-  constructor(reception: ClientHandler, clock: FakeClock) {
-    servePipeClient(reception, clock, this.#end.channel)
+  constructor(handler: ClientHandler, clock: FakeClock) {
+    servePipeClient(handler, clock, this.#end.channel)
     this.#end.onMessage = message => {
       this.watch.proxySays(message)
       const about = message.method === undefined ? message.id : subscriptionOf(message.params)
@@ -99,8 +99,8 @@ export class ScriptedHttpClient implements ScriptedClient {
   #eventsTaken = 0
   #eventsWatched = 0
 
-  constructor(reception: ClientHandler, clock: FakeClock) {
-    this.#host = serveHttpClients(reception, clock)
+  constructor(handler: ClientHandler, clock: FakeClock) {
+    this.#host = serveHttpClients(handler, clock)
   }
 
   close(): void {
@@ -211,8 +211,8 @@ export class ScriptedSseClient implements ScriptedClient {
   /** The first event says where to post. */
   #eventsTaken = 1
 
-  constructor(reception: ClientHandler, clock: FakeClock) {
-    this.#host = serveSseClients(reception, clock)
+  constructor(handler: ClientHandler, clock: FakeClock) {
+    this.#host = serveSseClients(handler, clock)
     this.#host.stream(httpRequest('GET', { accept: 'text/event-stream' }), this.#stream)
   }
 

@@ -9,29 +9,29 @@ import type { Channel } from '../../../src/wire/channel.js'
 import type { FakeClock } from '../fake-clock.js'
 import { IDENTITY } from '../values.js'
 
-const listenerContext = (reception: ClientHandler, clock: FakeClock) => ({
-  handler: reception,
+const listenerContext = (handler: ClientHandler, clock: FakeClock) => ({
+  handler,
   clock,
   identity: IDENTITY,
   log: silentLogger,
 })
 
 /** Serves a client on a channel. */
-export const servePipeClient = (reception: ClientHandler, clock: FakeClock, channel: Channel): void => {
-  servePipe(channel, 'local', listenerContext(reception, clock))
+export const servePipeClient = (handler: ClientHandler, clock: FakeClock, channel: Channel): void => {
+  servePipe(channel, 'local', listenerContext(handler, clock))
 }
 
 /** The endpoint of Streamable HTTP. */
 export const serveHttpClients = (
-  reception: ClientHandler,
+  handler: ClientHandler,
   clock: FakeClock,
   principalOf: (request: { readonly remoteAddress: string }) => string = () => 'local',
-) => createHttpListener({ ...listenerContext(reception, clock), principalOf })
+) => createHttpListener({ ...listenerContext(handler, clock), principalOf })
 
 /** The endpoints of HTTP+SSE. */
-export const serveSseClients = (reception: ClientHandler, clock: FakeClock) =>
+export const serveSseClients = (handler: ClientHandler, clock: FakeClock) =>
   createSseListener({
-    ...listenerContext(reception, clock),
+    ...listenerContext(handler, clock),
     principalOf: () => 'local',
     messagesPath: '/messages',
   })

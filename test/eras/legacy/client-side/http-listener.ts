@@ -32,12 +32,12 @@ const call = (id: number, token?: unknown, name = 'x') => ({
 type Headers = Record<string, string>
 
 const start = (limits: Partial<Limits> = {}) => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const bounds = boundsOf(limits, clock)
   const host = createHttpListener({
-    handler: reception,
+    handler,
     clock,
     identity: IDENTITY,
     log,
@@ -60,13 +60,13 @@ const start = (limits: Partial<Limits> = {}) => {
     post({ method: 'notifications/initialized' }, session)
     return {
       id,
-      client: reception.client,
+      client: handler.client,
       post: (body: string | object, headers: Headers = {}) => post(body, { ...session, ...headers }),
       get: (headers: Headers = {}) => send('GET', { accept: 'text/event-stream', ...session, ...headers }),
       end: () => send('DELETE', session),
     }
   }
-  return { reception, clock, lines, host, send, post, open, bounds }
+  return { handler, clock, lines, host, send, post, open, bounds }
 }
 
 // ── the door ──
@@ -168,7 +168,7 @@ t.test('another supported MCP-Protocol-Version than the agreed one is let pass',
 })
 
 t.test('notifications and answers are taken with 202 and no body', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const rows = [
     { method: 'notifications/roots/list_changed' },
@@ -179,14 +179,14 @@ t.test('notifications and answers are taken with 202 and no body', async t => {
     const answer = post(message)
     t.same([answer.status, answer.body], [202, ''])
   }
-  t.equal(reception.notices.length, 2)
+  t.equal(handler.notices.length, 2)
 })
 
 t.test('an error of a call is HTTP 200, so that clients see it', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const answer = post({ id: 'p', method: 'prompts/get' })
-  reception.last.end({ kind: 'error', error: rawText('{"code":-32602,"message":"Unknown prompt"}') })
+  handler.last.end({ kind: 'error', error: rawText('{"code":-32602,"message":"Unknown prompt"}') })
   t.equal(answer.status, 200)
   t.equal(answer.body, '{"jsonrpc":"2.0","id":"p","error":{"code":-32602,"message":"Unknown prompt"}}')
 })
@@ -208,20 +208,20 @@ t.test('a second initialize in a session is refused; an unknown session may begi
 t.test(
   'DELETE ends the session: calls are cancelled and answered, streams end, the id is unknown',
   async t => {
-    const { open, reception, host } = start()
+    const { open, handler, host } = start()
     const { post, get, end } = await open()
     const standalone = get()
     const waiting = post({ id: 1, method: 'tools/list' })
     const streaming = post(call(2, 'token'))
     t.equal(end().status, 200)
-    t.same(reception.cancels, [
+    t.same(handler.cancels, [
       'tools/list the client ended the session',
       'tools/call the client ended the session',
     ])
     t.match(waiting.json, { id: 1, error: { code: -32603 } })
     t.match(streaming.messages.at(-1), { id: 2, error: { code: -32603 } })
     t.ok(standalone.isEnded && streaming.isEnded)
-    t.equal(reception.gone.length, 1)
+    t.equal(handler.gone.length, 1)
     t.equal(host.sessions, 0)
     t.equal(post({ id: 3, method: 'ping' }).status, 404)
     t.equal(get().status, 404)
@@ -230,12 +230,12 @@ t.test(
 )
 
 t.test('a client that comes with everything at once in parallel is served in order', async t => {
-  const { post, reception } = start()
-  reception.gate = new Deferred()
-  reception.onCall = list => list.end(EMPTY)
+  const { post, handler } = start()
+  handler.gate = new Deferred()
+  handler.onCall = list => list.end(EMPTY)
   const greeting = post(hello('2025-03-26'))
   t.equal(greeting.answers, 0)
-  reception.gate.resolve()
+  handler.gate.resolve()
   await settled()
   const session = { 'mcp-session-id': greeting.headers['mcp-session-id'] ?? '' }
   const answers = Array.from({ length: 100 }, (_, id) => post({ id, method: 'tools/list' }, session))
@@ -246,13 +246,13 @@ t.test('a client that comes with everything at once in parallel is served in ord
 })
 
 const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const bounds = boundsOf(limits, clock)
   const table = new HttpSessions(clock, bounds)
   const add = async () => {
     clock.advance(10)
     if (table.makeRoom('local') !== undefined) return undefined
-    const options = { clock, handler: reception, identity: IDENTITY, log: silentLogger, bounds }
+    const options = { clock, handler, identity: IDENTITY, log: silentLogger, bounds }
     const session = new HttpSession('local', new LinkedList(), table.kept, options)
     say(session, hello('2025-06-18'))
     table.add(session)
@@ -266,7 +266,7 @@ const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
       session?.uplink.receive(classified.message, session.post(responder, 'json'))
     return responder
   }
-  return { table, add, say, reception, bounds }
+  return { table, add, say, handler, bounds }
 }
 
 t.test('at the cap only sessions of clients that seem to be gone give way', async t => {
@@ -304,7 +304,7 @@ t.test('a session that asked for something gives way when it was away for five m
 
 t.test('a session that nobody uses ends, one with an open stream or a call does not', async t => {
   const clock = new FakeClock()
-  const { table, add, say, reception } = sessions(clock, { sessionIdle: 1000 })
+  const { table, add, say, handler } = sessions(clock, { sessionIdle: 1000 })
   const [idle, listening, busy] = [await add(), await add(), await add()]
   const stream = new FakeResponder()
   listening?.listen(stream)
@@ -313,7 +313,7 @@ t.test('a session that nobody uses ends, one with an open stream or a call does 
   table.sweep()
   t.equal(table.find(idle?.id ?? '', 'local'), undefined)
   t.equal(table.size, 2)
-  t.equal(reception.gone.length, 1)
+  t.equal(handler.gone.length, 1)
   stream.goAway()
   table.sweep()
   t.equal(table.size, 2, 'the time begins when the stream is gone')
@@ -359,18 +359,18 @@ t.test('while memory is short sessions that seem to be abandoned end, the idlest
 
 t.test('a client without an open stream that asks for nothing is taken to be away, once', async t => {
   const clock = new FakeClock()
-  const { table, add, reception } = sessions(clock, { sessionIdle: 3_600_000 })
+  const { table, add, handler } = sessions(clock, { sessionIdle: 3_600_000 })
   const [session, listening] = [await add(), await add()]
   listening?.listen(new FakeResponder())
   for (let minute = 0; minute < 10; minute += 1) {
     clock.advance(60_000)
     table.sweep()
   }
-  t.same(reception.rested, [session?.uplink])
+  t.same(handler.rested, [session?.uplink])
   table.find(session?.id ?? '', 'local')
   clock.advance(301_000)
   table.sweep()
-  t.equal(reception.rested.length, 2, 'it came back and went away again')
+  t.equal(handler.rested.length, 2, 'it came back and went away again')
 })
 
 t.test(
@@ -407,7 +407,7 @@ t.test('one principal cannot take the sessions of all', async t => {
 t.test(
   'a request too many of one client is refused with 429; its answers and cancellations still count',
   async t => {
-    const { open, reception, bounds } = start({ callsPerClient: 2 })
+    const { open, handler, bounds } = start({ callsPerClient: 2 })
     const one = await open()
     const other = await open()
     const calls = [1, 2].map(id => one.post(call(id)))
@@ -421,17 +421,17 @@ t.test(
     t.equal(bounds.hits.callsPerClient?.hits, 1)
     t.equal(one.post({ id: 4, method: 'ping' }).status, 200, 'a ping costs nothing')
     const served = other.post(call(1))
-    reception.last.end(EMPTY)
+    handler.last.end(EMPTY)
     t.equal(served.status, 200, 'others are served')
     t.equal(one.post({ method: 'notifications/cancelled', params: { requestId: 1 } }).status, 202)
     t.ok(calls[0]?.isEnded)
     one.post(call(5))
-    t.equal(reception.calls.length, 4, 'there is room again')
+    t.equal(handler.calls.length, 4, 'there is room again')
   },
 )
 
 t.test('a session has so many event streams open and no more', async t => {
-  const { open, reception, bounds } = start({ streamsPerSession: 2 })
+  const { open, handler, bounds } = start({ streamsPerSession: 2 })
   const { get, post } = await open()
   get()
   post(call(1, 'token'))
@@ -439,60 +439,60 @@ t.test('a session has so many event streams open and no more', async t => {
   t.equal(refused.status, 429)
   t.match(refused.json, { id: 2, error: { data: { limit: 'streamsPerSession', max: 2 } } })
   t.equal(bounds.hits.streamsPerSession?.hits, 1)
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   post(call(3))
-  t.equal(reception.calls.length, 2)
+  t.equal(handler.calls.length, 2)
 })
 
 t.test('a client that is far behind in reading is cut off, and that is counted', async t => {
-  const { open, reception, bounds } = start({ softQueue: 20_000, streamQueue: 70_000 })
+  const { open, handler, bounds } = start({ softQueue: 20_000, streamQueue: 70_000 })
   const { get } = await open()
   const stream = get()
   const begun = stream.body.length
   stream.queuedBytes = 20_001
-  reception.client.notify('notifications/message', undefined)
+  handler.client.notify('notifications/message', undefined)
   t.equal(stream.body.length, begun, 'log messages are left out first')
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.body.length > begun)
   stream.queuedBytes = 70_001
-  reception.client.notify('notifications/tools/list_changed', undefined)
+  handler.client.notify('notifications/tools/list_changed', undefined)
   t.ok(stream.isDestroyed)
   t.same([bounds.hits.softQueue?.hits, bounds.hits.streamQueue?.hits], [1, 1])
 })
 
 t.test('closing the face ends every session once and stops its timers', async t => {
-  const { open, host, reception, clock } = start()
+  const { open, host, handler, clock } = start()
   const { post } = await open()
   await open()
   const waiting = post({ id: 1, method: 'tools/list' })
   host.close()
   host.close()
   t.equal(waiting.json.error?.code, -32603)
-  t.equal(reception.gone.length, 2)
-  t.equal(reception.cancels.length, 1)
+  t.equal(handler.gone.length, 2)
+  t.equal(handler.cancels.length, 1)
   t.equal(clock.pending, 0)
   t.equal(post(hello('2025-11-25')).status, 503, 'nobody is let in any more')
-  t.equal(reception.clients.length, 2)
+  t.equal(handler.clients.length, 2)
 })
 
 // ── JSON or a stream ──
 
 t.test('lists are JSON; a call that asks for progress is a stream from the start', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const list = post({ id: 1, method: 'tools/list', params: { _meta: { progressToken: 1 } } })
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.equal(list.headers['content-type'], 'application/json')
   const quiet = post(call(2))
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.equal(quiet.headers['content-type'], 'application/json')
   const streamed = post(call(3, 0))
   t.equal(streamed.headers['content-type'], 'text/event-stream')
   t.equal(streamed.headers['x-accel-buffering'], 'no')
   t.match(streamed.headers['cache-control'], /no-cache/)
-  reception.last.progress(progressOf({ progressToken: 9, progress: 1 }))
-  reception.last.end(EMPTY)
-  reception.last.progress(progressOf({ progressToken: 9, progress: 2 }))
+  handler.last.progress(progressOf({ progressToken: 9, progress: 1 }))
+  handler.last.end(EMPTY)
+  handler.last.progress(progressOf({ progressToken: 9, progress: 2 }))
   t.same(streamed.messages, [
     { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 0, progress: 1 } },
     { jsonrpc: '2.0', id: 3, result: {} },
@@ -508,13 +508,13 @@ t.test('a client that can be asked gets its calls as streams, so that there is a
 })
 
 t.test('an answer becomes a stream when something is said first', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const answer = post(call(1))
   t.equal(answer.answers, 0)
-  reception.last.notify('notifications/message', textOf({ level: 'info', data: 1 }))
+  handler.last.notify('notifications/message', textOf({ level: 'info', data: 1 }))
   t.equal(answer.headers['content-type'], 'text/event-stream')
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.same(
     answer.messages.map(({ method, id }) => method ?? id),
     ['notifications/message', 1],
@@ -522,14 +522,14 @@ t.test('an answer becomes a stream when something is said first', async t => {
 })
 
 t.test('an answer that takes long becomes a stream, and streams are kept alive', async t => {
-  const { open, reception, clock } = start()
+  const { open, handler, clock } = start()
   const { post, get } = await open('2025-06-18')
   const [slow, standalone] = [post({ id: 1, method: 'tools/list' }), get()]
   clock.advance(15_000)
   t.equal(slow.headers['content-type'], 'text/event-stream')
   t.match(slow.body, /^:\n\n$/)
   t.match(standalone.body, /^:\n\n$/)
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.match(slow.messages, [{ id: 1 }])
   const before = slow.body
   clock.advance(15_000)
@@ -551,13 +551,13 @@ t.test(
 )
 
 t.test('a client that takes JSON only never gets a stream', async t => {
-  const { open, reception, clock } = start()
+  const { open, handler, clock } = start()
   const { post, get } = await open('2025-11-25', { sampling: {} })
   const answer = post(call(1, 'token'), { accept: 'application/json' })
-  reception.last.notify('notifications/message', textOf({ data: 1 }))
+  handler.last.notify('notifications/message', textOf({ data: 1 }))
   clock.advance(60_000)
   t.equal(answer.answers, 0)
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.match(answer.json, { id: 1 })
   t.match(get().messages, [{ method: 'notifications/message' }], 'the rest is told on the standalone stream')
   const cancelled = post(call(2), { accept: 'application/json' })
@@ -568,14 +568,14 @@ t.test('a client that takes JSON only never gets a stream', async t => {
 t.test(
   'a question to a client that takes JSON only goes to the standalone stream, or nowhere in 10 s',
   async t => {
-    const { open, reception, clock } = start()
+    const { open, handler, clock } = start()
     const { post, client, get } = await open('2025-11-25', { roots: {} })
     post(call(1), { accept: 'application/json' })
     const [lost, found] = [new FakeServerRequest(), new FakeServerRequest()]
-    client.ask(lost, reception.last)
+    client.ask(lost, handler.last)
     clock.advance(10_000)
     t.match(shown(lost.outcomes[0]), /^unavailable/)
-    client.ask(found, reception.last)
+    client.ask(found, handler.last)
     const [question] = get().messages
     post({ id: question?.id, result: { roots: [] } })
     t.same(found.outcomes.map(shown), ['result {"roots":[]}'])
@@ -585,12 +585,12 @@ t.test(
 // ── batches ──
 
 t.test('a batch of a 2025-03-26 client is answered by one event per answer', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open('2025-03-26')
   const ask = (id: unknown, method = 'tools/list') => ({ jsonrpc: '2.0', id, method })
   const answer = post([ask(1), ask('p', 'ping'), { jsonrpc: '2.0', method: 'notifications/x' }, ask(2)])
   t.match(answer.messages, [{ id: 'p' }])
-  for (const one of [...reception.calls].reverse()) one.end(EMPTY)
+  for (const one of [...handler.calls].reverse()) one.end(EMPTY)
   t.same(
     answer.messages.map(({ id }) => id),
     ['p', 2, 1],
@@ -599,23 +599,23 @@ t.test('a batch of a 2025-03-26 client is answered by one event per answer', asy
 })
 
 t.test('a batch of a client that takes JSON only is answered by one array', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open('2025-03-26')
   const json = { accept: 'application/json' }
   const answer = post(
     [1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'tools/list' })),
     json,
   )
-  for (const one of reception.calls) one.end(EMPTY)
+  for (const one of handler.calls) one.end(EMPTY)
   t.equal(answer.body, '[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]')
 })
 
 t.test('a question of a call in such a batch goes to the standalone stream, or nowhere in 10 s', async t => {
-  const { open, reception, clock } = start()
+  const { open, handler, clock } = start()
   const { post, client } = await open('2025-03-26', { roots: {} })
   post([{ jsonrpc: '2.0', id: 1, method: 'tools/call' }], { accept: 'application/json' })
   const ask = new FakeServerRequest()
-  client.ask(ask, reception.last)
+  client.ask(ask, handler.last)
   clock.advance(10_000)
   t.match(shown(ask.outcomes[0]), /^unavailable/)
 })
@@ -643,12 +643,12 @@ t.test('no other revision takes batches', async t => {
 t.test(
   'what belongs to a call is heard on its stream only, what belongs to none on the standalone one',
   async t => {
-    const { open, reception } = start()
+    const { open, handler } = start()
     const session = await open('2025-06-18')
     const [one, two, standalone] = [session.post(call(1, 1)), session.post(call(2, 2)), session.get()]
     const other = await open('2025-06-18')
     const elsewhere = other.get()
-    const [first, second] = reception.calls
+    const [first, second] = handler.calls
     first?.progress(progressOf({ progress: 1 }))
     second?.notify('notifications/message', textOf({ data: 2 }))
     session.client.notify('notifications/tools/list_changed', undefined)
@@ -750,10 +750,10 @@ t.test('the newest standalone stream hears what comes, and nothing is heard twic
 t.test(
   'a broken stream is taken up after the event that was seen last, without a gap or a stranger',
   async t => {
-    const { open, reception } = start()
+    const { open, handler } = start()
     const { post, get, client } = await open()
     const [one] = [post(call(1, 'a')), post(call(2, 'b')), get()]
-    const [first, second] = reception.calls
+    const [first, second] = handler.calls
     for (let n = 1; n <= 10; n += 1) {
       first?.progress(progressOf({ progress: n }))
       second?.progress(progressOf({ progress: n }))
@@ -777,12 +777,12 @@ t.test(
 )
 
 t.test('a dropped connection cancels nothing: the answer waits for whoever resumes', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.goAway()
-  t.same(reception.cancels, [])
-  reception.last.end(resulted(rawText('{"content":[]}')))
+  t.same(handler.cancels, [])
+  handler.last.end(resulted(rawText('{"content":[]}')))
   const resumed = get({ 'last-event-id': stream.allEvents[0]?.id ?? '' })
   t.same(resumed.messages, [{ jsonrpc: '2.0', id: 1, result: { content: [] } }])
   t.ok(resumed.isEnded)
@@ -791,10 +791,10 @@ t.test('a dropped connection cancels nothing: the answer waits for whoever resum
 })
 
 t.test('a stream that is over, and was seen to its end, is not begun again', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
-  reception.last.progress(progressOf({ progress: 1 }))
+  handler.last.progress(progressOf({ progress: 1 }))
   post({ method: 'notifications/cancelled', params: { requestId: 1 } })
   t.ok(stream.isEnded)
   const missed = get({ 'last-event-id': stream.allEvents[0]?.id ?? '' })
@@ -804,17 +804,17 @@ t.test('a stream that is over, and was seen to its end, is not begun again', asy
 })
 
 t.test('an answer that comes after the connection of a JSON client broke is written nowhere', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const answer = post({ id: 1, method: 'tools/list' })
   answer.goAway()
-  t.same(reception.cancels, [])
-  reception.last.end(EMPTY)
+  t.same(handler.cancels, [])
+  handler.last.end(EMPTY)
   t.equal(answer.answers, 0)
 })
 
 t.test('an event id that is unknown, of another session or no longer kept is 400', async t => {
-  const { open, reception, clock } = start()
+  const { open, handler, clock } = start()
   const { post, get } = await open()
   const other = await open()
   const stream = post(call(1, 'a'))
@@ -825,37 +825,37 @@ t.test('an event id that is unknown, of another session or no longer kept is 400
     t.equal(get({ 'last-event-id': bad }).status, 400, bad)
   }
   t.equal(other.get({ 'last-event-id': id }).status, 400, 'another session')
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   clock.advance(5 * 60_000 + 2000)
   t.equal(get({ 'last-event-id': id }).status, 400, 'five minutes later')
 })
 
 t.test('an early event that had to make room is 400, a later one is served', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.goAway()
-  for (let n = 1; n <= 600; n += 1) reception.last.progress(progressOf({ progress: n }))
+  for (let n = 1; n <= 600; n += 1) handler.last.progress(progressOf({ progress: n }))
   t.equal(get({ 'last-event-id': '1.99' }).status, 400)
   t.equal(get({ 'last-event-id': '1.100' }).messages.length, 500)
 })
 
 t.test('a client that is behind misses progress and log messages, and nothing else', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const stream = post(call(1, 'a'))
   const say = (progress: number) => {
-    reception.last.progress(progressOf({ progress }))
-    reception.last.notify('notifications/message', textOf({ level: 'info', data: progress }))
+    handler.last.progress(progressOf({ progress }))
+    handler.last.notify('notifications/message', textOf({ level: 'info', data: progress }))
   }
   stream.queuedBytes = 1024 * 1024
   say(1)
   stream.queuedBytes += 1
   say(2)
-  reception.last.notify('notifications/x', textOf({}))
+  handler.last.notify('notifications/x', textOf({}))
   stream.queuedBytes = 0
   say(3)
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.same(
     stream.messages.map(({ method, params }) => [method, params?.['progress'] ?? params?.['data']]),
     [
@@ -870,34 +870,34 @@ t.test('a client that is behind misses progress and log messages, and nothing el
 })
 
 t.test('a client that does not read is cut off at the bound, and can resume', async t => {
-  const { open, reception, lines } = start()
+  const { open, handler, lines } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))
   stream.queuedBytes = 4 * 1024 * 1024
-  reception.last.notify('notifications/x', textOf({ n: 1 }))
+  handler.last.notify('notifications/x', textOf({ n: 1 }))
   t.notOk(stream.isDestroyed)
   stream.queuedBytes += 1
-  reception.last.notify('notifications/x', textOf({ n: 2 }))
+  handler.last.notify('notifications/x', textOf({ n: 2 }))
   t.ok(stream.isDestroyed)
   t.equal(stream.messages.length, 1)
   t.same(
     lines.filter(([level]) => level === 'warn').map(([, , words]) => words),
     ['cut off a client that does not read its event stream'],
   )
-  t.same(reception.cancels, [])
-  reception.last.end(EMPTY)
+  t.same(handler.cancels, [])
+  handler.last.end(EMPTY)
   t.equal(get({ 'last-event-id': stream.events[0]?.id ?? '' }).messages.length, 2)
 })
 
 t.test('a cancelled call ends its stream without an answer', async t => {
-  const { open, reception } = start()
+  const { open, handler } = start()
   const { post } = await open()
   const [streaming, waiting] = [post(call(1, 'a')), post(call(2))]
   for (const requestId of [1, 2, 1, 'unknown']) {
     t.equal(post({ method: 'notifications/cancelled', params: { requestId } }).status, 202)
   }
-  t.equal(reception.cancels.length, 2)
-  for (const one of reception.calls) one.end(EMPTY)
+  t.equal(handler.cancels.length, 2)
+  for (const one of handler.calls) one.end(EMPTY)
   for (const answer of [streaming, waiting]) {
     t.equal(answer.headers['content-type'], 'text/event-stream')
     t.same(answer.events, [])
@@ -932,11 +932,11 @@ t.test(
 )
 
 t.test('an answer that cannot wait for the rest of its batch is an error in its place', async t => {
-  const { open, reception, bounds } = start({ unread: 100_000 })
+  const { open, handler, bounds } = start({ unread: 100_000 })
   const { post } = await open('2025-03-26')
   const ask = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/list' })
   const answer = post([1, 2].map(ask), { accept: 'application/json' })
-  const [first, second] = reception.calls
+  const [first, second] = handler.calls
   first?.end(resulted(textOf({ text: 'x'.repeat(30_000) })))
   t.ok(bounds.unread.bytes > 30_000)
   second?.end(resulted(textOf({ text: 'x'.repeat(30_000) })))

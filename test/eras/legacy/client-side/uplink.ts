@@ -26,7 +26,7 @@ const READY = { method: 'notifications/initialized' }
 
 /** A client that writes every frame of its one stream into `heard`, related ones with a mark. */
 const start = (bounds?: LimitCounters) => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const heard: string[] = []
   let asked = 0
   const undeliverable: (() => void)[] = []
@@ -43,7 +43,7 @@ const start = (bounds?: LimitCounters) => {
         return asked
       },
     },
-    { handler: reception, identity: IDENTITY, log: silentLogger, bounds },
+    { handler, identity: IDENTITY, log: silentLogger, bounds },
   )
   const say = (message: object | string, canAsk = true) => {
     const classified = classify(Buffer.from(typeof message === 'string' ? message : rpc(message)))
@@ -66,7 +66,7 @@ const start = (bounds?: LimitCounters) => {
     say(READY)
     heard.length = 0
   }
-  return { uplink, reception, heard, undeliverable, say, take, open }
+  return { uplink, handler, heard, undeliverable, say, take, open }
 }
 
 const parsed = (line: string | undefined): Heard => JSON.parse(line ?? '{}') as Heard
@@ -135,11 +135,11 @@ t.test(
       { ...good, clientInfo: { name: 'c', version: 1 } },
     ]
     for (const params of rows) {
-      const { say, take, uplink, reception } = start()
+      const { say, take, uplink, handler } = start()
       say({ id: 1, method: 'initialize', params })
       const { error } = parsed(take()[0])
       t.equal(error?.code, -32602, JSON.stringify(params))
-      t.equal(reception.clients.length, 0)
+      t.equal(handler.clients.length, 0)
       t.notOk(uplink.isKnown)
       say({ id: 1, method: 'initialize', params: { ...good, extra: 1 } })
       await settled()
@@ -190,7 +190,7 @@ t.test('capabilities count from the revision on that defines them', async t => {
 })
 
 t.test('before initialize: ping is answered, requests are refused, the rest is silence', async t => {
-  const { say, take, reception } = start()
+  const { say, take, handler } = start()
   say({ id: '', method: 'ping', params: { _meta: {} } })
   say({ id: 0, method: 'tools/list' })
   say(READY)
@@ -202,15 +202,15 @@ t.test('before initialize: ping is answered, requests are refused, the rest is s
     '{"jsonrpc":"2.0","id":"","result":{}}',
     '{"jsonrpc":"2.0","id":0,"error":{"code":-32600,"message":"Not initialized"}}',
   ])
-  t.same(reception.notices, [])
-  t.same(reception.calls, [])
+  t.same(handler.notices, [])
+  t.same(handler.calls, [])
 })
 
 t.test(
   'a client that writes initialize, initialized and tools/list at once gets both answers in order',
   async t => {
-    const { say, take, reception } = start()
-    reception.onCall = call => call.end(resulted(rawText('{"tools":[]}')))
+    const { say, take, handler } = start()
+    handler.onCall = call => call.end(resulted(rawText('{"tools":[]}')))
     say(hello())
     say(READY)
     say({ id: 2, method: 'ping' })
@@ -225,50 +225,50 @@ t.test(
 )
 
 t.test('no more than a thousand messages wait for the answer to initialize', async t => {
-  const { say, take, reception } = start()
-  reception.gate = new Deferred()
+  const { say, take, handler } = start()
+  handler.gate = new Deferred()
   say(hello())
   for (let id = 1; id <= 1001; id += 1) say({ id, method: 'ping' })
   const refused = take().map(parsed)
   t.ok(refused.length >= 1 && refused.length <= 2)
   t.equal(refused[0]?.error?.code, -32603)
   t.equal(refused[0]?.error?.data?.['reason'], 'overloaded')
-  reception.gate.resolve()
+  handler.gate.resolve()
   await settled()
   t.equal(take().length + refused.length, 1002)
 })
 
 t.test('a second initialize is refused and changes nothing', async t => {
-  const { say, take, open, uplink, reception } = start()
+  const { say, take, open, uplink, handler } = start()
   await open('2025-03-26')
   say(hello('2025-11-25'))
   t.equal(parsed(take()[0]).error?.code, -32600)
   t.equal(uplink.revision, '2025-03-26')
-  t.equal(reception.clients.length, 1)
+  t.equal(handler.clients.length, 1)
 })
 
 t.test('requests are served before notifications/initialized, and forwarded as they came', async t => {
-  const { say, take, reception } = start()
+  const { say, take, handler } = start()
   say(hello())
   await settled()
   take()
   say('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x", "n":12345678901234567890}}')
-  t.equal(reception.last.params?.toString(), '{"name":"x", "n":12345678901234567890}')
-  reception.last.end(resulted(rawText('{"content":[],"big":1e400}')))
-  reception.last.end(failed(new Fault('internal', 'again')))
+  t.equal(handler.last.params?.toString(), '{"name":"x", "n":12345678901234567890}')
+  handler.last.end(resulted(rawText('{"content":[],"big":1e400}')))
+  handler.last.end(failed(new Fault('internal', 'again')))
   t.same(take(), ['{"jsonrpc":"2.0","id":1,"result":{"content":[],"big":1e400}}'])
 })
 
 t.test(
   'the error of a modern server is read in the codes of the session, that of an older one as it is',
   async t => {
-    const { say, take, open, reception } = start()
+    const { say, take, open, handler } = start()
     await open()
     const lacking = rawText('{"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{}}}}')
     const gone = rawText('{"code":-32602,"message":"m","data":{"uri":"x:1"}}')
     const codeOf = (method: string, error: typeof gone, revision?: Revision) => {
       say({ id: 1, method, params: { uri: 'x:1' } })
-      reception.last.end({ kind: 'error', error, revision, server: 'b' })
+      handler.last.end({ kind: 'error', error, revision, server: 'b' })
       return parsed(take()[0]).error
     }
     t.equal(codeOf('resources/read', gone, '2026-07-28')?.code, -32002)
@@ -283,14 +283,14 @@ t.test(
 )
 
 t.test('an id comes back as it was written, and is taken again only after its answer', async t => {
-  const { say, take, open, reception } = start()
+  const { say, take, open, handler } = start()
   await open()
   for (const id of ['0', '""', '"1"', '1', '-7', '12345678901234567890', '1.0e1']) {
     say(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
     say(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
     const duplicate = take()
     t.match(duplicate, [`{"jsonrpc":"2.0","id":${id},"error":{"code":-32600`])
-    reception.last.end(resulted(rawText('{}')))
+    handler.last.end(resulted(rawText('{}')))
     t.same(take(), [`{"jsonrpc":"2.0","id":${id},"result":{}}`])
   }
   say('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
@@ -300,7 +300,7 @@ t.test('an id comes back as it was written, and is taken again only after its an
 })
 
 t.test('a fault of ours is an error that says whether trying again may help', async t => {
-  const { say, take, open, reception } = start()
+  const { say, take, open, handler } = start()
   await open()
   const rows = [
     ['timeout', -32603, { server: 's', reason: 'timeout' }],
@@ -311,44 +311,42 @@ t.test('a fault of ours is an error that says whether trying again may help', as
   ] as const
   for (const [code, number, data] of rows) {
     say({ id: 1, method: 'resources/read' })
-    reception.last.end(
-      failed(new Fault(code, 'words', { data: { server: 's' }, cause: new Error('secret') })),
-    )
+    handler.last.end(failed(new Fault(code, 'words', { data: { server: 's' }, cause: new Error('secret') })))
     const [line] = take()
     t.same(parsed(line).error, { code: number, message: 'words', data })
   }
 })
 
 t.test('a cancelled request gets no answer, and the mux is told once with the reason', async t => {
-  const { say, take, heard, open, reception } = start()
+  const { say, take, heard, open, handler } = start()
   await open()
   const cancel = (params: object | undefined) => say({ method: 'notifications/cancelled', params })
   say({ id: 'k', method: 'tools/call', params: { name: 'x', _meta: { progressToken: 1 } } })
   for (const params of [undefined, {}, { requestId: null }, { requestId: {} }, { requestId: 'other' }])
     cancel(params)
-  t.same(reception.cancels, [])
+  t.same(handler.cancels, [])
   cancel({ requestId: 'k', reason: 'user' })
   cancel({ requestId: 'k', reason: 'user' })
-  t.same(reception.cancels, ['tools/call user'])
+  t.same(handler.cancels, ['tools/call user'])
   t.equal(heard.filter(line => line === 'nothing').length, 8, 'seven notifications and the request')
-  const call = reception.last
+  const call = handler.last
   call.progress(progressOf({ progress: 1 }))
   call.notify('notifications/message', textOf({}))
   call.end(resulted(rawText('{}')))
   t.same(take(), [])
   say({ id: 'k', method: 'tools/call' })
-  t.equal(reception.calls.length, 2, 'its id may be used again')
-  reception.last.end(resulted(rawText('{}')))
+  t.equal(handler.calls.length, 2, 'its id may be used again')
+  handler.last.end(resulted(rawText('{}')))
   cancel({ requestId: 'k' })
-  t.equal(reception.cancels.length, 1, 'too late')
+  t.equal(handler.cancels.length, 1, 'too late')
 })
 
 t.test('progress carries the token of the client with its type, and ends with the answer', async t => {
   for (const token of ['0', '""', '"1"', '1', '12345678901234567890', '-3']) {
-    const { say, take, open, reception } = start()
+    const { say, take, open, handler } = start()
     await open()
     say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":${token}}}}`)
-    const call = reception.last
+    const call = handler.last
     t.ok(call.wantsProgress)
     call.progress(new Progress(rawText('{"progressToken":77,"progress":0.30000000000000004,"message":"m"}')))
     call.end(resulted(rawText('{}')))
@@ -361,13 +359,13 @@ t.test('progress carries the token of the client with its type, and ends with th
 })
 
 t.test('a token of another kind, or none, asks for no progress', async t => {
-  const { say, take, open, reception } = start()
+  const { say, take, open, handler } = start()
   await open()
   for (const params of ['{}', '{"_meta":{}}', ...['1.5', 'null', '{}', 'true'].map(tokenParams)]) {
     say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
-    t.notOk(reception.last.wantsProgress, params)
-    reception.last.progress(progressOf({ progress: 1 }))
-    reception.last.end(resulted(rawText('{}')))
+    t.notOk(handler.last.wantsProgress, params)
+    handler.last.progress(progressOf({ progress: 1 }))
+    handler.last.end(resulted(rawText('{}')))
     t.equal(take().length, 1)
   }
 })
@@ -419,7 +417,7 @@ t.test('an answer counts only under the very id of an open question, and must be
 })
 
 t.test('a question of a call travels on the stream of the call, and is withdrawn there', async t => {
-  const { say, take, uplink, open, reception } = start()
+  const { say, take, uplink, open, handler } = start()
   await open()
   say({ id: 1, method: 'tools/call' })
   const ask = new FakeServerRequest(
@@ -427,7 +425,7 @@ t.test('a question of a call travels on the stream of the call, and is withdrawn
     { _meta: { progressToken: 'theirs', x: 1 } },
     { wantsProgress: true },
   )
-  uplink.ask(ask, reception.last)
+  uplink.ask(ask, handler.last)
   t.same(take(), [
     'related {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"_meta":{"progressToken":1,"x":1}}}',
   ])
@@ -445,16 +443,16 @@ t.test('a question of a call travels on the stream of the call, and is withdrawn
 })
 
 t.test('a question whose call is over, or whose stream takes none, goes the ambient way', async t => {
-  const { say, take, uplink, open, reception, undeliverable } = start()
+  const { say, take, uplink, open, handler, undeliverable } = start()
   await open()
   say({ id: 1, method: 'tools/call' })
-  const over = reception.last
+  const over = handler.last
   over.end(resulted(rawText('{}')))
   say({ id: 2, method: 'tools/call' }, false)
   take()
   const [late, narrow] = [new FakeServerRequest(), new FakeServerRequest()]
   uplink.ask(late, over)
-  uplink.ask(narrow, reception.last)
+  uplink.ask(narrow, handler.last)
   t.match(take(), [/^ambient .*"id":1/, /^ambient .*"id":2/])
   for (const then of undeliverable) then()
   for (const then of undeliverable) then()
@@ -472,22 +470,22 @@ t.test('a client owes at most 64 answers; the next question fails at once', asyn
 })
 
 t.test('the end of a session answers questions, cancels calls and is told, each exactly once', async t => {
-  const { say, take, uplink, open, reception } = start()
+  const { say, take, uplink, open, handler } = start()
   await open()
   say({ id: 1, method: 'tools/call' })
   say({ id: 2, method: 'prompts/get' })
   const [asked, held] = [new FakeServerRequest(), new FakeServerRequest()]
-  uplink.ask(asked, reception.last)
+  uplink.ask(asked, handler.last)
   take()
   uplink.close('hung up')
   uplink.close('hung up')
   uplink.ask(held, undefined)
-  t.same(reception.cancels, ['tools/call hung up', 'prompts/get hung up'])
+  t.same(handler.cancels, ['tools/call hung up', 'prompts/get hung up'])
   t.same([...asked.outcomes, ...held.outcomes].map(shown), [
     'disconnected: The client is gone',
     'disconnected: The client is gone',
   ])
-  t.same(reception.gone, [uplink])
+  t.same(handler.gone, [uplink])
   t.same(
     take().map(line => [parsed(line).id, parsed(line).error?.code, parsed(line).error?.message]),
     [
@@ -496,14 +494,14 @@ t.test('the end of a session answers questions, cancels calls and is told, each 
     ],
     'whoever still listens is not left waiting',
   )
-  for (const call of reception.calls) call.end(resulted(rawText('{}')))
+  for (const call of handler.calls) call.end(resulted(rawText('{}')))
   uplink.notify('notifications/x', undefined)
   t.same(take(), [])
 })
 
 t.test('a session that ends before it was greeted answers initialize and what waits behind it', async t => {
-  const { say, take, uplink, reception } = start()
-  reception.gate = new Deferred()
+  const { say, take, uplink, handler } = start()
+  handler.gate = new Deferred()
   say(hello())
   say(READY)
   say({ id: 2, method: 'tools/list' })
@@ -515,20 +513,20 @@ t.test('a session that ends before it was greeted answers initialize and what wa
       [2, -32603],
     ],
   )
-  reception.gate.resolve()
+  handler.gate.resolve()
   await settled()
   t.same(take(), [])
-  t.same(reception.gone, [uplink])
+  t.same(handler.gone, [uplink])
 })
 
 t.test('a client that never introduced itself leaves without a word to the mux', async t => {
-  const { uplink, reception } = start()
+  const { uplink, handler } = start()
   uplink.close('hung up')
-  t.same(reception.gone, [])
+  t.same(handler.gone, [])
 })
 
 t.test('notices of the client reach the mux, ours reach the client, from the greeting on', async t => {
-  const { say, take, uplink, reception } = start()
+  const { say, take, uplink, handler } = start()
   uplink.notify('notifications/tools/list_changed', undefined)
   say(hello())
   await settled()
@@ -537,40 +535,40 @@ t.test('notices of the client reach the mux, ours reach the client, from the gre
   t.same(take(), ['ambient {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'])
   say({ method: 'notifications/roots/list_changed' })
   say({ method: 'notifications/anything' })
-  t.same(reception.notices, ['notifications/roots/list_changed', 'notifications/anything'])
+  t.same(handler.notices, ['notifications/roots/list_changed', 'notifications/anything'])
   t.same(take(), [], 'notifications are never answered')
   say({ id: 5, method: 'notifications/initialized' })
-  t.equal(reception.last.method, 'notifications/initialized', 'with an id it is a request like any other')
+  t.equal(handler.last.method, 'notifications/initialized', 'with an id it is a request like any other')
 })
 
 t.test('a client has as many requests under way as it may and no more', async t => {
-  const { open, say, take, reception, uplink } = start()
+  const { open, say, take, handler, uplink } = start()
   await open()
   take()
   for (let id = 0; id < 1024; id += 1) say({ id, method: 'tools/call' })
-  t.equal(reception.calls.length, 1024)
+  t.equal(handler.calls.length, 1024)
   say({ id: 'one more', method: 'tools/call' })
   const refused = take().map(line => JSON.parse(line))
   t.match(refused, [{ id: 'one more', error: { code: -32603, data: { reason: 'overloaded' } } }])
-  reception.calls[0]?.end(resulted(rawText('{}')))
+  handler.calls[0]?.end(resulted(rawText('{}')))
   say({ id: 'one more', method: 'tools/call' })
-  t.equal(reception.calls.length, 1025)
+  t.equal(handler.calls.length, 1025)
   uplink.close('done')
 })
 
 t.test('whoever looks on is told once how each call ended', async t => {
-  const { uplink, reception, say, open } = start()
+  const { uplink, handler, say, open } = start()
   await open()
   const over: unknown[] = []
   for (const id of [1, 2, 3]) {
     say({ id, method: 'tools/call', params: { name: 'x' } })
-    const call = reception.calls.at(-1)
+    const call = handler.calls.at(-1)
     if (call !== undefined) call.onOver = outcome => over.push([id, outcome?.kind])
   }
-  reception.calls[0]?.end(resulted(textOf({})))
-  reception.calls[0]?.end(resulted(textOf({})))
+  handler.calls[0]?.end(resulted(textOf({})))
+  handler.calls[0]?.end(resulted(textOf({})))
   say({ method: 'notifications/cancelled', params: { requestId: 2 } })
-  reception.calls[1]?.end(resulted(textOf({})))
+  handler.calls[1]?.end(resulted(textOf({})))
   uplink.close('it is over')
   t.same(over, [
     [1, 'result'],
@@ -581,17 +579,17 @@ t.test('whoever looks on is told once how each call ended', async t => {
 
 t.test('what comes before the answer to initialize and is kept for so long is counted', async t => {
   const bounds = boundsOf({ inbound: 100_000 })
-  const { uplink, reception, say, take } = start(bounds)
-  reception.gate = new Deferred()
+  const { uplink, handler, say, take } = start(bounds)
+  handler.gate = new Deferred()
   say(hello())
   const long = (id: number) => ({ id, method: 'tools/call', params: { text: 'x'.repeat(30_000) } })
   say(long(1))
   t.ok(bounds.inbound.bytes > 30_000)
   say(long(2))
   t.match(take().map(parsed), [{ id: 2, error: { message: /^Too much before the answer to initialize/ } }])
-  reception.gate.resolve()
+  handler.gate.resolve()
   await settled()
-  t.equal(reception.calls.length, 1)
+  t.equal(handler.calls.length, 1)
   t.equal(bounds.inbound.bytes, 0)
   uplink.close('over')
 })

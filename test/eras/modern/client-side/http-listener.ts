@@ -20,11 +20,11 @@ const ERROR = {
 type Headers = Record<string, string>
 
 const start = () => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const clock = new FakeClock()
   const { log, lines } = recordedLog()
   const host = createHttpListener({
-    handler: reception,
+    handler,
     clock,
     identity: IDENTITY,
     log,
@@ -39,16 +39,16 @@ const start = () => {
   /** A request with the headers that belong to it. */
   const ask = (message: ReturnType<typeof modern>, headers: Headers = {}, from?: string) =>
     post(message, { ...mirrored(message), ...headers }, from)
-  return { reception, clock, lines, host, post, ask }
+  return { handler, clock, lines, host, post, ask }
 }
 
 const call = (id: unknown, meta: object = {}) => modern(id, 'tools/call', { name: 'x' }, meta)
 
 t.test('a request is answered under its own id as JSON, without a session', async t => {
-  const { reception, ask, host } = start()
+  const { handler, ask, host } = start()
   for (const id of [0, 'a', '1', 1]) {
     const answer = ask(call(id))
-    reception.last.end(resulted(rawText('{"content":[]}')))
+    handler.last.end(resulted(rawText('{"content":[]}')))
     t.same([answer.status, answer.headers], [200, { 'content-type': 'application/json' }])
     t.match(answer.json, { id, result: { content: [], resultType: 'complete' } })
   }
@@ -56,10 +56,10 @@ t.test('a request is answered under its own id as JSON, without a session', asyn
 })
 
 t.test('a session id and the id of an event mean nothing, and none is given out', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const answer = ask(call(1, { progressToken: 1 }), { 'mcp-session-id': 'gone', 'last-event-id': '1.1' })
-  reception.last.progress(progressOf({ progress: 1 }))
-  reception.last.end(EMPTY)
+  handler.last.progress(progressOf({ progress: 1 }))
+  handler.last.end(EMPTY)
   t.equal(answer.status, 200)
   t.notOk(Object.keys(answer.headers).some(name => name.toLowerCase() === 'mcp-session-id'))
   t.notMatch(answer.body, /^id:/m)
@@ -67,7 +67,7 @@ t.test('a session id and the id of an event mean nothing, and none is given out'
 })
 
 t.test('a request whose headers say something else is refused, before anybody is asked', async t => {
-  const { reception, post, ask } = start()
+  const { handler, post, ask } = start()
   const CASES: [string, FakeResponder, RegExp][] = [
     ['no headers', post(call(1)), /^Missing required header MCP-Protocol-Version$/],
     ['another method', ask(call(1), { 'mcp-method': 'tools/list' }), /Mcp-Method 'tools\/list'/],
@@ -79,11 +79,11 @@ t.test('a request whose headers say something else is refused, before anybody is
     t.same([answer.status, answer.json.id, answer.json.error?.code], [400, 1, -32020], what)
     t.match(answer.json.error?.message, words, what)
   }
-  t.same(reception.calls, [])
+  t.same(handler.calls, [])
 })
 
 t.test('what is no request of this revision has a status of its own', async t => {
-  const { reception, post, ask } = start()
+  const { handler, post, ask } = start()
   const modernHeader = { 'mcp-protocol-version': '2026-07-28' }
   const CASES: [string, FakeResponder, [number, unknown, number]][] = [
     ['no such method', ask(modern(1, 'ping')), [404, 1, -32601]],
@@ -108,21 +108,21 @@ t.test('what is no request of this revision has a status of its own', async t =>
     t.same([answer.status, answer.json.id, answer.json.error?.code], [status, id, code], what)
   t.equal(post(call(1), { 'content-type': 'text/plain' }).status, 415)
   t.equal(post(call(1), { accept: 'text/html' }).status, 406)
-  t.same(reception.calls, [])
+  t.same(handler.calls, [])
 })
 
 t.test('a method that the proxy does not offer at the moment is 404, a server’s own refusal 200', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const absent = ask(modern(1, 'prompts/list'), {})
-  reception.last.end({ kind: 'error', error: rawText('{"code":-32601,"message":"m"}') })
+  handler.last.end({ kind: 'error', error: rawText('{"code":-32601,"message":"m"}') })
   t.same([absent.status, absent.json.error?.code], [200, -32601])
   const lacking = ask(call(2, { progressToken: 1 }))
-  reception.last.end(ERROR)
+  handler.last.end(ERROR)
   t.same([lacking.status, lacking.json.error?.code], [400, -32021])
 })
 
 t.test('notifications are taken with 202, whatever their headers, and change nothing', async t => {
-  const { reception, post, ask } = start()
+  const { handler, post, ask } = start()
   const running = ask(call(1))
   const { params } = modern(undefined, '', { requestId: 1 })
   for (const answer of [
@@ -135,14 +135,14 @@ t.test('notifications are taken with 202, whatever their headers, and change not
     post({ method: 'notifications/roots/list_changed', params }),
   ])
     t.same([answer.status, answer.body], [202, ''])
-  t.same(reception.cancels, [])
-  t.same(reception.notices, [])
-  reception.last.end(EMPTY)
+  t.same(handler.cancels, [])
+  t.same(handler.notices, [])
+  handler.last.end(EMPTY)
   t.equal(running.status, 200)
 })
 
 t.test('who wants progress, log messages or changes gets a stream, others JSON', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const CASES: [ReturnType<typeof modern>, string][] = [
     [call(1), 'application/json'],
     [call(1, { progressToken: 0 }), 'text/event-stream'],
@@ -152,18 +152,18 @@ t.test('who wants progress, log messages or changes gets a stream, others JSON',
   ]
   for (const [message, type] of CASES) {
     const answer = ask(message)
-    reception.last.end(EMPTY)
+    handler.last.end(EMPTY)
     t.equal(answer.headers['content-type'], type, message.method)
   }
 })
 
 t.test('what is said on the way comes before the answer, on the request’s own stream', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const [one, two] = [
     ask(call(1, { progressToken: 'a' })),
     ask(call(1, { progressToken: 7, [LEVEL]: 'info' })),
   ]
-  const [first, second] = reception.calls
+  const [first, second] = handler.calls
   second?.progress(progressOf({ progressToken: 9, progress: 1 }))
   first?.progress(progressOf({ progressToken: 8, progress: 2 }))
   first?.end(EMPTY)
@@ -188,52 +188,52 @@ t.test('what is said on the way comes before the answer, on the request’s own 
 })
 
 t.test('a client that takes one form only gets that one', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const events = ask(modern(1, 'tools/list'), { accept: 'text/event-stream' })
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   t.equal(events.headers['content-type'], 'text/event-stream')
   const json = ask(call(1, { progressToken: 1 }), { accept: 'application/json' })
-  reception.last.progress(progressOf({ progress: 1 }))
-  reception.last.end(EMPTY)
+  handler.last.progress(progressOf({ progress: 1 }))
+  handler.last.end(EMPTY)
   t.equal(json.headers['content-type'], 'application/json')
   const deaf = ask(modern('L', 'subscriptions/listen'), { accept: 'application/json' })
   t.same([deaf.status, deaf.json.id], [406, 'L'])
-  t.equal(reception.calls.length, 2)
+  t.equal(handler.calls.length, 2)
 })
 
 t.test('a client that closes the stream, or gives up waiting for JSON, cancels its request', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const [waiting, streaming, listening] = [
     ask(call(1)),
     ask(call(1, { progressToken: 1 })),
     ask(modern('L', 'subscriptions/listen')),
   ]
-  reception.calls[1]?.progress(progressOf({ progress: 1 }))
+  handler.calls[1]?.progress(progressOf({ progress: 1 }))
   for (const answer of [waiting, streaming, listening]) answer.goAway()
-  t.same(reception.cancels, [
+  t.same(handler.cancels, [
     'tools/call the client closed the stream',
     'tools/call the client closed the stream',
     'subscriptions/listen the client closed the stream',
   ])
-  for (const one of reception.calls) one.end(EMPTY)
+  for (const one of handler.calls) one.end(EMPTY)
   t.equal(waiting.answers, 0)
   t.equal(streaming.messages.length, 1)
 })
 
 t.test('who does not read is cut off, which cancels the request', async t => {
-  const { reception, ask, lines } = start()
+  const { handler, ask, lines } = start()
   const answer = ask(call(1, { progressToken: 1 }))
   answer.queuedBytes = 4 * 1024 * 1024 + 1
-  reception.last.progress(progressOf({ progress: 1 }))
+  handler.last.progress(progressOf({ progress: 1 }))
   t.ok(answer.isDestroyed)
-  t.same(reception.cancels, ['tools/call the client closed the stream'])
+  t.same(handler.cancels, ['tools/call the client closed the stream'])
   t.equal(lines.filter(([level]) => level === 'warn').length, 1)
 })
 
 t.test('streams are kept alive, and answers that take long become streams', async t => {
-  const { reception, ask, clock } = start()
+  const { handler, ask, clock } = start()
   const [slow, listening] = [ask(modern(1, 'tools/list')), ask(modern('L', 'subscriptions/listen'))]
-  reception.last.notify('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
+  handler.last.notify('notifications/subscriptions/acknowledged', textOf({ notifications: {} }))
   const before = listening.body
   clock.advance(15_000)
   t.equal(listening.body, `${before}:\n\n`)
@@ -245,9 +245,9 @@ t.test('streams are kept alive, and answers that take long become streams', asyn
 })
 
 t.test('what a request that listens is told bears its id', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   const [text, number] = [ask(modern('7', 'subscriptions/listen')), ask(modern(7, 'subscriptions/listen'))]
-  for (const one of reception.calls) one.notify('notifications/tools/list_changed', undefined)
+  for (const one of handler.calls) one.notify('notifications/tools/list_changed', undefined)
   const subscription = ({ messages: [notice] }: FakeResponder): unknown =>
     (notice?.params?.['_meta'] as Record<string, unknown> | undefined)?.[
       'io.modelcontextprotocol/subscriptionId'
@@ -257,7 +257,7 @@ t.test('what a request that listens is told bears its id', async t => {
 })
 
 t.test('when the proxy ends, who listens gets a result, and nobody is let in any more', async t => {
-  const { reception, ask, host, clock } = start()
+  const { handler, ask, host, clock } = start()
   const [listening, waiting] = [ask(modern('L', 'subscriptions/listen')), ask(call(1))]
   host.close()
   t.match(listening.messages, [{ id: 'L', result: { resultType: 'complete' } }])
@@ -265,30 +265,30 @@ t.test('when the proxy ends, who listens gets a result, and nobody is let in any
   t.ok(listening.isEnded)
   t.match(waiting.json, { id: 1, error: { code: -32603 } })
   t.equal(ask(call(2)).status, 503)
-  t.equal(reception.gone.length, 1)
+  t.equal(handler.gone.length, 1)
   t.equal(clock.pending, 0)
 })
 
 t.test('a client is forgotten a quarter of an hour after its last answer', async t => {
-  const { reception, ask, clock } = start()
+  const { handler, ask, clock } = start()
   ask(modern(1, 'server/discover'))
   ask(call(2))
   clock.advance(3_600_000)
-  t.same(reception.gone, [])
-  reception.last.end(EMPTY)
+  t.same(handler.gone, [])
+  handler.last.end(EMPTY)
   await settled()
   clock.advance(15 * 60_000)
-  t.same(reception.gone, [])
+  t.same(handler.gone, [])
   clock.advance(2000)
-  t.same(reception.gone, [reception.last.client])
+  t.same(handler.gone, [handler.last.client])
 })
 
 t.test('what two principals ask the same way is not of the same client', async t => {
-  const { reception, ask } = start()
+  const { handler, ask } = start()
   ask(call(1))
   ask(call(1), {}, '10.0.0.1')
   t.same(
-    reception.calls.map(({ client }) => client.principal),
+    handler.calls.map(({ client }) => client.principal),
     ['127.0.0.1', '10.0.0.1'],
   )
 })

@@ -18,10 +18,10 @@ import { type Heard, rpc } from '../../../support/wire/channel-pair.js'
 const EMPTY = resulted(rawText('{}'))
 
 const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
-  const reception = new FakeHandler()
+  const handler = new FakeHandler()
   const clock = new FakeClock()
   const uplink = new ModernUplink(
-    { handler: reception, identity: IDENTITY, log: silentLogger, clock, bounds: boundsOf(limits) },
+    { handler, identity: IDENTITY, log: silentLogger, clock, bounds: boundsOf(limits) },
     way,
   )
   let exchanges = 0
@@ -52,7 +52,7 @@ const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
     })
     return heard
   }
-  return { reception, clock, uplink, send }
+  return { handler, clock, uplink, send }
 }
 
 const outcome = ({ frames, ending }: ReturnType<ReturnType<typeof start>['send']>) => [
@@ -62,25 +62,25 @@ const outcome = ({ frames, ending }: ReturnType<ReturnType<typeof start>['send']
 ]
 
 t.test('a request that names its version and what it can be asked is handed on as it came', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   const text = `{"name":"a__x","arguments":{"n":12345678901234567890},"_meta":${JSON.stringify(ENVELOPE)}}`
   const heard = send({ id: 'a', method: 'tools/call', params: JSON.parse(text) as object })
-  t.equal(reception.last.method, 'tools/call')
-  t.match(reception.last.client, { serverRequests: 'returned', revision: '2026-07-28', principal: 'local' })
-  t.equal(reception.last.logLevel, undefined)
-  reception.last.end(resulted(rawText('{"content":[]}')))
+  t.equal(handler.last.method, 'tools/call')
+  t.match(handler.last.client, { serverRequests: 'returned', revision: '2026-07-28', principal: 'local' })
+  t.equal(handler.last.logLevel, undefined)
+  handler.last.end(resulted(rawText('{"content":[]}')))
   t.match(heard.frames, [{ id: 'a', result: { content: [], resultType: 'complete' } }])
   t.same(heard.frames[0]?.result?.['_meta'], { 'io.modelcontextprotocol/serverInfo': IDENTITY })
 })
 
 t.test('the level of log messages goes with each request', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   send(modern(1, 'tools/call', { name: 'x' }, { 'io.modelcontextprotocol/logLevel': 'warning' }))
-  t.equal(reception.last.logLevel, 'warning')
+  t.equal(handler.last.logLevel, 'warning')
 })
 
 t.test('what is wrong is said in the order in which it has to be mended', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   const noCapabilities = { 'io.modelcontextprotocol/clientCapabilities': undefined }
   const wrong = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
   const CASES: [string, object, HttpHeaders | undefined, [number, number], RegExp][] = [
@@ -127,12 +127,12 @@ t.test('what is wrong is said in the order in which it has to be mended', async 
     t.same(outcome(heard), [status, 1, code], what)
     t.match(heard.frames[0]?.error?.message, words, what)
   }
-  t.same(reception.calls, [])
-  t.same(reception.gone, [])
+  t.same(handler.calls, [])
+  t.same(handler.gone, [])
 })
 
 t.test('methods of other revisions do not exist in this one', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   for (const method of [
     'initialize',
     'ping',
@@ -146,12 +146,12 @@ t.test('methods of other revisions do not exist in this one', async t => {
   ])
     t.same(outcome(send(modern('m', method))), [404, 'm', -32601], method)
   t.match(send(modern(1, 'x'.repeat(1000))).frames[0]?.error?.message, /^Method not found: x{128}$/)
-  t.same(reception.calls, [])
+  t.same(handler.calls, [])
 })
 
 t.test('arguments that a tool wants repeated in headers are compared with them', async t => {
-  const { reception, send } = start()
-  reception.schemas.set(
+  const { handler, send } = start()
+  handler.schemas.set(
     'db__sql',
     textOf({ type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }),
   )
@@ -159,19 +159,19 @@ t.test('arguments that a tool wants repeated in headers are compared with them',
   const headers = mirrored(call)
   t.same(outcome(send(call, { headers })), [400, 1, -32020])
   t.same(outcome(send(call, { headers: { ...headers, 'mcp-param-region': 'us' } })), [400, 1, -32020])
-  t.same(reception.calls, [])
+  t.same(handler.calls, [])
   send(call, { headers: { ...headers, 'mcp-param-region': 'eu' } })
   send(call)
-  t.equal(reception.calls.length, 2, 'on a pipe there are no headers to compare')
+  t.equal(handler.calls.length, 2, 'on a pipe there are no headers to compare')
 })
 
 t.test('server/discover tells what there is, each time anew, for as long as that may hold', async t => {
-  const { reception, send } = start()
-  reception.gate = new Deferred()
+  const { handler, send } = start()
+  handler.gate = new Deferred()
   const heard = send(modern('d', 'server/discover'))
   await settled()
   t.same(heard.frames, [], 'not before servers were waited for')
-  reception.gate.resolve()
+  handler.gate.resolve()
   await settled()
   t.same(heard.frames, [
     {
@@ -194,69 +194,69 @@ t.test('server/discover tells what there is, each time anew, for as long as that
     },
   ])
   send(modern('e', 'server/discover'))
-  t.equal(reception.clients.length, 2)
-  t.equal(new Set(reception.clients).size, 1)
-  t.same(reception.calls, [])
+  t.equal(handler.clients.length, 2)
+  t.equal(new Set(handler.clients).size, 1)
+  t.same(handler.calls, [])
 })
 
 t.test('who says the same is one client, whatever it asks; it leaves when the way in is closed', async t => {
-  const { reception, send, uplink } = start()
+  const { handler, send, uplink } = start()
   send(modern(1, 'tools/list'))
   send(modern(2, 'prompts/list'))
   send(modern(3, 'tools/list'), { principal: 'other' })
-  const clients = new Set(reception.calls.map(({ client }) => client))
+  const clients = new Set(handler.calls.map(({ client }) => client))
   t.equal(clients.size, 2)
   uplink.close('over')
-  t.same(reception.gone, [...clients])
+  t.same(handler.gone, [...clients])
 })
 
 t.test('a request under way is found by its key until it is over', async t => {
-  const { reception, send, uplink } = start()
+  const { handler, send, uplink } = start()
   t.notOk(uplink.hasClients)
   const heard = send(modern(1, 'tools/list'), { key: 'k' })
   t.ok(uplink.hasClients)
   uplink.find('k')?.cancel('user')
-  t.same(reception.cancels, ['tools/list user'])
+  t.same(handler.cancels, ['tools/list user'])
   t.same(heard.frames, [])
   t.equal(uplink.find('k'), undefined)
 })
 
 t.test('clients that ask for nothing are forgotten', async t => {
-  const { reception, send, uplink, clock } = start()
+  const { handler, send, uplink, clock } = start()
   send(modern(1, 'tools/list'))
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   clock.advance(16 * 60_000)
   uplink.sweep()
-  t.same(reception.gone, [reception.last.client])
+  t.same(handler.gone, [handler.last.client])
   t.notOk(uplink.hasClients)
 })
 
 t.test('closing answers every request under way, and cancels it', async t => {
-  const { reception, send, uplink } = start()
+  const { handler, send, uplink } = start()
   const [list, listen] = [send(modern(1, 'tools/list')), send(modern('L', 'subscriptions/listen'))]
-  reception.gate = new Deferred()
+  handler.gate = new Deferred()
   const discover = send(modern('d', 'server/discover'))
   uplink.close('the proxy is shutting down')
   t.match(list.frames, [{ id: 1, error: { code: -32603, data: { reason: 'disconnected' } } }])
   t.match(discover.frames, [{ id: 'd', error: { code: -32603 } }])
   t.match(listen.frames, [{ id: 'L', result: { resultType: 'complete' } }])
-  t.same(reception.cancels, [
+  t.same(handler.cancels, [
     'tools/list the proxy is shutting down',
     'subscriptions/listen the proxy is shutting down',
   ])
-  reception.gate.resolve()
-  for (const call of reception.calls) call.end(EMPTY)
+  handler.gate.resolve()
+  for (const call of handler.calls) call.end(EMPTY)
   await settled()
   for (const { frames } of [list, discover, listen]) t.equal(frames.length, 1)
 })
 
 t.test('an id under way is refused to another request, and free after the answer', async t => {
-  const { reception, send } = start()
+  const { handler, send } = start()
   send(modern(1, 'tools/list'), { key: 'k' })
   t.same(outcome(send(modern(1, 'tools/list'), { key: 'k' })), [400, 1, -32600])
-  reception.last.end(EMPTY)
+  handler.last.end(EMPTY)
   send(modern(1, 'tools/list'), { key: 'k' })
-  t.equal(reception.calls.length, 2)
+  t.equal(handler.calls.length, 2)
 })
 
 t.test('more requests, or more clients at work, than there may be are refused', async t => {
@@ -272,13 +272,13 @@ t.test('more requests, or more clients at work, than there may be are refused', 
   t.match(crowd.send(modern(1, 'tools/list', {}, info('c'))).frames, [
     { error: { data: { reason: 'overloaded' } } },
   ])
-  crowd.reception.calls[0]?.end(EMPTY)
+  crowd.handler.calls[0]?.end(EMPTY)
   crowd.send(modern(1, 'tools/list', {}, info('c')))
-  t.equal(crowd.reception.calls.length, 3)
-  t.equal(crowd.reception.gone.length, 1)
+  t.equal(crowd.handler.calls.length, 3)
+  t.equal(crowd.handler.gone.length, 1)
   const greedy = start({ callsPerStatelessClient: 50 })
   for (let id = 0; id < 50; id += 1) greedy.send(modern(id, 'tools/list'))
   t.same(outcome(greedy.send(modern('x', 'tools/list'))), [429, 'x', -32603])
   greedy.send(modern('y', 'tools/list', {}, info('other')))
-  t.equal(greedy.reception.calls.length, 51, 'others are served')
+  t.equal(greedy.handler.calls.length, 51, 'others are served')
 })
