@@ -75,9 +75,12 @@ const validatorCode = schemas => {
  */
 const removeOthers = async outputs => {
   const folder = new URL('../dist/', import.meta.url)
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.name.endsWith('.d.ts') || `dist/${entry.name}` in outputs) continue
-    await rm(new URL(entry.name, folder), { recursive: true })
+  const written = Object.keys(outputs)
+  for (const name of await readdir(folder, { recursive: true })) {
+    const path = `dist/${name.replaceAll('\\', '/')}`
+    const isWritten = written.some(output => output === path || output.startsWith(`${path}/`))
+    if (!isWritten && !path.endsWith('.d.ts'))
+      await rm(new URL(`../${path}`, import.meta.url), { recursive: true, force: true })
   }
 }
 
@@ -86,7 +89,7 @@ const { metafile } = await build({
   ...common,
   entryPoints: {
     index: 'src/index.ts',
-    cli: 'src/cli/main.ts',
+    'cli/main': 'src/cli/main.ts',
     'windows-guard': 'src/transport/process/windows-guard-main.ts',
   },
   // What is loaded later, or not at all, stays in files of its own. They are named after what they hold: a

@@ -8,7 +8,7 @@ const isNew = major > 22 || (major === 22 && minor >= 12) || (major === 20 && mi
 // Compiled code is kept for the next start, where Node can do that (22.1).
 module.enableCompileCache?.()
 
-const main = new URL('../dist/cli.js', import.meta.url)
+const main = new URL('../dist/cli/main.js', import.meta.url)
 
 if (!isNew) {
   console.error(`mcp-proxy needs Node 20.19, 22.12 or newer; this is ${process.version}`)
