@@ -13,6 +13,8 @@ export type FaultCode =
   | 'disconnected'
   | 'overloaded'
   | 'unauthorized'
+  /** The credential does not allow it; `data.scope` says what does, separated by spaces. */
+  | 'forbidden'
   | 'cancelled'
   | 'too-large'
   /** The server did not run the request: it may be sent again. */

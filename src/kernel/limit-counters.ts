@@ -16,12 +16,34 @@ export interface Hits {
 /** What an operator may learn about who reached a bound; never secrets. */
 export type HitFacts = Readonly<Record<string, string | number | undefined>>
 
+/** Bytes that are kept and have no account, since each peer's own bound holds them. */
+interface Queues {
+  /** Not yet taken by the programs of servers. */
+  servers: number
+  /** For clients that lost their connection. */
+  replay: number
+}
+
 interface Tally {
   hits: number
   lastMs: number
   loggedMs: number
   unlogged: number
 }
+
+/** What is odd about a server, beside limits that it reached. */
+type RemarkKind = 'noise' | 'lost'
+
+/** Something odd about a server: how often it was seen, and when last. */
+export interface Remark {
+  readonly kind: RemarkKind | LimitName
+  readonly count: number
+  readonly lastMs: number
+  /** The latest times, oldest first. */
+  readonly times: readonly number[]
+}
+
+const TIMES = 5
 
 interface Shared {
   limits: Limits
@@ -30,6 +52,8 @@ interface Shared {
   readonly inbound: ByteAccount
   readonly unread: ByteAccount
   readonly tallies: Map<LimitName, Tally>
+  readonly queues: Queues
+  readonly remarks: Map<string, Map<Remark['kind'], Remark>>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -70,6 +94,8 @@ export class LimitCounters {
         inbound: this.#account('inbound'),
         unread: this.#account('unread'),
         tallies: new Map(),
+        queues: { servers: 0, replay: 0 },
+        remarks: new Map(),
         clock,
         log,
       }
@@ -114,6 +140,10 @@ export class LimitCounters {
     return this.#shared.unread
   }
 
+  get queues(): Queues {
+    return this.#shared.queues
+  }
+
   set memoryBytes(bytes: number) {
     this.#shared.memoryBytes = bytes
   }
@@ -126,7 +156,25 @@ export class LimitCounters {
     this.#shared.pressure = pressure
   }
 
+  /** Notes that something is odd about the server that these counters are of. */
+  remark(kind: Remark['kind']): void {
+    const server = this.#facts?.['server']
+    if (server === undefined) return
+    const { remarks, clock } = this.#shared
+    const lastMs = clock.nowMs()
+    const known = remarks.get(String(server)) ?? new Map<Remark['kind'], Remark>()
+    const { count = 0, times = [] } = known.get(kind) ?? {}
+    known.set(kind, { kind, count: count + 1, lastMs, times: [...times.slice(1 - TIMES), lastMs] })
+    remarks.set(String(server), known)
+  }
+
+  /** What was odd about a server so far. */
+  remarksOn(server: string): readonly Remark[] {
+    return [...(this.#shared.remarks.get(server)?.values() ?? [])]
+  }
+
   hit(name: LimitName, facts?: HitFacts): void {
+    this.remark(name)
     const { tallies, clock, log } = this.#shared
     const nowMs = clock.nowMs()
     let tally = tallies.get(name)

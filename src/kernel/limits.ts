@@ -56,6 +56,8 @@ export const LIMIT_TABLE = {
   streamsPerSession: count(256),
   clients: count(1000),
   inbound: bytes(256 * MIB, MIB),
+  authFailures: count(20),
+  tokenChecks: count(64),
   // ── requests under way ──
   calls: count(16_384),
   callsPerClient: count(1024),
@@ -68,6 +70,9 @@ export const LIMIT_TABLE = {
   unread: bytes(256 * MIB, MIB),
   serverQueue: bytes(8 * MIB, 64 * KIB),
   stall: time(30 * SECOND, SECOND),
+  // ── sign-ins ──
+  loginFlows: count(1000),
+  registrations: count(1000),
   // ── what is kept for clients ──
   replayEvents: count(500),
   replayBytes: bytes(MIB),
@@ -82,6 +87,7 @@ export const LIMIT_TABLE = {
   listens: count(8),
   // ── servers ──
   connectionsPerServer: count(1000),
+  principalsPerServer: count(1000),
   childrenPerServer: count(64),
   children: count(256),
   starting: count(8),

@@ -41,6 +41,8 @@ const LETTERS = '[A-Za-z0-9]'
 
 /** Prefixes of issued keys, and how many characters follow at least; the last line catches most. */
 const KEYS = [
+  // Our own (kernel/personal-token.ts).
+  'mcpp_[\\w-]{20,}',
   '(?:sk|pk|rk)[-_][\\w-]{16,}',
   'gl[a-z]{2,6}-[\\w-]{16,}',
   'xox[a-z](?:\\.xox[a-z])?-[\\w-]{10,}',
@@ -108,6 +110,10 @@ export const maskShapes = (text: string): string =>
     .replace(NAMED, masked)
     .replace(GREETED, (all, scheme: string, value: string) => (isPlain(value) ? all : scheme + MASK))
     .replace(KEY, MASK)
+
+/** Replaces private keys, and what looks like an issued key. */
+export const replaceKeys = (text: string, replace: (key: string) => string): string =>
+  text.replace(PRIVATE_KEY, replace).replace(KEY, replace)
 
 /** Shorter ones are masked only where they stand alone, not within words. */
 const ANYWHERE = 6

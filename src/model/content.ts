@@ -21,21 +21,31 @@ const USUAL_BYTES = 1024
 
 /**
  * Whether a tool result is nothing but texts, as most are: nothing in it differs between revisions, holds a
- * URI or needs repair. One short walk in place of several.
+ * URI or needs repair; and if so, whether it says that the tool failed. One short walk in place of several.
  */
-export const isPlain = (result: JsonText): boolean =>
-  (result.length <= USUAL_BYTES && USUAL.test(result.toString('latin1'))) || holdsOnlyTexts(result)
+export const plainKind = (result: JsonText): 'ok' | 'error' | undefined => {
+  if (result.length > USUAL_BYTES) return textsKind(result)
+  const text = result.toString('latin1')
+  if (!USUAL.test(text)) return textsKind(result)
+  return text.endsWith('"isError":true}') ? 'error' : 'ok'
+}
 
-const holdsOnlyTexts = (result: JsonText): boolean => {
+const textsKind = (result: JsonText): 'ok' | 'error' | undefined => {
   const at = new JsonCursor(result, OPEN_OBJECT)
   let hasContent = false
+  let isError = false
   while (at.next()) {
     if (at.keyIs('content')) {
-      if (hasContent || !holdsTexts(result, at.valueStart)) return false
+      if (hasContent || !holdsTexts(result, at.valueStart)) return undefined
       hasContent = true
-    } else if (!at.keyIs('isError') || !(at.valueIs('false') || at.valueIs('true'))) return false
+    } else {
+      if (!at.keyIs('isError')) return undefined
+      isError = at.valueIs('true')
+      if (!isError && !at.valueIs('false')) return undefined
+    }
   }
-  return hasContent
+  if (!hasContent) return undefined
+  return isError ? 'error' : 'ok'
 }
 
 const holdsTexts = (result: JsonText, from: number): boolean => {

@@ -1,8 +1,9 @@
+import type { Caller, Principal } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { LogLevel } from './log-level.js'
 import type { Outcome, Reply, Settle } from './outcome.js'
-import type { ClientCapabilities, Principal, ServerFacts } from './peer.js'
+import type { ClientCapabilities, ServerFacts } from './peer.js'
 import type { Progress } from './progress.js'
 import type { Revision } from './revision.js'
 
@@ -16,6 +17,9 @@ export type CancelReason = string | undefined
  */
 export type ServerRequestMode = 'pushed' | 'returned'
 
+/** The ways in. */
+export type Via = 'stdio' | 'socket' | 'http' | 'sse' | 'websocket'
+
 // ── upstream: what the mux sees of a client ──────────────────────────────────────────────────────────────
 
 /**
@@ -28,10 +32,18 @@ export interface Client {
   /** The id of its session, if it has one that is said on a wire: whoever knows it may use the session. */
   readonly sessionId?: string | undefined
   readonly principal: Principal
+  /** Who sent its latest request: always this principal, but perhaps with another credential than before. */
+  readonly caller: Caller
   readonly revision: Revision
+  /** What carries it; undefined in this process. */
+  readonly via?: Via | undefined
   readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
+  /** The name of the view that it asked for when it came; undefined if it left that to us. */
+  readonly view?: string | undefined
+  /** The folder that it works in, absolute; set by the mux where its way in did not say. */
+  workspace?: string | undefined
   /** Sends a notification that belongs to no request; does nothing where requests are `returned`. */
   notify(method: string, params: JsonText | undefined): void
   /**
@@ -45,6 +57,15 @@ export interface Client {
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest
 }
 
+/** Who looks at what there is: a client, with what the credential of one request allows. */
+export interface Viewer {
+  readonly client: Client
+  readonly caller: Caller
+}
+
+/** A client as it is outside its requests. */
+export const viewerOf = (client: Client): Viewer => ({ client, caller: client.caller })
+
 /** A server's request as a client's revision knows it, or what this client cannot provide. */
 export type ProjectedRequest =
   | {
@@ -55,9 +76,11 @@ export type ProjectedRequest =
     }
   | { readonly is: 'impossible'; readonly what: string }
 
+/** Hears how a call ended; told the call too, so that one function can watch all of them. */
+export type OnOver = (outcome: Outcome | undefined, call: Call) => void
+
 /** One request of a client that the mux must end exactly once. Implemented in `eras/`. */
-export interface Call {
-  readonly client: Client
+export interface Call extends Viewer {
   readonly method: string
   /** As the client sent them; its progress token is still inside. */
   readonly params: JsonText | undefined
@@ -76,8 +99,16 @@ export interface Call {
   onCancel: ((reason: CancelReason) => void) | undefined
   /** Set by the mux once it is known: the server that answers. */
   servedBy?: string | undefined
+  /** Set with it: what the server itself calls what the request names. */
+  ownName?: string | undefined
+  /** Set where calls are counted: when it came. */
+  beganMs?: number | undefined
+  /** The same: when it was sent to a server. */
+  sentMs?: number | undefined
+  /** The same: for how long it was with servers, or had to wait. */
+  awayMs?: number | undefined
   /** Called once when the call is over; without an outcome if nobody waited for one any more. */
-  onOver?: ((outcome: Outcome | undefined) => void) | undefined
+  onOver?: OnOver | undefined
 }
 
 /** What a new client is told about us, before its revision's encoder drops what it does not know. */
@@ -104,12 +135,19 @@ export interface ClientHandler {
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
+  /**
+   * The scopes that calls of these tools need, for those of them that the caller may see and not call. Never
+   * rejects.
+   */
+  lackingScopes(viewer: Viewer, tools: readonly string[]): Promise<readonly string[]>
   /** The `inputSchema` of a tool by its exposed name; undefined if it is not known (yet). */
   toolSchema(client: Client, exposed: string): JsonText | undefined
   /** The `Implementation` object of a server that is served as it is, once reached: who we say we are. */
   ownIdentity(client: Client): JsonText | undefined
   /** Only `notifications/roots/list_changed`: the uplink handles all others itself. */
   notified(client: Client, method: string, params: JsonText | undefined): void
+  /** The client's requests come with another credential: it may see other servers now. */
+  callerChanged(client: Client): void
   /** The client is away but may come back: what runs for it alone need not go on meanwhile. */
   rests(client: Client): void
   /** The client is gone; its calls were cancelled before. */
@@ -119,7 +157,7 @@ export interface ClientHandler {
 // ── downstream: what the mux sees of a server ────────────────────────────────────────────────────────────
 
 /** On whose behalf a request is made, for servers told so with each one (2026-07-28, "Request Metadata"). */
-export interface Caller {
+export interface Requester {
   readonly capabilities: ClientCapabilities
   readonly logLevel: LogLevel | undefined
 }
@@ -133,7 +171,7 @@ export interface Request {
   /** Whether progress is wanted; the downlink mints the token and removes any other. */
   readonly wantsProgress: boolean
   /** Undefined for requests of our own: nobody can be asked. */
-  readonly caller?: Caller | undefined
+  readonly requester?: Requester | undefined
   /** Whether a task may come in place of the result, because whoever asks will follow it. */
   readonly followsTasks?: boolean | undefined
   /** How long such a task is to live, where that is asked for (2025-11-25, basic/utilities/tasks). */

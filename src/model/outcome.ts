@@ -13,6 +13,8 @@ export type Answer =
       readonly result: JsonText
       /** It is nothing but texts (`isPlain` in content.ts), so nobody needs to look again. */
       readonly isPlain?: boolean | undefined
+      /** Whether it is that of a tool which says that it failed. */
+      readonly isError?: boolean | undefined
       /** How long it may be kept, where the text does not say so. */
       readonly hints?: CacheHints | undefined
     }
@@ -24,7 +26,12 @@ export type Answer =
       /** The name of the server whose words they are, if known, for words of our own about them. */
       readonly server?: string | undefined
     }
-  | { readonly kind: 'fault'; readonly fault: Fault }
+  | {
+      readonly kind: 'fault'
+      readonly fault: Fault
+      /** By which its client can ask why; set where it is encoded for one. */
+      errorId?: string | undefined
+    }
 
 /**
  * How a request ended: with an answer; with an `InputRequiredResult` (2026-07-28), which reaches only clients

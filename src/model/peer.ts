@@ -50,9 +50,6 @@ export interface Identity {
   readonly title: string
 }
 
-/** Whose data this is: sessions, subscriptions and shared connections never cross principals. */
-export type Principal = string
-
 let last = 0
 
 /** Numbers a new client, uniquely in this process; for logs and tables, never on a wire. */

@@ -1,3 +1,4 @@
+import { newErrorId } from '../kernel/error-ids.js'
 import type { Fault, FaultCode } from '../kernel/faults.js'
 import {
   type JsonText,
@@ -26,19 +27,21 @@ export const RPC_CODES = {
   disconnected: -32603,
   overloaded: -32603,
   unauthorized: -32603,
+  forbidden: -32603,
   cancelled: -32603,
   'too-large': -32603,
   'session-lost': -32603,
   'maybe-replaced': -32603,
 } as const satisfies Record<FaultCode, number>
 
-/** What `data.reason` says of the faults that a retry may heal. */
+/** What `data.reason` says of the faults that a retry may heal, perhaps with another credential. */
 const REASONS: Partial<Record<FaultCode, string>> = {
   unavailable: 'unavailable',
   timeout: 'timeout',
   disconnected: 'disconnected',
   overloaded: 'overloaded',
   unauthorized: 'unauthorized',
+  forbidden: 'insufficient-scope',
   'too-large': 'too-large',
   'session-lost': 'disconnected',
   'maybe-replaced': 'disconnected',
@@ -47,14 +50,36 @@ const REASONS: Partial<Record<FaultCode, string>> = {
 export const errorText = (code: number, message: string, data?: unknown): JsonText =>
   textOf(data === undefined ? { code, message } : { code, message, data })
 
+/** An error of ours for a client: `data.errorId` is what `mcp-proxy why` explains. */
+export const ownErrorText = (code: number, message: string, data: object = {}): JsonText =>
+  errorText(code, message, { ...data, errorId: newErrorId(code, message) })
+
+/** Faults whose message ends in the id of the error: many clients show nothing else. */
+const NAMED: ReadonlySet<FaultCode> = new Set([
+  ...(['unavailable', 'timeout', 'disconnected', 'overloaded', 'too-large', 'internal'] as const),
+])
+
 /**
- * Encodes a fault under `code`. Faults that a retry may heal carry `data.reason` (the fault's own, else its
- * code), which tells a server that is down from one that answered with an error.
+ * Encodes a fault under `code` for a client, with the id of the error. Faults that a retry may heal carry
+ * `data.reason` (the fault's own, else its code), which tells a server that is down from one that answered
+ * with an error.
  */
-export const faultText = (fault: Fault, code: number = RPC_CODES[fault.code]): JsonText => {
+export const faultText = (
+  fault: Fault,
+  code: number = RPC_CODES[fault.code],
+  errorId: string = newErrorId(code, fault.message),
+): JsonText => {
+  const message = NAMED.has(fault.code) ? `${fault.message} (${errorId})` : fault.message
+  return errorText(code, message, { ...dataOf(fault), errorId })
+}
+
+/** The same for a server, which has nobody to ask. */
+export const bareFaultText = (fault: Fault): JsonText =>
+  errorText(RPC_CODES[fault.code], fault.message, dataOf(fault))
+
+const dataOf = (fault: Fault): object | undefined => {
   const reason = REASONS[fault.code]
-  const data = reason === undefined ? fault.data : { reason, ...fault.data }
-  return errorText(code, fault.message, data)
+  return reason === undefined ? fault.data : { reason, ...fault.data }
 }
 
 /** The code of a JSON-RPC error; undefined if it has none, or one that is not an integer. */

@@ -2,9 +2,8 @@ import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import type { ClientHandler } from '../model/links.js'
-import type { Identity, Principal } from '../model/peer.js'
-import type { HttpRequest } from '../wire/http.js'
+import type { ClientHandler, Via } from '../model/links.js'
+import type { Identity } from '../model/peer.js'
 import type { OutgoingMessage } from '../wire/message-parts.js'
 
 /** PORT. Where everything that is said about one request of a client goes, ending with its answer. */
@@ -32,17 +31,34 @@ export interface Outlet {
   nextRequestId(): number | string
 }
 
+/** An HTTP response that refuses a request. */
+interface HttpRefusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Tells a client which scopes its request needs (RFC 6750 §3.1, `insufficient_scope`). */
+export type ScopeChallenge = (scopes: readonly string[]) => HttpRefusal | undefined
+
+/** Why what was opened with a credential ends when that is taken back. */
+export const REVOKED = 'its credential is no longer good'
+
 export interface UplinkOptions {
   readonly handler: ClientHandler
   readonly identity: Identity
   readonly log: Logger
   readonly bounds?: LimitCounters | undefined
+  /** What carries its clients. */
+  readonly via?: Via | undefined
+  /** Ids of the extensions that this way in has, for clients of 2026-07-28. */
+  readonly extensions?: readonly string[] | undefined
 }
 
 export interface ListenerOptions extends UplinkOptions {
   readonly clock: Clock
-}
-
-export interface HttpListenerOptions extends ListenerOptions {
-  readonly principalOf: (request: HttpRequest) => Principal
+  /** How a request that needs more scopes is refused over HTTP; undefined where none needs any. */
+  readonly challenge?: ScopeChallenge | undefined
+  /** Whether answers depend on who asks, so that nobody may keep them for others. */
+  readonly isPrivate?: boolean | undefined
 }

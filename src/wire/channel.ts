@@ -33,8 +33,11 @@ export interface Channel {
   /** Stops reading from the peer, so that it feels the back-pressure. */
   pause(): void
   resume(): void
-  /** Ends the channel in order (a child goes through the kill ladder); never rejects. */
-  close(): Promise<void>
+  /**
+   * Ends the channel in order (a child goes through the kill ladder); never rejects. The peer is told `why`
+   * where the transport has a word for it.
+   */
+  close(why?: 'unauthorized'): Promise<void>
 }
 
 /**

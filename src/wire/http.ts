@@ -1,10 +1,14 @@
+import type { Caller } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { OutgoingMessage } from './message-parts.js'
 
 /** Header names in lower case; a header that came several times is joined by ", " as RFC 9110 §5.3 says. */
 export type HttpHeaders = Readonly<Record<string, string | undefined>>
 
-/** PORT, server side. One request that passed the guards (Host, Origin, size); its body is complete. */
+/**
+ * PORT, server side. One request that passed the guards (Host, Origin, size, credential); its body is
+ * complete.
+ */
 export interface HttpRequest {
   readonly method: string
   /** Path without query, as it came. */
@@ -14,6 +18,7 @@ export interface HttpRequest {
   /** Only until the handler returns; what is wanted later is to be taken out of it by then. */
   readonly body: Buffer
   readonly remoteAddress: string
+  readonly caller: Caller
 }
 
 export interface HttpStream {

@@ -16,6 +16,7 @@ const hex = (count: number): string => '0a1b2c3d4e5f6789'.repeat(9).slice(0, cou
 
 t.test('what looks like a key is masked wherever it stands', async t => {
   const keys = [
+    `mcpp_${'aB-c_D'.repeat(8).slice(0, 43)}`,
     `sk-${signs(48)}`,
     `sk-proj-${signs(20)}_${signs(20)}-${signs(20)}`,
     `sk-ant-api03-${signs(12)}_${signs(30)}-${signs(30)}AA`,

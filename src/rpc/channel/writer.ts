@@ -16,6 +16,13 @@ interface Due {
   readonly timer: Timer
 }
 
+export interface WriterOptions {
+  readonly clock: Clock
+  readonly bounds: LimitCounters
+  /** What ids of our requests begin with, for a client that may know those of an earlier connection. */
+  readonly idPrefix?: string | undefined
+}
+
 /** Writes to the one client of a channel, on whatever request: there is only one way. */
 export class PipeWriter implements ReplyStream, Outlet {
   readonly canAsk = true
@@ -29,16 +36,18 @@ export class PipeWriter implements ReplyStream, Outlet {
   readonly #cutOff: () => void
   readonly #bounds: LimitCounters
   readonly #due = new Set<Due>()
+  readonly #idPrefix: string | undefined
   #requests = 0
   /** When the client has probably read what was said about requests under way. */
   #settledAtMs = Number.NEGATIVE_INFINITY
 
   /** `cutOff` is called when the client is too far behind. */
-  constructor(channel: Channel, clock: Clock, cutOff: () => void, bounds: LimitCounters) {
+  constructor(channel: Channel, { clock, bounds, idPrefix }: WriterOptions, cutOff: () => void) {
     this.#channel = channel
     this.#clock = clock
     this.#cutOff = cutOff
     this.#bounds = bounds
+    this.#idPrefix = idPrefix
   }
 
   send(frame: Buffer, mayDrop = false): void {
@@ -83,9 +92,9 @@ export class PipeWriter implements ReplyStream, Outlet {
     this.write(frame)
   }
 
-  nextRequestId(): number {
+  nextRequestId(): number | string {
     this.#requests += 1
-    return this.#requests
+    return this.#idPrefix === undefined ? this.#requests : `${this.#idPrefix}${this.#requests}`
   }
 
   /** Sends what still waits, because the channel is about to be closed. */

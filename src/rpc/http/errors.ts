@@ -1,8 +1,9 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
-import { errorText } from '../../model/rpc-error.js'
+import { ownErrorText } from '../../model/rpc-error.js'
 import type { HttpResponder } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
+import type { ScopeChallenge } from '../host.js'
 
 interface RefusalDetails {
   readonly code?: number
@@ -29,13 +30,27 @@ export const statusOfFull = (
   return { status, headers: { 'retry-after': String(Math.max(1, Math.ceil(afterMs / 1000))) } }
 }
 
+/** Refuses a request that needs more scopes; false if it was not refused for that. */
+export const refuseForScopes = (
+  responder: HttpResponder,
+  why: Fault | undefined,
+  challenge: ScopeChallenge | undefined,
+  headers?: Readonly<Record<string, string>>,
+): boolean => {
+  const scope = why?.code === 'forbidden' ? why.data?.['scope'] : undefined
+  const refusal = typeof scope === 'string' ? challenge?.(scope.split(' ')) : undefined
+  if (refusal === undefined) return false
+  responder.send(refusal.status, { ...headers, ...refusal.headers }, refusal.body)
+  return true
+}
+
 /** An HTTP refusal; its body is a JSON-RPC error (transports, "Sending Messages to the Server", item 4). */
 export const refuse = (
   responder: HttpResponder,
   status: number,
   words: string,
   { code = -32600, id, headers }: RefusalDetails = {},
-): void => refuseWith(responder, status, { id, error: errorText(code, words) }, headers)
+): void => refuseWith(responder, status, { id, error: ownErrorText(code, words) }, headers)
 
 export const refuseWith = (
   responder: HttpResponder,

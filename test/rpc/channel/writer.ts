@@ -12,7 +12,7 @@ const start = () => {
   const cut = () => {
     cuts += 1
   }
-  const writer = new PipeWriter(client.channel, clock, cut, bounds)
+  const writer = new PipeWriter(client.channel, { clock, bounds }, cut)
   const say = (text: string) => Buffer.from(JSON.stringify(text))
   return { client, clock, writer, say, cuts: () => cuts }
 }

@@ -1,0 +1,318 @@
+/**
+ * Every problem that has a number, once: what is looked at, how bad it is, the sentence, the mend, and what
+ * `mcp-proxy doctor --fix` does. Names in braces are filled in. Numbers never change their meaning, and are
+ * not used again; docs/doctor.md explains each.
+ */
+export const PROBLEMS = {
+  D001: {
+    about: 'the version of Node',
+    level: 'error',
+    says: 'Node {version} is too old',
+    mend: 'install Node 20.19, or 22.12 or newer: https://nodejs.org',
+  },
+  D002: {
+    about: 'our own files',
+    level: 'error',
+    says: 'the installation in {folder} is damaged or half updated',
+    mend: 'npm i -g mcp-proxy-daemon',
+  },
+  D004: {
+    about: 'installations on PATH',
+    says: '{one} and {other} are different installations',
+    mend: 'remove one of them: npm uninstall -g mcp-proxy-daemon, with the npm beside it',
+  },
+  D005: {
+    about: 'the mcp-proxy on PATH',
+    says: '{path} is another program of that name',
+    mend: 'use {own}',
+  },
+  D006: {
+    about: 'the folder of our state',
+    level: 'error',
+    says: '{path} cannot be used',
+    mend: 'chmod 700 {path}',
+    fix: 'gives the folder the rights 0700',
+  },
+  D010: {
+    about: 'the configuration file',
+    level: 'error',
+    says: 'there is no configuration {file} that can be read',
+    mend: 'mcp-proxy init',
+  },
+  D011: {
+    about: 'syntax, keys and types of the configuration',
+    level: 'error',
+    says: '{place}: {what}',
+    mend: '{advice}',
+  },
+  D012: {
+    about: 'rights of the files with secrets',
+    says: 'others can read the secrets in {file}',
+    mend: 'chmod 600 {file}',
+    fix: 'gives the file the rights 0600',
+  },
+  D013: {
+    about: 'literal secrets',
+    says: '{server}.{key} holds a secret',
+    mend: 'mcp-proxy doctor --fix --only D013',
+    fix: 'moves it into secrets.env, and writes ${NAME} in its place',
+  },
+  D014: {
+    about: 'the last reload',
+    says: 'the running proxy has refused {file} as it is now, and goes on with what it had',
+    mend: 'mend the file: mcp-proxy check says where',
+  },
+  D015: {
+    about: 'keys that wait for a restart',
+    level: 'note',
+    says: 'only after a restart: {keys}',
+    mend: 'mcp-proxy daemon restart',
+    fix: 'restarts the daemon',
+  },
+  D016: {
+    about: 'servers that are there twice',
+    says: '{one} and {other} are one server',
+    mend: 'mcp-proxy remove {other}',
+  },
+  D020: {
+    about: 'variables',
+    says: '{name} is not set, and {server} waits for it',
+    mend: "write {name}='…' into {envFile}, or start a client that brings it",
+  },
+  D021: {
+    about: 'where values of variables come from',
+    level: 'note',
+    says: '{name} has one value in the login shell and another one in {envFile}, which wins',
+    mend: 'keep the right one',
+  },
+  D022: {
+    about: 'the login shell',
+    says: 'the login shell {shell} does not say its environment',
+    mend: 'set "daemon": { "shellEnv": false } in the configuration, and PATH in {envFile}',
+  },
+  D023: {
+    about: 'files that ${file:…} names',
+    level: 'error',
+    says: '{place} needs the file {path}, which cannot be used',
+    mend: 'create the file, or write another path',
+  },
+  D030: {
+    about: 'programs of servers',
+    level: 'error',
+    says: '{command} of {server} is not found',
+    mend: 'install {command}, or write its whole path',
+  },
+  D031: {
+    about: 'start, handshake and lists of servers',
+    level: 'error',
+    says: '{server} does not start',
+    mend: 'run its command by hand; for what it wrote: mcp-proxy daemon logs --server {server}',
+  },
+  D032: {
+    about: 'how long servers take to start',
+    says: '{server} takes {seconds} s to start, and Codex waits for 10 s',
+    mend: 'install its package once, or set "start": "eager" for it',
+  },
+  D033: {
+    about: 'servers that need a workspace',
+    level: 'note',
+    says: '{server} waits for a client with a workspace',
+    mend: 'open a folder in the client, or give it to the shim: mcp-proxy connect --workspace DIR',
+  },
+  D034: {
+    about: 'what servers write to stdout',
+    says: '{server} writes to stdout what is no message',
+    mend: 'have it write its log to stderr; such lines are dropped',
+  },
+  D035: {
+    about: 'remote servers',
+    level: 'error',
+    says: '{server} cannot be reached',
+    mend: 'check its address, and whether it runs',
+  },
+  D036: {
+    about: 'logins at servers',
+    says: '{server} lets nobody in without a login',
+    mend: 'mcp-proxy auth login {server}',
+  },
+  D037: {
+    about: 'servers in containers',
+    level: 'error',
+    says: '{server} cannot run in its container',
+    mend: 'start Docker',
+  },
+  D039: {
+    about: 'servers that were given up',
+    says: '{server} has failed {count} times in a short time',
+    mend: 'mcp-proxy daemon logs --server {server}',
+  },
+  D040: {
+    about: 'socket and lock of the daemon',
+    says: '{path} is left of a proxy that is gone',
+    mend: 'rm {path}',
+    fix: 'removes it',
+  },
+  D041: {
+    about: 'the start of the daemon',
+    level: 'error',
+    says: 'the daemon does not start',
+    mend: 'mcp-proxy daemon logs',
+  },
+  D042: {
+    about: 'whether the daemon answers',
+    level: 'error',
+    says: 'the daemon, pid {pid}, does not answer',
+    mend: 'kill {pid}',
+    fix: 'ends the process',
+  },
+  D043: {
+    about: 'versions of daemon, service and shims',
+    says: '{what} is mcp-proxy {running}, and {installed} is installed',
+    mend: 'mcp-proxy daemon restart',
+    fix: 'restarts the daemon',
+  },
+  D044: {
+    about: 'one daemon for each configuration',
+    says: '{pid} serves {file} without its private socket, beside another daemon',
+    mend: 'kill {pid}',
+    fix: 'ends the one that does not have the socket',
+  },
+  D045: {
+    about: 'the service',
+    says: 'the service file {file} is not what it would be today',
+    mend: 'mcp-proxy service install',
+    fix: 'writes the file anew',
+  },
+  D046: {
+    about: 'the place of the private socket',
+    level: 'error',
+    says: '{path} cannot hold the private socket',
+    mend: 'make it a folder of your own, or name another one in MCP_PROXY_RUN_DIR',
+  },
+  D050: {
+    about: 'our entries in clients',
+    says: '{client} does not start this proxy: {file}',
+    mend: 'mcp-proxy install {id}',
+    fix: 'installs the entry',
+  },
+  D051: {
+    about: 'servers beside the proxy in clients',
+    says: '{server} is in {client} and behind the proxy: its tools appear twice',
+    mend: 'mcp-proxy install {id} --take-over',
+  },
+  D052: {
+    about: 'paths in our entries',
+    says: 'the entry in {file} names {path}, which does not last',
+    mend: 'mcp-proxy install --refresh',
+    fix: 'writes all our entries with the paths of today',
+  },
+  D053: {
+    about: 'entries that run another package',
+    level: 'error',
+    says: '{client} runs the npm package mcp-proxy, which is not this one: {file}',
+    mend: 'mcp-proxy install {id}',
+    fix: 'installs our entry in its place',
+  },
+  D054: {
+    about: 'files of projects',
+    level: 'note',
+    says: '{file} wins over the file of the user in {project}',
+    mend: 'take "mcp-proxy" out of it, or: mcp-proxy install {id} --scope project',
+  },
+  D055: {
+    about: 'entries with an address',
+    level: 'error',
+    says: '{client} calls {url}, where nobody listens',
+    mend: 'mcp-proxy service install --port {port}, or: mcp-proxy install {id} --via stdio',
+  },
+  D056: {
+    about: 'how many tools clients take',
+    says: '{count} tools, and {client} takes {cap}',
+    mend: 'leave some out with "tools": { "deny": [ … ] }',
+  },
+  D057: {
+    about: 'whether clients load tools by need',
+    level: 'note',
+    says: '{client} loads all tools at once behind the API address {host}',
+    mend: 'set "clients": { "claude-code": { "expose": "search" } }',
+  },
+  D060: {
+    about: 'long names of tools',
+    level: 'note',
+    says: '{long} is shown as {short}',
+    mend: 'give it a short name with "tools": { "rename": { … } }, or its server a short "prefix"',
+  },
+  D061: {
+    about: 'schemas that clients refuse',
+    says: '{tool} has a schema that {clients} would refuse',
+    mend: 'tell the author of the server',
+  },
+  D062: {
+    about: 'equal and reserved names of tools',
+    says: '{tool} is the name of a tool of {servers}',
+    mend: 'give one of them a "prefix", or rename the tool',
+  },
+  D063: {
+    about: 'long descriptions and instructions',
+    level: 'note',
+    says: '{what} has {bytes} bytes, and Claude Code cuts it at 2,048',
+    mend: 'write a shorter one with "tools": { "override": { … } }',
+  },
+  D064: {
+    about: 'the size of the list of tools',
+    level: 'note',
+    says: 'the list of {count} tools takes about {tokens} tokens',
+    mend: 'leave tools out with "tools": { "deny": [ … ] }',
+  },
+  D065: {
+    about: 'what tools say about their effects',
+    level: 'note',
+    says: '{count} of {all} tools of {server} do not say what they change: all of these count as writing',
+    mend: 'add "annotations" with "tools": { "override": { … } }',
+  },
+  D066: {
+    about: 'tools that have changed',
+    says: '{tool} has another {what} than when it was first seen',
+    mend: 'look at it, then: mcp-proxy doctor --fix --only D066',
+    fix: 'takes the tools as they are now for what was first seen',
+  },
+  D070: {
+    about: 'the port',
+    level: 'error',
+    says: 'port {port} is taken by {who}',
+    mend: 'choose another one: "listen": { "port": … }, or serve --port',
+  },
+  D071: {
+    about: 'who reaches the proxy',
+    says: '{host} can be reached from other machines, and asks for no login',
+    mend: 'set "listen": { "host": "127.0.0.1" }, or add "auth"',
+  },
+  D080: {
+    about: 'limits',
+    says: 'the limit {limit} was reached {count} times',
+    mend: 'look at what reached it in the log; raise it in "limits"',
+  },
+  D082: {
+    about: 'processes of proxies that were killed',
+    says: '{pid} is left of a proxy that was killed: {command}',
+    mend: 'kill {pid}',
+    fix: 'ends the process',
+  },
+} as const satisfies Readonly<Record<string, ProblemRow>>
+
+/** A number such as `D030`. */
+export type ProblemId = keyof typeof PROBLEMS
+
+/** How bad it is: a note is worth knowing, a warning will hurt some day, with an error something fails. */
+export type ProblemLevel = 'note' | 'warn' | 'error'
+
+export interface ProblemRow {
+  /** What is looked at: the heading of docs/doctor.md. */
+  readonly about: string
+  /** A warning if absent. */
+  readonly level?: ProblemLevel
+  readonly says: string
+  readonly mend: string
+  /** What `doctor --fix` does about it, if it can do something. */
+  readonly fix?: string
+}

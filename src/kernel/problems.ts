@@ -1,0 +1,50 @@
+import { PROBLEMS, type ProblemId, type ProblemLevel, type ProblemRow } from './problem-table.js'
+
+/** A problem as it was found somewhere. Holds no secrets. */
+export interface Problem {
+  readonly id: ProblemId
+  readonly level: ProblemLevel
+  /** What is wrong, as one sentence without its full stop. */
+  readonly message: string
+  /** The reason, if it is known. */
+  readonly why: string | undefined
+  /** What to do: a command to paste where there is one. */
+  readonly mend: string
+}
+
+/** The names in braces of a text; what has spaces in it is JSON. */
+type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Exclude<Name, `${string} ${string}`> | Names<Rest>
+  : never
+
+type Row<Id extends ProblemId> = (typeof PROBLEMS)[Id]
+
+/** What differs from case to case: all names in the sentence of a problem and in its mend. */
+export type ProblemValues<Id extends ProblemId> = Readonly<
+  Record<Names<Row<Id>['says'] | Row<Id>['mend']>, string | number>
+>
+
+/** What replaces the words of the table where a case is known better. */
+export interface ProblemInstead {
+  readonly level?: ProblemLevel
+  readonly why?: string | undefined
+  readonly mend?: string | undefined
+}
+
+/** A problem of the table with the words of this case. */
+export const problem = <Id extends ProblemId>(
+  id: Id,
+  values: ProblemValues<Id>,
+  { level, why, mend }: ProblemInstead = {},
+): Problem => {
+  const row: ProblemRow = PROBLEMS[id]
+  const fill = (text: string): string =>
+    text.replace(/\{(\w+)\}/g, (_all, name: string) => String((values as Record<string, unknown>)[name]))
+  return {
+    id,
+    level: level ?? row.level ?? 'warn',
+    message: fill(row.says),
+    why,
+    mend: mend ?? fill(row.mend),
+  }
+}

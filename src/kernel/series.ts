@@ -1,0 +1,35 @@
+/** A number that only grows. Counting allocates nothing, and knows neither names nor labels. */
+export class Counter {
+  value = 0
+
+  add(amount = 1): void {
+    this.value += amount
+  }
+}
+
+/** How values are distributed over buckets; `observe` allocates nothing. */
+export class Histogram {
+  /** The upper bounds of all buckets but the last one, which has none; ascending. */
+  readonly bounds: readonly number[]
+  /** How many values fell into each bucket alone. */
+  readonly counts: Float64Array
+  readonly #sum = new Float64Array(1)
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds
+    this.counts = new Float64Array(bounds.length + 1)
+  }
+
+  get sum(): number {
+    return this.#sum[0] ?? 0
+  }
+
+  observe(value: number): void {
+    const { bounds, counts } = this
+    let at = 0
+    // Most values are small, and there are few buckets.
+    while (at < bounds.length && value > (bounds[at] ?? 0)) at += 1
+    counts[at] = (counts[at] ?? 0) + 1
+    this.#sum[0] = this.sum + value
+  }
+}

@@ -1,0 +1,145 @@
+import { Fault } from '../kernel/faults.js'
+import type { HttpClient, HttpHeaders, OutboundExchange, OutboundRequest, ReplyListener } from './http.js'
+
+type Headers = Readonly<Record<string, string>>
+
+/** A refusal of a server: 401, or 403. */
+export interface Refusal {
+  readonly status: number
+  readonly headers: HttpHeaders
+  /** The headers that `authorize` gave the request. */
+  readonly sent: Headers | undefined
+  /** Whether the request was sent again already. */
+  readonly isRepeated: boolean
+}
+
+/** PORT. What proves to one server who we are. */
+export interface HttpCredential {
+  /**
+   * The headers that prove it for a request to be sent now; undefined if there are none to send. A promise
+   * only while a token has to be got first; it rejects with a Fault if the server cannot be asked.
+   */
+  authorize(request: OutboundRequest): Headers | undefined | Promise<Headers | undefined>
+  /**
+   * Takes a refusal. Undefined: it has nothing to do with who we are. Else resolves when the request may be
+   * sent once more, or rejects with the Fault that ends it.
+   */
+  refused(refusal: Refusal): Promise<void> | undefined
+}
+
+/** An HTTP client whose requests prove who we are, and are sent once more if a better proof was found. */
+export const withCredential = (http: HttpClient, credential: HttpCredential): HttpClient => ({
+  send(request, listener) {
+    const exchange = new ProvenExchange(http, credential, request, listener)
+    exchange.start()
+    return exchange
+  },
+  close: () => http.close(),
+})
+
+/**
+ * One request and its reply.
+ *
+ *   proving ─headers▶ sent ─head▶ receiving;  sent ─refused▶ proving, once;  abort or discard ▶ over
+ */
+class ProvenExchange implements OutboundExchange, ReplyListener {
+  readonly #http: HttpClient
+  readonly #credential: HttpCredential
+  readonly #request: OutboundRequest
+  readonly #listener: ReplyListener
+  /** Undefined while no request is under way. */
+  #outbound: OutboundExchange | undefined
+  #sent: Headers | undefined
+  #isRepeated = false
+  #isPaused = false
+  #isOver = false
+
+  constructor(
+    http: HttpClient,
+    credential: HttpCredential,
+    request: OutboundRequest,
+    listener: ReplyListener,
+  ) {
+    this.#http = http
+    this.#credential = credential
+    this.#request = request
+    this.#listener = listener
+  }
+
+  start(): void {
+    try {
+      const headers = this.#credential.authorize(this.#request)
+      if (headers instanceof Promise) headers.then(this.#send, this.#fail)
+      else this.#send(headers)
+    } catch (thrown) {
+      // Nothing may be told before `send` has returned.
+      queueMicrotask(() => this.#fail(thrown))
+    }
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#outbound?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#outbound?.resume()
+  }
+
+  discard(): void {
+    this.#isOver = true
+    this.#outbound?.discard()
+  }
+
+  abort(): void {
+    this.#isOver = true
+    this.#outbound?.abort()
+  }
+
+  // ── what the client tells ──
+
+  head(status: number, headers: HttpHeaders): void {
+    const again = status === 401 || status === 403 ? this.#refused(status, headers) : undefined
+    if (again === undefined) {
+      this.#listener.head(status, headers)
+      return
+    }
+    this.#outbound?.discard()
+    this.#outbound = undefined
+    this.#isRepeated = true
+    again.then(() => {
+      if (!this.#isOver) this.start()
+    }, this.#fail)
+  }
+
+  data(chunk: Buffer): void {
+    this.#listener.data(chunk)
+  }
+
+  ended(fault: Fault | undefined): void {
+    this.#listener.ended(fault)
+  }
+
+  #refused(status: number, headers: HttpHeaders): Promise<void> | undefined {
+    const isRepeated = this.#isRepeated
+    return this.#credential.refused({ status, headers, sent: this.#sent, isRepeated })
+  }
+
+  readonly #send = (headers: Headers | undefined): void => {
+    if (this.#isOver) return
+    this.#sent = headers
+    const request =
+      headers === undefined
+        ? this.#request
+        : { ...this.#request, headers: { ...this.#request.headers, ...headers } }
+    this.#outbound = this.#http.send(request, this)
+    if (this.#isPaused) this.#outbound.pause()
+  }
+
+  readonly #fail = (thrown: unknown): void => {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#listener.ended(Fault.from(thrown))
+  }
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { PROBLEMS, type ProblemRow } from '../../src/kernel/problem-table.js'
+import { problem } from '../../src/kernel/problems.js'
+
+t.test('docs/doctor.md explains every problem, and no other', async t => {
+  const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8')
+  const sections = page.split(/^### /m).slice(1)
+  const found = sections.map(section => section.slice(0, section.indexOf('\n')))
+  t.same(
+    found,
+    Object.entries(PROBLEMS).map(([id, { about }]) => `${id}: ${about}`),
+  )
+  const words = { error: 'Error', warn: 'Warning', note: 'Note' }
+  for (const [index, row] of Object.values<ProblemRow>(PROBLEMS).entries()) {
+    const text = sections[index]?.replace(/\s+/g, ' ') ?? ''
+    t.ok(text.includes(`*${words[row.level ?? 'warn']}.* `), found[index] ?? '')
+    t.equal(text.includes(`*Fix:* ${row.fix}.`), row.fix !== undefined, found[index] ?? '')
+  }
+})
+
+t.test('a problem has its words filled in, and those of the case where it has some', async t => {
+  t.same(problem('D030', { command: 'uvx', server: 'git' }), {
+    id: 'D030',
+    level: 'error',
+    message: 'uvx of git is not found',
+    why: undefined,
+    mend: 'install uvx, or write its whole path',
+  })
+  const values = { server: '{command}', key: '$&' }
+  const own = problem('D013', values, { why: 'it begins with ghp_', level: 'note', mend: 'move it' })
+  t.match(own, { message: '{command}.$& holds a secret', why: /ghp_/, level: 'note', mend: 'move it' })
+})
+
+t.test('nothing that is filled in is left in braces', async t => {
+  for (const [id, { says, mend }] of Object.entries(PROBLEMS)) {
+    const names = [...`${says} ${mend}`.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+    const filled = problem(id as 'D010', Object.fromEntries(names.map(name => [name, 'x'])) as never)
+    t.notMatch(`${filled.message} ${filled.mend}`, /\{\w+\}/, id)
+  }
+})
