@@ -30,6 +30,8 @@ export class Backlog {
   readonly #hardBytes: number
   readonly #softBytes: number
   readonly #holding: Holding | undefined
+  /** What is counted of the backlog of a program. */
+  #countedBytes = 0
   /** Runs while the peer is behind. */
   #stallTimer: Timer | undefined
   #behindSinceMs = 0
@@ -67,6 +69,7 @@ export class Backlog {
   grew(): boolean {
     const bytes = this.#options.queuedBytes()
     this.#holding?.set(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
+    this.#count(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
     if (this.#stallTimer === undefined) {
       if (bytes <= this.#softBytes) return true
       this.#behindSinceMs = this.#options.clock.nowMs()
@@ -80,6 +83,7 @@ export class Backlog {
   /** Call when the operating system has taken something. */
   shrank(): void {
     this.#holding?.look()
+    if (this.#countedBytes > 0) this.#count(this.#options.queuedBytes())
     if (this.#stallTimer === undefined) return
     if (this.#options.queuedBytes() > this.#softBytes) return
     this.end()
@@ -89,8 +93,15 @@ export class Backlog {
   /** Stops watching, unless the peer gets behind again. */
   end(): void {
     this.#holding?.set(0)
+    this.#count(0)
     this.#stallTimer?.cancel()
     this.#stallTimer = undefined
+  }
+
+  #count(bytes: number): void {
+    if (this.#options.peer !== 'child') return
+    this.#options.bounds.queues.servers += bytes - this.#countedBytes
+    this.#countedBytes = bytes
   }
 
   #wait(): void {

@@ -2,9 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { RefusalReason } from '../../kernel/meter.js'
 import type { HttpHandler } from '../../wire/http.js'
 import {
   answerPreflight,
@@ -17,17 +19,22 @@ import {
 } from './guards.js'
 import { announcesTooMuch, comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
 import {
+  type Denial,
+  deny,
+  denyAndCut,
+  errorDenial,
   NodeResponder,
   PendingResponses,
   type ResponderContext,
   refuseOn,
-  respondAndCut,
-  respondError,
 } from './responder.js'
 import { SlowReaders } from './slow-readers.js'
 
 /** A handler in Node's own style, such as an express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Finds out who sends a request, from its head alone: its body is read only if there is a caller. */
+type Authorize = (request: IncomingMessage, path: string) => Caller | Denial | Promise<Caller | Denial>
 
 /**
  * Takes over a connection, as a WebSocket server does. Returns the status with which it refused, if it did.
@@ -37,6 +44,7 @@ export type UpgradeHandler = (
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
+  caller: Caller,
 ) => number | undefined | Promise<number | undefined>
 
 export interface GateOptions {
@@ -47,14 +55,23 @@ export interface GateOptions {
   readonly allowedOrigins: readonly string[]
   /** Exact paths that need no allowed `Host`: probes call a container by its address. */
   readonly open?: ReadonlySet<string>
-  /** By exact path. */
-  readonly endpoints: ReadonlyMap<string, HttpHandler>
+  /**
+   * Paths that web pages of any origin may ask, such as public metadata; their handler says who may read the
+   * answer.
+   */
+  readonly isShared?: (path: string) => boolean
+  /** Asked for every request to an endpoint and every upgrade that passed the guards. */
+  readonly authorize: Authorize
+  /** By path. */
+  readonly endpoints: { get(path: string): HttpHandler | undefined }
   /** Loaded with the first request to another path. */
   readonly other: () => Promise<NodeHandler>
   /** Gets upgrades that passed the guards; without it a request to upgrade is an ordinary request. */
   readonly upgrade?: UpgradeHandler
   /** Called for each request that was answered with an HTTP error. */
   readonly onRefused?: ((refused: RefusedRequest) => void) | undefined
+  /** Counts requests that were refused by their head. */
+  readonly refused?: ((reason: RefusalReason) => void) | undefined
   readonly log: Logger
   readonly clock: Clock
   readonly bounds: LimitCounters
@@ -70,24 +87,23 @@ export interface RefusedRequest {
   readonly origin?: string | undefined
 }
 
-interface Rejection {
-  readonly status: number
-  readonly message: string
-}
-
-const bodyRejection = (limit: 'body' | 'inbound', bounds: LimitCounters): Rejection =>
+const bodyDenial = (limit: 'body' | 'inbound', bounds: LimitCounters): Denial =>
   limit === 'body'
-    ? { status: 413, message: `Request body is larger than ${bounds.max.body} bytes` }
-    : { status: 503, message: bounds.overloadFault(limit, 'Too much is being sent at the same time').message }
+    ? errorDenial(413, `Request body is larger than ${bounds.max.body} bytes`)
+    : errorDenial(503, bounds.overloadFault(limit, 'Too much is being sent at the same time').message)
+
+const isDenial = (admitted: Caller | Denial): admitted is Denial => 'status' in admitted
 
 const isUnavailable = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'unavailable'
 
 const nothing = (): void => undefined
 
+const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/'
+
 const addressOf = (socket: Duplex): string => (socket instanceof Socket ? (socket.remoteAddress ?? '') : '')
 
-/** Checks each request (Host, Origin, size) and reads its body for the handler. The sockets are Node's. */
+/** Checks each request (Host, Origin, size, credential) and reads its body for the handler. */
 export class HttpGate {
   readonly slowReaders: SlowReaders
   readonly pending = new PendingResponses()
@@ -146,18 +162,29 @@ export class HttpGate {
     })
   }
 
+  #isOpen(path: string): boolean {
+    return this.#options.open?.has(path) === true
+  }
+
+  #count(reason: RefusalReason): void {
+    this.#options.refused?.(reason)
+  }
+
   /** Reports input that could not be read as a request. */
   unreadable(status: number, socket: Duplex): void {
+    this.#count('malformed')
     this.#options.onRefused?.({ status, remoteAddress: addressOf(socket) })
   }
 
   /** Resolves with the status with which the upgrade was refused, if it was; never rejects. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
     try {
-      const rejection = this.#reject(request, '')
-      if (rejection === undefined) return await this.#options.upgrade?.(request, socket, head)
-      refuseOn(socket, rejection.status)
-      return rejection.status
+      const denial = this.#reject(request, '', request.headers.origin)
+      const admitted = denial ?? (await this.#options.authorize(request, pathOf(request)))
+      if (!isDenial(admitted)) return await this.#options.upgrade?.(request, socket, head, admitted)
+      if (denial === undefined) this.#count('auth')
+      refuseOn(socket, admitted.status, denial === undefined ? admitted : undefined)
+      return admitted.status
     } catch (error) {
       this.#logFailure(error)
       if (!isUnavailable(error)) {
@@ -171,8 +198,8 @@ export class HttpGate {
 
   #failed(response: ServerResponse, error: unknown): void {
     this.#logFailure(error)
-    if (isUnavailable(error)) respondError(response, 503, error.message)
-    else respondError(response, 500, 'Internal error in the proxy')
+    if (isUnavailable(error)) deny(response, errorDenial(503, error.message))
+    else deny(response, errorDenial(500, 'Internal error in the proxy'))
   }
 
   #logFailure(error: unknown): void {
@@ -185,46 +212,64 @@ export class HttpGate {
     this.#options.onRefused?.({ status, remoteAddress, method, path, host, origin })
   }
 
-  /** Why a request is refused before its body is read, if it is. */
-  #reject(request: IncomingMessage, path: string): Rejection | undefined {
+  /** Why a request is refused before its body is read, if it is; `origin` as far as it matters. */
+  #reject(request: IncomingMessage, path: string, origin: string | undefined): Denial | undefined {
     const { headers, rawHeaders } = request
     // Node reads the first of two `Host` headers; a proxy in front of us might read the second.
     const isAllowed = !comesTwice(rawHeaders, 'host') && hostAllowed(headers.host, this.#hosts)
-    if (!isAllowed && this.#options.open?.has(path) !== true) {
-      return { status: 403, message: 'Host not allowed: add it to "allowedHosts"' }
+    if (!isAllowed && !this.#isOpen(path)) {
+      this.#count('host')
+      return errorDenial(403, 'Host not allowed: add it to "allowedHosts"')
     }
-    const { origin } = headers
     if (origin !== undefined && (comesTwice(rawHeaders, 'origin') || !originAllowed(origin, this.#origins))) {
-      return { status: 403, message: 'Origin not allowed: add it to "allowedOrigins"' }
+      this.#count('origin')
+      return errorDenial(403, 'Origin not allowed: add it to "allowedOrigins"')
     }
     // Names and values alternate. Node would silently drop headers above its own limit.
     if (rawHeaders.length > 2 * this.#bounds.max.headerLines) {
+      this.#count('malformed')
       this.#bounds.hit('headerLines', { client: request.socket.remoteAddress })
-      return { status: 431, message: 'Too many headers' }
+      return errorDenial(431, 'Too many headers')
     }
     if (request.url?.startsWith('/') === true) return undefined
-    return { status: 400, message: 'Request target must be a path' }
+    this.#count('malformed')
+    return errorDenial(400, 'Request target must be a path')
   }
 
   #dispatch(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? '/'
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
-    const rejection = this.#reject(request, path)
-    if (rejection !== undefined) {
-      if (hasLongBody(request)) this.#cut(response, rejection)
-      else respondError(response, rejection.status, rejection.message)
+    const origin = this.#options.isShared?.(path) === true ? undefined : request.headers.origin
+    const denial = this.#reject(request, path, origin)
+    if (denial !== undefined) {
+      this.#deny(request, response, denial)
       return
     }
-    const { origin } = request.headers
     if (origin !== undefined) shareWith(origin, response)
     const handler = this.#options.endpoints.get(path)
     if (handler === undefined) void this.#handleOther(request, response)
     else if (isPreflight(request)) answerPreflight(request, response)
     else {
-      const query = mark < 0 ? '' : target.slice(mark + 1)
-      this.#serve(handler, new EndpointRequest(request, path, query), response)
+      const enter = (admitted: Caller | Denial): void => {
+        if (isDenial(admitted)) {
+          this.#count('auth')
+          this.#deny(request, response, admitted)
+          return
+        }
+        const query = mark < 0 ? '' : target.slice(mark + 1)
+        this.#serve(handler, new EndpointRequest(request, admitted, path, query), response)
+      }
+      const admitted = this.#options.authorize(request, path)
+      if (admitted instanceof Promise)
+        admitted.then(enter).catch((error: unknown) => this.#failed(response, error))
+      else enter(admitted)
     }
+  }
+
+  #deny(request: IncomingMessage, response: ServerResponse, denial: Denial): void {
+    if (hasLongBody(request)) this.#cut(response, denial)
+    else deny(response, denial)
   }
 
   async #handleOther(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -251,14 +296,15 @@ export class HttpGate {
         request.body = NO_BODY
       },
       refused: limit => {
+        this.#count(limit === 'body' ? 'malformed' : 'memory')
         if (limit === 'body') this.#bounds.hit('body', { client: request.remoteAddress })
-        this.#cut(response, bodyRejection(limit, this.#bounds))
+        this.#cut(response, bodyDenial(limit, this.#bounds))
       },
     })
   }
 
   /** Refuses a request without reading its body. */
-  #cut(response: ServerResponse, { status, message }: Rejection): void {
-    respondAndCut(response, status, message, this.#options.clock)
+  #cut(response: ServerResponse, denial: Denial): void {
+    denyAndCut(response, denial, this.#options.clock)
   }
 }

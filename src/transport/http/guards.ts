@@ -93,7 +93,7 @@ const ALLOWED_HEADERS =
   'content-type, accept, authorization, mcp-session-id, mcp-protocol-version, last-event-id, ' +
   'mcp-method, mcp-name'
 
-const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version'
+const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate'
 
 /** Headers for parameters that a tool marks with `x-mcp-header` (2026-07-28). */
 const MIRRORED = /^mcp-param-[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Caller } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
@@ -98,12 +99,14 @@ export class EndpointRequest implements HttpRequest {
   /** Set while a handler runs. */
   body: Buffer = NO_BODY
   readonly remoteAddress: string
+  readonly caller: Caller
   readonly #query: string
 
-  constructor(request: IncomingMessage, path: string, query: string) {
+  constructor(request: IncomingMessage, caller: Caller, path: string, query: string) {
     this.method = request.method ?? 'GET'
     this.path = path
     this.headers = headersOf(request)
+    this.caller = caller
     this.#query = query
     this.remoteAddress = request.socket.remoteAddress ?? ''
   }

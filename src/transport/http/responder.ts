@@ -9,9 +9,6 @@ import type { SlowReaders } from './slow-readers.js'
 /** How long a client that is still sending may take to read the error before its connection is cut. */
 const LINGER_MS = 300
 
-const errorBody = (message: string): string =>
-  JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message } })
-
 /** Up to this size Node writes head and body together, if the body is text. */
 const JOINED_BYTES = 16 * 1024
 /** Up to this size copying the parts of a body costs less than writing each of them. */
@@ -52,35 +49,47 @@ function writeResponse(
 const textOf = (frame: OutgoingMessage): string =>
   Buffer.isBuffer(frame) ? frame.toString('latin1') : frame.head + frame.body.toString('latin1') + frame.tail
 
-/** Refuses a request that reaches no handler, with a JSON-RPC error. */
-export function respondError(response: ServerResponse, status: number, message: string): void {
-  if (response.headersSent) {
-    response.destroy()
-    return
-  }
-  writeResponse(response, status, { 'Content-Type': 'application/json' }, errorBody(message))
+/** The whole answer to a request that reaches no handler. */
+export interface Denial {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+}
+
+/** A refusal in the form of a JSON-RPC error. */
+export const errorDenial = (status: number, message: string): Denial => ({
+  status,
+  headers: { 'Content-Type': 'application/json', ...(status === 503 && { 'Retry-After': '5' }) },
+  body: JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message } }),
+})
+
+/** Refuses a request that reaches no handler. */
+export function deny(response: ServerResponse, { status, headers, body }: Denial): void {
+  if (response.headersSent) response.destroy()
+  else writeResponse(response, status, headers, body)
 }
 
 /**
  * Refuses a request whose body is still on its way. The response is complete for the client but not ended for
  * Node, which would first read the rest of the body, or cut the connection before the response is read.
  */
-export function respondAndCut(response: ServerResponse, status: number, message: string, clock: Clock): void {
-  const body = errorBody(message)
-  response.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-    ...(status === 503 && { 'Retry-After': '5' }),
-  })
+export function denyAndCut(response: ServerResponse, { status, headers, body }: Denial, clock: Clock): void {
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, { ...headers, 'Content-Length': length, Connection: 'close' })
   response.write(body)
   clock.after(LINGER_MS, () => response.destroy())
 }
 
 /** Responds on a bare connection, and closes it. */
-export function refuseOn(socket: Duplex, status: number): void {
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`
-  socket.end(head, () => socket.destroy())
+export function refuseOn(
+  socket: Duplex,
+  status: number,
+  { headers, body }: Pick<Denial, 'headers' | 'body'> = { headers: {}, body: '' },
+): void {
+  const length = String(Buffer.byteLength(body))
+  const lines = Object.entries({ ...headers, Connection: 'close', 'Content-Length': length })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`, () => socket.destroy())
 }
 
 const CUT_OFF = new Error('The connection was cut')

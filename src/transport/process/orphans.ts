@@ -122,11 +122,24 @@ export const endMarked = async (
  * the ids of all that was ended; never rejects.
  */
 export const endRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
-  const { table, clock, tree = processTree(), termMs = TERM_MS } = options
-  const rows = await table.rows()
-  const found = tree.hasGroups ? await groupsOf(record, rows, table) : treesOf(record, rows)
+  const { clock, tree = processTree(), termMs = TERM_MS } = options
+  const found = await recordedOf(record, options)
   await Promise.all(found.map(pid => endOne(pid, tree, clock, termMs)))
   return [...new Set([...found, ...(await endMarked(record.mark, options))])]
+}
+
+const recordedOf = async (record: OrphanRecord, { table, tree = processTree() }: OrphanOptions) => {
+  const rows = await table.rows()
+  return tree.hasGroups ? await groupsOf(record, rows, table) : treesOf(record, rows)
+}
+
+/** The ids of what `endRecorded` would end. Never rejects. */
+export const findRecorded = async (record: OrphanRecord, options: OrphanOptions): Promise<number[]> => {
+  const [recorded, marked] = await Promise.all([
+    recordedOf(record, options),
+    options.table.carriers(MARK_VARIABLE, record.mark),
+  ])
+  return [...new Set([...recorded, ...marked])]
 }
 
 const groupsOf = async (

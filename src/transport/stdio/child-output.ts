@@ -28,9 +28,11 @@ function mayBeMessage(line: Buffer): boolean {
 export class StdoutMessages {
   readonly #lines: LineSplitter
   readonly #log: Logger
+  readonly #onNoise: () => void
   #noiseLines = 0
 
-  constructor(log: Logger, options: FramingOptions) {
+  constructor(log: Logger, options: FramingOptions, onNoise: () => void = () => undefined) {
+    this.#onNoise = onNoise
     this.#lines = new LineSplitter(options)
     this.#log = log
   }
@@ -62,6 +64,7 @@ export class StdoutMessages {
       return
     }
     this.#noiseLines += 1
+    this.#onNoise()
     if (this.#noiseLines > 1) return
     const shown = sanitizeLine(line.subarray(0, NOISE_READ_BYTES).toString(), NOISE_SHOWN_BYTES)
     this.#log.warn({ line: shown }, "ignoring non-JSON-RPC output on the server's stdout")

@@ -78,11 +78,15 @@ class StdioChild implements ChildChannel {
     this.#options = options
     const { bounds = new LimitCounters(), clock } = options
     this.#times = { ...CHILD_TIMES, ...options.times }
-    this.#stdout = new StdoutMessages(options.log, {
-      maxBytes: bounds.max.message,
-      account: bounds.inbound,
-      onOverrun: () => this.#events.listener?.overrun?.(),
-    })
+    this.#stdout = new StdoutMessages(
+      options.log,
+      {
+        maxBytes: bounds.max.message,
+        account: bounds.inbound,
+        onOverrun: () => this.#events.listener?.overrun?.(),
+      },
+      () => bounds.remark('noise'),
+    )
     this.#stderr = new StderrLines(options.log, clock, bounds)
     // Node creates no pipes when file descriptors run out, whatever its types say.
     this.#writer = child.stdin ? new LineWriter(child.stdin) : undefined

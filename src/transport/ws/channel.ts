@@ -42,6 +42,7 @@ const GOING_AWAY = 1001
 const UNSUPPORTED_DATA = 1003
 const NO_STATUS = 1005
 const ABNORMAL = 1006
+const POLICY_VIOLATION = 1008
 const TRY_AGAIN_LATER = 1013
 
 const UNANSWERED_PINGS = 2
@@ -146,12 +147,13 @@ export class WsChannel implements Channel {
     if (this.#events.listener !== undefined) this.#ws.resume()
   }
 
-  close(): Promise<void> {
+  close(why?: 'unauthorized'): Promise<void> {
     if (this.#closing === undefined) {
       // A peer that is this far behind would not catch up during a closing handshake.
       if (!this.#backlog.hasRoom) this.#onStalled()
       this.#closing = this.#gone.promise
-      this.#end(this.#options.peer === 'client' ? GOING_AWAY : NORMAL)
+      if (why === 'unauthorized') this.#end(POLICY_VIOLATION, 'connect again with a good credential')
+      else this.#end(this.#options.peer === 'client' ? GOING_AWAY : NORMAL)
     }
     return this.#closing
   }

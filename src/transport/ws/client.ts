@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
@@ -6,6 +7,8 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
+import type { HttpHeaders } from '../../wire/http.js'
+import type { HttpCredential } from '../../wire/http-credential.js'
 import { transferFault } from '../http/faults.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
@@ -13,6 +16,8 @@ export interface WsClientOptions {
   /** `ws:` or `wss:`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
+  /** Proves who we are in the handshake; absent if the headers do, or nobody has to. */
+  readonly credential?: HttpCredential | undefined
   /** From the first packet to the end of the opening handshake. */
   readonly connectTimeoutMs: number
   /** Aborts the attempt to connect; the open channel ignores it. */
@@ -58,12 +63,14 @@ function handshakeFault(error: Error, origin: string): Fault {
   return new Fault('unavailable', transferFault(error, origin).message, more)
 }
 
+type Proof = Readonly<Record<string, string>> | undefined
+
 type Resolved = WsClientOptions & { readonly bounds: LimitCounters }
 
-function open({ bounds, headers, url }: Resolved): WebSocket {
+function open({ bounds, headers, url }: Resolved, proof: Proof): WebSocket {
   try {
     return new WebSocket(url, WS_SUBPROTOCOL, {
-      headers,
+      headers: { ...headers, ...proof },
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxMessageBytes(bounds.max, 'server'),
@@ -81,7 +88,8 @@ async function opened(ws: WebSocket, origin: string, options: Resolved): Promise
     ws.on('error', error => reject(handshakeFault(error, origin)))
     ws.once('unexpected-response', (_request, response) => {
       response.on('error', nothing)
-      reject(statusFault(response.statusCode ?? 0, origin))
+      const { statusCode = 0, headers } = response
+      reject(new RefusedHandshake(statusFault(statusCode, origin), statusCode, headers))
     })
     ws.once('upgrade', response => {
       socket = response.socket
@@ -109,6 +117,38 @@ export async function connectWs(options: WsClientOptions): Promise<Channel> {
   const origin = originOf(url)
   // Without a cause: the message of `ws` repeats the URL with all its secrets.
   if (origin === undefined) throw new Fault('unavailable', 'the URL of the server is not valid: check "url"')
-  const resolved = { ...options, bounds }
-  return await opened(open(resolved), origin, resolved)
+  return await prove({ ...options, bounds }, origin)
+}
+
+/** Opens it with proof of who we are, once more if better proof was found. */
+async function prove(options: Resolved, origin: string, isRepeated = false): Promise<Channel> {
+  const { credential, url } = options
+  const request = { method: 'GET', url: url.replace(/^ws/i, 'http'), headers: {} } as const
+  const proof = credential && (await credential.authorize(request))
+  try {
+    return await opened(open(options, proof), origin, options)
+  } catch (thrown) {
+    if (!(thrown instanceof RefusedHandshake)) throw thrown
+    const { status, headers, fault } = thrown
+    const again = credential?.refused({ status, headers, sent: proof, isRepeated })
+    if (again === undefined) throw fault
+    await again
+    return await prove(options, origin, true)
+  }
+}
+
+/** A handshake that was answered with another status. */
+class RefusedHandshake extends Error {
+  readonly fault: Fault
+  readonly status: number
+  readonly headers: HttpHeaders
+
+  constructor(fault: Fault, status: number, headers: IncomingHttpHeaders) {
+    super(fault.message)
+    this.fault = fault
+    this.status = status
+    this.headers = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+    )
+  }
 }

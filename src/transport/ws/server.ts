@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
@@ -9,25 +10,18 @@ import type { UpgradeHandler } from '../http/gate.js'
 import { refuseOn } from '../http/responder.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
-export interface WsRequest {
-  /** Address of the peer, for the principal and the log. */
-  readonly remoteAddress: string
-  /** Without query. */
-  readonly path: string
-}
-
 export interface WsServerOptions {
-  /** Exact paths; others get 404. */
-  readonly paths: readonly string[]
+  /** Whether there is something at a path; others get 404. */
+  readonly serves: (path: string) => boolean
   /** Called for every client; nothing is read from it until `listen`. */
-  readonly onChannel: (channel: Channel, request: WsRequest) => void
+  readonly onChannel: (channel: Channel, caller: Caller) => void
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
   readonly clock: Clock
 }
 
-/** WebSockets behind an HTTP server, which has checked Host and Origin already. */
+/** WebSockets behind an HTTP server, which has checked Host, Origin and credential already. */
 export interface WsServer {
   readonly upgrade: UpgradeHandler
   /** Refuses new clients, closes all channels and resolves when they are gone; never rejects. */
@@ -56,7 +50,6 @@ function offersOurs(request: IncomingMessage): boolean {
 /** Accepts WebSockets with the subprotocol `mcp`, or without any. */
 export function createWsServer(options: WsServerOptions): WsServer {
   const { bounds = new LimitCounters(), clock, log, onChannel } = options
-  const paths = new Set(options.paths)
   const channels = new Set<WsChannel>()
   const server = new WebSocketServer({
     noServer: true,
@@ -73,16 +66,16 @@ export function createWsServer(options: WsServerOptions): WsServer {
     await Promise.all([...channels].map(channel => channel.close()))
   }
   return {
-    upgrade(request, socket, head) {
+    upgrade(request, socket, head, caller) {
       const [path = ''] = (request.url ?? '').split('?', 1)
-      if (!paths.has(path)) return refuse(socket, 404)
+      if (!options.serves(path)) return refuse(socket, 404)
       if (!offersOurs(request)) return refuse(socket, 400)
       const { size } = channels
       server.handleUpgrade(request, socket, head, ws => {
         const channel = new WsChannel(ws, { peer: 'client', socket, log, clock, bounds })
         channels.add(channel)
         ws.once('close', () => channels.delete(channel))
-        onChannel(channel, { remoteAddress: request.socket.remoteAddress ?? '', path })
+        onChannel(channel, caller)
       })
       // A client with another version, or without a key, is refused by `ws`.
       return channels.size > size ? undefined : 400

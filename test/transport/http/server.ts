@@ -2,6 +2,7 @@ import { type ClientRequest, type IncomingMessage, request, type ServerResponse 
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { RefusedRequest, UpgradeHandler } from '../../../src/transport/http/gate.js'
@@ -29,6 +30,7 @@ async function listening(t: Test, handler: HttpHandler, more: Partial<HttpServer
     port: 0,
     allowedHosts: [],
     allowedOrigins: ['https://app.example'],
+    authorize: () => LOCAL,
     endpoints: new Map([['/mcp', handler]]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end('not here')),
     bounds: boundsOf({ body: LIMIT }),
@@ -183,7 +185,10 @@ t.test('a web page of an allowed origin may read answers, and is told what it ma
   for (const origin of ['http://localhost:6274', 'https://app.example']) {
     const { headers } = await ask('/mcp', { Origin: origin }, 'x')
     t.equal(headers['access-control-allow-origin'], origin)
-    t.equal(headers['access-control-expose-headers'], 'Mcp-Session-Id, MCP-Protocol-Version')
+    t.equal(
+      headers['access-control-expose-headers'],
+      'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate',
+    )
     t.equal(headers.vary, 'Origin')
     t.equal(headers['access-control-allow-credentials'], undefined)
     const preflight = await ask(

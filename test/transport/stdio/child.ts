@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
-import { childEnv } from '../../../src/transport/process/child-env.js'
+import { inheritedEnv } from '../../../src/kernel/inherited-env.js'
 import type { DeathGuard } from '../../../src/transport/process/death-guard.js'
 import { processTable } from '../../../src/transport/process/process-table.js'
 import { processTree } from '../../../src/transport/process/process-tree.js'
@@ -39,7 +39,7 @@ function start(t: Test, code: string, more: Partial<ChildOptions> = {}) {
   const child = spawnChild({
     command: process.execPath,
     args: ['-e', code],
-    env: childEnv(process.env, {}),
+    env: inheritedEnv(process.env, {}, process.platform),
     log,
     clock: systemClock,
     guard: guarded.guard,

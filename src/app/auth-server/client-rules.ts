@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises'
+import type * as Oidc from 'oidc-provider'
+import type {
+  AllClientMetadata,
+  ClientMetadata,
+  Configuration,
+  KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider'
+import type { EmbeddedServer, MachineClient } from '../../config/types.js'
+import { Fault } from '../../kernel/faults.js'
+import { unguessableId } from '../../kernel/ids.js'
+import { tokenHash } from '../../kernel/personal-token.js'
+import { adjustMetadata, ClientRefused } from './client-metadata.js'
+import { AUTH_METHODS } from './metadata.js'
+import { isSame } from './store.js'
+
+/** The module `oidc-provider`, which is loaded late. */
+export type OidcProvider = typeof Oidc
+
+const GRANT_TYPES = ['authorization_code', 'refresh_token']
+
+/** Which clients there are, and how they prove it. Rejects with a Fault for keys that it cannot read. */
+export const clientRules = async (oidc: OidcProvider, embedded: EmbeddedServer): Promise<Configuration> => {
+  const { clients, privateRedirects } = embedded
+  const configured = new Set(clients.map(({ id }) => id))
+  const rules = { privateRedirects, grantTypes: GRANT_TYPES, configured }
+  return {
+    clients: await Promise.all(clients.map(machineMetadata)),
+    clientDefaults: {
+      grant_types: GRANT_TYPES,
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'ES256',
+    },
+    clientAuthMethods: [...AUTH_METHODS],
+    responseTypes: ['code'],
+    extraClientMetadata: {
+      // The validator sees all metadata of every client, registered or fetched, if it is asked for any.
+      properties: ['software_id'],
+      validator(_ctx: unknown, _key: string, _value: unknown, metadata: AllClientMetadata) {
+        try {
+          adjustMetadata(metadata, rules)
+        } catch (thrown) {
+          if (!(thrown instanceof ClientRefused)) throw thrown
+          throw new oidc.errors.CustomOIDCProviderError(thrown.code, thrown.message)
+        }
+      },
+    },
+    // The origin of a web page was judged before we are asked.
+    clientBasedCORS: () => true,
+  }
+}
+
+/** A client of the configuration, which gets tokens for itself alone (AU-59). */
+const machineMetadata = async ({ id, sha256, jwks }: MachineClient): Promise<ClientMetadata> => ({
+  client_id: id,
+  client_name: id,
+  grant_types: ['client_credentials'],
+  response_types: [],
+  redirect_uris: [],
+  ...(jwks === undefined
+    ? { token_endpoint_auth_method: 'client_secret_basic', client_secret: sha256 }
+    : { token_endpoint_auth_method: 'private_key_jwt', jwks: await readKeys(id, jwks) }),
+})
+
+const readKeys = async (id: string, file: string): Promise<NonNullable<ClientMetadata['jwks']>> => {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as NonNullable<ClientMetadata['jwks']>
+  } catch (thrown) {
+    const words = `auth.embedded.clients.${id}.jwks: the file is not there, or is no JSON Web Key Set`
+    throw new Fault('unavailable', words, { cause: thrown })
+  }
+}
+
+/** How clients register themselves (AU-47). */
+export const registrationRules = (embedded: EmbeddedServer) => ({
+  enabled: embedded.registration === 'open',
+  issueRegistrationAccessToken: false,
+  idFactory: (ctx: KoaContextWithOIDC) => {
+    // A secret is made for what was sent, whatever the default.
+    if (ctx.oidc.body !== undefined) ctx.oidc.body['token_endpoint_auth_method'] ??= 'none'
+    return unguessableId()
+  },
+})
+
+/** What oidc-provider has no setting for: secrets are hashes, and a client is told which scopes are ours. */
+export const refineClients = (provider: Provider, scopes: () => readonly string[]): void => {
+  provider.Client.prototype.compareClientSecret = function (actual) {
+    return isSame(tokenHash(actual), this.clientSecret ?? '')
+  }
+  provider.on('registration_create.success', (ctx: KoaContextWithOIDC) => {
+    const asked: unknown = ctx.oidc.body?.['scope']
+    if (typeof asked !== 'string') return
+    const known = scopes()
+    const scope = asked.split(' ').filter(each => known.includes(each))
+    ctx.body = { ...(ctx.body as object), scope: scope.join(' ') }
+  })
+}

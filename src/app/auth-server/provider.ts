@@ -1,0 +1,121 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { EventEmitter } from 'node:events'
+import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { EmbeddedServer } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { boundedFetch } from './bounded-fetch.js'
+import { clientRules, type OidcProvider, refineClients, registrationRules } from './client-rules.js'
+import { Cookies } from './cookies.js'
+import { resourceRules, type SignInContext, signInRules, tokenRules } from './grant-rules.js'
+import { AUTH_ALGORITHMS, ENDPOINTS } from './metadata.js'
+import { renderPage } from './page.js'
+import { errorPage } from './sign-in-page.js'
+
+export interface ProviderParts extends SignInContext {
+  readonly issuer: URL
+  readonly embedded: EmbeddedServer
+  /** The paths of the MCP endpoints; tokens are for the first unless a client names another. */
+  readonly resourcePaths: () => readonly [string, ...string[]]
+  /** All scopes that mean something here. */
+  readonly scopes: () => readonly string[]
+  /** Visits addresses that clients name. */
+  readonly fetch: typeof fetch
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/**
+ * oidc-provider as it is here. Nothing is left at a default that writes to stdout. Rejects with a Fault for
+ * keys of clients that cannot be read.
+ */
+export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): Promise<Provider> => {
+  const { clock, embedded, identities, issuer, log, resourcePaths, scopes, store } = parts
+  const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+  const provider = new oidc.Provider(issuer.origin, {
+    ...(await clientRules(oidc, embedded)),
+    ...tokenRules(identities),
+    ...signInRules(oidc, parts),
+    adapter: store.adapter,
+    routes: ENDPOINTS,
+    cookies: { names: { session: 'session', interaction: 'flow', resume: 'resume' } },
+    enabledJWA: { clientAuthSigningAlgValues: [...AUTH_ALGORITHMS] },
+    // For ID tokens, which nobody is given.
+    jwks: { keys: [{ ...signingKey, kty: 'EC' }] },
+    features: {
+      ...OFF,
+      clientCredentials: { enabled: embedded.clients.length > 0 },
+      clientIdMetadataDocument: {
+        enabled: true,
+        ack: 'draft-02',
+        allowClient: (_ctx, { clientName }) => Boolean(clientName),
+      },
+      registration: registrationRules(embedded),
+      resourceIndicators: resourceRules(oidc, {
+        audienceOf: resource => audienceOf(resource, issuer, resourcePaths()),
+        defaultResource: issuer.origin + resourcePaths()[0],
+        scopes,
+      }),
+      revocation: {
+        enabled: true,
+        allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+      },
+    },
+    fetch: boundedFetch(parts.fetch, clock),
+    renderError,
+  })
+  speakForIssuer(provider, issuer)
+  refineClients(provider, scopes)
+  provider.on('server_error', (_ctx, thrown) => log.error({ err: thrown }, 'the authorization server failed'))
+  // Koa would write it to stderr.
+  const koa: EventEmitter = provider
+  koa.on('error', (thrown: unknown) => log.debug({ err: thrown }, 'an authorization request broke off'))
+  return provider
+}
+
+const OFF = {
+  devInteractions: { enabled: false },
+  dPoP: { enabled: false },
+  pushedAuthorizationRequests: { enabled: false },
+  rpInitiatedLogout: { enabled: false },
+  userinfo: { enabled: false },
+} as const satisfies Configuration['features']
+
+/** Our identifier for what a client calls an endpoint, or all of us (AU-30); undefined for another's. */
+const audienceOf = (resource: string, issuer: URL, paths: readonly string[]): string | undefined => {
+  if (!URL.canParse(resource)) return undefined
+  const url = new URL(resource)
+  const isHere = isLoopbackHost(issuer.hostname) && isLoopbackHost(url.hostname)
+  const isOurs = url.origin === issuer.origin || (isHere && url.port === issuer.port)
+  const path = url.pathname.replace(/\/$/, '')
+  if (!isOurs || url.search !== '' || url.hash !== '') return undefined
+  return path === '' || paths.includes(path) ? issuer.origin + path : undefined
+}
+
+/** Our addresses come from the configuration, never from a request: TLS may end before us. */
+const speakForIssuer = (provider: Provider, issuer: URL): void => {
+  Object.defineProperties(provider.request, {
+    protocol: { value: issuer.protocol.slice(0, -1) },
+    host: { value: issuer.host },
+  })
+  const jars = new WeakMap<object, Cookies>()
+  Object.defineProperty(provider.context, 'cookies', {
+    get(this: KoaContextWithOIDC) {
+      const jar = jars.get(this) ?? new Cookies(issuer, this.req, this.res)
+      jars.set(this, jar)
+      return jar
+    },
+  })
+}
+
+/** A page for people; programs get JSON (AU-61). */
+const renderError: NonNullable<Configuration['renderError']> = (ctx, { error, error_description: words }) => {
+  if (ctx.accepts('json', 'html') !== 'html') {
+    ctx.body = { error, error_description: words }
+    return
+  }
+  const { headers, text } = renderPage(errorPage(error, words, ctx.status))
+  ctx.set(headers)
+  ctx.body = text
+}

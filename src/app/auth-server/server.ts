@@ -1,0 +1,231 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import type { AdapterPayload } from 'oidc-provider'
+import type { TokenTable, VerifiedToken } from '../../auth/resource-server/tokens.js'
+import { IdentityProvider } from '../../auth/sign-in/identity-provider.js'
+import type { AuthConfig, EmbeddedServer } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Principal } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { PerMinute } from '../../kernel/per-minute.js'
+import { tokenHash } from '../../kernel/personal-token.js'
+import { createGuardedFetch } from '../../transport/http/guarded-fetch.js'
+import { lateModule } from '../late-module.js'
+import { keptKey } from '../state/state-key.js'
+import { Approvals } from './approvals.js'
+import { type Consent, Consents } from './consents.js'
+import { Cookies } from './cookies.js'
+import { Endpoints } from './endpoints.js'
+import { type IdentitySession, IdentitySessions } from './identity-sessions.js'
+import { CALLBACK_PATH, metadataOf } from './metadata.js'
+import { PendingLogins } from './pending-logins.js'
+import { People } from './people.js'
+import { createProvider } from './provider.js'
+import { Shelf } from './shelf.js'
+import { SignIn } from './sign-in.js'
+import { Store } from './store.js'
+
+export interface AuthServerOptions {
+  /** Scheme, host and port under which clients reach us. */
+  readonly publicUrl: string
+  /** The paths of the MCP endpoints; tokens are for the first unless a client names another. */
+  readonly resourcePaths: () => readonly [string, ...string[]]
+  /** As it is configured at the moment; `embedded` counts as it was at the start. */
+  readonly auth: () => AuthConfig
+  /** All scopes that mean something here. */
+  readonly scopes: () => readonly string[]
+  readonly stateDir: string
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+  /** Visits addresses that clients name; guarded if absent. */
+  readonly fetch?: typeof fetch
+}
+
+/**
+ * An authorization server of our own (AU-44). As a table it has the tokens that it gave out: with the scopes
+ * that they were granted and their people still have, until nobody knows these people any more.
+ */
+export interface AuthServer extends TokenTable {
+  /** Whether a path, without the query, is answered by `handle`. */
+  owns(path: string): boolean
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** The authorization server metadata (RFC 8414) as JSON. */
+  metadata(): string
+  /** Who has signed in here with a browser and is still known, by its cookie. */
+  signedInAs(request: IncomingMessage, response: ServerResponse): Principal | undefined
+  /** Where people sign in, if that is at an identity provider. */
+  readonly identityProvider: IdentityProvider | undefined
+  readonly approvals: Approvals
+  close(): void
+}
+
+/** It warns of every Node before 22, which nobody who runs us can do anything about. */
+const oidcProvider = lateModule(async () => {
+  const { console: output } = globalThis
+  const warn = output.warn.bind(output)
+  output.warn = (...words: unknown[]) => {
+    if (!String(words[0]).includes('Unsupported runtime')) warn(...words)
+  }
+  return await import('oidc-provider').finally(() => {
+    output.warn = warn
+  })
+})
+
+const MOST_CONSENTS = 10_000
+const MOST_SESSIONS = 10_000
+
+/**
+ * Creates the authorization server; its state is kept in the state folder, by issuer. Rejects with a Fault
+ * `unavailable` if people would have to sign in without TLS (AU-55), or if something of its configuration
+ * cannot be read.
+ */
+export const createAuthServer = async (options: AuthServerOptions): Promise<AuthServer> => {
+  const { clock, log, bounds } = options
+  const issuer = new URL(options.publicUrl)
+  const { baseScope, embedded } = options.auth()
+  if (embedded === undefined) throw new Fault('internal', 'there is no embedded authorization server')
+  checkTls(issuer)
+  const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
+  const parts = {
+    ...options,
+    issuer,
+    embedded,
+    store: new Store({ folder, bounds, log }),
+    consents: new Consents(
+      new Shelf<Consent>({ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log }),
+    ),
+    people: new People({ ...options, issuer: issuer.origin }),
+    login: loginAt(embedded, { ...options, issuer, folder }),
+  }
+  const { people, store } = parts
+  const provider = await createProvider(await oidcProvider(), {
+    ...parts,
+    identities: parts.login?.sessions,
+    fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock }),
+  })
+  const approvals = new Approvals({
+    ...options,
+    most: bounds.max.loginFlows,
+    principalOf: as => approver(people, as),
+  })
+  const signIn = new SignIn({
+    ...parts,
+    baseScope,
+    provider,
+    approvals,
+    failures: new PerMinute(clock),
+  })
+  const metadata = (): string => JSON.stringify(metadataOf(issuer, embedded, options.scopes()))
+  const endpoints = new Endpoints({
+    ...parts,
+    baseScope,
+    metadata,
+    mayRegister: embedded.registration === 'open',
+    provider: provider.callback(),
+    signIn,
+    registrations: new PerMinute(clock),
+  })
+  return {
+    owns: path => endpoints.owns(path),
+    handle: endpoints.handle,
+    metadata,
+    find: tokenFinder(store, people, options.auth),
+    signedInAs: (request, response) => ownerOf(new Cookies(issuer, request, response), store, people),
+    identityProvider: parts.login?.provider,
+    approvals,
+    close: () => approvals.close(),
+  }
+}
+
+/** Whose browser it is, by the session in its cookie; undefined for people whom nobody knows any more. */
+const ownerOf = (cookies: Cookies, store: Store, people: People): Principal | undefined => {
+  const id = cookies.get('session')
+  const principal = id === undefined ? undefined : store.shelf('Session').get(tokenHash(id))?.accountId
+  return principal !== undefined && people.isKnown(principal) ? principal : undefined
+}
+
+const checkTls = ({ protocol, hostname, origin }: URL): void => {
+  if (protocol === 'https:' || isLoopbackHost(hostname)) return
+  const words = `auth.publicUrl is ${origin}: people sign in at the embedded authorization server, which needs https`
+  throw new Fault('unavailable', `${words} for everything but this machine; put TLS in front of it`)
+}
+
+/** A token is weighed once for each configuration, not at every request that comes with it. */
+const tokenFinder = (store: Store, people: People, auth: () => AuthConfig): TokenTable['find'] => {
+  let weighedWith = auth()
+  let weighed = new WeakMap<AdapterPayload, { readonly token: VerifiedToken | undefined }>()
+  return sha256 => {
+    const kept = store.token(sha256)
+    if (kept === undefined) return undefined
+    if (weighedWith !== auth()) {
+      weighedWith = auth()
+      weighed = new WeakMap()
+    }
+    const known = weighed.get(kept) ?? { token: verifiedToken(kept, people) }
+    weighed.set(kept, known)
+    return known.token
+  }
+}
+
+const verifiedToken = (kept: AdapterPayload, people: People): VerifiedToken | undefined => {
+  const principal = kept.accountId ?? people.machine(kept.clientId ?? '')
+  const groups = kept.extra?.['groups']
+  const account = { principal, groups: Array.isArray(groups) ? groups.map(String) : [] }
+  const scopes = people.granted(account, kept.scope?.split(' ') ?? [])
+  if (scopes === undefined) return undefined
+  const audience = [kept.aud].flat().map(String)
+  // What their groups have is in their scopes already.
+  return { principal, audience, scopes, groups: [], endsMs: (kept.exp ?? 0) * 1000 }
+}
+
+/** Who somebody with a shell of this user may sign in: without people in the configuration, themselves. */
+const approver = (people: People, as: string | undefined): { principal: Principal } | { why: string } => {
+  if (as === undefined) {
+    return people.areNamed
+      ? { why: 'the configuration has people: name one with --as NAME' }
+      : { principal: 'local' }
+  }
+  const principal = people.named(as)
+  return principal === undefined ? { why: `auth.people has no "${as}"` } : { principal }
+}
+
+interface LoginOptions extends AuthServerOptions {
+  readonly issuer: URL
+  readonly folder: string
+}
+
+/** Whether the identity provider of `auth.embedded.login` answers, in a line for people. Never rejects. */
+export const checkLogin = async (
+  login: NonNullable<EmbeddedServer['login']>,
+  publicUrl: string | undefined,
+): Promise<string> => {
+  const redirectUri = `${publicUrl ?? 'http://127.0.0.1:PORT'}${CALLBACK_PATH}`
+  const fetch = createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp })
+  const [mark, answers] = await new IdentityProvider({ ...login, redirectUri, fetch }).check().then(
+    () => ['ok', 'answers'],
+    (thrown: unknown) => ['warning', `does not answer (${Fault.from(thrown).message})`],
+  )
+  return `${mark}  auth.embedded.login: ${login.issuer} ${answers}; register there: ${redirectUri}`
+}
+
+/** Sign-in at the identity provider, where one is configured. */
+const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
+  if (login === undefined) return undefined
+  const { bounds, clock, folder, issuer, log, stateDir } = options
+  const provider = new IdentityProvider({
+    ...login,
+    redirectUri: issuer.origin + CALLBACK_PATH,
+    fetch:
+      options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp, clock }),
+  })
+  const shelf = new Shelf<IdentitySession>({ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log })
+  return {
+    provider,
+    sessions: new IdentitySessions({ provider, shelf, key: keptKey(stateDir) }),
+    pending: new PendingLogins(bounds.max.loginFlows, clock),
+  }
+}

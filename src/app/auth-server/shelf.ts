@@ -1,0 +1,148 @@
+import { systemCode } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isObject } from '../../kernel/object.js'
+import { findFile, writePrivate } from '../state/private-file.js'
+
+/** What a shelf keeps; `exp` as in JWTs, in seconds since 1970. */
+export interface Kept {
+  readonly exp?: number | undefined
+}
+
+export interface ShelfOptions<T> {
+  /** The oldest go when there are more; then `onFull` is called. */
+  readonly most: number
+  readonly onFull?: () => void
+  /** What belongs together and ends together; of each family only the newest `mostOfFamily` are kept. */
+  readonly familyOf?: (value: T) => string | undefined
+  readonly mostOfFamily?: number
+  /** Where all is kept beyond a restart; only this user can read it. */
+  readonly file?: string
+  readonly log: Logger
+}
+
+/** No shelf may grow to this. */
+const FILE_BYTES = 64 * 1024 * 1024
+
+/** Things under keys, each until it expires, and perhaps in a file. The newest is what was changed last. */
+export class Shelf<T extends Kept> {
+  readonly #options: ShelfOptions<T>
+  readonly #all = new Map<string, T>()
+  readonly #families = new Map<string, Set<string>>()
+  #writing: Promise<void> | undefined
+  /** Changes that no write has begun to take along. */
+  #unwritten = 0
+
+  constructor(options: ShelfOptions<T>) {
+    this.#options = options
+    for (const [key, value] of Object.entries(this.#read())) if (isLive(value)) this.#put(key, value)
+  }
+
+  /** Undefined for what is not there, or no longer. */
+  get(key: string): T | undefined {
+    const value = this.#all.get(key)
+    if (value === undefined || isLive(value)) return value
+    this.#drop(key)
+    return undefined
+  }
+
+  /** The oldest first, with those that have just expired. */
+  entries(): IterableIterator<[string, T]> {
+    return this.#all.entries()
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** The keys of a family, the oldest first. */
+  family(name: string): readonly string[] {
+    return [...(this.#families.get(name) ?? [])]
+  }
+
+  /** Resolves once the file holds it too. Never rejects: a disk that fails costs what a restart would. */
+  set(key: string, value: T): Promise<void> {
+    this.#drop(key)
+    this.#put(key, value)
+    this.#trim(this.#options.familyOf?.(value))
+    return this.#changed()
+  }
+
+  /** As `set`. */
+  delete(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#drop(key)
+    return this.#changed()
+  }
+
+  #put(key: string, value: T): void {
+    this.#all.set(key, value)
+    const family = this.#options.familyOf?.(value)
+    if (family === undefined) return
+    const keys = this.#families.get(family) ?? new Set()
+    this.#families.set(family, keys.add(key))
+  }
+
+  #drop(key: string): void {
+    const value = this.#all.get(key)
+    if (value === undefined) return
+    this.#all.delete(key)
+    const family = this.#options.familyOf?.(value)
+    const keys = family === undefined ? undefined : this.#families.get(family)
+    keys?.delete(key)
+    if (family !== undefined && keys?.size === 0) this.#families.delete(family)
+  }
+
+  #trim(family: string | undefined): void {
+    const { most, mostOfFamily = most } = this.#options
+    if (family !== undefined) {
+      for (const key of this.family(family).slice(0, -mostOfFamily)) this.#drop(key)
+    }
+    if (this.#all.size <= most) return
+    for (const [key, value] of this.#all) if (!isLive(value)) this.#drop(key)
+    for (const key of this.#all.keys()) {
+      if (this.#all.size <= most) break
+      this.#drop(key)
+      this.#options.onFull?.()
+    }
+  }
+
+  async #changed(): Promise<void> {
+    const { file } = this.#options
+    if (file === undefined) return
+    this.#unwritten += 1
+    // What changes during a write needs another one.
+    while (this.#unwritten > 0) {
+      this.#writing ??= this.#write(file)
+      await this.#writing
+    }
+    await this.#writing
+  }
+
+  async #write(file: string): Promise<void> {
+    this.#unwritten = 0
+    try {
+      await writePrivate(file, JSON.stringify(Object.fromEntries(this.#all)))
+    } catch (thrown) {
+      this.#options.log.warn({ file, code: systemCode(thrown) }, 'cannot keep what clients were granted')
+    }
+    this.#writing = undefined
+  }
+
+  /** What the file holds, if only this user can have written and read it. */
+  #read(): Readonly<Record<string, T>> {
+    const { file, log } = this.#options
+    if (file === undefined) return {}
+    try {
+      const found = findFile(file, FILE_BYTES)
+      if (found === undefined) return {}
+      const kept: unknown = found.isTrusted && found.isSecret ? JSON.parse(String(found.bytes)) : undefined
+      // The file is ours alone, and so is its format.
+      if (isObject(kept)) return kept as Readonly<Record<string, T>>
+      log.warn({ file }, 'ignored a file that other users can read or write, or that is broken')
+    } catch (thrown) {
+      log.warn({ file, code: systemCode(thrown) }, 'cannot read what clients were granted')
+    }
+    return {}
+  }
+}
+
+const isLive = ({ exp }: Kept): boolean => exp === undefined || exp * 1000 > Date.now()

@@ -1,0 +1,137 @@
+import { type Html, html, type Page } from './page.js'
+
+/** What a person is asked, and how they may prove who they are. All words of peers are shown as text. */
+export interface SignInView {
+  readonly clientName: string
+  /** Where its codes go. */
+  readonly redirectHost: string
+  /** Whether that is the person's own machine. */
+  readonly isLocal: boolean
+  /** The host of the client's metadata document, if its id is one. */
+  readonly documentHost: string | undefined
+  /** Where tokens count. */
+  readonly resources: readonly string[]
+  readonly scopes: readonly string[]
+  readonly baseScope: string
+  /** The path of this page. */
+  readonly path: string
+  readonly csrf: string
+  /** Who is signed in already. */
+  readonly signedInAs: string | undefined
+  /** The host of the identity provider, where there is one. */
+  readonly provider: string | undefined
+  readonly canUseToken: boolean
+  /** The code for `mcp-proxy auth approve`, where that is a way. */
+  readonly code: string | undefined
+  /** Whether that takes the name of a person. */
+  readonly isNamed: boolean
+  /** What went wrong just now. */
+  readonly problem?: string | undefined
+}
+
+/** Seconds between looks for an approval. */
+const AGAIN_S = 2
+
+/** The page on which a person allows a client in (AU-51, AU-52), or does not. */
+export const signInPage = (view: SignInView): Page => {
+  const { clientName, problem, signedInAs } = view
+  const isTyping = signedInAs === undefined && view.canUseToken
+  return {
+    title: `Allow ${clientName}?`,
+    ...(view.code !== undefined && !isTyping && { againS: AGAIN_S }),
+    body: html`
+<p><strong>${clientName}</strong> wants to use the MCP servers behind this proxy in your name.</p>
+${facts(view)}
+${warning(view)}
+${problem === undefined ? undefined : html`<p class="note" role="alert">${problem}</p>`}
+<form method="post" action="${view.path}">
+<input type="hidden" name="csrf" value="${view.csrf}">
+${signedInAs === undefined ? ways(view) : asBefore(signedInAs)}
+</form>`,
+  }
+}
+
+const facts = ({ redirectHost, documentHost, resources, scopes, baseScope }: SignInView): Html => html`
+<dl>
+<div><dt>Codes go to</dt><dd>${redirectHost}</dd></div>
+${documentHost === undefined ? undefined : html`<div><dt>Published by</dt><dd>${documentHost}</dd></div>`}
+<div><dt>Valid at</dt><dd>${resources.join(', ')}</dd></div>
+<div><dt>It may</dt><dd><ul>${scopes.map(scope => html`<li>${scopeWords(scope, baseScope)}</li>`)}</ul></dd></div>
+</dl>`
+
+const scopeWords = (scope: string, baseScope: string): Html => {
+  if (scope === baseScope) return html`use tools, prompts and resources (<code>${scope}</code>)`
+  if (scope === 'offline_access') return html`stay signed in (<code>${scope}</code>)`
+  return html`what <code>${scope}</code> allows`
+}
+
+const warning = ({ isLocal, clientName }: SignInView): Html | undefined =>
+  isLocal
+    ? html`<p class="note">The codes go to a program on your own computer, and any program there may call itself
+“${clientName}”. Go on only if you have just tried to connect it.</p>`
+    : undefined
+
+const asBefore = (name: string): Html => html`
+<p>You are signed in as <strong>${name}</strong>.</p>
+<div class="actions">
+<button class="main" name="action" value="allow">Allow</button>
+<button name="action" value="deny">Deny</button>
+<button name="action" value="switch">Sign in as somebody else</button>
+</div>`
+
+const ways = (view: SignInView): Html => {
+  const { provider, canUseToken } = view
+  const main = canUseToken ? 'Allow' : 'Continue'
+  return html`
+${
+  provider === undefined
+    ? undefined
+    : html`
+<p>After you have allowed it, you sign in at <strong>${provider}</strong>.</p>
+<div class="actions"><button class="main" name="action" value="login">Allow, and sign in</button>
+${canUseToken ? undefined : html`<button name="action" value="deny">Deny</button>`}</div>`
+}
+${canUseToken ? tokenField(provider !== undefined) : undefined}
+${view.code === undefined ? undefined : approval(view, view.code)}
+${
+  provider !== undefined && !canUseToken
+    ? undefined
+    : html`
+<div class="actions"><button class="main" name="action" value="allow">${main}</button>
+<button name="action" value="deny">Deny</button></div>`
+}`
+}
+
+const tokenField = (isSecond: boolean): Html => html`
+<label for="token">${isSecond ? 'Or allow it with your personal token' : 'Your personal token'}</label>
+<input id="token" name="token" type="password" autocomplete="off" spellcheck="false" placeholder="mcpp_…">`
+
+const approval = ({ isNamed, canUseToken }: SignInView, code: string): Html => html`
+<h2>${canUseToken ? 'Or have it approved' : 'To allow it, run this where mcp-proxy runs'}</h2>
+<code class="command">mcp-proxy auth approve ${code}${isNamed ? ' --as NAME' : ''}</code>
+<p class="quiet">As the user that mcp-proxy runs as, within five minutes.
+${canUseToken ? 'Then press the button.' : 'This page goes on by itself.'}</p>`
+
+const EXPLAINED: Readonly<Record<string, string>> = {
+  invalid_client:
+    'This proxy does not know the client (any more). Sign it out, or remove and add the server there.',
+  invalid_redirect_uri:
+    'The client wants its codes at an address that it has not registered. Nothing was sent there.',
+}
+
+/** A page for what cannot go on, and must not lead anywhere else (AX-12). */
+export const errorPage = (error: string, description: string | undefined, status: number): Page => ({
+  title: 'This sign-in cannot go on',
+  status,
+  body: html`
+<p>${EXPLAINED[error] ?? 'Start again from your client.'}</p>
+<p class="quiet">${description ?? ''} <code>${error}</code></p>`,
+})
+
+/** A page for a sign-in that is not there (any more). */
+export const OVER: Page = {
+  title: 'This sign-in is over',
+  status: 400,
+  body: html`<p>It took too long, was finished, was ended by wrong codes, or began in another browser. Start again
+from your client.</p>`,
+}

@@ -1,0 +1,40 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { CLIENT_DOCUMENT_PATH } from '../connect/client-document.js'
+
+/** Finds the text of a document at a path; undefined if there is none. */
+export type FindDocument = (path: string) => string | undefined | Promise<string | undefined>
+
+const METHODS = 'GET, HEAD, OPTIONS'
+
+/**
+ * Serves public JSON documents to every web page (RFC 9728 §3, RFC 8414 §3). If `find` rejects, the answer is
+ * 503.
+ */
+export const createDocuments =
+  (find: FindDocument): RequestHandler =>
+  async (request: Request, response: Response, next: NextFunction) => {
+    if (!request.path.startsWith('/.well-known/') && request.path !== CLIENT_DOCUMENT_PATH) {
+      next()
+      return
+    }
+    response.set('Access-Control-Allow-Origin', '*')
+    let text: string | undefined
+    try {
+      text = await find(request.path)
+    } catch {
+      response
+        .status(503)
+        .set('Retry-After', '10')
+        .json({ error: 'The issuer cannot be asked at the moment' })
+      return
+    }
+    if (text === undefined) next()
+    else if (request.method === 'OPTIONS') {
+      response.set({ 'Access-Control-Allow-Methods': METHODS, 'Access-Control-Allow-Headers': '*' })
+      response.status(204).end()
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.status(405).set('Allow', METHODS).json({ error: 'A document can only be read' })
+    } else {
+      response.set('Cache-Control', 'max-age=300').type('application/json').send(text)
+    }
+  }

@@ -1,0 +1,167 @@
+import type { IncomingMessage } from 'node:http'
+import type { RequestHandler } from 'express'
+import type { Refusal } from '../../auth/resource-server/challenge.js'
+import { AccessGate } from '../../auth/resource-server/gate.js'
+import { ProtectedResource } from '../../auth/resource-server/protected-resource.js'
+import type { AuthConfig, ProxyConfig } from '../../config/types.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { type Caller, LOCAL } from '../../kernel/caller.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
+import { comesTwice } from '../../transport/http/request.js'
+import type { AuthServer } from '../auth-server/server.js'
+import { CLIENT_DOCUMENT_PATH, clientDocument } from '../connect/client-document.js'
+import { createDocuments } from './documents.js'
+
+export interface ResourceServerContext {
+  /** The configuration in force, which has `auth`. */
+  readonly config: () => ProxyConfig
+  /** Where the embedded authorization server keeps what it must not forget. */
+  readonly stateDir: string
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+type Admitted = Caller | Refusal | Promise<Caller | Refusal>
+
+/** Who may come in over one HTTP port, as `auth` has it. */
+export interface ResourceServer {
+  authorize(request: IncomingMessage, path: string): Admitted
+  /** Why a request from elsewhere may not read the status, if it may not. */
+  refuseStatus(request: IncomingMessage): Promise<Refusal | undefined>
+  /** Whether a request seems to come from this machine because a reverse proxy in front of us does. */
+  isThroughProxy(request: IncomingMessage): boolean
+  /** Undefined unless we have one of our own. */
+  readonly authServer: AuthServer | undefined
+  /** Serves the metadata that clients read to find out where to get a token. */
+  readonly documents: RequestHandler
+  /** How many credentials were refused. */
+  refused(): number
+  /** Applies what can change of `auth` while we run. */
+  reload(): void
+  /** What the credential of an earlier request is worth now; undefined if nothing any more. */
+  renew(caller: Caller): Caller | undefined
+  /** Refuses what a caller wants at a path for lack of these scopes. */
+  insufficientScope(path: string, scopes: readonly string[]): Refusal
+}
+
+/** Where clients of 2025-03-26 look for an authorization server, whatever the path of the endpoint. */
+const SERVER_METADATA = '/.well-known/oauth-authorization-server'
+
+const STATUS_PATH = '/status'
+const STATUS_SCOPE = 'mcp:admin'
+
+/**
+ * Creates the resource server of a port. `origin` is where clients reach it, and `local` where we listen:
+ * scheme, host and port, without a slash at the end.
+ */
+export const createResourceServer = async (
+  auth: AuthConfig,
+  { origin, local }: { readonly origin: string; readonly local: string },
+  context: ResourceServerContext,
+): Promise<ResourceServer> => {
+  const { config, log } = context
+  if (isUnencrypted(origin))
+    log.warn({}, 'tokens travel unencrypted: put TLS in front and set auth.publicUrl')
+  const rules = (): AuthConfig => config().auth ?? auth
+  const hasIssuers = auth.issuers.length > 0
+  const issuers = hasIssuers ? (await import('./issuers.js')).createIssuers(auth.issuers, context) : undefined
+  const resource = new ProtectedResource({
+    origin,
+    issuers: [...(auth.embedded === undefined ? [] : [origin]), ...auth.issuers.map(({ issuer }) => issuer)],
+    scopes: () => scopesOf(config(), auth),
+    views: () => viewsOf(config()),
+  })
+  const authServer = await createOwnServer(origin, { ...context, auth: rules, paths: () => resource.paths })
+  const gate = new AccessGate({
+    ...context,
+    rules: rules(),
+    resource,
+    issued: authServer,
+    checks: issuers?.checks,
+    withoutCredential: address => (auth.loopback === 'open' && isLoopbackHost(address) ? LOCAL : undefined),
+    wallMs: Date.now,
+  })
+  const authorize: ResourceServer['authorize'] = (
+    { headers: { authorization }, rawHeaders, socket: { remoteAddress = '' } },
+    path,
+  ) =>
+    gate.admit({
+      authorization,
+      isRepeated: authorization !== undefined && comesTwice(rawHeaders, 'authorization'),
+      path,
+      address: remoteAddress,
+    })
+  const { host: publicHost } = new URL(origin)
+  return {
+    authorize,
+    authServer,
+    async refuseStatus(request) {
+      const admitted = await authorize(request, STATUS_PATH)
+      if ('status' in admitted) return admitted
+      return admitted.scopes?.has(STATUS_SCOPE) === true
+        ? undefined
+        : gate.insufficientScope(STATUS_PATH, [STATUS_SCOPE])
+    },
+    isThroughProxy: ({ headers: { host } }) => origin !== local && host?.toLowerCase() === publicHost,
+    documents: createDocuments(path => {
+      if (path === CLIENT_DOCUMENT_PATH) return clientDocument(origin)
+      return resource.document(path) ?? (path === SERVER_METADATA ? issuers?.metadata() : undefined)
+    }),
+    refused: () => gate.refused,
+    reload: () => gate.reload(rules()),
+    renew: caller => gate.renew(caller),
+    insufficientScope: (path, scopes) => gate.insufficientScope(path, scopes),
+  }
+}
+
+/** The authorization server of our own, where `auth` wants one. */
+const createOwnServer = async (
+  origin: string,
+  context: ResourceServerContext & {
+    readonly auth: () => AuthConfig
+    readonly paths: () => readonly [string, ...string[]]
+  },
+): Promise<AuthServer | undefined> => {
+  if (context.auth().embedded === undefined) return undefined
+  const { createAuthServer } = await import('../auth-server/server.js')
+  return await createAuthServer({
+    ...context,
+    publicUrl: origin,
+    resourcePaths: context.paths,
+    scopes: () => everyScope(context.config(), context.auth()),
+  })
+}
+
+/** Every scope that the configuration mentions: somebody may be granted it. */
+const everyScope = ({ servers, views }: ProxyConfig, auth: AuthConfig): readonly string[] => {
+  const { baseScope, embedded, grants, people, scopeImplies } = auth
+  const granted = [...people, ...grants, ...(embedded?.clients ?? [])].flatMap(({ scopes = [] }) => scopes)
+  const needed = servers.flatMap(({ access: { see, call } }) => [
+    ...see,
+    ...call.flatMap(([, scopes]) => scopes),
+  ])
+  const implied = Object.entries(scopeImplies).flat(2)
+  return [
+    ...new Set([
+      baseScope,
+      ...granted,
+      ...needed,
+      ...views.flatMap(({ scopes }) => scopes),
+      ...implied,
+      STATUS_SCOPE,
+    ]),
+  ]
+}
+
+/** The views that can be asked for: the one of everybody else too. */
+const viewsOf = ({ views }: ProxyConfig): readonly string[] => [
+  ...new Set(['default', ...views.map(({ name }) => name)]),
+]
+
+/** The base scope, and those without which servers are not there. */
+const scopesOf = ({ servers }: ProxyConfig, { baseScope }: AuthConfig): readonly string[] => [
+  ...new Set([baseScope, ...servers.flatMap(({ access }) => access.see)]),
+]

@@ -1,0 +1,49 @@
+import type { ServerOptions } from '../../peers/dial.js'
+import type { Logins } from '../credentials/logins.js'
+import { lateModule } from '../late-module.js'
+import type { ConnectContext } from './endpoint.js'
+import { SignInLinks, type SignInLinksOptions } from './sign-in-links.js'
+
+export interface ConnectOptions
+  extends Omit<ConnectContext, 'links' | 'logins' | 'onSignedIn'>,
+    Omit<SignInLinksOptions, 'logins'> {
+  readonly logins: Logins
+  /** Called with the id of the link by which somebody has signed in at a server. */
+  readonly signedIn: (server: ServerOptions, link: string) => void
+}
+
+const departed = lateModule(() => import('./departed.js'))
+
+/** The logins of users at servers, as one proxy has them. */
+export class Connect {
+  readonly links: SignInLinks
+  /** What the pages need. */
+  readonly context: ConnectContext
+  readonly #options: ConnectOptions
+
+  constructor(options: ConnectOptions) {
+    const { logins, signedIn } = options
+    this.#options = options
+    this.links = new SignInLinks(options)
+    this.context = {
+      ...options,
+      links: this.links,
+      onSignedIn({ id, server }) {
+        logins.readAgain(server)
+        signedIn(server, id)
+      },
+    }
+  }
+
+  /** Ends the logins of people who have left by now, where such logins are made (AD-53). */
+  usersChanged(): void {
+    const { log, logins } = this.#options
+    const { origin } = this.links
+    const config = this.#options.config()
+    if (origin === undefined || !config.servers.some(({ credentials }) => credentials !== 'shared')) return
+    void Promise.all([departed(), logins.store()]).then(
+      ([{ endDepartedLogins }, store]) => endDepartedLogins({ config, origin, store, log }),
+      (thrown: unknown) => log.warn({ err: thrown }, 'cannot look for logins of people who have left'),
+    )
+  }
+}

@@ -1,0 +1,117 @@
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Fault, systemCode } from '../../kernel/faults.js'
+import { unguessableId } from '../../kernel/ids.js'
+import { isObject } from '../../kernel/object.js'
+import { thisPlace } from '../../shim/place.js'
+
+/** Longer than anybody needs for one request to a token endpoint. */
+const STALE_MS = 30_000
+const WAIT_MS = 15_000
+const POLL_MS = 20
+
+interface LockOwner {
+  readonly pid: number
+  /** Where the process id is valid. */
+  readonly place: string
+  /** By the wall clock. */
+  readonly atMs: number
+  readonly id: string
+}
+
+/** The locks of this process: another process may have had our id. */
+const held = new Set<string>()
+
+/**
+ * Runs `work` while no other process holds the lock file. A lock is stale after 30 s, when its process is
+ * gone, or when its time lies ahead. Rejects with a Fault `timeout` if it is not free within 15 s.
+ */
+export const withLock = async <T>(file: string, work: () => T | Promise<T>): Promise<T> => {
+  const id = unguessableId()
+  const place = thisPlace()
+  const endMs = performance.now() + WAIT_MS
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  held.add(id)
+  try {
+    while (!tryLock(file, { pid: process.pid, place, atMs: Date.now(), id })) {
+      if (performance.now() > endMs) throw new Fault('timeout', 'another process is busy with this login')
+      await setTimeout(POLL_MS)
+    }
+    try {
+      return await work()
+    } finally {
+      // Another process may have taken it over since.
+      if (ownerOf(file)?.id === id) rmSync(file, { force: true })
+    }
+  } finally {
+    held.delete(id)
+  }
+}
+
+const tryLock = (file: string, owner: LockOwner): boolean => {
+  if (create(file, owner)) return true
+  if (!isStale(file, owner.place)) return false
+  // Only one removes it: whoever does must know that it is still the stale one.
+  const breaking = `${file}.break`
+  if (!create(breaking, owner)) {
+    if (isStale(breaking, owner.place)) rmSync(breaking, { force: true })
+    return false
+  }
+  try {
+    if (isStale(file, owner.place)) rmSync(file, { force: true })
+  } finally {
+    rmSync(breaking, { force: true })
+  }
+  return create(file, owner)
+}
+
+/** False if the file is there. */
+const create = (file: string, owner: LockOwner): boolean => {
+  try {
+    writeFileSync(file, JSON.stringify(owner), { flag: 'wx', mode: 0o600 })
+    return true
+  } catch (thrown) {
+    // Windows says EPERM of a file that is just being removed.
+    const code = systemCode(thrown)
+    if (code === 'EEXIST' || (process.platform === 'win32' && code === 'EPERM')) return false
+    throw thrown
+  }
+}
+
+const isStale = (file: string, place: string): boolean => {
+  const owner = ownerOf(file)
+  if (owner === undefined) return ageMs(file) > STALE_MS
+  const heldMs = Date.now() - owner.atMs
+  if (heldMs < 0 || heldMs > STALE_MS) return true
+  if (owner.place !== place) return false
+  return owner.pid === process.pid ? !held.has(owner.id) : !isRunning(owner.pid)
+}
+
+/** Undefined if it is gone, or not yet written. */
+const ownerOf = (file: string): LockOwner | undefined => {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    const isOwner = isObject(value) && typeof value['pid'] === 'number' && typeof value['atMs'] === 'number'
+    return isOwner ? (value as unknown as LockOwner) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const ageMs = (file: string): number => {
+  try {
+    return Date.now() - statSync(file).mtimeMs
+  } catch {
+    return 0
+  }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (thrown) {
+    return systemCode(thrown) !== 'ESRCH'
+  }
+}

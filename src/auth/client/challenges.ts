@@ -1,0 +1,63 @@
+/** What a server asks for in `WWW-Authenticate` (RFC 9110 §11.6.1, RFC 6750 §3, RFC 9728 §5.1). */
+interface Challenge {
+  /** In lower case. */
+  readonly scheme: string
+  /** Names in lower case. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+const TOKEN = "[!#$%&'*+\\-.^_`|~\\dA-Za-z]+"
+/** Unquoted values may be more than tokens, as URLs are in the field. */
+const PARAMETER = `(${TOKEN})\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`
+const SCHEME = `(${TOKEN})(?:[ \\t]+[\\w\\-.~+/]+=*(?=\\s*(?:,|$)))?`
+const PART = new RegExp(`[\\s,]*(?:${PARAMETER}|${SCHEME})`, 'y')
+
+/** Parses the challenges of one header, or of several that were joined by commas. Never throws. @internal */
+export const parseChallenges = (header: string): readonly Challenge[] => {
+  const found: { readonly scheme: string; readonly parameters: Map<string, string> }[] = []
+  for (let at = 0; at < header.length; ) {
+    PART.lastIndex = at
+    const match = PART.exec(header)
+    if (match === null) {
+      // Neither: goes on behind the next comma.
+      at = header.indexOf(',', at + 1) + 1 || header.length
+      continue
+    }
+    at = PART.lastIndex
+    const [, name, quoted, plain, scheme] = match
+    if (scheme !== undefined) found.push({ scheme: scheme.toLowerCase(), parameters: new Map() })
+    else addTo(found.at(-1)?.parameters, name, quoted?.replace(/\\(.)/gs, '$1') ?? plain)
+  }
+  return found
+}
+
+/** Of parameters with the same name the first one counts. */
+const addTo = (parameters: Map<string, string> | undefined, name = '', value = ''): void => {
+  const key = name.toLowerCase()
+  if (parameters?.has(key) === false) parameters.set(key, value)
+}
+
+/** What is asked of a client of OAuth. */
+export interface BearerChallenge {
+  readonly resourceMetadata: string | undefined
+  readonly scopes: readonly string[] | undefined
+  readonly error: string | undefined
+}
+
+/** The challenge for OAuth in a header, if there is one: that with `resource_metadata` first. */
+export const bearerChallenge = (header: string | undefined): BearerChallenge | undefined => {
+  const all = parseChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
+  const best = all.find(({ parameters }) => parameters.has('resource_metadata')) ?? all[0]
+  if (best === undefined) return undefined
+  return {
+    resourceMetadata: best.parameters.get('resource_metadata'),
+    scopes: scopesIn(best.parameters.get('scope')),
+    error: best.parameters.get('error'),
+  }
+}
+
+/** The scopes of a `scope` parameter (RFC 6749 §3.3), each once; undefined if it names none. */
+export const scopesIn = (text: string | undefined): readonly string[] | undefined => {
+  const scopes = [...new Set(text?.split(/\s+/).filter(scope => scope !== ''))]
+  return scopes.length === 0 ? undefined : scopes
+}

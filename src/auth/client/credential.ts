@@ -1,0 +1,274 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { loginReasonOf } from '../../model/login.js'
+import type { OutboundRequest } from '../../wire/http.js'
+import type { HttpCredential, Refusal } from '../../wire/http-credential.js'
+import { type BearerChallenge, bearerChallenge } from './challenges.js'
+import { dpopProof } from './dpop.js'
+import { aboutLogin, needsAuth, needsScopes, type SignIn } from './faults.js'
+import type { CredentialPlace, CredentialRecord, CredentialStore } from './record.js'
+import { wantMore } from './step-up.js'
+import type { TokenSource } from './token-source.js'
+
+export interface CredentialContext extends CredentialPlace, SignIn {
+  readonly store: CredentialStore
+  readonly clock: Clock
+  /** The wall clock. */
+  readonly nowMs: () => number
+  readonly log: Logger
+  /** Loads what talks to authorization servers, which few proxies need. */
+  readonly source: () => Promise<TokenSource>
+  /** Called when a record comes into use, so that its secrets are masked. */
+  readonly onRecord: (record: CredentialRecord) => void
+  /** Called when only a login, or time, can help. */
+  readonly onBlocked: () => void
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** How long a server that wants a login is left alone, unless the store changes. */
+const BLOCKED_MS = 60_000
+/** How long a failed attempt to renew tokens keeps us from the next. */
+const RETRY_MS = 5000
+/** Tokens are renewed when less than this is left of them, or a tenth of their life. */
+const LEFT_MS = 60_000
+/** How long a refused request waits to hear what the login needs. */
+const EXPLAIN_MS = 5000
+
+/**
+ * The login of one owner at one server, as requests need it: sends the token that is there, has it renewed in
+ * time, and says what is missing. Reads the store when it is first used, and when it is told of a change.
+ */
+export class Credential implements HttpCredential {
+  readonly #context: CredentialContext
+  readonly #origin: string
+  #isRead = false
+  #record: CredentialRecord | undefined
+  /** Made once for each token. */
+  #headers: Headers | undefined
+  /** What the server wants to be repeated in proofs (RFC 9449 §9). */
+  #nonce: string | undefined
+  /** By the wall clock. */
+  #renewAtMs = Number.POSITIVE_INFINITY
+  #renewing: Promise<Headers | undefined> | undefined
+  #blocked: { readonly fault: Fault; readonly untilMs: number } | undefined
+  /** The last request's: there are few, and parsing one costs as much as sending it. */
+  #lastUrl = ''
+  #isLastHere = false
+
+  constructor(context: CredentialContext) {
+    this.#context = context
+    this.#origin = new URL(context.url).origin
+  }
+
+  /** Why the server cannot be asked now; undefined if nothing is known against it. */
+  get trouble(): Fault | undefined {
+    return this.#blocked?.fault
+  }
+
+  get place(): CredentialPlace {
+    return this.#context
+  }
+
+  /** Whether there are tokens; false until the store was read for the first request. */
+  get isSignedIn(): boolean {
+    return this.#record?.tokens !== undefined
+  }
+
+  /** Renews what has to be renewed, before a connection is opened whose time is measured. */
+  async prepare(): Promise<void> {
+    await this.#headersNow()
+  }
+
+  authorize(request: OutboundRequest): Headers | undefined | Promise<Headers | undefined> {
+    if (!this.#isHere(request.url)) return undefined
+    const headers = this.#headersNow()
+    return this.#record?.dpopKey === undefined ? headers : this.#bound(request, headers)
+  }
+
+  refused(refusal: Refusal): Promise<void> | undefined {
+    const challenge = bearerChallenge(refusal.headers['www-authenticate'])
+    this.#nonce = refusal.headers['dpop-nonce'] ?? this.#nonce
+    if (challenge?.error === 'use_dpop_nonce' && !refusal.isRepeated) return Promise.resolve()
+    if (refusal.status === 401) return this.#unauthorized(refusal, challenge)
+    return challenge?.error === 'insufficient_scope' ? this.#insufficient(refusal, challenge) : undefined
+  }
+
+  /** Reads the store again. Returns whether a server that could not be asked may be asked again. */
+  changed(): boolean {
+    const before = this.#record?.tokens?.access
+    this.#read()
+    if (this.#record?.tokens === undefined || this.#record.tokens.access === before) return false
+    const wasBlocked = this.#blocked !== undefined
+    this.#blocked = undefined
+    return wasBlocked || before === undefined
+  }
+
+  /** Adds the proof that a token is ours to its headers (RFC 9449 §7). */
+  async #bound(
+    { method, url }: OutboundRequest,
+    got: Headers | undefined | Promise<Headers | undefined>,
+  ): Promise<Headers | undefined> {
+    const headers = await got
+    const { dpopKey, tokens } = this.#record ?? {}
+    if (headers === undefined || tokens === undefined || dpopKey === undefined) return headers
+    const dpop = await dpopProof(dpopKey, { method, url, token: tokens.access, nonce: this.#nonce })
+    return { ...headers, dpop }
+  }
+
+  #isHere(url: string): boolean {
+    if (url !== this.#lastUrl) {
+      this.#lastUrl = url
+      this.#isLastHere = new URL(url).origin === this.#origin
+    }
+    return this.#isLastHere
+  }
+
+  #headersNow(): Headers | undefined | Promise<Headers | undefined> {
+    if (!this.#isRead) this.#read()
+    if (this.#blocked !== undefined) this.#checkBlocked(this.#blocked)
+    if (this.#headers === undefined || this.#context.nowMs() < this.#renewAtMs) return this.#headers
+    return this.#renewed()
+  }
+
+  #checkBlocked({ fault, untilMs }: { readonly fault: Fault; readonly untilMs: number }): void {
+    if (this.#context.clock.nowMs() < untilMs) throw fault
+    // What the store holds may be good again.
+    this.#read()
+    this.#blocked = undefined
+  }
+
+  /** Renews in time; a token that is still good outlives a failure. All callers share one attempt. */
+  async #renewed(): Promise<Headers | undefined> {
+    const tokens = this.#record?.tokens
+    try {
+      return await this.#renew()
+    } catch (thrown) {
+      const fault = aboutLogin(thrown, this.#context)
+      const { nowMs, log, server } = this.#context
+      const isGood = (tokens?.endsMs ?? 0) > nowMs()
+      if (loginReasonOf(fault) !== 'auth-unreachable' || !isGood) throw this.#block(fault)
+      this.#renewAtMs = nowMs() + RETRY_MS
+      log.warn({ server, why: fault.message }, 'cannot renew a token yet; going on with the old one')
+      return this.#headers
+    }
+  }
+
+  #renew(): Promise<Headers | undefined> {
+    const record = this.#record
+    const stale = record?.tokens?.access
+    if (record === undefined || stale === undefined) return Promise.reject(needsAuth(this.#context))
+    this.#renewing ??= this.#context
+      .source()
+      .then(source => source.renew(record, stale))
+      .then(renewed => this.#take(renewed))
+      .finally(() => {
+        this.#renewing = undefined
+      })
+    return this.#renewing
+  }
+
+  /** A server that says 401 has not processed the request: it may be sent again. */
+  async #unauthorized(refusal: Refusal, challenge: BearerChallenge | undefined): Promise<void> {
+    const { sent, isRepeated } = refusal
+    if (!isRepeated) {
+      if (sent?.['authorization'] !== this.#headers?.['authorization'] || this.#readAnother()) return
+      if (sent !== undefined && (await this.#replaced())) return
+    }
+    await this.#acquire(challenge, isRepeated)
+  }
+
+  /** Whether a refused token could be replaced; if not, only a person can help. */
+  async #replaced(): Promise<boolean> {
+    try {
+      await this.#renew()
+      return true
+    } catch (thrown) {
+      const fault = aboutLogin(thrown, this.#context)
+      if (loginReasonOf(fault) === 'auth-unreachable') throw this.#block(fault)
+      return false
+    }
+  }
+
+  /** Gets tokens that need no person; else says what a login needs. */
+  async #acquire(challenge: BearerChallenge | undefined, isRepeated: boolean): Promise<void> {
+    const { clock, source } = this.#context
+    const fault = needsAuth(this.#context)
+    const work = source().then(loaded => loaded.acquire(challenge))
+    try {
+      const record = await within(work, { clock, ms: EXPLAIN_MS, timedOut: () => fault })
+      this.#take(record)
+      if (isRepeated) throw fault
+    } catch (thrown) {
+      // Whatever comes of it later is only for the next request.
+      work.catch(() => undefined)
+      throw this.#block(aboutLogin(thrown, this.#context))
+    }
+  }
+
+  async #insufficient({ isRepeated }: Refusal, challenge: BearerChallenge): Promise<void> {
+    const { store, nowMs, source } = this.#context
+    const record = this.#record
+    if (record === undefined) throw needsAuth(this.#context)
+    const { stepUp: before, asked } = record
+    const stepUp = wantMore(before, { challenged: challenge.scopes, asked, nowMs: nowMs() })
+    if (record.redirect === 'none' && !isRepeated) {
+      this.#take(await (await source()).acquire(challenge, stepUp))
+      return
+    }
+    if (stepUp !== before) {
+      await store.locked(record, () => {
+        this.#record = { ...(store.read(record) ?? record), stepUp }
+        store.save(this.#record)
+      })
+    }
+    throw needsScopes(this.#context, stepUp.scopes)
+  }
+
+  #block(fault: Fault): Fault {
+    const waitMs = loginReasonOf(fault) === 'auth-unreachable' ? RETRY_MS : BLOCKED_MS
+    this.#blocked = { fault, untilMs: this.#context.clock.nowMs() + waitMs }
+    this.#context.onBlocked()
+    return fault
+  }
+
+  /** Whether the store holds another token than the one in use. */
+  #readAnother(): boolean {
+    const before = this.#record?.tokens?.access
+    this.#read()
+    const after = this.#record?.tokens?.access
+    return after !== undefined && after !== before
+  }
+
+  #read(): void {
+    const { store, log, server } = this.#context
+    this.#isRead = true
+    try {
+      this.#take(store.find(this.#context))
+    } catch (thrown) {
+      log.warn({ server, why: Fault.from(thrown).message }, 'cannot read the login of a server')
+    }
+  }
+
+  #take(record: CredentialRecord | undefined): Headers | undefined {
+    const tokens = record?.tokens
+    if (tokens?.access !== this.#record?.tokens?.access) {
+      this.#headers = tokens && { authorization: `${tokens.type} ${tokens.access}` }
+      if (record !== undefined) this.#context.onRecord(record)
+    }
+    this.#record = record
+    this.#renewAtMs = renewalMs(record)
+    return this.#headers
+  }
+}
+
+/** From when on tokens are to be renewed; never, if they cannot be: then a server says when they end. */
+const renewalMs = (record: CredentialRecord | undefined): number => {
+  const { refresh, endsMs, lifeMs = 0 } = record?.tokens ?? {}
+  const isRenewable = refresh !== undefined || record?.redirect === 'none'
+  return isRenewable && endsMs !== undefined
+    ? endsMs - Math.min(LEFT_MS, lifeMs / 10)
+    : Number.POSITIVE_INFINITY
+}

@@ -1,0 +1,233 @@
+import type { AuthorizationServer } from 'oauth4webapi'
+import { Fault } from '../../kernel/faults.js'
+import { sanitizeLine } from '../../kernel/mask.js'
+import { isResourceOf, resourceMetadataUrls, serverMetadataUrls } from './well-known.js'
+
+/** What came of asking for a document. */
+export type Visited =
+  | { readonly is: 'document'; readonly value: Readonly<Record<string, unknown>> }
+  /** There is none: HTTP status 4xx, 502, or a redirect. */
+  | { readonly is: 'none' }
+  /** Nobody knows whether there is one. */
+  | { readonly is: 'failed'; readonly why: string }
+
+/** The endpoints of an authorization server without metadata (`oauth.endpoints`). */
+export interface Endpoints {
+  readonly authorization?: string | undefined
+  readonly token?: string | undefined
+  readonly registration?: string | undefined
+  readonly revocation?: string | undefined
+  readonly device?: string | undefined
+}
+
+export interface DiscoveryRequest {
+  /** The server's, with `http` or `https`. */
+  readonly url: string
+  /** What its challenge named; relative to `url`. */
+  readonly resourceMetadata?: string | undefined
+  /** The configured issuer, or the one that was found first and is pinned. */
+  readonly issuer?: string | undefined
+  /** Issuers for which there is a credential already. */
+  readonly known?: readonly string[]
+  readonly endpoints?: Endpoints | undefined
+}
+
+/** Who lets us in at a server, and for what. */
+export interface Discovery {
+  /** What tokens are to be good for; undefined at servers of 2025-03-26. */
+  readonly resource: string | undefined
+  /** `scopes_supported` of the resource. */
+  readonly scopes: readonly string[] | undefined
+  /** Where a challenge said that the metadata of the resource are; undefined if they were looked for. */
+  readonly resourceMetadata?: string | undefined
+  /** Only the members that we use. */
+  readonly server: AuthorizationServer
+  /**
+   * How the authorization server was found: by metadata of the resource or the configuration, at the origin
+   * of the server (2025-03-26), or not at all, so that its endpoints are those of the configuration or the
+   * default ones of that revision.
+   */
+  readonly by: 'metadata' | 'origin' | 'endpoints'
+}
+
+/** A step of discovery: yields the URL of a document, and is resumed with what came of it. */
+type Step<T> = Generator<string, T, Visited>
+
+/**
+ * Finds the authorization server of a server (2025-11-25, basic/authorization; 2025-03-26, "Metadata
+ * Discovery"). Pure: yields each URL to be asked, and returns what was found. Throws a Fault with the reason
+ * `auth-unreachable`.
+ */
+export function* discover(request: DiscoveryRequest): Step<Discovery> {
+  const resource = yield* readResource(request)
+  const { origin } = new URL(request.url)
+  if (resource === undefined && (request.issuer ?? origin) === origin) return yield* atOrigin(request)
+  const issuer = chooseIssuer(resource, request)
+  const { resourceMetadata: named } = request
+  const found = {
+    resource: resource?.id,
+    scopes: resource?.scopes,
+    resourceMetadata: named && new URL(named, request.url).href,
+  }
+  const { value, why } = yield* readServer(issuer, name => isSameIssuer(issuer, name))
+  if (value !== undefined) {
+    return { ...found, server: withEndpoints(value, request.endpoints), by: 'metadata' }
+  }
+  if (request.endpoints?.token !== undefined) {
+    return { ...found, server: withEndpoints({ issuer }, request.endpoints), by: 'endpoints' }
+  }
+  throw unreachable(
+    `the metadata of its authorization server ${shown(issuer)} cannot be used (${why}); if it has none, name` +
+      ' the endpoints in "oauth.endpoints"',
+  )
+}
+
+interface Resource {
+  readonly id: string
+  readonly scopes: readonly string[] | undefined
+  readonly issuers: readonly string[]
+}
+
+/** Reads the metadata of the resource; undefined if there is none at any of its places. */
+function* readResource({ url, resourceMetadata }: DiscoveryRequest): Step<Resource | undefined> {
+  if (resourceMetadata !== undefined) {
+    if (!URL.canParse(resourceMetadata, url)) throw unreachable('its challenge names no valid URL')
+    const named = new URL(resourceMetadata, url).href
+    const visited = yield named
+    if (visited.is === 'document') return resourceIn(visited.value, url)
+    throw unreachable(`${shown(named)}, which its challenge names, cannot be read (${whyOf(visited)})`)
+  }
+  for (const place of resourceMetadataUrls(url)) {
+    const visited = yield place
+    if (visited.is === 'document') return resourceIn(visited.value, url)
+    if (visited.is === 'failed') throw unreachable(`${shown(place)} cannot be read (${visited.why})`)
+  }
+  return undefined
+}
+
+const resourceIn = (document: Readonly<Record<string, unknown>>, url: string): Resource => {
+  const { resource } = document
+  if (typeof resource !== 'string' || !isResourceOf(resource, url)) {
+    const words = typeof resource === 'string' ? `is for ${shown(resource)}` : 'names no resource'
+    throw unreachable(`its protected resource metadata ${words}, not for ${shown(url)}`)
+  }
+  return {
+    id: resource,
+    scopes: textsIn(document['scopes_supported']),
+    issuers: (textsIn(document['authorization_servers']) ?? []).filter(issuer => URL.canParse(issuer)),
+  }
+}
+
+/** Throws a Fault if a configured issuer is not among those of the resource. */
+const chooseIssuer = (
+  resource: Resource | undefined,
+  { url, issuer, known = [] }: DiscoveryRequest,
+): string => {
+  const issuers = resource?.issuers ?? []
+  if (issuer === undefined) {
+    const held = issuers.find(one => known.some(other => isAlike(one, other)))
+    return held ?? issuers[0] ?? new URL(url).origin
+  }
+  const named = issuers.find(one => isAlike(one, issuer))
+  if (named !== undefined || issuers.length === 0) return named ?? issuer
+  throw unreachable(
+    `it names the authorization server ${issuers.map(shown).join(', ')}, not ${shown(issuer)}: check` +
+      ' "oauth.issuer"',
+  )
+}
+
+/** Whether two ways to write an issuer, by different people, mean the same. */
+const isAlike = (one: string, other: string): boolean => isSameIssuer(one, other) || isSameIssuer(other, one)
+
+/** Looks for the metadata of an authorization server whose issuer `isRight`. */
+function* readServer(
+  issuer: string,
+  isRight: (issuer: string) => boolean,
+): Step<{ readonly value?: AuthorizationServer; readonly isMissing?: boolean; readonly why: string }> {
+  for (const place of serverMetadataUrls(issuer)) {
+    const visited = yield place
+    if (visited.is === 'failed') return { why: `${visited.why}, at ${shown(place)}` }
+    if (visited.is === 'none') continue
+    const value = serverIn(visited.value)
+    if (!isRight(value.issuer))
+      return { why: `${shown(place)} is that of ${shown(value.issuer) || 'nobody'}` }
+    return { value, why: '' }
+  }
+  return { isMissing: true, why: 'there is none' }
+}
+
+/** The authorization server of a server of 2025-03-26: the server itself. */
+function* atOrigin({ url, endpoints }: DiscoveryRequest): Step<Discovery> {
+  const { origin } = new URL(url)
+  const found = { resource: undefined, scopes: undefined }
+  const { value, isMissing, why } = yield* readServer(
+    origin,
+    name => name === origin || name === `${origin}/`,
+  )
+  if (value !== undefined) return { ...found, server: withEndpoints(value, endpoints), by: 'origin' }
+  if (isMissing !== true) {
+    throw unreachable(
+      `the metadata of its authorization server cannot be used (${why}); if that is another, name it in` +
+        ' "oauth.issuer"',
+    )
+  }
+  const defaults: Endpoints = {
+    authorization: `${origin}/authorize`,
+    token: `${origin}/token`,
+    registration: `${origin}/register`,
+  }
+  return {
+    ...found,
+    server: withEndpoints({ issuer: origin }, { ...defaults, ...endpoints }),
+    by: 'endpoints',
+  }
+}
+
+/** As in RFC 8414 §3.3, but that the name that we had may end in a slash more. */
+const isSameIssuer = (wanted: string, found: string): boolean => wanted === found || wanted === `${found}/`
+
+const TEXTS = [
+  ...['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'],
+  'device_authorization_endpoint',
+]
+const LISTS = [
+  ...['scopes_supported', 'code_challenge_methods_supported', 'token_endpoint_auth_methods_supported'],
+  ...['grant_types_supported', 'dpop_signing_alg_values_supported'],
+]
+const FLAGS = ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported']
+
+/** The members that we use, if they are of the right type; without an issuer it is nobody's. */
+const serverIn = (document: Readonly<Record<string, unknown>>): AuthorizationServer => {
+  const pick = (names: readonly string[], read: (value: unknown) => unknown): [string, unknown][] =>
+    names.flatMap(name => {
+      const value = read(document[name])
+      return value === undefined ? [] : [[name, value] as [string, unknown]]
+    })
+  const texts = pick(['issuer', ...TEXTS], value => (typeof value === 'string' ? value : undefined))
+  const flags = pick(FLAGS, value => (value === true ? true : undefined))
+  return { issuer: '', ...Object.fromEntries([...texts, ...pick(LISTS, textsIn), ...flags]) }
+}
+
+const textsIn = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : undefined
+
+const withEndpoints = (server: AuthorizationServer, endpoints: Endpoints = {}): AuthorizationServer => {
+  const { authorization, token, registration, revocation, device } = endpoints
+  return {
+    ...server,
+    ...(authorization !== undefined && { authorization_endpoint: authorization }),
+    ...(token !== undefined && { token_endpoint: token }),
+    ...(registration !== undefined && { registration_endpoint: registration }),
+    ...(revocation !== undefined && { revocation_endpoint: revocation }),
+    ...(device !== undefined && { device_authorization_endpoint: device }),
+  }
+}
+
+const whyOf = (visited: Visited): string => (visited.is === 'failed' ? visited.why : 'there is nothing')
+
+const SHOWN_BYTES = 300
+
+const shown = (url: string): string => sanitizeLine(url, SHOWN_BYTES)
+
+const unreachable = (words: string): Fault =>
+  new Fault('unauthorized', words, { data: { reason: 'auth-unreachable' } })

@@ -1,0 +1,148 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { validateAuthResponse } from 'oauth4webapi'
+import { Fault } from '../../kernel/faults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import type { Discovery } from './discover.js'
+import type { PrivateJwk } from './dpop.js'
+import type { OAuthSettings } from './settings.js'
+import {
+  type AuthorizationContext,
+  type Client,
+  cut,
+  requestTokens,
+  type TokenAnswer,
+  wordsOf,
+} from './tokens.js'
+
+/** What a person is asked to grant. */
+export interface LoginRequest {
+  readonly discovery: Discovery
+  readonly client: Client
+  readonly redirectUri: string
+  readonly settings: OAuthSettings
+  readonly scopes: readonly string[] | undefined
+  readonly dpopKey?: PrivateJwk | undefined
+}
+
+/** A login that a person was sent to; all that belongs to its `state`. Secret. */
+export interface PendingLogin extends LoginRequest {
+  readonly state: string
+  readonly verifier: string
+}
+
+const BYTES = 32
+
+/**
+ * The address where a person signs in, and what finishes the login (2025-11-25, basic/authorization,
+ * "Authorization Flow Steps"; RFC 7636). Throws a Fault if the authorization server is not fit for it.
+ */
+export const beginLogin = (request: LoginRequest): { readonly url: URL; readonly pending: PendingLogin } => {
+  const { discovery, client, redirectUri, scopes } = request
+  const { server, by } = discovery
+  const methods = server.code_challenge_methods_supported ?? []
+  // 2025-03-26 asks for PKCE, but not for metadata that say so.
+  if (by === 'metadata' && !methods.includes('S256')) {
+    throw refused(
+      `${cut(server.issuer)} does not say that it supports PKCE with S256, so a login is not safe`,
+    )
+  }
+  const url = visitable(server.authorization_endpoint)
+  const state = randomBytes(BYTES).toString('base64url')
+  const verifier = randomBytes(BYTES).toString('base64url')
+  const parameters = {
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: redirectUri,
+    state,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    resource: resourceOf(request),
+    scope: scopes?.join(' '),
+    prompt: scopes?.includes('offline_access') === true ? 'consent' : undefined,
+  }
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined) url.searchParams.set(name, value)
+  }
+  return { url, pending: { ...request, state, verifier } }
+}
+
+/** Where a person may be sent: `https`, or `http` on this machine. Throws a Fault for anything else. */
+const visitable = (address: string | undefined): URL => {
+  const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined
+  const isFit = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
+  if (url !== undefined && isFit) return url
+  throw refused('its authorization endpoint is not an https address, and is not opened')
+}
+
+/** The `resource` of all requests (RFC 8707), as far as the configuration leaves it to us. */
+export const resourceOf = ({
+  discovery,
+  settings,
+}: Pick<LoginRequest, 'discovery' | 'settings'>): string | undefined =>
+  settings.resource === false ? undefined : (settings.resource ?? discovery.resource)
+
+/**
+ * Which scopes to ask for (2025-11-25, basic/authorization, "Scope Selection Strategy"): those that a server
+ * wanted in vain are added to the others.
+ */
+export const chooseScopes = (
+  { scopes: supported, server }: Discovery,
+  { scopes: configured }: OAuthSettings,
+  {
+    challenged,
+    wanted = [],
+  }: {
+    readonly challenged: readonly string[] | undefined
+    readonly wanted?: readonly string[] | undefined
+  },
+): readonly string[] | undefined => {
+  const chosen = [...new Set([...(configured ?? challenged ?? supported ?? []), ...wanted])]
+  if (chosen.length === 0) return undefined
+  const isOffered = server.scopes_supported?.includes('offline_access') === true
+  return isOffered && !chosen.includes('offline_access') ? [...chosen, 'offline_access'] : chosen
+}
+
+/**
+ * Finishes a login with the parameters of the redirect: checks who answers (RFC 9207) before anything of it
+ * is used, then asks for tokens. The code is sent once. Rejects with a Fault that says why nobody is signed
+ * in.
+ */
+export const finishLogin = async (
+  context: AuthorizationContext,
+  pending: PendingLogin,
+  answer: URLSearchParams,
+): Promise<TokenAnswer> => {
+  const { discovery, client, redirectUri, verifier, scopes, dpopKey } = pending
+  return await requestTokens(context, {
+    server: discovery.server,
+    client,
+    grant: 'authorization_code',
+    parameters: {
+      code: codeIn(answer, pending),
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+      resource: resourceOf(pending),
+    },
+    asked: scopes,
+    dpopKey,
+  })
+}
+
+const codeIn = (answer: URLSearchParams, { discovery, client, state }: PendingLogin): string => {
+  const { server, by } = discovery
+  const checked = new URLSearchParams(answer)
+  // Without metadata nobody knows the issuer.
+  if (by === 'endpoints') checked.delete('iss')
+  try {
+    const code = validateAuthResponse(server, { client_id: client.id }, checked, state).get('code')
+    if (code !== null) return code
+  } catch (thrown) {
+    if (!(thrown instanceof Error && 'error' in thrown)) {
+      throw refused('the answer to the login is not that of its authorization server, and was not used')
+    }
+    throw refused(`its authorization server refused the login: ${wordsOf(Object.fromEntries(answer))}`)
+  }
+  throw refused('the answer to the login holds no code')
+}
+
+const refused = (words: string): Fault => new Fault('unauthorized', words, { data: { reason: 'needs-auth' } })

@@ -1,0 +1,176 @@
+import {
+  allowInsecureRequests,
+  type Client as ClientMetadata,
+  customFetch,
+  dynamicClientRegistrationRequest,
+} from 'oauth4webapi'
+import { Fault } from '../../kernel/faults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { objectIn } from '../../kernel/object.js'
+import type { Discovery } from './discover.js'
+import type { OAuthSettings } from './settings.js'
+import { type AuthorizationContext, type Client, cut, wordsOf } from './tokens.js'
+
+/** Who wants to be a client, and where people are sent back to. */
+export interface Registration {
+  readonly discovery: Discovery
+  readonly settings: OAuthSettings
+  /** The scopes that the login will ask for. */
+  readonly scopes: readonly string[] | undefined
+  readonly redirectUri: string
+  readonly applicationType: 'native' | 'web'
+  /** Shown to people at the authorization server. */
+  readonly clientName: string
+  /** The registration that we have. */
+  readonly known: Client | undefined
+}
+
+/**
+ * Becomes a client of an authorization server: by the configuration, by a metadata document, by the known
+ * registration, or by a new one, in this order (2025-11-25, basic/authorization, "Client Registration
+ * Approaches"). Rejects with a Fault: `needs-client` where nothing is left.
+ */
+export const becomeClient = async (
+  context: AuthorizationContext,
+  registration: Registration,
+): Promise<Client> => {
+  const { discovery, settings, redirectUri, known } = registration
+  const given = givenClient(discovery, settings, redirectUri)
+  if (given !== undefined) return given
+  if (known !== undefined && isUsable(known, registration, context.nowMs())) return known
+  if (discovery.server.registration_endpoint === undefined) throw needsClient(registration)
+  return await register(context, registration)
+}
+
+/** The client that needs no registration, if there is one. */
+export const givenClient = (
+  { server }: Discovery,
+  { clientId, clientSecret, clientMetadataUrl }: OAuthSettings,
+  redirectUri: string | undefined,
+): Client | undefined => {
+  if (clientId !== undefined) return { id: clientId, secret: clientSecret, redirectUri, by: 'configuration' }
+  const takesDocuments = server.client_id_metadata_document_supported === true
+  return takesDocuments && clientMetadataUrl !== undefined
+    ? { id: clientMetadataUrl, redirectUri, by: 'document' }
+    : undefined
+}
+
+const isUsable = (known: Client, { redirectUri }: Registration, nowMs: number): boolean =>
+  known.by === 'registration' &&
+  known.redirectUri === redirectUri &&
+  (known.secretEndsMs === undefined || nowMs < known.secretEndsMs)
+
+/** Registers dynamically (RFC 7591); once more, as another kind of client, if the first try is refused. */
+const register = async (context: AuthorizationContext, registration: Registration): Promise<Client> => {
+  let refusal = ''
+  for (let attempt: Registration | undefined = registration; attempt !== undefined; ) {
+    const { status, body } = await send(context, attempt)
+    const id = body?.['client_id']
+    if (typeof id === 'string' && id !== '' && status < 300) return clientIn(body ?? {}, id, attempt)
+    refusal = body?.['error'] === undefined ? `HTTP status ${status}` : wordsOf(body)
+    const isLast: boolean = attempt !== registration || status !== 400
+    attempt = isLast ? undefined : otherKind(registration, body?.['error'])
+  }
+  throw needsClient(registration, refusal)
+}
+
+/** What some authorization servers take instead: the name of this machine, or the other type. */
+const otherKind = (registration: Registration, error: unknown): Registration => {
+  const { applicationType, redirectUri } = registration
+  const named = redirectUri.replace('://127.0.0.1:', '://localhost:')
+  return error === 'invalid_redirect_uri' && named !== redirectUri
+    ? { ...registration, redirectUri: named }
+    : { ...registration, applicationType: applicationType === 'native' ? 'web' : 'native' }
+}
+
+const send = async (
+  { fetch }: AuthorizationContext,
+  registration: Registration,
+): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> | undefined }> => {
+  const { server } = registration.discovery
+  try {
+    const response = await dynamicClientRegistrationRequest(
+      server,
+      metadataOf(registration),
+      // The fetch decides what may be visited.
+      { [customFetch]: fetch, [allowInsecureRequests]: true },
+    )
+    return { status: response.status, body: objectIn(await response.text()) }
+  } catch (thrown) {
+    const why = thrown instanceof Fault ? thrown.message : 'its metadata is not usable'
+    throw new Fault('unauthorized', `${cut(server.issuer)} cannot be registered at: ${why}`, {
+      data: { reason: 'auth-unreachable' },
+      cause: thrown,
+    })
+  }
+}
+
+const metadataOf = ({
+  discovery: { server },
+  scopes,
+  redirectUri,
+  clientName,
+  applicationType,
+}: Registration): ClientMetadata => {
+  const methods = server.token_endpoint_auth_methods_supported ?? ['none']
+  const method = ['none', 'client_secret_basic', 'client_secret_post'].find(each => methods.includes(each))
+  return {
+    client_name: clientName,
+    software_id: 'mcp-proxy-daemon',
+    application_type: applicationType,
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: method ?? 'none',
+    ...(scopes !== undefined && { scope: scopes.join(' ') }),
+  } as unknown as ClientMetadata
+}
+
+/** What the authorization server made of the registration. */
+const clientIn = (
+  body: Readonly<Record<string, unknown>>,
+  id: string,
+  { redirectUri }: Registration,
+): Client => {
+  const { client_secret: secret, client_secret_expires_at: ends, redirect_uris: uris } = body
+  const method = body['token_endpoint_auth_method']
+  return {
+    id,
+    secret: typeof secret === 'string' ? secret : undefined,
+    method: typeof method === 'string' ? method : undefined,
+    redirectUri: redirectUriIn(uris, redirectUri),
+    secretEndsMs: typeof ends === 'number' && ends > 0 ? ends * 1000 : undefined,
+    by: 'registration',
+  }
+}
+
+/** The redirect URI that was registered in the end; another must lead to this machine too. */
+const redirectUriIn = (given: unknown, asked: string): string => {
+  if (!Array.isArray(given) || given.length === 0 || given.includes(asked)) return asked
+  const usable = isOfThisMachine(asked) ? given.map(String).find(isOfThisMachine) : undefined
+  if (usable !== undefined) return usable
+  throw new Fault('unauthorized', `the authorization server changed our redirect URI ${asked}`, {
+    data: { reason: 'needs-client' },
+  })
+}
+
+const isOfThisMachine = (address: string): boolean => {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
+}
+
+/** What a person has to do at an authorization server that registers nobody by itself, or not us. */
+const needsClient = ({ discovery, redirectUri }: Registration, refusal?: string): Fault => {
+  const issuer = cut(discovery.server.issuer)
+  const words =
+    refusal === undefined
+      ? `${issuer} registers no clients by itself`
+      : `${issuer} refused to register us (${refusal})`
+  return new Fault('unauthorized', words, {
+    data: { reason: 'needs-client' },
+    lines: [
+      `Register an OAuth app there with the redirect URI ${redirectUri}, and set oauth.clientId and oauth.clientSecret;`,
+      'or put a token that you got there into headers.Authorization.',
+    ],
+  })
+}

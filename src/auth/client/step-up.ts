@@ -1,0 +1,47 @@
+import type { StepUp } from './record.js'
+
+const ATTEMPTS_MAX = 3
+const TOTAL_MAX = 9
+const WINDOW_MS = 10 * 60_000
+
+const isSame = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every(scope => other.includes(scope))
+
+const union = (...lists: readonly (readonly string[] | undefined)[]): readonly string[] => [
+  ...new Set(lists.flatMap(list => list ?? [])),
+]
+
+interface Challenged {
+  readonly challenged: readonly string[] | undefined
+  /** What the last login asked for. */
+  readonly asked: readonly string[] | undefined
+  readonly nowMs: number
+}
+
+/**
+ * What is wanted after a refusal for want of scopes (2026-07-28, basic/authorization, "Step-Up Authorization
+ * Flow"): what was asked for before and what the server named. A login that has just asked for it counts.
+ */
+export const wantMore = (before: StepUp | undefined, { challenged, asked, nowMs }: Challenged): StepUp => {
+  const last = current(before, nowMs)
+  const scopes = union(asked, last?.scopes, challenged)
+  if (last !== undefined && isSame(last.scopes, scopes)) return last
+  const attempts = isSame(asked ?? [], scopes) ? 1 : 0
+  return { scopes, attempts, total: last?.total ?? attempts, sinceMs: last?.sinceMs ?? nowMs }
+}
+
+/** Counts a login for the wanted scopes; undefined if there were too many of them. */
+export const countLogin = (before: StepUp | undefined, nowMs: number): StepUp | 'too-many' | undefined => {
+  const last = current(before, nowMs)
+  if (last === undefined) return undefined
+  if (last.attempts >= ATTEMPTS_MAX || last.total >= TOTAL_MAX) return 'too-many'
+  return { ...last, attempts: last.attempts + 1, total: last.total + 1 }
+}
+
+/** What is wanted, counted anew once the time is over; a time that lies ahead is no time of this clock. */
+const current = (before: StepUp | undefined, nowMs: number): StepUp | undefined => {
+  if (before === undefined) return undefined
+  const ageMs = nowMs - before.sinceMs
+  const isNow = ageMs >= 0 && ageMs < WINDOW_MS
+  return isNow ? before : { ...before, attempts: 0, total: 0, sinceMs: nowMs }
+}

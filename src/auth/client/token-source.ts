@@ -1,0 +1,165 @@
+import { Fault } from '../../kernel/faults.js'
+import type { LoginReason } from '../../model/login.js'
+import type { BearerChallenge } from './challenges.js'
+import { newDpopKey } from './dpop.js'
+import { needsAuth } from './faults.js'
+import { chooseScopes, resourceOf } from './login-flow.js'
+import { isMachineGrant, requestAsMachine } from './machine-grants.js'
+import type { CredentialRecord, StepUp } from './record.js'
+import { givenClient } from './register.js'
+import type { TokenSourceContext } from './settings.js'
+import { requestTokens, type TokenAnswer } from './tokens.js'
+import { runDiscovery } from './visit.js'
+
+/** Gets tokens without a person: renews those of a login, or asks for those of a machine. */
+export class TokenSource {
+  readonly #context: TokenSourceContext
+
+  constructor(context: TokenSourceContext) {
+    this.#context = context
+  }
+
+  /**
+   * Replaces tokens that end or were refused, unless another process has done so; one caller at a time, and
+   * on disk before they are used. Rejects with a Fault: `needs-auth` if only a person can help, else
+   * `auth-unreachable`, and nothing is lost.
+   */
+  async renew(record: CredentialRecord, stale: string): Promise<CredentialRecord> {
+    const { settings, store } = this.#context
+    // Not under the lock, which is held for one request.
+    const fresh = await this.#rediscovered(record)
+    return await store.locked(record, async () => {
+      const now = store.read(record) ?? record
+      if (now.tokens !== undefined && now.tokens.access !== stale) return now
+      const renewable = { ...now, ...fresh }
+      return isMachineGrant(settings) ? this.#asMachine(renewable) : this.#refresh(renewable)
+    })
+  }
+
+  /** What is found anew after a day; what is kept stays if nothing is, or another authorization server. */
+  async #rediscovered({ discovery: kept, discoveredMs }: CredentialRecord) {
+    const nowMs = this.#context.nowMs()
+    if (nowMs >= discoveredMs && nowMs - discoveredMs < DAY_MS) return undefined
+    try {
+      const discovery = await discoverFor(this.#context, kept)
+      const isSame = discovery.server.issuer === kept.server.issuer && discovery.resource === kept.resource
+      return isSame ? { discovery, discoveredMs: nowMs } : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  /**
+   * Gets the first tokens of a machine. For a person: rejects with the Fault that says what a login needs,
+   * after the server's metadata were read again.
+   */
+  async acquire(challenge: BearerChallenge | undefined, stepUp?: StepUp): Promise<CredentialRecord> {
+    const { settings, store, nowMs, url, owner } = this.#context
+    const discovery = await discoverFor(this.#context, challenge)
+    const client = givenClient(discovery, settings, undefined)
+    if (!isMachineGrant(settings)) {
+      const { registration_endpoint: registration } = discovery.server
+      if (client !== undefined || registration !== undefined) throw needsAuth(this.#context)
+      throw lacking('needs-client', `${discovery.server.issuer} registers no clients by itself`)
+    }
+    const asked = chooseScopes(discovery, settings, { challenged: challenge?.scopes, wanted: stepUp?.scopes })
+    const dpopKey = settings.dpop === true ? await newDpopKey() : undefined
+    const record: CredentialRecord = {
+      version: 1,
+      url,
+      owner,
+      redirect: 'none',
+      discovery,
+      discoveredMs: nowMs(),
+      client,
+      asked,
+      stepUp,
+      dpopKey,
+    }
+    return await store.locked(record, () => this.#asMachine(record))
+  }
+
+  async #asMachine(record: CredentialRecord): Promise<CredentialRecord> {
+    return this.#taken(record, await requestAsMachine(this.#context, record))
+  }
+
+  async #refresh(record: CredentialRecord): Promise<CredentialRecord> {
+    const { discovery, client, tokens } = record
+    if (client === undefined || tokens?.refresh === undefined) throw needsAuth(this.#context)
+    const answer = await requestTokens(this.#context, {
+      server: discovery.server,
+      client: this.#current(record) ?? client,
+      grant: 'refresh_token',
+      parameters: {
+        refresh_token: tokens.refresh,
+        resource: resourceOf({ discovery, settings: this.#context.settings }),
+      },
+      asked: tokens.scopes,
+      dpopKey: record.dpopKey,
+    })
+    return this.#taken(record, answer)
+  }
+
+  /** The client of the configuration, whose secret may have been changed since the login. */
+  #current({ client, discovery }: CredentialRecord) {
+    const given = givenClient(discovery, this.#context.settings, client?.redirectUri)
+    return given?.id === client?.id ? given : undefined
+  }
+
+  #taken(record: CredentialRecord, answer: TokenAnswer): CredentialRecord {
+    const isMachine = isMachineGrant(this.#context.settings)
+    if (answer.is === 'tokens') {
+      const refresh = isMachine ? undefined : (answer.tokens.refresh ?? record.tokens?.refresh)
+      const renewed = { ...record, tokens: { ...answer.tokens, refresh } }
+      this.#context.store.save(renewed)
+      return renewed
+    }
+    if (answer.is === 'failed') throw lacking('auth-unreachable', answer.why)
+    if (!isMachine && DEAD.has(answer.error)) return this.#withoutTokens(record, answer)
+    throw lacking('auth-unreachable', `its authorization server answered ${answer.words}`)
+  }
+
+  /** Forgets tokens that are dead, unless a login has brought others meanwhile. */
+  #withoutTokens(
+    record: CredentialRecord,
+    { error, words }: Extract<TokenAnswer, { is: 'refused' }>,
+  ): CredentialRecord {
+    const { store } = this.#context
+    const now = store.read(record)
+    if (now?.tokens !== undefined && now.tokens.access !== record.tokens?.access) return now
+    const isClientDead = error === 'invalid_client'
+    const isOurs = record.client?.by === 'registration'
+    const client = isClientDead && isOurs ? undefined : record.client
+    store.save({ ...record, tokens: undefined, client })
+    if (!isClientDead || isOurs) throw needsAuth(this.#context)
+    throw lacking('needs-client', `its authorization server refused our client: ${words}`)
+  }
+}
+
+const DAY_MS = 24 * 60 * 60_000
+
+/** The only answers that end what we have. */
+const DEAD: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client'])
+
+/** Finds who lets us in, again: the issuer of a configured client stays the one that was found first. */
+export const discoverFor = async (
+  context: Pick<TokenSourceContext, 'url' | 'owner' | 'settings' | 'store' | 'fetch' | 'revision'>,
+  challenge: Partial<Pick<BearerChallenge, 'resourceMetadata'>> | undefined,
+) => {
+  const { url, owner, settings, store } = context
+  const known = store.find({ url, owner })?.discovery.server.issuer
+  const pinned = settings.clientId === undefined ? undefined : known
+  return await runDiscovery(
+    {
+      url,
+      resourceMetadata: challenge?.resourceMetadata,
+      issuer: settings.issuer ?? pinned,
+      known: known === undefined ? [] : [known],
+      endpoints: settings.endpoints,
+    },
+    context,
+  )
+}
+
+const lacking = (reason: LoginReason, words: string): Fault =>
+  new Fault('unauthorized', words, { data: { reason } })

@@ -1,0 +1,207 @@
+import type { AuthorizationServer, DPoPHandle } from 'oauth4webapi'
+import {
+  allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretPost,
+  customFetch,
+  DPoP,
+  genericTokenEndpointRequest,
+  None,
+} from 'oauth4webapi'
+import { Fault } from '../../kernel/faults.js'
+import { sanitizeLine } from '../../kernel/mask.js'
+import { objectIn } from '../../kernel/object.js'
+import { scopesIn } from './challenges.js'
+import { dpopKeys, type PrivateJwk } from './dpop.js'
+
+/** Who we are at an authorization server. */
+export interface Client {
+  readonly id: string
+  readonly secret?: string | undefined
+  /** `token_endpoint_auth_method` of the registration. */
+  readonly method?: string | undefined
+  readonly redirectUri?: string | undefined
+  /** By the wall clock; undefined if the secret does not end. */
+  readonly secretEndsMs?: number | undefined
+  /** How we got it: from the configuration, as the URL of a document, or by registering. */
+  readonly by: 'configuration' | 'document' | 'registration'
+}
+
+/** What a token endpoint gave. Secret. */
+export interface Tokens {
+  readonly access: string
+  readonly type: 'Bearer' | 'DPoP' | 'N_A'
+  readonly refresh?: string | undefined
+  /** By the wall clock; undefined if nobody said. */
+  readonly endsMs?: number | undefined
+  /** How long the access token was good for when it came. */
+  readonly lifeMs?: number | undefined
+  /** The granted scopes; undefined if neither we nor the answer named any. */
+  readonly scopes?: readonly string[] | undefined
+}
+
+/** The answer of a token endpoint. */
+export type TokenAnswer =
+  | { readonly is: 'tokens'; readonly tokens: Tokens; readonly body: Readonly<Record<string, unknown>> }
+  /** An OAuth error (RFC 6749 §5.2); `words` are those of the authorization server, fit to be shown. */
+  | { readonly is: 'refused'; readonly error: string; readonly words: string }
+  /** No answer that says anything: later it may be another. */
+  | { readonly is: 'failed'; readonly why: string }
+
+/** What requests to an authorization server need. */
+export interface AuthorizationContext {
+  /** Guards where it goes, and how long and much it takes. */
+  readonly fetch: typeof fetch
+  /** The wall clock, as expiry is kept beyond this process. */
+  readonly nowMs: () => number
+}
+
+/** A request to a token endpoint. */
+export interface TokenRequest {
+  readonly server: AuthorizationServer
+  readonly client: Client
+  /** Instead of that of the client (`private_key_jwt`). */
+  readonly authentication?: ClientAuth | undefined
+  readonly grant: string
+  readonly parameters: Readonly<Record<string, string | undefined>>
+  readonly asked?: readonly string[] | undefined
+  /** What the tokens are to be bound to. */
+  readonly dpopKey?: PrivateJwk | undefined
+  /** Of the token that is wanted, if it is none to be sent to a server. */
+  readonly type?: 'N_A'
+}
+
+/** Asks for tokens once, or twice if the endpoint wants a nonce in a DPoP proof. Never rejects. */
+export const requestTokens = async (
+  context: AuthorizationContext,
+  request: TokenRequest,
+): Promise<TokenAnswer> => {
+  const { dpopKey } = request
+  const dpop = dpopKey && DPoP({}, await dpopKeys(dpopKey))
+  const answer = await requestOnce(context, request, dpop)
+  const isNonce = dpop !== undefined && answer.is === 'refused' && answer.error === 'use_dpop_nonce'
+  return isNonce ? requestOnce(context, request, dpop) : answer
+}
+
+const requestOnce = async (
+  { fetch, nowMs }: AuthorizationContext,
+  { server, client, authentication, grant, parameters, asked, type }: TokenRequest,
+  dpop: DPoPHandle | undefined,
+): Promise<TokenAnswer> => {
+  const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  try {
+    const response = await genericTokenEndpointRequest(
+      server,
+      { client_id: client.id },
+      authentication ?? authenticationOf(client, server),
+      grant,
+      new URLSearchParams(given),
+      // The fetch decides what may be visited.
+      { [customFetch]: fetch, [allowInsecureRequests]: true, ...(dpop !== undefined && { DPoP: dpop }) },
+    )
+    const wanted = type ?? (dpop === undefined ? 'Bearer' : 'DPoP')
+    return await readAnswer(response, { nowMs: nowMs(), asked, type: wanted })
+  } catch (thrown) {
+    return { is: 'failed', why: thrown instanceof Fault ? thrown.message : 'its metadata is not usable' }
+  }
+}
+
+const DEFAULT_METHODS = ['client_secret_basic']
+
+/** The authentication of a client that has a secret, or none (RFC 8414 §2 for the default). */
+export const authenticationOf = ({ secret, method }: Client, server: AuthorizationServer): ClientAuth => {
+  if (secret === undefined) return None()
+  const methods = server.token_endpoint_auth_methods_supported ?? DEFAULT_METHODS
+  const usable = ['client_secret_basic', 'client_secret_post', 'none'].filter(each => methods.includes(each))
+  const chosen = method !== undefined && usable.includes(method) ? method : (usable[0] ?? method)
+  if (chosen === 'none') return None()
+  return chosen === 'client_secret_post' ? ClientSecretPost(secret) : basic(secret)
+}
+
+/**
+ * HTTP Basic with both halves form-encoded (RFC 6749 §2.3.1). That of `oauth4webapi` encodes signs that need
+ * no encoding, such as `-`, which servers that do not decode them take for part of the name.
+ */
+const basic =
+  (secret: string): ClientAuth =>
+  (_server, { client_id }, _body, headers) => {
+    const login = [client_id, secret].map(formEncoded).join(':')
+    headers.set('authorization', `Basic ${btoa(login)}`)
+  }
+
+const formEncoded = (text: string): string => new URLSearchParams([[text, '']]).toString().slice(0, -1)
+
+interface Expected {
+  readonly nowMs: number
+  readonly asked: readonly string[] | undefined
+  readonly type: Tokens['type']
+}
+
+/** Reads an answer; some come as a form, and errors with status 200. @internal */
+export const readAnswer = async (response: Response, expected: Expected): Promise<TokenAnswer> => {
+  const { status } = response
+  const body = bodyIn(await response.text(), response.headers.get('content-type') ?? '')
+  if (status >= 500 || body === undefined) {
+    const what = body === undefined ? ' and nothing that can be read' : ''
+    return { is: 'failed', why: `its token endpoint answered with HTTP status ${status}${what}` }
+  }
+  const { error } = body
+  if (typeof error === 'string') return { is: 'refused', error: cut(error), words: wordsOf(body) }
+  if (status >= 300) return { is: 'failed', why: `its token endpoint answered with HTTP status ${status}` }
+  return readTokens(body, expected)
+}
+
+const readTokens = (
+  body: Readonly<Record<string, unknown>>,
+  { nowMs, asked, type }: Expected,
+): TokenAnswer => {
+  const { access_token: access, token_type: given, refresh_token: refresh, scope } = body
+  if (typeof access !== 'string' || !/^[\x21-\x7e]+$/.test(access)) {
+    return { is: 'failed', why: 'its token endpoint gave no usable access token' }
+  }
+  if (typeof given !== 'string' || given.toLowerCase() !== type.toLowerCase())
+    return { is: 'failed', why: `its token endpoint gave a token that is not of type ${type}` }
+  const lifeMs = lifeOf(body['expires_in']) ?? hintedLifeMs(access, nowMs)
+  const tokens: Tokens = {
+    access,
+    type,
+    refresh: typeof refresh === 'string' && refresh !== '' ? refresh : undefined,
+    endsMs: lifeMs === undefined ? undefined : nowMs + lifeMs,
+    lifeMs,
+    scopes: (typeof scope === 'string' ? scopesIn(scope) : undefined) ?? asked,
+  }
+  return { is: 'tokens', tokens, body }
+}
+
+/** What lies further ahead is no time of a clock. */
+const LIFE_MAX_S = 1e12
+
+/** In milliseconds; undefined for anything but a number, or its digits. */
+const lifeOf = (seconds: unknown): number | undefined => {
+  const isDigits = typeof seconds === 'string' && /^\d+$/.test(seconds)
+  const value = isDigits ? Number(seconds) : seconds
+  return typeof value === 'number' && value >= 0 && value < LIFE_MAX_S ? value * 1000 : undefined
+}
+
+/** How long a JSON Web Token says that it is good for; a hint, as it is for the server and nobody else. */
+const hintedLifeMs = (token: string, nowMs: number): number | undefined => {
+  const claims = objectIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  const ends = claims?.['exp']
+  return typeof ends === 'number' ? Math.max(0, ends * 1000 - nowMs) : undefined
+}
+
+const bodyIn = (text: string, type: string): Readonly<Record<string, unknown>> | undefined =>
+  type.startsWith('application/x-www-form-urlencoded')
+    ? Object.fromEntries(new URLSearchParams(text))
+    : objectIn(text)
+
+const SHOWN_BYTES = 300
+
+/** Words of a peer, as we show them to the operator. */
+export const cut = (words: string): string => sanitizeLine(words, SHOWN_BYTES)
+
+/** An OAuth error for people: the code, and the description in quotes. */
+export const wordsOf = ({ error, error_description: more }: Readonly<Record<string, unknown>>): string => {
+  const code = typeof error === 'string' ? cut(error) : 'an error'
+  return typeof more === 'string' ? `${code}, "${cut(more)}"` : code
+}

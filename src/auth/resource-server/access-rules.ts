@@ -1,0 +1,36 @@
+import type { Caller } from '../../kernel/caller.js'
+import { matcherOf } from '../../kernel/globs.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Access } from '../../model/access.js'
+
+/** `access` of a server in the configuration. */
+interface AccessConfig {
+  /** Without all of these nothing of the server exists. */
+  readonly see: readonly string[]
+  /** From globs of the server's own tool names to the further scopes that a call needs. */
+  readonly call: readonly (readonly [glob: string, scopes: readonly string[]])[]
+}
+
+const hasAll = ({ scopes }: Caller, needed: readonly string[]): boolean =>
+  scopes === undefined || needed.every(scope => scopes.has(scope))
+
+/**
+ * Judges by the scopes of callers; undefined for a server that is there for everybody who gets in. Calls that
+ * need more are logged.
+ */
+export const accessOf = ({ see, call }: AccessConfig, log: Logger): Access | undefined => {
+  if (see.length === 0 && call.length === 0) return undefined
+  const rules = call.map(([glob, scopes]) => ({ matches: matcherOf([glob]), scopes }))
+  return {
+    sees: caller => hasAll(caller, see),
+    lacking(caller, tool) {
+      if (caller.scopes === undefined) return undefined
+      const needed = rules.flatMap(({ matches, scopes }) => (matches(tool) ? scopes : []))
+      if (hasAll(caller, needed)) return undefined
+      const wanted = [...new Set(needed)]
+      const { principal, scopes: has } = caller
+      log.info({ principal, tool, wanted, has: [...has] }, 'a call needs scopes that its token lacks')
+      return wanted
+    },
+  }
+}

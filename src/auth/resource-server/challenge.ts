@@ -1,0 +1,53 @@
+/** A response that refuses a request. */
+export interface Refusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What a refusal says, beside its status. */
+export interface Challenge {
+  /** A code of RFC 6750 §3.1; undefined where no credential came. */
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  /** General words without any value of the request. */
+  readonly description: string
+  /** What the credential must allow. */
+  readonly scopes: readonly string[]
+  /** The URL of the metadata; undefined where there is no authorization server to name. */
+  readonly metadata: string | undefined
+}
+
+/**
+ * Refuses a request with one challenge in one header, every value of it in quotes: clients read it with
+ * patterns (RFC 6750 §3, RFC 9728 §5.1).
+ */
+export const refuse = (status: 400 | 401 | 403, challenge: Challenge): Refusal => ({
+  status,
+  headers: { ...PLAIN, 'WWW-Authenticate': challengeText(challenge) },
+  body: errorBody(challenge.error ?? 'unauthorized', challenge.description),
+})
+
+/** Refuses a request that may be sent again after a while. */
+export const refuseForNow = (status: 429 | 503, retryMs: number, description: string): Refusal => ({
+  status,
+  headers: { ...PLAIN, 'Retry-After': String(Math.max(1, Math.ceil(retryMs / 1000))) },
+  body: errorBody(status === 429 ? 'too_many_requests' : 'temporarily_unavailable', description),
+})
+
+const PLAIN = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+
+const errorBody = (error: string, description: string): string =>
+  JSON.stringify({ error, error_description: description })
+
+const challengeText = ({ error, description, scopes, metadata }: Challenge): string => {
+  const named = {
+    realm: 'mcp-proxy',
+    ...(error !== undefined && { error, error_description: description }),
+    ...(metadata !== undefined && { resource_metadata: metadata }),
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+  }
+  return `Bearer ${Object.entries(named).map(parameter).join(', ')}`
+}
+
+const parameter = ([name, value]: readonly [string, string]): string =>
+  `${name}="${value.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`

@@ -1,0 +1,193 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { PerMinute } from '../../kernel/per-minute.js'
+import { isPersonalToken, tokenHash } from '../../kernel/personal-token.js'
+import { isWellFormed, readBearer } from './bearer.js'
+import { type Challenge, type Refusal, refuse, refuseForNow } from './challenge.js'
+import { type AccessRules, People } from './people.js'
+import type { ProtectedResource } from './protected-resource.js'
+import type { TokenChecks } from './token-checks.js'
+import type { TokenTable, Verdict, VerifiedToken } from './tokens.js'
+
+/** What the gate looks at. */
+export interface RequestHead {
+  readonly authorization: string | undefined
+  /** Whether that header came more than once. */
+  readonly isRepeated: boolean
+  readonly path: string
+  readonly address: string
+}
+
+export interface AccessGateOptions {
+  readonly rules: AccessRules
+  readonly resource: ProtectedResource
+  /** The tokens that the embedded authorization server gave out. */
+  readonly issued?: TokenTable | undefined
+  /** Undefined if no issuer is configured. */
+  readonly checks?: TokenChecks | undefined
+  /** Who comes from an address without a credential; undefined for nobody. */
+  readonly withoutCredential: (address: string) => Caller | undefined
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  /** Milliseconds since 1970. */
+  readonly wallMs: () => number
+  readonly log: Logger
+}
+
+/** How a caller proved who it is. */
+interface Proof {
+  readonly sha256: string
+  readonly token: VerifiedToken
+  /** Whether the token is one of a table, where it may no longer be. */
+  readonly isKnownHere: boolean
+}
+
+const RETRY_MS = 5000
+const UNKNOWN = 'The access token is not known, or no longer'
+
+/** Decides from the head of a request who sends it, or why it is refused. */
+export class AccessGate {
+  readonly #options: AccessGateOptions
+  readonly #failures: PerMinute
+  readonly #proofs = new WeakMap<Caller, Proof>()
+  #people: People
+  #refused = 0
+
+  constructor(options: AccessGateOptions) {
+    this.#options = options
+    this.#failures = new PerMinute(options.clock)
+    this.#people = new People(options.rules)
+  }
+
+  /** How many credentials were refused. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Applies other rules from the next request on. */
+  reload(rules: AccessRules): void {
+    this.#people = new People(rules)
+  }
+
+  admit(head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+    const credential = readBearer(head.authorization, head.isRepeated)
+    if (credential === 'none') {
+      const caller = this.#options.withoutCredential(head.address)
+      return caller ?? this.#challenge(401, head, { description: 'A bearer token is needed' })
+    }
+    if (credential === 'several') {
+      const description = 'The request has more than one credential'
+      return this.#challenge(400, head, { error: 'invalid_request', description })
+    }
+    return this.#verify(credential.token, head)
+  }
+
+  /**
+   * What the credential of an earlier request is worth now; undefined if it ended or was revoked, or stands
+   * for somebody else.
+   */
+  renew(caller: Caller): Caller | undefined {
+    const proof = this.#proofs.get(caller)
+    if (proof === undefined) return caller
+    const { sha256, token: before, isKnownHere } = proof
+    const token = isKnownHere ? this.#find(sha256) : before
+    if (token === undefined || this.#hasEnded(token)) return undefined
+    const renewed = this.#callerOf(token, sha256, isKnownHere)
+    return renewed.principal === caller.principal && this.#mayEnter(renewed) ? renewed : undefined
+  }
+
+  /** Refuses what a caller wants for lack of scopes; names all that it needs. */
+  insufficientScope(path: string, scopes: readonly string[]): Refusal {
+    const description = 'The access token does not allow this'
+    return this.#challenge(403, { path }, { error: 'insufficient_scope', description, scopes })
+  }
+
+  #verify(text: string, head: RequestHead): Caller | Refusal | Promise<Caller | Refusal> {
+    const { checks } = this.#options
+    const sha256 = tokenHash(text)
+    const known = this.#find(sha256)
+    const token = known ?? checks?.recall(sha256)
+    const why = token === undefined ? UNKNOWN : this.#against(token, head)
+    if (token !== undefined && why === undefined) {
+      return this.#enter(this.#callerOf(token, sha256, known !== undefined), head)
+    }
+    const refusal = this.#tooManyFailures(head)
+    if (refusal !== undefined) return refusal
+    if (!isWellFormed(text)) return this.#invalid(head, 'The access token is malformed')
+    if (token !== undefined || checks === undefined || isPersonalToken(text)) {
+      return this.#invalid(head, why ?? UNKNOWN)
+    }
+    return checks.check(text, sha256).then(verdict => this.#conclude(verdict, sha256, head))
+  }
+
+  #conclude(verdict: Verdict, sha256: string, head: RequestHead): Caller | Refusal {
+    if (verdict.is === 'unavailable') {
+      return refuseForNow(503, RETRY_MS, 'The access token cannot be checked at the moment')
+    }
+    const why = verdict.is === 'invalid' ? verdict.why : this.#against(verdict.token, head)
+    if (verdict.is === 'invalid' || why !== undefined) return this.#invalid(head, why ?? UNKNOWN)
+    return this.#enter(this.#callerOf(verdict.token, sha256, false), head)
+  }
+
+  #find(sha256: string): VerifiedToken | undefined {
+    return this.#people.find(sha256) ?? this.#options.issued?.find(sha256)
+  }
+
+  /** Why a token is not good here and now, if it is not. */
+  #against(token: VerifiedToken, { path }: RequestHead): string | undefined {
+    if (this.#hasEnded(token)) return 'The access token has expired'
+    if (this.#options.resource.isAudience(token.audience, path)) return undefined
+    return 'The access token is for somebody else'
+  }
+
+  #hasEnded({ endsMs }: VerifiedToken): boolean {
+    return endsMs <= this.#options.wallMs()
+  }
+
+  #callerOf(token: VerifiedToken, sha256: string, isKnownHere: boolean): Caller {
+    const caller = this.#people.callerOf(token)
+    if (!this.#proofs.has(caller)) this.#proofs.set(caller, { sha256, token, isKnownHere })
+    return caller
+  }
+
+  #mayEnter({ scopes }: Caller): boolean {
+    return scopes?.has(this.#people.baseScope) === true
+  }
+
+  #enter(caller: Caller, { path }: RequestHead): Caller | Refusal {
+    if (this.#mayEnter(caller)) return caller
+    const { principal, scopes } = caller
+    const wanted = this.#people.baseScope
+    this.#options.log.info({ principal, wanted, has: [...(scopes ?? [])] }, 'a token lacks the base scope')
+    return this.insufficientScope(path, [wanted])
+  }
+
+  #tooManyFailures({ address }: RequestHead): Refusal | undefined {
+    const { bounds } = this.#options
+    if (this.#failures.count(address) < bounds.max.authFailures) return undefined
+    bounds.hit('authFailures', { client: address })
+    return refuseForNow(429, this.#failures.leftMs, 'Too many credentials of this address were refused')
+  }
+
+  #invalid(head: RequestHead, description: string): Refusal {
+    const { address, path } = head
+    this.#failures.add(address)
+    this.#refused += 1
+    this.#options.log.warn({ address, path, why: description }, 'refused a credential')
+    return this.#challenge(401, head, { error: 'invalid_token', description })
+  }
+
+  #challenge(
+    status: 400 | 401 | 403,
+    { path }: Pick<RequestHead, 'path'>,
+    words: Pick<Challenge, 'description'> & Partial<Challenge>,
+  ): Refusal {
+    const { resource } = this.#options
+    const metadata = resource.metadataUrl(path)
+    // Without an authorization server there is nobody to ask for scopes.
+    const scopes = metadata === undefined ? [] : resource.scopes
+    return refuse(status, { scopes, metadata, ...words })
+  }
+}

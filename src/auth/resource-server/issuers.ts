@@ -1,0 +1,182 @@
+import {
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from 'jose'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { readClaims, SKEW_MS } from './claims.js'
+import type { Issuer } from './issuer.js'
+import type { TokenVerifier, Verdict } from './tokens.js'
+
+export interface IssuersOptions {
+  readonly issuers: readonly Issuer[]
+  /** Milliseconds since 1970. */
+  readonly wallMs: () => number
+  readonly log: Logger
+}
+
+/** Signatures that nobody but the issuer can make; never `none`, never one with a shared secret. */
+const ALGORITHMS = ['RS', 'PS', 'ES'].flatMap(kind => [256, 384, 512].map(bits => `${kind}${bits}`))
+ALGORITHMS.push('EdDSA', 'Ed25519')
+
+/** Types of access tokens; several issuers write the general one. */
+const STRICT_TYPE = /^(?:application\/)?at\+jwt$/i
+const TYPE = /^(?:(?:application\/)?at\+jwt|jwt)$/i
+
+/** Claims that only ID tokens have (OpenID Connect Core §2, §3.3.2.11). */
+const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash']
+
+const KEEP_SIGNED_MS = 5 * 60_000
+const KEEP_TOLD_MS = 30_000
+
+const MALFORMED = 'The access token is malformed'
+const UNKNOWN = 'The access token is not known, or no longer'
+
+const invalid = (why: string): Verdict => ({ is: 'invalid', why })
+
+/** Checks tokens of the configured issuers: their signature, or what the issuer says about them. */
+export class Issuers implements TokenVerifier {
+  readonly #options: IssuersOptions
+
+  constructor(options: IssuersOptions) {
+    this.#options = options
+  }
+
+  async verify(token: string): Promise<Verdict> {
+    const claimed = isSigned(token) ? claimedIssuer(token) : undefined
+    if (claimed === undefined) return await this.#introspect(token)
+    const issuer = this.#options.issuers.find(({ rules }) => rules.issuer === claimed)
+    if (issuer === undefined) return invalid('The access token is of an issuer that is not accepted')
+    try {
+      return await this.#verifySigned(token, issuer)
+    } catch (thrown) {
+      return isTrouble(thrown) ? this.#unavailable(issuer, thrown) : invalid(reasonOf(thrown))
+    }
+  }
+
+  async #verifySigned(token: string, { rules, keys }: Issuer): Promise<Verdict> {
+    const verified = await verifyWithEach(token, keys, {
+      algorithms: ALGORITHMS,
+      issuer: rules.issuer,
+      clockTolerance: SKEW_MS / 1000,
+      currentDate: new Date(this.#options.wallMs()),
+      requiredClaims: ['exp'],
+    })
+    const { payload, protectedHeader } = verified
+    const { typ } = protectedHeader
+    const isType = rules.strictType ? STRICT_TYPE.test(typ ?? '') : typ === undefined || TYPE.test(typ)
+    if (!isType || ID_TOKEN_CLAIMS.some(name => name in payload)) {
+      return invalid('The token is no access token')
+    }
+    return verdictOn(payload, rules, KEEP_SIGNED_MS)
+  }
+
+  /** Asks those issuers that can be asked about a token that says nothing of itself. */
+  async #introspect(token: string): Promise<Verdict> {
+    const asked = this.#options.issuers.filter(({ rules }) => rules.introspection !== undefined)
+    const verdicts = await Promise.all(asked.map(issuer => this.#askAbout(token, issuer)))
+    const found = (is: Verdict['is']): Verdict | undefined => verdicts.find(verdict => verdict.is === is)
+    return found('good') ?? found('unavailable') ?? found('invalid') ?? invalid(UNKNOWN)
+  }
+
+  async #askAbout(token: string, issuer: Issuer): Promise<Verdict> {
+    const { rules } = issuer
+    try {
+      const claims = await issuer.introspect(token)
+      if (claims['active'] !== true) return invalid(UNKNOWN)
+      const { iss = rules.issuer, nbf = 0 } = claims
+      const nowMs = this.#options.wallMs()
+      if (iss !== rules.issuer) return invalid(UNKNOWN)
+      if (typeof nbf !== 'number' || nbf * 1000 > nowMs + SKEW_MS) return invalid(TOO_EARLY)
+      return verdictOn(claims, rules, KEEP_TOLD_MS)
+    } catch (thrown) {
+      return this.#unavailable(issuer, thrown)
+    }
+  }
+
+  #unavailable({ rules: { issuer } }: Issuer, thrown: unknown): Verdict {
+    this.#options.log.warn({ issuer, err: Fault.from(thrown).message }, 'an issuer of tokens cannot be asked')
+    return { is: 'unavailable' }
+  }
+}
+
+const verifyWithEach = async (
+  token: string,
+  keys: JWTVerifyGetKey,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> => {
+  try {
+    return await jwtVerify(token, keys, options)
+  } catch (thrown) {
+    if (thrown instanceof errors.JWKSMultipleMatchingKeys) return await verifyWithOne(token, thrown, options)
+    throw thrown
+  }
+}
+
+/** For a token that does not say which of several keys it is signed with. */
+const verifyWithOne = async (
+  token: string,
+  keys: errors.JWKSMultipleMatchingKeys,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> => {
+  let failure: unknown
+  for await (const key of keys) {
+    try {
+      return await jwtVerify(token, key, options)
+    } catch (thrown) {
+      if (!(thrown instanceof errors.JWSSignatureVerificationFailed)) throw thrown
+      failure = thrown
+    }
+  }
+  throw failure
+}
+
+const verdictOn = (claims: JWTPayload, rules: Issuer['rules'], keepMs: number): Verdict => {
+  const token = readClaims(claims, rules)
+  return typeof token === 'string' ? invalid(token) : { is: 'good', token, keepMs }
+}
+
+/** Whether a token is a JSON Web Token with a signature (RFC 7519 §3.1), whatever it holds. */
+const isSigned = (token: string): boolean => {
+  try {
+    return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token) && decodeProtectedHeader(token).alg !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** Who signed a token, as it says itself. */
+const claimedIssuer = (token: string): string => {
+  try {
+    return decodeJwt(token).iss ?? ''
+  } catch {
+    return ''
+  }
+}
+
+const TOO_EARLY = 'The access token is not valid yet'
+
+const REASONS: Readonly<Record<string, string>> = {
+  [errors.JWTExpired.code]: 'The access token has expired',
+  [errors.JWSSignatureVerificationFailed.code]: 'The signature of the access token is wrong',
+  [errors.JWKSNoMatchingKey.code]: 'The access token is signed with an unknown key',
+  [errors.JOSEAlgNotAllowed.code]: 'The access token is signed with an algorithm that is not accepted',
+}
+
+/** In general words. */
+const reasonOf = (thrown: unknown): string => {
+  if (thrown instanceof errors.JWTClaimValidationFailed) {
+    return thrown.claim === 'nbf' ? TOO_EARLY : 'A claim of the access token is missing or wrong'
+  }
+  return (thrown instanceof errors.JOSEError && REASONS[thrown.code]) || MALFORMED
+}
+
+/** Whether it is not the token that is wrong: the keys could not be had. */
+const isTrouble = (thrown: unknown): boolean =>
+  thrown instanceof Fault || thrown instanceof errors.JWKSInvalid || thrown instanceof errors.JWKSTimeout

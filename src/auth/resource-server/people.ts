@@ -1,0 +1,65 @@
+import type { Caller } from '../../kernel/caller.js'
+import { type ScopeImplies, withImplied } from './scopes.js'
+import type { TokenTable, VerifiedToken } from './tokens.js'
+
+/** What the configuration says about people and scopes, as far as it can change at any time. */
+export interface AccessRules {
+  readonly people: readonly {
+    readonly name: string
+    readonly tokens: readonly { readonly sha256: string; readonly expiresMs: number }[]
+    readonly subjects: readonly { readonly issuer: string; readonly sub: string }[]
+    /** Undefined for the base scope alone. */
+    readonly scopes: readonly string[] | undefined
+  }[]
+  readonly baseScope: string
+  readonly grants: readonly { readonly group: string; readonly scopes: readonly string[] }[]
+  readonly scopeImplies: ScopeImplies
+}
+
+interface Person {
+  readonly principal: string
+  readonly scopes: readonly string[]
+}
+
+/** The people of the configuration with their tokens, and what tokens of all kinds allow. */
+export class People implements TokenTable {
+  readonly #rules: AccessRules
+  readonly #tokens = new Map<string, VerifiedToken>()
+  /** By issuer and subject. */
+  readonly #subjects = new Map<string, Person>()
+  readonly #callers = new WeakMap<VerifiedToken, Caller>()
+
+  constructor(rules: AccessRules) {
+    this.#rules = rules
+    for (const { name, tokens, subjects, scopes = [rules.baseScope] } of rules.people) {
+      const principal = `person ${name}`
+      const every = { principal, audience: undefined, scopes, groups: [] }
+      for (const { sha256, expiresMs } of tokens) this.#tokens.set(sha256, { ...every, endsMs: expiresMs })
+      for (const { issuer, sub } of subjects) this.#subjects.set(`${issuer} ${sub}`, { principal, scopes })
+    }
+  }
+
+  find(sha256: string): VerifiedToken | undefined {
+    return this.#tokens.get(sha256)
+  }
+
+  get baseScope(): string {
+    return this.#rules.baseScope
+  }
+
+  /** Who comes with a token: the person whose subject it names, with what groups and people are granted. */
+  callerOf(token: VerifiedToken): Caller {
+    const known = this.#callers.get(token)
+    if (known !== undefined) return known
+    const person = this.#subjects.get(token.principal)
+    const granted = this.#rules.grants.filter(({ group }) => token.groups.includes(group))
+    const scopes = [token, ...granted, ...(person === undefined ? [] : [person])].flatMap(each => each.scopes)
+    const caller: Caller = {
+      principal: person?.principal ?? token.principal,
+      scopes: withImplied(scopes, this.#rules.scopeImplies),
+      endsMs: token.endsMs,
+    }
+    this.#callers.set(token, caller)
+    return caller
+  }
+}

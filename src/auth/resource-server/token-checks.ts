@@ -1,0 +1,76 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { TokenVerifier, Verdict, VerifiedToken } from './tokens.js'
+
+/** How many good tokens are remembered, and how many bad ones. */
+const MOST_GOOD = 10_000
+const MOST_BAD = 1000
+const KEEP_BAD_MS = 10_000
+
+interface Kept<T> {
+  readonly value: T
+  readonly untilMs: number
+}
+
+/** Tokens of others: each is checked once, however many requests bring it, and remembered for a while. */
+export class TokenChecks {
+  readonly #verifier: TokenVerifier
+  readonly #clock: Clock
+  readonly #bounds: LimitCounters
+  readonly #good = new Map<string, Kept<VerifiedToken>>()
+  readonly #bad = new Map<string, Kept<Verdict>>()
+  readonly #running = new Map<string, Promise<Verdict>>()
+
+  constructor(verifier: TokenVerifier, clock: Clock, bounds: LimitCounters) {
+    this.#verifier = verifier
+    this.#clock = clock
+    this.#bounds = bounds
+  }
+
+  /** What a token proved when it was last checked, if that still holds. */
+  recall(sha256: string): VerifiedToken | undefined {
+    return this.#keptIn(this.#good, sha256)
+  }
+
+  /** Never rejects. */
+  async check(token: string, sha256: string): Promise<Verdict> {
+    const bad = this.#keptIn(this.#bad, sha256)
+    if (bad !== undefined) return bad
+    let running = this.#running.get(sha256)
+    if (running === undefined) {
+      if (this.#bounds.isOver('tokenChecks', this.#running.size + 1)) return { is: 'unavailable' }
+      running = this.#verifier.verify(token).finally(() => this.#running.delete(sha256))
+      this.#running.set(sha256, running)
+    }
+    const verdict = await running
+    this.#keep(verdict, sha256)
+    return verdict
+  }
+
+  #keep(verdict: Verdict, sha256: string): void {
+    const nowMs = this.#clock.nowMs()
+    if (verdict.is === 'good') {
+      const { token, keepMs } = verdict
+      put(this.#good, sha256, { value: token, untilMs: nowMs + keepMs }, MOST_GOOD)
+    } else if (verdict.is === 'invalid') {
+      put(this.#bad, sha256, { value: verdict, untilMs: nowMs + KEEP_BAD_MS }, MOST_BAD)
+    }
+  }
+
+  #keptIn<T>(map: Map<string, Kept<T>>, sha256: string): T | undefined {
+    const kept = map.get(sha256)
+    if (kept === undefined || kept.untilMs > this.#clock.nowMs()) return kept?.value
+    map.delete(sha256)
+    return undefined
+  }
+}
+
+/** The oldest make room. */
+const put = <T>(map: Map<string, T>, key: string, value: T, most: number): void => {
+  map.delete(key)
+  map.set(key, value)
+  for (const oldest of map.keys()) {
+    if (map.size <= most) return
+    map.delete(oldest)
+  }
+}

@@ -1,0 +1,191 @@
+import * as oauth from 'oauth4webapi'
+import { Fault } from '../../kernel/faults.js'
+
+export interface IdentityProviderOptions {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string | undefined
+  /** Where it sends people back to. */
+  readonly redirectUri: string
+  /** Dotted path of the groups in the claims of an ID token. */
+  readonly groupsClaim: string | undefined
+  readonly allowHttp: boolean
+  /** Bounds what a peer can do to us. */
+  readonly fetch: typeof fetch
+}
+
+/** A sign-in under way: what its answer is checked against. Secret. */
+export interface PendingSignIn {
+  readonly state: string
+  readonly verifier: string
+  readonly nonce: string
+}
+
+/** Who signed in. */
+export interface Identity {
+  readonly issuer: string
+  readonly sub: string
+  readonly groups: readonly string[]
+  /** Secret; undefined if the provider gives none. */
+  readonly refreshToken: string | undefined
+}
+
+/** The provider said no to a person: in its words, which a client may be told by their code. */
+export class SignInRefused extends Error {
+  readonly code: string
+
+  constructor(code: string) {
+    super('the identity provider refused the sign-in')
+    this.code = code
+  }
+}
+
+/**
+ * An OpenID provider at which people sign in (AU-56). All methods reject with a Fault `unavailable` if it
+ * cannot be asked, or answers with something else.
+ */
+export class IdentityProvider {
+  readonly #options: IdentityProviderOptions
+  readonly #client: oauth.Client
+  readonly #auth: oauth.ClientAuth
+  #metadata: Promise<oauth.AuthorizationServer> | undefined
+
+  constructor(options: IdentityProviderOptions) {
+    const { clientId, clientSecret } = options
+    this.#options = options
+    this.#client = { client_id: clientId }
+    this.#auth = clientSecret === undefined ? oauth.None() : oauth.ClientSecretPost(clientSecret)
+  }
+
+  get issuer(): string {
+    return this.#options.issuer
+  }
+
+  /** Resolves if it answers. */
+  async check(): Promise<void> {
+    await this.#discover()
+  }
+
+  /** Begins a sign-in: where to send the browser. */
+  async start(): Promise<{ readonly url: URL; readonly pending: PendingSignIn }> {
+    const metadata = await this.#discover()
+    const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()]
+    const verifier = oauth.generateRandomCodeVerifier()
+    const url = new URL(metadata.authorization_endpoint ?? '')
+    const offline = metadata.scopes_supported?.includes('offline_access') === true
+    const params = {
+      client_id: this.#options.clientId,
+      response_type: 'code',
+      redirect_uri: this.#options.redirectUri,
+      scope: `openid profile${offline ? ' offline_access' : ''}`,
+      state,
+      nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      // OpenID Connect Core §11: no refresh token without.
+      ...(offline && { prompt: 'consent' }),
+    }
+    for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
+    return { url, pending: { state, verifier, nonce } }
+  }
+
+  /** Ends a sign-in with what the browser brought. Rejects with SignInRefused if the person may not. */
+  async finish(answer: URLSearchParams, { state, verifier, nonce }: PendingSignIn): Promise<Identity> {
+    const metadata = await this.#discover()
+    return await this.#ask(async () => {
+      const params = oauth.validateAuthResponse(metadata, this.#client, answer, state)
+      const response = await oauth.authorizationCodeGrantRequest(
+        metadata,
+        this.#client,
+        this.#auth,
+        params,
+        this.#options.redirectUri,
+        verifier,
+        this.#http,
+      )
+      const tokens = await oauth.processAuthorizationCodeResponse(metadata, this.#client, response, {
+        expectedNonce: nonce,
+        requireIdToken: true,
+      })
+      const claims = oauth.getValidatedIdTokenClaims(tokens)
+      if (claims === undefined) throw new Fault('unavailable', 'the identity provider sent no ID token')
+      const { refresh_token: refreshToken } = tokens
+      return { issuer: this.#options.issuer, sub: claims.sub, groups: this.#groups(claims), refreshToken }
+    })
+  }
+
+  /**
+   * Asks whether a session still holds: resolves with what is new about it, groups only if it says so.
+   * Rejects with SignInRefused if it has ended.
+   */
+  async renew(
+    refreshToken: string,
+  ): Promise<{ readonly refreshToken: string; readonly groups: readonly string[] | undefined }> {
+    const metadata = await this.#discover()
+    return await this.#ask(async () => {
+      const response = await oauth.refreshTokenGrantRequest(
+        metadata,
+        this.#client,
+        this.#auth,
+        refreshToken,
+        this.#http,
+      )
+      const tokens = await oauth.processRefreshTokenResponse(metadata, this.#client, response)
+      const claims = tokens.id_token === undefined ? undefined : oauth.getValidatedIdTokenClaims(tokens)
+      return { refreshToken: tokens.refresh_token ?? refreshToken, groups: claims && this.#groups(claims) }
+    })
+  }
+
+  get #http() {
+    const { allowHttp, fetch, issuer } = this.#options
+    return {
+      // Its type has members that are there and undefined.
+      [oauth.customFetch]: (url: string, init: object) => fetch(url, init),
+      // The fetch knows where it may go without TLS.
+      // eslint-disable-next-line @typescript-eslint/no-deprecated -- its way to warn
+      [oauth.allowInsecureRequests]: allowHttp || issuer.startsWith('http:'),
+    }
+  }
+
+  #groups(claims: oauth.IDToken): readonly string[] {
+    const path = this.#options.groupsClaim?.split('.') ?? ['groups']
+    const found = path.reduce<unknown>((value, name) => memberOf(value, name), claims)
+    const groups: readonly unknown[] = Array.isArray(found) ? found : [found]
+    return groups.filter(group => typeof group === 'string')
+  }
+
+  /** One that failed is tried again the next time. */
+  #discover(): Promise<oauth.AuthorizationServer> {
+    this.#metadata ??= this.#ask(async () => {
+      const issuer = new URL(this.#options.issuer)
+      const metadata = await oauth.processDiscoveryResponse(
+        issuer,
+        await oauth.discoveryRequest(issuer, this.#http),
+      )
+      if (metadata.authorization_endpoint === undefined)
+        throw new Fault('unavailable', 'the identity provider names no authorization endpoint')
+      return metadata
+    }).catch((thrown: unknown) => {
+      this.#metadata = undefined
+      throw thrown
+    })
+    return this.#metadata
+  }
+
+  async #ask<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (thrown) {
+      if (thrown instanceof oauth.AuthorizationResponseError) throw new SignInRefused(thrown.error)
+      if (thrown instanceof oauth.ResponseBodyError && thrown.error === 'invalid_grant')
+        throw new SignInRefused(thrown.error)
+      if (thrown instanceof Fault) throw thrown
+      throw new Fault('unavailable', 'the identity provider could not be asked', { cause: thrown })
+    }
+  }
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined

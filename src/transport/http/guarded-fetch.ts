@@ -1,0 +1,154 @@
+import { type LookupAddress, lookup as systemLookup } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { Agent, type Dispatcher, errors, request as send } from 'undici'
+import { type Clock, systemClock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { transferFault } from './faults.js'
+
+/** Which addresses a guarded fetch may visit. */
+export interface GuardedFetchOptions {
+  /**
+   * URLs that the configuration names. Their hosts may have private addresses; if one of them is on loopback,
+   * so may be all others, and `http` will do there.
+   */
+  readonly trusted: readonly string[]
+  /** Admits `http` for the hosts of trusted URLs, wherever they are (`allowHttp` of an issuer). */
+  readonly allowHttp?: boolean
+  /** Admits private and special addresses of all hosts (`oauth.allowPrivate`). */
+  readonly allowPrivate?: boolean
+  readonly clock?: Clock
+  /** The resolver; that of the system if absent. */
+  readonly lookup?: Lookup
+}
+
+type Lookup = (
+  host: string,
+  options: { readonly all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+const LIMIT_MS = 10_000
+const LIMIT_BYTES = 256 * 1024
+
+/**
+ * Creates a `fetch` for URLs that peers name: metadata, keys, and endpoints of authorization servers. It
+ * visits only `https`, and no private or special address, but for what the configuration trusts; follows no
+ * redirect; and takes 10 s and 256 KiB at most. The body of its response is complete. Rejects with a Fault
+ * that says no more of the URL than scheme, host and port.
+ */
+export const createGuardedFetch = (options: GuardedFetchOptions): typeof fetch => {
+  const { clock = systemClock } = options
+  const guard = new Guard(options)
+  const dispatcher = new Agent({
+    // No connection is kept, so that each request has its address checked and there is nothing to close.
+    pipelining: 0,
+    maxResponseSize: LIMIT_BYTES,
+    // The resolver is asked for all addresses of a name, whatever flags Node was started with.
+    autoSelectFamily: true,
+    connect: { lookup: guard.lookup, timeout: LIMIT_MS },
+  })
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const { origin } = new URL(request.url)
+    const late = new AbortController()
+    const timer = clock.after(LIMIT_MS, () =>
+      late.abort(new Fault('timeout', `${origin} did not answer within ${LIMIT_MS / 1000} s`)),
+    )
+    try {
+      guard.check(new URL(request.url))
+      return await exchange(request, { dispatcher, signal: AbortSignal.any([request.signal, late.signal]) })
+    } catch (thrown) {
+      if (request.signal.aborted) throw request.signal.reason
+      if (thrown instanceof errors.ResponseExceededMaxSizeError) {
+        throw new Fault('too-large', `the answer of ${origin} is longer than ${LIMIT_BYTES / 1024} KiB`)
+      }
+      throw transferFault(thrown, origin)
+    } finally {
+      timer.cancel()
+    }
+  }
+}
+
+const exchange = async (
+  request: Request,
+  options: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal },
+): Promise<Response> => {
+  const { statusCode, headers, body } = await send(request.url, {
+    ...options,
+    method: request.method,
+    headers: Object.fromEntries(request.headers),
+    body: request.body === null ? null : Buffer.from(await request.arrayBuffer()),
+  })
+  const bytes = await body.arrayBuffer()
+  const pairs = Object.entries(headers).flatMap(([name, value = []]) =>
+    [value].flat().map((each): [string, string] => [name, each]),
+  )
+  return new Response(bytes.byteLength === 0 ? null : bytes, { status: statusCode, headers: pairs })
+}
+
+class Guard {
+  readonly #hosts: ReadonlySet<string>
+  readonly #trustsLoopback: boolean
+  readonly #allowHttp: boolean
+  readonly #allowPrivate: boolean
+  readonly #lookup: Lookup
+
+  constructor(options: GuardedFetchOptions) {
+    const { trusted, allowHttp = false, allowPrivate = false, lookup = systemLookup } = options
+    this.#hosts = new Set(trusted.flatMap(url => (URL.canParse(url) ? new URL(url).hostname : [])))
+    this.#trustsLoopback = [...this.#hosts].some(isLoopbackHost)
+    this.#allowHttp = allowHttp
+    this.#allowPrivate = allowPrivate
+    this.#lookup = lookup
+  }
+
+  /** Throws a Fault unless a URL may be visited, as far as that can be said before its name is looked up. */
+  check({ protocol, hostname }: URL): void {
+    const isHere = this.#trustsLoopback && isLoopbackHost(hostname)
+    const isPlain = isHere || (this.#allowHttp && this.#hosts.has(hostname))
+    if (protocol !== 'https:' && !(protocol === 'http:' && isPlain)) {
+      throw new Fault('unavailable', `${hostname} is not visited: its address does not begin with https://`)
+    }
+    // The connector looks up no literal address; `URL` has normalized all ways to write one.
+    const address = hostname.replace(/^\[(.*)\]$/, '$1')
+    if (isIP(address) !== 0 && !this.#trusts(hostname) && isSpecial(address)) throw refused(hostname)
+  }
+
+  /** The connector's resolver: refuses a name that has any address which it must not have. */
+  readonly lookup: LookupFunction = (host, _options, done) => {
+    this.#lookup(host, { all: true }, (error, addresses) => {
+      if (error !== null) done(error, '')
+      else if (!this.#trusts(host) && addresses.some(({ address }) => isSpecial(address)))
+        done(refused(host), '')
+      else done(null, addresses)
+    })
+  }
+
+  #trusts(host: string): boolean {
+    return this.#allowPrivate || this.#hosts.has(host) || (this.#trustsLoopback && isLoopbackHost(host))
+  }
+}
+
+const refused = (host: string): Fault =>
+  new Fault('unavailable', `${host} is not visited: its address is private, and no configured one`)
+
+/** The special-purpose registries of IANA (RFC 6890), and the ways to write an IPv4 address in IPv6. */
+const SPECIAL = new BlockList()
+const SUBNETS = [
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24',
+  '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
+  '::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 3fff::/20 5f00::/16',
+  'fc00::/7 fe80::/10 fec0::/10 ff00::/8',
+]
+for (const subnet of SUBNETS.join(' ').split(' ')) {
+  const [net = '', bits] = subnet.split('/')
+  SPECIAL.addSubnet(net, Number(bits), familyOf(net))
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return address.includes(':') ? 'ipv6' : 'ipv4'
+}
+
+/** Sees through `::ffff:`, as `BlockList` does. */
+const isSpecial = (address: string): boolean => SPECIAL.check(address.replace(/%.*$/, ''), familyOf(address))

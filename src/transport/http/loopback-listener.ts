@@ -1,0 +1,117 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Deferred } from '../../kernel/async/deferred.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
+
+/** Waits at an address of this machine for a browser that comes back from a login (RFC 8252 §7.3). */
+export interface LoopbackListener {
+  /** Where browsers are to be sent: as it was written, if that has a port. */
+  readonly redirectUri: string
+  /** The parameters of the first request with this `state`; others are refused, and it waits on. */
+  answerTo(state: string): Promise<URLSearchParams>
+  close(): void
+}
+
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  connection: 'close',
+} as const
+
+const page = (words: string): string =>
+  `<!doctype html><meta charset="utf-8"><title>mcp-proxy</title><p>${words}</p>\n`
+
+const DONE = page('mcp-proxy has the answer. Go back to the terminal; this window can be closed.')
+const UNKNOWN = page('This is not the answer to a login that mcp-proxy waits for. Nothing was changed.')
+
+/** No such addresses on this machine. */
+const ABSENT: ReadonlySet<string | undefined> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'])
+
+/**
+ * Listens for the redirect to an `http` address of this machine, port 0 for any. Undefined if the port is
+ * taken. Rejects with a Fault if it cannot be listened on at all.
+ */
+export const listenLoopback = async (redirect: string): Promise<LoopbackListener | undefined> => {
+  const listener = new Listener(redirect)
+  return (await listener.listen()) ? listener : undefined
+}
+
+class Listener implements LoopbackListener {
+  readonly #written: string
+  readonly #redirect: URL
+  readonly #servers: Server[] = []
+  readonly #answer = new Deferred<URLSearchParams>()
+  #state: string | undefined
+
+  constructor(redirect: string) {
+    this.#written = redirect
+    this.#redirect = new URL(redirect)
+  }
+
+  get redirectUri(): string {
+    const { href, port } = this.#redirect
+    return new URL(this.#written).port === port ? this.#written : href
+  }
+
+  /** A browser may take either address for `localhost`: then both are ours, or neither. */
+  async listen(): Promise<boolean> {
+    const { hostname, port } = this.#redirect
+    const [first, second] = hostname === '[::1]' ? ['::1'] : ['127.0.0.1', '::1']
+    try {
+      const bound = await this.#bind(first, Number(port))
+      this.#redirect.port = String(bound)
+      if (second === undefined) return true
+      await this.#bind(second, bound).catch((thrown: unknown) => {
+        const isFree = hostname !== 'localhost' || ABSENT.has(systemCode(thrown))
+        if (!isFree) throw thrown
+      })
+      return true
+    } catch (thrown) {
+      this.close()
+      if (systemCode(thrown) === 'EADDRINUSE') return false
+      throw new Fault('unavailable', `${this.#redirect.origin} cannot be listened on`, { cause: thrown })
+    }
+  }
+
+  answerTo(state: string): Promise<URLSearchParams> {
+    this.#state = state
+    return this.#answer.promise
+  }
+
+  close(): void {
+    for (const server of this.#servers) {
+      server.close()
+      server.closeIdleConnections()
+    }
+  }
+
+  #bind(host: string, port: number): Promise<number> {
+    const server = createServer(({ method, url = '' }, response) => this.#serve(method, url, response))
+    return new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ host, port, exclusive: true }, () => {
+        this.#servers.push(server)
+        resolve((server.address() as AddressInfo).port)
+      })
+    })
+  }
+
+  #serve(method: string | undefined, target: string, response: ServerResponse): void {
+    const url = URL.canParse(target, this.#redirect.href) ? new URL(target, this.#redirect) : undefined
+    if (method !== 'GET' || url?.pathname !== this.#redirect.pathname) {
+      response.writeHead(404, HEADERS).end()
+      return
+    }
+    const states = url.searchParams.getAll('state')
+    if (this.#state === undefined || states.length !== 1 || states[0] !== this.#state) {
+      response.writeHead(400, HEADERS).end(UNKNOWN)
+      return
+    }
+    this.#state = undefined
+    response.writeHead(200, HEADERS).end(DONE, () => this.close())
+    this.#answer.resolve(url.searchParams)
+  }
+}

@@ -1,0 +1,105 @@
+import { chmodSync, lstatSync, renameSync, type Stats, statSync, unlinkSync } from 'node:fs'
+import { connect, type Server } from 'node:net'
+import { dirname } from 'node:path'
+import { Fault } from '../../kernel/faults.js'
+import { isNamedPipe } from '../../kernel/socket-path.js'
+
+const OWNER_ONLY = 0o600
+const NOT_OWNER = 0o177
+
+const fileAt = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false })
+
+// The inode of a removed file is soon reused, so the time tells them apart.
+const isSame = (a: Stats | undefined, b: Stats | undefined): boolean =>
+  a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev && a.mtimeMs === b.mtimeMs
+
+const takenFault = (path: string): Fault =>
+  new Fault('unavailable', `another process already listens on ${path}`)
+
+function listenFault(error: NodeJS.ErrnoException, path: string): Fault {
+  const code = error.code ?? error.name
+  if (code === 'EADDRINUSE') return takenFault(path)
+  const isDenied = code === 'EACCES' || code === 'EPERM'
+  const why = isDenied ? `: this user may not write there (${code})` : ` (${code})`
+  return new Fault('unavailable', `cannot listen on ${path}${why}`, { cause: error })
+}
+
+/** Whether a server answers on the socket; rejects when that cannot be determined. */
+function isAlive(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path })
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
+      // Its backlog of connections is full.
+      else if (error.code === 'EAGAIN') resolve(true)
+      else reject(listenFault(error, path))
+    })
+  })
+}
+
+/** Removes a socket file that a dead process left behind; throws for anything else in the way. */
+async function removeStale(path: string): Promise<void> {
+  const directory = statSync(dirname(path), { throwIfNoEntry: false })
+  if (directory?.isDirectory() !== true) {
+    throw new Fault('unavailable', `cannot listen on ${path}: its directory does not exist`)
+  }
+  const found = fileAt(path)
+  if (found === undefined) return
+  if (!found.isSocket()) {
+    throw new Fault('unavailable', `cannot listen on ${path}: the file there is not a socket`)
+  }
+  if (await isAlive(path)) throw takenFault(path)
+  // Another proxy may have replaced it by now.
+  if (isSame(found, fileAt(path))) unlinkSync(path)
+}
+
+function opened(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', error => reject(listenFault(error, path)))
+    // Node creates the file before `listen` returns, so nobody can connect before its mode is right.
+    const before = process.umask(NOT_OWNER)
+    try {
+      server.listen({ path }, resolve)
+    } finally {
+      process.umask(before)
+    }
+  })
+}
+
+/** Node removes whatever file is at the path when the server closes; one that is not ours is moved aside. */
+function stopListening(server: Server, path: string, ours: Stats | undefined): Promise<void> {
+  return new Promise(resolve => {
+    const stop = (): void => void server.close(() => resolve())
+    const found = ours === undefined ? undefined : fileAt(path)
+    if (found === undefined || isSame(found, ours)) {
+      stop()
+      return
+    }
+    const aside = `${path}~`
+    renameSync(path, aside)
+    stop()
+    renameSync(aside, path)
+  })
+}
+
+/**
+ * Has a server listen on a socket that only this user can connect to, in place of one that a dead process
+ * left behind, or on a named pipe. Resolves with what stops it and removes the file if it is still ours.
+ * Rejects with the Fault `unavailable`.
+ */
+export async function bindPath(server: Server, path: string): Promise<() => Promise<void>> {
+  try {
+    if (!isNamedPipe(path)) await removeStale(path)
+    await opened(server, path)
+    if (!isNamedPipe(path)) chmodSync(path, OWNER_ONLY)
+    const ours = isNamedPipe(path) ? undefined : fileAt(path)
+    return () => stopListening(server, path, ours)
+  } catch (error) {
+    server.close()
+    throw error instanceof Error && !(error instanceof Fault) ? listenFault(error, path) : error
+  }
+}

@@ -1,0 +1,309 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { createPersonalToken, tokenHash } from '../../../src/kernel/personal-token.js'
+import { hello, NEWEST } from '../../support/era/codec.js'
+import { until } from '../../support/processes.js'
+import { configWith, JSON_HEADERS, startAuthorized } from '../../support/proxy/authorized.js'
+
+const ALICE = createPersonalToken()
+const BOB = createPersonalToken()
+const hashOf = (token: string): string => `sha256:${tokenHash(token)}`
+
+const PEOPLE = {
+  alice: { tokens: [{ name: 'laptop', hash: hashOf(ALICE) }] },
+  bob: { tokens: [{ hash: hashOf(BOB) }], scopes: ['other'] },
+}
+
+t.test('AU-1: without auth nobody on this machine has to prove anything', async t => {
+  const { initialize } = await startAuthorized(t, undefined)
+  t.match(await initialize(), { status: 200 })
+  t.match(await initialize('nonsense'), { status: 200 })
+})
+
+t.test('AU-2: whoever can open the local socket needs no credential', async t => {
+  const { proxy } = await startAuthorized(t, { people: PEOPLE })
+  // The path of a socket is short.
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'mcp.sock')
+  await proxy.listenSocket(path)
+  const socket = connect(path)
+  t.teardown(() => socket.destroy())
+  const answered = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
+  const message = { jsonrpc: '2.0', id: 1, method: 'initialize', params: hello(NEWEST) }
+  socket.write(`${JSON.stringify(message)}\n`)
+  t.match(await answered, /"serverInfo"/)
+})
+
+t.test('AU-59: programs are told that they may authenticate as themselves, where they may', async t => {
+  const ask = async (embedded: object | undefined) => {
+    const people = { alice: { tokens: [{ hash: hashOf(ALICE) }] } }
+    const { origin } = await startAuthorized(t, { people, embedded })
+    const version = '2026-07-28'
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': version,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const response = await fetch(`${origin}/mcp`, {
+      method: 'POST',
+      headers: {
+        ...JSON_HEADERS,
+        authorization: `Bearer ${ALICE}`,
+        'mcp-protocol-version': version,
+        'mcp-method': 'server/discover',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta } }),
+    })
+    const { result } = (await response.json()) as { result: { capabilities: { extensions?: object } } }
+    return result.capabilities.extensions
+  }
+  t.equal(await ask(undefined), undefined)
+  t.same(await ask({ clients: { nightly: { hash: hashOf('secret') } } }), {
+    'io.modelcontextprotocol/oauth-client-credentials': {},
+  })
+})
+
+t.test('AU-5, AU-8, AU-9, AU-11, AU-19, AU-21: a personal token is what lets a request in', async t => {
+  const { initialize } = await startAuthorized(t, { people: PEOPLE })
+  const none = await initialize()
+  t.equal(none.status, 401)
+  t.equal(none.headers['www-authenticate'], 'Bearer realm="mcp-proxy"')
+  t.equal(none.headers['content-type'], 'application/json')
+  t.same(JSON.parse(none.text), {
+    error: 'unauthorized',
+    error_description: 'A bearer token is needed',
+  })
+  t.match(await initialize(ALICE), { status: 200 })
+  const wrong = await initialize(createPersonalToken())
+  t.equal(wrong.status, 401)
+  t.match(String(wrong.headers['www-authenticate']), /^Bearer realm="mcp-proxy", error="invalid_token", /)
+})
+
+t.test('AU-35: a token without the base scope is refused with what it lacks', async t => {
+  const { initialize } = await startAuthorized(t, { people: PEOPLE })
+  const answer = await initialize(BOB)
+  t.equal(answer.status, 403)
+  t.match(String(answer.headers['www-authenticate']), /error="insufficient_scope".*scope="mcp"$/)
+})
+
+t.test('AU-22: one credential, of the scheme Bearer in any case', async t => {
+  const { ask, initialize } = await startAuthorized(t, { people: PEOPLE })
+  t.match(await initialize(undefined, { authorization: `bEaReR ${ALICE}` }), { status: 200 })
+  const basic = await initialize(undefined, { authorization: 'Basic YTpi' })
+  t.equal(basic.status, 401)
+  t.notMatch(String(basic.headers['www-authenticate']), /error/)
+  for (const joined of [`Bearer ${ALICE}, Bearer ${ALICE}`, `Basic YTpi, Bearer ${ALICE}`]) {
+    t.match(await initialize(undefined, { authorization: joined }), { status: 400 })
+  }
+  const twice = ['authorization', `Bearer ${ALICE}`, 'Authorization', `Bearer ${ALICE}`]
+  const headers = [...Object.entries(JSON_HEADERS).flat(), 'host', 'localhost', ...twice]
+  const answer = await ask('/mcp', { method: 'POST', headers, body: '{}' })
+  t.equal(answer.status, 400)
+  t.match(String(answer.headers['www-authenticate']), /error="invalid_request"/)
+})
+
+t.test('AU-28: a token in the query is none, and stands in no log', async t => {
+  const { ask, lines } = await startAuthorized(t, { people: PEOPLE })
+  const answer = await ask(`/mcp?access_token=${ALICE}`, {
+    method: 'POST',
+    headers: JSON_HEADERS,
+    body: '{}',
+  })
+  t.equal(answer.status, 401)
+  t.notMatch(JSON.stringify(lines), ALICE)
+})
+
+/** Writes a request by hand, and resolves with what comes until the connection is closed. */
+const raw = (origin: string, head: readonly string[], body = ''): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(origin)
+    const socket = connect(Number(port), hostname)
+    let heard = ''
+    socket.on('data', chunk => {
+      heard += chunk.toString('latin1')
+    })
+    socket.on('error', reject).on('close', () => resolve(heard))
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  })
+
+t.test('AU-4: a request without credential is answered before its body, and cut', async t => {
+  const { origin } = await startAuthorized(t, { people: PEOPLE })
+  const head = ['POST /mcp HTTP/1.1', 'Host: localhost', 'Content-Type: application/json']
+  const length = `Content-Length: ${16 * 1024 * 1024}`
+  t.match(await raw(origin, [...head, length], '{'), /^HTTP\/1\.1 401 /)
+  const denied = await raw(origin, ['POST /mcp HTTP/1.1', 'Host: evil.test', length], '{')
+  t.match(denied, /^HTTP\/1\.1 403 /, 'the Host comes first')
+})
+
+t.test('AU-3, AU-27: a WebSocket is refused before the upgrade', async t => {
+  const { origin } = await startAuthorized(t, { people: PEOPLE })
+  const head = (...more: string[]) => [
+    `GET /ws?access_token=${ALICE} HTTP/1.1`,
+    'Host: localhost',
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ...more,
+  ]
+  const none = await raw(origin, head())
+  t.match(none, /^HTTP\/1\.1 401 /)
+  t.match(none, /WWW-Authenticate: Bearer realm="mcp-proxy"/)
+  t.match(await raw(origin, head(`Sec-WebSocket-Protocol: mcp, ${ALICE}`)), /^HTTP\/1\.1 401 /)
+  t.match(await raw(origin, head(`Authorization: Bearer ${BOB}`)), /^HTTP\/1\.1 403 /)
+  const { hostname, port } = new URL(origin)
+  const good = connect(Number(port), hostname)
+  t.teardown(() => good.destroy())
+  good.write(`${head(`Authorization: Bearer ${ALICE}`).join('\r\n')}\r\n\r\n`)
+  const answer = await new Promise<string>(resolve => good.once('data', chunk => resolve(chunk.toString())))
+  t.match(answer, /^HTTP\/1\.1 101 /)
+})
+
+t.test('AU-5, AU-41: a session is no credential, and is another’s for nobody', async t => {
+  const carol = createPersonalToken()
+  const people = { ...PEOPLE, carol: { tokens: [{ hash: hashOf(carol) }] } }
+  const { ask, initialize } = await startAuthorized(t, { people })
+  const session = String((await initialize(ALICE)).headers['mcp-session-id'])
+  const ping = (headers: Readonly<Record<string, string>>) =>
+    ask('/mcp', {
+      method: 'POST',
+      headers: { ...JSON_HEADERS, 'mcp-session-id': session, ...headers },
+      body: '{"jsonrpc":"2.0","id":2,"method":"ping"}',
+    })
+  for (const method of ['GET', 'DELETE', 'POST']) {
+    t.match(await ask('/mcp', { method, headers: { 'mcp-session-id': session } }), { status: 401 }, method)
+  }
+  t.match(await ping({ authorization: `Bearer ${carol}` }), { status: 404 })
+  t.match(await ping({ authorization: `Bearer ${ALICE}` }), { status: 200 }, 'it lives on')
+})
+
+t.test('AU-10: a token taken out of the file, or past its day, is unknown from then on', async t => {
+  const { proxy, initialize } = await startAuthorized(t, { people: PEOPLE })
+  t.match(await initialize(ALICE), { status: 200 })
+  const { bob } = PEOPLE
+  const diff = proxy.reload(configWith({ people: { bob: { ...bob, scopes: ['mcp'] } } }))
+  t.match(diff, { settings: ['auth'], needRestart: [] })
+  t.match(await initialize(ALICE), { status: 401 })
+  t.match(await initialize(BOB), { status: 200 })
+  const late = await startAuthorized(t, {
+    people: { alice: { tokens: [{ hash: hashOf(ALICE), expires: '2020-01-01' }] } },
+  })
+  t.match(await late.initialize(ALICE), {
+    status: 401,
+    headers: { 'www-authenticate': /error_description="The access token has expired"/ },
+  })
+})
+
+t.test('an auth that is gone from the file, or that needs a restart, stays in force', async t => {
+  const { proxy, initialize, lines } = await startAuthorized(t, { people: PEOPLE })
+  t.match(proxy.reload(configWith(undefined)), { needRestart: ['auth'] })
+  t.match(await initialize(), { status: 401 })
+  t.match(await initialize(ALICE), { status: 200 })
+  t.ok(lines.some(([level, , words]) => level === 'error' && words.includes('it stays in force')))
+  const open = { people: PEOPLE, loopback: 'open' }
+  t.match(proxy.reload(configWith(open)), { settings: [], needRestart: ['auth'] })
+  t.match(await initialize(), { status: 401 })
+  const { proxy: without, initialize: enter } = await startAuthorized(t, undefined)
+  t.match(without.reload(configWith({ people: PEOPLE })), { needRestart: ['auth'] })
+  t.match(await enter(), { status: 200 })
+})
+
+t.test('AU-7: with an open loopback only a bad credential is refused', async t => {
+  const { initialize } = await startAuthorized(t, { people: PEOPLE, loopback: 'open' })
+  t.match(await initialize(), { status: 200 })
+  t.match(await initialize(ALICE), { status: 200 })
+  t.match(await initialize('wrong'), { status: 401 })
+})
+
+t.test('AU-6: pages need no credential; the status is for this machine and for mcp:admin', async t => {
+  const admin = createPersonalToken()
+  const people = { ...PEOPLE, admin: { tokens: [{ hash: hashOf(admin) }], scopes: ['mcp', 'mcp:admin'] } }
+  const { ask } = await startAuthorized(t, { publicUrl: 'https://p.test', people })
+  for (const path of ['/healthz', '/readyz']) t.match(await ask(path), { status: 200 })
+  t.match(await ask('/status'), { status: 200 })
+  const through = (token?: string) =>
+    ask('/status', {
+      headers: { host: 'p.test', ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    })
+  t.match(await through(), { status: 401 }, 'a reverse proxy here is not this machine')
+  const denied = await through(ALICE)
+  t.match(denied, { status: 403, headers: { 'www-authenticate': /scope="mcp:admin"/ } })
+  const { auth } = JSON.parse((await through(admin)).text)
+  t.same(auth, { people: 3, issuers: [], embedded: false, refused: 0 })
+})
+
+t.test('AX-20: a refused credential is logged and counted, and stands nowhere', async t => {
+  const { ask, initialize, lines } = await startAuthorized(t, { people: PEOPLE })
+  const wrong = createPersonalToken()
+  const { text, headers } = await initialize(wrong)
+  t.ok(lines.some(([level, , words]) => level === 'warn' && words === 'refused a credential'))
+  const { text: status } = await ask('/status')
+  t.match(JSON.parse(status), { auth: { refused: 1 } })
+  for (const said of [text, JSON.stringify(headers), JSON.stringify(lines), status]) {
+    for (const token of [wrong, ALICE, BOB]) t.notOk(said.includes(token))
+  }
+})
+
+t.test('AX-21: refused credentials are counted for each address', async t => {
+  const { ask, initialize } = await startAuthorized(t, { people: PEOPLE })
+  for (let wrong = 0; wrong < 20; wrong += 1) t.match(await initialize(`wrong${wrong}`), { status: 401 })
+  t.match(await initialize('wrong'), { status: 429 })
+  t.match(await initialize(ALICE), { status: 200 })
+  if (process.platform !== 'linux') return
+  const headers = { authorization: 'Bearer wrong' }
+  t.match(await ask('/mcp', { from: '127.0.0.2', headers }), { status: 401 }, 'another address')
+})
+
+t.test('AX-1, AX-20: a token reaches no server, no log, no audit and no status', async t => {
+  const heard: string[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      heard.push(JSON.stringify(request.rawHeaders) + body)
+      const { id, method } = body === '' ? {} : JSON.parse(body)
+      const results: Record<string, object> = {
+        initialize: {
+          ...hello(NEWEST),
+          serverInfo: { name: 's', version: '1' },
+          capabilities: { tools: {} },
+        },
+        'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
+        'tools/call': { content: [] },
+      }
+      response.writeHead(id === undefined ? 202 : 200, { 'content-type': 'application/json' })
+      response.end(
+        id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }),
+      )
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const audit = join(t.testdir(), 'audit.jsonl')
+  const { ask, initialize, lines } = await startAuthorized(
+    t,
+    { people: PEOPLE },
+    { more: { audit, mcpServers: { s: { url: `http://127.0.0.1:${port}/mcp`, era: 'legacy' } } } },
+  )
+  const session = String((await initialize(ALICE)).headers['mcp-session-id'])
+  const headers = { ...JSON_HEADERS, 'mcp-session-id': session, authorization: `Bearer ${ALICE}` }
+  const params = { name: 's__echo', arguments: {} }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params })
+  t.match(await ask('/mcp', { method: 'POST', headers, body }), { status: 200 })
+  t.ok(heard.some(text => text.includes('tools/call')))
+  await until(() => readFileSync(audit, 'utf8').includes('person alice'), 'the audit line of the caller')
+  const { text: status } = await ask('/status')
+  for (const said of [...heard, JSON.stringify(lines), readFileSync(audit, 'utf8'), status]) {
+    t.notOk(said.includes(ALICE) || said.includes(tokenHash(ALICE)))
+  }
+})

@@ -1,0 +1,290 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import t from 'tap'
+import { Credential } from '../../../src/auth/client/credential.js'
+import { newDpopKey } from '../../../src/auth/client/dpop.js'
+import type { CredentialRecord } from '../../../src/auth/client/record.js'
+import type { OAuthSettings } from '../../../src/auth/client/settings.js'
+import { TokenSource } from '../../../src/auth/client/token-source.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+import { A, contextOf, METADATA, MemoryStore, NOW, recordOf, S, usualWeb } from '../../support/sign-in.js'
+
+const ASM = `${A}/.well-known/oauth-authorization-server`
+const REQUEST = { method: 'POST', url: S, headers: {} } as const
+const tokensWith = (more: object) => ({ access: 'old', type: 'Bearer', refresh: 'r', ...more }) as const
+
+/** A credential with a clock of its own, and what it asks. */
+const setUp = (
+  record?: CredentialRecord,
+  { web = usualWeb(), settings = {} }: { web?: ReturnType<typeof usualWeb>; settings?: OAuthSettings } = {},
+) => {
+  const clock = new FakeClock()
+  const store = new MemoryStore(record)
+  const seen = { blocked: 0, records: 0 }
+  let wallMs = NOW
+  const context = { ...contextOf(web.fetch, store, { settings }), nowMs: () => wallMs }
+  const credential = new Credential({
+    ...{ url: S, owner: 'shared', server: 'linear', command: 'mcp-proxy auth login linear' },
+    ...{ store, clock, nowMs: () => wallMs, log: silentLogger },
+    source: async () => new TokenSource(context),
+    onRecord: () => {
+      seen.records += 1
+    },
+    onBlocked: () => {
+      seen.blocked += 1
+    },
+  })
+  const refused = (status: number, challenge: string, more: { sent?: string; isRepeated?: boolean } = {}) => {
+    const { sent = 'Bearer old', isRepeated = false } = more
+    const headers = { 'www-authenticate': challenge }
+    return credential.refused({
+      status,
+      headers,
+      sent: sent === '' ? undefined : { authorization: sent },
+      isRepeated,
+    })
+  }
+  const authorization = async (url = S) =>
+    (await credential.authorize({ ...REQUEST, url }))?.['authorization']
+  return {
+    ...{ web, store, clock, credential, seen, refused, authorization },
+    /** Sets the wall clock, which may jump. */
+    setWall: (ms: number) => {
+      wallMs = ms
+    },
+    refreshes: () => web.to(`${A}/token`).length,
+  }
+}
+
+const faultOf = async (work: () => unknown) => {
+  try {
+    return await work()
+  } catch (thrown) {
+    return thrown
+  }
+}
+
+t.test('AD-4 a token goes to the origin of its server, and nowhere else', async t => {
+  const { authorization } = setUp(recordOf())
+  t.equal(await authorization(), 'Bearer old')
+  t.equal(await authorization('https://s.test/other?x=1'), 'Bearer old')
+  for (const url of ['https://evil.test/mcp', 'http://s.test/mcp', 'https://s.test:8443/mcp', A])
+    t.equal(await authorization(url), undefined, url)
+  t.equal(await setUp().authorization(), undefined, 'nobody has signed in')
+})
+
+t.test('AD-3 a refusal that is not about who we are is the business of others', async t => {
+  const { refused, seen } = setUp(recordOf())
+  for (const challenge of ['', 'Basic realm="x"', 'Bearer error="invalid_request"'])
+    t.equal(refused(403, challenge), undefined, challenge)
+  t.equal(seen.blocked, 0)
+})
+
+t.test('AD-40 a token is renewed when little is left of it, and by nobody while nobody calls', async t => {
+  const rows = [
+    [{ endsMs: NOW + 60_001, lifeMs: 3_600_000 }, 0],
+    [{ endsMs: NOW + 60_000, lifeMs: 3_600_000 }, 1],
+    [{ endsMs: NOW + 3001, lifeMs: 30_000 }, 0],
+    [{ endsMs: NOW + 3000, lifeMs: 30_000 }, 1],
+    [{ endsMs: NOW, lifeMs: 0 }, 1],
+    [{}, 0],
+    [{ endsMs: NOW - 1, lifeMs: 1000, refresh: undefined }, 0],
+  ] as const
+  for (const [more, expected] of rows) {
+    const { authorization, clock, refreshes } = setUp(recordOf({ tokens: tokensWith(more) }))
+    clock.advance(600_000)
+    await settled()
+    t.equal(refreshes(), 0, 'no timer')
+    t.equal(await authorization(), expected === 1 ? 'Bearer new' : 'Bearer old', JSON.stringify(more))
+    t.equal(refreshes(), expected)
+  }
+})
+
+t.test('AD-41 all callers of a process share one renewal', async t => {
+  const { authorization, refreshes } = setUp(recordOf({ tokens: tokensWith({ endsMs: NOW, lifeMs: 1 }) }))
+  const all = await Promise.all(Array.from({ length: 50 }, () => authorization()))
+  t.same(new Set(all), new Set(['Bearer new']))
+  t.equal(refreshes(), 1)
+})
+
+t.test(
+  'AD-42 in trouble a token that is still good is used, and renewed a little later (vector 56)',
+  async t => {
+    let status = 503
+    const web = usualWeb(() =>
+      status === 200 ? { access_token: 'new', token_type: 'Bearer' } : new Response(null, { status }),
+    )
+    const tokens = tokensWith({ endsMs: NOW + 30_000, lifeMs: 3_600_000 })
+    const { authorization, refreshes, setWall, credential } = setUp(recordOf({ tokens }), { web })
+    t.equal(await authorization(), 'Bearer old')
+    t.equal(await authorization(), 'Bearer old')
+    t.equal(refreshes(), 1, 'not at every call')
+    t.equal(credential.trouble, undefined)
+    setWall(NOW + 5000)
+    status = 200
+    t.equal(await authorization(), 'Bearer new')
+  },
+)
+
+t.test('AD-42 where the token has ended, the server is left alone for a moment', async t => {
+  let status = 500
+  const web = usualWeb(() =>
+    status === 200 ? { access_token: 'new', token_type: 'Bearer' } : new Response(null, { status }),
+  )
+  const tokens = tokensWith({ endsMs: NOW - 1, lifeMs: 3_600_000 })
+  const { authorization, refreshes, clock, credential, seen } = setUp(recordOf({ tokens }), { web })
+  for (const _ of [1, 2]) {
+    t.match(await faultOf(authorization), { code: 'unauthorized', data: { reason: 'auth-unreachable' } })
+  }
+  t.equal(refreshes(), 1)
+  t.equal(seen.blocked, 1)
+  t.match(credential.trouble?.message, /linear wants a login, which is not possible: .* HTTP status 500/)
+  clock.advance(5000)
+  status = 200
+  t.equal(await authorization(), 'Bearer new')
+  t.equal(credential.trouble, undefined)
+})
+
+t.test('a clock that jumps costs a renewal, or a refused request, and nothing else', async t => {
+  const record = recordOf({ tokens: tokensWith({ endsMs: NOW + 3_600_000, lifeMs: 3_600_000 }) })
+  const ahead = setUp(record)
+  ahead.setWall(NOW + 10 * 365 * 86_400_000)
+  t.equal(await ahead.authorization(), 'Bearer new')
+  const back = setUp(record)
+  back.setWall(1)
+  t.equal(await back.authorization(), 'Bearer old', 'as good as anybody knows')
+  t.equal(await back.refused(401, 'Bearer error="invalid_token"'), undefined)
+  t.equal(await back.authorization(), 'Bearer new')
+})
+
+t.test('AD-44 a refused token is replaced by the stored one, else renewed, else by nothing', async t => {
+  const stored = setUp(recordOf())
+  await stored.authorization()
+  stored.store.save(recordOf({ tokens: tokensWith({ access: 'stored' }) }))
+  await stored.refused(401, 'Bearer')
+  t.equal(await stored.authorization(), 'Bearer stored')
+  t.equal(stored.refreshes(), 0)
+
+  const web = usualWeb()
+  web.places[ASM] = { ...METADATA, registration_endpoint: `${A}/register` }
+  const renewed = setUp(recordOf(), { web })
+  await renewed.authorization()
+  await Promise.all([renewed.refused(401, 'Bearer'), renewed.refused(401, 'Bearer')])
+  t.equal(renewed.refreshes(), 1, 'two requests that were under way')
+  t.equal(await renewed.authorization(), 'Bearer new')
+  await renewed.refused(401, 'Bearer')
+  t.equal(renewed.refreshes(), 1, 'a late refusal of the token before')
+  const second = await faultOf(() => renewed.refused(401, 'Bearer', { sent: 'Bearer new', isRepeated: true }))
+  t.match(second, { message: 'Server linear needs a login: run `mcp-proxy auth login linear`' })
+  t.equal(renewed.refreshes(), 1)
+})
+
+t.test('AD-45 who needs a login is told the command, and the server is left alone for a minute', async t => {
+  const web = usualWeb()
+  web.places[ASM] = { ...METADATA, registration_endpoint: `${A}/register` }
+  const { refused, authorization, credential, clock, seen, store } = setUp(undefined, { web })
+  const fault = await faultOf(() => refused(401, 'Bearer', { sent: '' }))
+  t.match(fault, { code: 'unauthorized', data: { server: 'linear', reason: 'needs-auth' } })
+  const asked = web.asked.length
+  t.equal(await faultOf(authorization), fault)
+  t.equal(credential.trouble, fault)
+  t.equal(seen.blocked, 1)
+  clock.advance(59_000)
+  t.equal(await faultOf(authorization), fault)
+  clock.advance(1000)
+  t.equal(await authorization(), undefined, 'asked again')
+  t.equal(web.asked.length, asked)
+
+  t.match(await faultOf(() => refused(401, 'Bearer', { sent: '' })), { message: /needs a login/ })
+  t.notOk(credential.changed(), 'nothing has come')
+  store.save(recordOf())
+  t.ok(credential.changed(), 'AD-38: a login ends it at once')
+  t.equal(await authorization(), 'Bearer old')
+  t.notOk(credential.changed())
+})
+
+t.test('AD-57 what is missing for a login is said in words of its own', async t => {
+  const reasonAfter = async (places: Record<string, object>) => {
+    const web = usualWeb()
+    Object.assign(web.places, places)
+    const { refused } = setUp(undefined, { web })
+    const fault = (await faultOf(() => refused(401, 'Bearer', { sent: '' }))) as { data: object }
+    return fault.data
+  }
+  t.same(await reasonAfter({}), { server: 'linear', reason: 'needs-client' })
+  t.same(await reasonAfter({ [ASM]: new Response(null, { status: 500 }) }), {
+    server: 'linear',
+    reason: 'auth-unreachable',
+  })
+})
+
+t.test('a request does not wait long to hear what a login needs', async t => {
+  const web = usualWeb()
+  web.places[ASM] = () => new Promise<Response>(() => undefined)
+  const { refused, clock } = setUp(undefined, { web })
+  const fault = faultOf(() => refused(401, 'Bearer', { sent: '' }))
+  await settled()
+  clock.advance(5000)
+  t.match(await fault, { data: { reason: 'needs-auth' } })
+})
+
+t.test('AD-43 more scopes are for a person to grant; they are kept for the next login', async t => {
+  const { authorization, refused, refreshes, store } = setUp(recordOf({ asked: ['a'] }))
+  await authorization()
+  const more = 'Bearer error="insufficient_scope", scope="b c"'
+  t.match(await faultOf(() => refused(403, more)), {
+    message: 'Server linear wants more scopes (a b c): run `mcp-proxy auth login linear`',
+    data: { server: 'linear', reason: 'insufficient-scope' },
+  })
+  t.match(store.record?.stepUp, { scopes: ['a', 'b', 'c'] })
+  t.equal(refreshes(), 0, 'a refresh cannot widen')
+  t.equal(await authorization(), 'Bearer old', 'other calls go on')
+  t.match(await faultOf(() => setUp().refused(403, more)), { data: { reason: 'needs-auth' } })
+})
+
+t.test('AD-43 a machine asks for more by itself, once', async t => {
+  const settings = { grant: 'client_credentials', clientId: 'me', clientSecret: 's' } as const
+  const record = recordOf({ redirect: 'none', asked: ['a'], tokens: { access: 'old', type: 'Bearer' } })
+  const { refused, authorization, web } = setUp(record, { settings })
+  await authorization()
+  const more = 'Bearer error="insufficient_scope", scope="b"'
+  await refused(403, more)
+  t.equal(await authorization(), 'Bearer new')
+  t.same(new Set(web.to(`${A}/token`)[0]?.form['scope']?.split(' ')), new Set(['a', 'b']))
+  t.match(await faultOf(() => refused(403, more, { isRepeated: true })), {
+    data: { reason: 'insufficient-scope' },
+  })
+  t.equal(web.to(`${A}/token`).length, 1)
+})
+
+t.test('AD-56 with DPoP each request has a proof of its own, with the nonce of the server', async t => {
+  const dpopKey = await newDpopKey()
+  const { credential } = setUp(recordOf({ dpopKey, tokens: { access: 'bound', type: 'DPoP' } }))
+  const proof = async () => {
+    const headers = (await credential.authorize({ ...REQUEST, url: `${S}?secret=1` })) ?? {}
+    t.equal(headers['authorization'], 'DPoP bound')
+    const [head = '', body = '', signature = ''] = (headers['dpop'] ?? '').split('.')
+    const [{ jwk }, claims] = [head, body].map(part => JSON.parse(Buffer.from(part, 'base64url').toString()))
+    const key = createPublicKey({ key: jwk, format: 'jwk' })
+    const how = { key, dsaEncoding: 'ieee-p1363' } as const
+    t.ok(verify('sha256', Buffer.from(`${head}.${body}`), how, Buffer.from(signature, 'base64url')))
+    t.notOk('d' in jwk, 'the private half stays here')
+    return claims
+  }
+  const first = await proof()
+  t.match(first, { htm: 'POST', htu: S, ath: createHash('sha256').update('bound').digest('base64url') })
+  t.notOk('nonce' in first)
+  const headers = { 'www-authenticate': 'DPoP error="use_dpop_nonce"', 'dpop-nonce': 'n1' }
+  t.equal(await credential.refused({ status: 401, headers, sent: undefined, isRepeated: false }), undefined)
+  const second = await proof()
+  t.match(second, { nonce: 'n1' })
+  t.not(second.jti, first.jti)
+})
+
+t.test('a store that cannot be read costs the login, not the proxy', async t => {
+  const { credential, store } = setUp()
+  store.find = () => {
+    throw new Error('EIO')
+  }
+  t.equal(await credential.authorize(REQUEST), undefined)
+})

@@ -1,0 +1,35 @@
+import t from 'tap'
+import { countLogin, wantMore } from '../../../src/auth/client/step-up.js'
+
+const MINUTE_MS = 60_000
+
+t.test('AD-43 what was asked for and what the server names are wanted together, three times', async t => {
+  const first = wantMore(undefined, { challenged: ['b'], asked: ['a'], nowMs: 0 })
+  t.same(first, { scopes: ['a', 'b'], attempts: 0, total: 0, sinceMs: 0 })
+  t.equal(wantMore(first, { challenged: ['b'], asked: ['a', 'b'], nowMs: 1 }), first, 'the same again')
+  const again = [1, 2, 3].reduce<typeof first>((last, nowMs) => {
+    const next = countLogin(last, nowMs)
+    return typeof next === 'object' ? next : last
+  }, first)
+  t.match(again, { attempts: 3, total: 3 })
+  t.equal(countLogin(again, 4), 'too-many')
+  t.match(countLogin(again, 11 * MINUTE_MS), { attempts: 1, total: 1, sinceMs: 11 * MINUTE_MS })
+  t.match(countLogin({ ...again, sinceMs: 99 }, 5), { attempts: 1 }, 'a clock that was set back')
+})
+
+t.test('AD-43 the login that has just asked for these scopes counts', async t => {
+  t.match(wantMore(undefined, { challenged: ['a'], asked: ['a'], nowMs: 0 }), { attempts: 1, total: 1 })
+  t.equal(countLogin(undefined, 0), undefined, 'a login that nobody refused does not')
+})
+
+t.test('AD-43 a server that asks for other scopes for ever is left alone in the end', async t => {
+  let last = wantMore(undefined, { challenged: ['s0'], asked: [], nowMs: 0 })
+  let logins = 0
+  for (let index = 1; index < 50; index += 1) {
+    const counted = countLogin(last, index)
+    if (typeof counted !== 'object') break
+    logins += 1
+    last = wantMore(counted, { challenged: [`s${index}`], asked: counted.scopes, nowMs: index })
+  }
+  t.equal(logins, 9)
+})

@@ -1,0 +1,170 @@
+import t from 'tap'
+import { TokenSource } from '../../../src/auth/client/token-source.js'
+import {
+  A,
+  contextOf,
+  METADATA,
+  MemoryStore,
+  NOW,
+  recordOf,
+  S,
+  usualWeb,
+  webOf,
+} from '../../support/sign-in.js'
+
+const DAY_MS = 24 * 60 * 60_000
+const PRM = 'https://s.test/.well-known/oauth-protected-resource/mcp'
+const ASM = `${A}/.well-known/oauth-authorization-server`
+const failed = (status: number, body: object = {}) => Response.json(body, { status })
+
+t.test(
+  'AD-42 a token that another process has just stored is used, and no login wanted (vector 56)',
+  async t => {
+    const newer = recordOf({ tokens: { access: 'newer', type: 'Bearer', refresh: 'r2' } })
+    const store = new MemoryStore(recordOf())
+    const web = usualWeb(() => {
+      store.save(newer)
+      return failed(400, { error: 'invalid_grant' })
+    })
+    const renewed = await new TokenSource(contextOf(web.fetch, store)).renew(recordOf(), 'old')
+    t.equal(renewed.tokens?.access, 'newer')
+    t.same(store.record, newer, 'nothing was forgotten')
+  },
+)
+
+t.test('AD-41 of those who wait for the lock only the first asks', async t => {
+  const store = new MemoryStore(recordOf())
+  const web = usualWeb({ access_token: 'new', token_type: 'Bearer', refresh_token: 'r2' })
+  const source = () => new TokenSource(contextOf(web.fetch, store))
+  const all = await Promise.all(Array.from({ length: 50 }, () => source().renew(recordOf(), 'old')))
+  t.same(new Set(all.map(({ tokens }) => tokens?.access)), new Set(['new']))
+  t.equal(web.to(`${A}/token`).length, 1)
+  t.match(web.to(`${A}/token`)[0]?.form, { grant_type: 'refresh_token', refresh_token: 'r', resource: S })
+})
+
+t.test('AD-42 an answer without a refresh token keeps the old one', async t => {
+  const store = new MemoryStore(recordOf())
+  await new TokenSource(contextOf(usualWeb().fetch, store)).renew(recordOf(), 'old')
+  t.match(store.record?.tokens, { access: 'new', refresh: 'r' })
+})
+
+t.test('AD-42 only what says that a grant or client is dead makes us forget', async t => {
+  const after = async (answer: Response | object, record = recordOf(), settings = {}) => {
+    const store = new MemoryStore(record)
+    const source = new TokenSource(contextOf(usualWeb(() => answer).fetch, store, { settings }))
+    const reason = await source.renew(record, 'old').then(
+      () => 'renewed',
+      fault => fault.data.reason,
+    )
+    return [reason, store.record?.tokens?.refresh, store.record?.client?.id]
+  }
+  t.same(await after(failed(400, { error: 'invalid_grant' })), ['needs-auth', undefined, 'c'])
+  t.same(await after(failed(401, { error: 'invalid_client' })), ['needs-auth', undefined, undefined], 'AD-21')
+  const configured = recordOf({ client: { id: 'mine', by: 'configuration' } })
+  const dead = await after(failed(401, { error: 'invalid_client' }), configured, { clientId: 'mine' })
+  t.same(dead, ['needs-client', undefined, 'mine'], 'AD-21: only the operator can mend it')
+  for (const answer of [
+    ...[failed(500), failed(503), failed(429), new Response('<html>'), new Response(null)],
+    ...[failed(400, { error: 'invalid_request' }), failed(400, { error: 'server_error' }), failed(404)],
+    ...[{ access_token: 7 }, { token_type: 'Bearer' }, new Response('null')],
+  ]) {
+    t.same(await after(answer), ['auth-unreachable', 'r', 'c'])
+  }
+  t.same(await after(failed(400), recordOf({ tokens: { access: 'old', type: 'Bearer' } })), [
+    'needs-auth',
+    undefined,
+    'c',
+  ])
+})
+
+t.test('AD-14 a refresh goes to the authorization server that was found, not to the server', async t => {
+  const store = new MemoryStore(recordOf())
+  const web = usualWeb()
+  await new TokenSource(contextOf(web.fetch, store)).renew(recordOf(), 'old')
+  t.same(
+    web.asked.map(({ url }) => url),
+    [`${A}/token`],
+    'AX-7: and nothing is looked for',
+  )
+})
+
+t.test('AD-14 after a day it is looked for again, and an endpoint may have moved', async t => {
+  for (const discoveredMs of [NOW - DAY_MS, NOW + 1]) {
+    const record = recordOf({ discoveredMs })
+    const store = new MemoryStore(record)
+    const web = usualWeb()
+    web.places[ASM] = { ...METADATA, token_endpoint: `${A}/moved` }
+    web.places[`${A}/moved`] = { access_token: 'new', token_type: 'Bearer' }
+    const source = new TokenSource(contextOf(web.fetch, store))
+    await source.renew(record, 'old')
+    t.same(
+      web.asked.map(({ url }) => url),
+      [PRM, ASM, `${A}/moved`],
+    )
+    t.match(store.record, { discoveredMs: NOW, discovery: { server: { token_endpoint: `${A}/moved` } } })
+  }
+})
+
+t.test('AD-14 what is found again is not used if it is somebody else’s, or nothing', async t => {
+  const record = recordOf({ discoveredMs: 0 })
+  const B = 'https://b.test'
+  for (const [at, found] of [
+    [PRM, { resource: S, authorization_servers: [B] }],
+    [PRM, { resource: 'https://s.test/', authorization_servers: [A] }],
+    [PRM, failed(500)],
+    [ASM, failed(503)],
+    [ASM, new Response('<html>', { headers: { 'content-type': 'text/html' } })],
+    [ASM, { ...METADATA, issuer: B }],
+  ] as const) {
+    const store = new MemoryStore(record)
+    const web = usualWeb()
+    web.places[`${B}/.well-known/oauth-authorization-server`] = {
+      ...METADATA,
+      issuer: B,
+      token_endpoint: `${B}/token`,
+    }
+    web.places[at] = found
+    await new TokenSource(contextOf(web.fetch, store)).renew(record, 'old')
+    t.match(store.record, { discoveredMs: 0, discovery: record.discovery, tokens: { access: 'new' } })
+    t.same(web.to(`${B}/token`), [], 'AD-22: nobody else sees the refresh token')
+  }
+})
+
+t.test('AD-14 metadata that a challenge named are read there again', async t => {
+  const named = 'https://s.test/custom'
+  const { discovery } = recordOf()
+  const record = recordOf({ discoveredMs: 0, discovery: { ...discovery, resourceMetadata: named } })
+  const web = usualWeb()
+  web.places[named] = web.places[PRM] ?? {}
+  await new TokenSource(contextOf(web.fetch, new MemoryStore(record))).renew(record, 'old')
+  t.same([web.to(named).length, web.to(PRM).length], [1, 0])
+})
+
+t.test('AD-15 a new login begins with the metadata of the resource, and says what it lacks', async t => {
+  const acquire = async (places: Parameters<typeof webOf>[0], settings = {}) => {
+    const web = webOf({ [PRM]: { resource: S, authorization_servers: [A] }, ...places })
+    const source = new TokenSource(contextOf(web.fetch, new MemoryStore(recordOf()), { settings }))
+    const fault = await source.acquire(undefined).catch(thrown => thrown)
+    return { web, reason: fault.data.reason, words: fault.message }
+  }
+  const can = { ...METADATA, registration_endpoint: `${A}/register` }
+  const { web, reason } = await acquire({ [ASM]: can })
+  t.equal(reason, 'needs-auth')
+  t.same(
+    web.asked.map(({ url }) => url),
+    [PRM, ASM],
+  )
+  t.match(await acquire({ [ASM]: METADATA }), {
+    reason: 'needs-client',
+    words: /registers no clients by itself/,
+  })
+  t.match(await acquire({ [ASM]: METADATA }, { clientId: 'mine' }), { reason: 'needs-auth' })
+  t.match(await acquire({}), { reason: 'auth-unreachable' })
+})
+
+t.test('AD-12 each request for metadata names the revision that we would offer', async t => {
+  const record = recordOf({ discoveredMs: 0 })
+  const web = usualWeb()
+  await new TokenSource(contextOf(web.fetch, new MemoryStore(record))).renew(record, 'old')
+  for (const url of [PRM, ASM]) t.equal(web.to(url)[0]?.headers.get('mcp-protocol-version'), '2025-11-25')
+})

@@ -1,0 +1,127 @@
+import t from 'tap'
+import { AccessGate } from '../../../src/auth/resource-server/gate.js'
+import type { AccessRules } from '../../../src/auth/resource-server/people.js'
+import { ProtectedResource } from '../../../src/auth/resource-server/protected-resource.js'
+import { TokenChecks } from '../../../src/auth/resource-server/token-checks.js'
+import type { VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
+import type { Caller } from '../../../src/kernel/caller.js'
+import { createPersonalToken, tokenHash } from '../../../src/kernel/personal-token.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { boundsOf } from '../../support/values.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
+
+const PERSONAL = createPersonalToken()
+const ISSUER = 'https://a.test'
+
+const RULES: AccessRules = {
+  people: [
+    {
+      name: 'alice',
+      tokens: [{ sha256: tokenHash(PERSONAL), expiresMs: Number.POSITIVE_INFINITY }],
+      subjects: [{ issuer: ISSUER, sub: 'a1' }],
+      scopes: ['mcp', 'github:admin'],
+    },
+  ],
+  baseScope: 'mcp',
+  grants: [{ group: 'dev', scopes: ['notes'] }],
+  scopeImplies: { 'github:admin': ['github'], github: ['github:read', 'github:admin'] },
+}
+
+const tokenOf = (sub: string, more: Partial<VerifiedToken> = {}): VerifiedToken => ({
+  principal: `${ISSUER} ${sub}`,
+  audience: ['https://p.test/mcp'],
+  scopes: ['mcp'],
+  groups: [],
+  endsMs: 1000,
+  ...more,
+})
+
+const setUp = (
+  tokens: Readonly<Record<string, VerifiedToken>>,
+  issued = new Map<string, VerifiedToken>(),
+) => {
+  const clock = new FakeClock()
+  const bounds = boundsOf({})
+  const now = { ms: 0 }
+  const verify = async (text: string) => {
+    const token = tokens[text]
+    if (token === undefined) return { is: 'invalid', why: 'No' } as const
+    return { is: 'good', token, keepMs: 60_000 } as const
+  }
+  const gate = new AccessGate({
+    rules: RULES,
+    resource: new ProtectedResource({
+      origin: 'https://p.test',
+      issuers: [ISSUER],
+      scopes: () => ['mcp'],
+      views: () => [],
+    }),
+    issued: { find: sha256 => issued.get(sha256) },
+    checks: new TokenChecks({ verify }, clock, bounds),
+    withoutCredential: () => undefined,
+    bounds,
+    clock,
+    wallMs: () => now.ms,
+    log: recordedLog().log,
+  })
+  const admit = async (token: string) => {
+    const head = { authorization: `Bearer ${token}`, isRepeated: false, path: '/mcp', address: '192.0.2.1' }
+    return await gate.admit(head)
+  }
+  const enter = async (token: string): Promise<Caller> => {
+    const admitted = await admit(token)
+    if ('status' in admitted) throw new Error(`refused: ${admitted.body}`)
+    return admitted
+  }
+  return { gate, admit, enter, now }
+}
+
+t.test('AU-37, AU-39, AU-40: who comes, and what it may do, is told by token and configuration', async t => {
+  const { enter } = setUp({
+    a: tokenOf('a1', { scopes: ['mcp', 'own'] }),
+    b: tokenOf('b2', { groups: ['dev', 'other'] }),
+  })
+  const personal = await enter(PERSONAL)
+  t.equal(personal.principal, 'person alice')
+  t.same([...(personal.scopes ?? [])].sort(), ['github', 'github:admin', 'github:read', 'mcp'])
+  const alice = await enter('a')
+  t.equal(alice.principal, 'person alice', 'the same person with a token of an issuer')
+  t.same([...(alice.scopes ?? [])].sort(), ['github', 'github:admin', 'github:read', 'mcp', 'own'])
+  t.equal(alice.endsMs, 1000)
+  const bob = await enter('b')
+  t.equal(bob.principal, `${ISSUER} b2`)
+  t.same([...(bob.scopes ?? [])].sort(), ['mcp', 'notes'])
+})
+
+t.test('AU-21, AU-34: a remembered token ends when it ends', async t => {
+  const { admit, enter, now } = setUp({ a: tokenOf('a1') })
+  await enter('a')
+  now.ms = 1000
+  t.match(await admit('a'), { status: 401, body: /expired/ })
+})
+
+t.test('AU-10, AU-42: what an earlier credential is worth can be asked at any time', async t => {
+  const issued = new Map([[tokenHash('given'), tokenOf('c3')]])
+  const { gate, enter, now } = setUp({ a: tokenOf('a1'), b: tokenOf('b2') }, issued)
+  const personal = await enter(PERSONAL)
+  const [alice, bob, given] = [await enter('a'), await enter('b'), await enter('given')]
+  for (const caller of [personal, alice, bob, given]) t.equal(gate.renew(caller), caller)
+  gate.reload({ ...RULES, people: [] })
+  t.equal(gate.renew(personal), undefined, 'the token is gone')
+  t.equal(gate.renew(alice), undefined, 'it would be somebody else now')
+  t.match(gate.renew(bob), { principal: bob.principal })
+  gate.reload({ ...RULES, baseScope: 'other' })
+  t.equal(gate.renew(bob), undefined, 'it may not enter any more')
+  gate.reload(RULES)
+  issued.clear()
+  t.equal(gate.renew(given), undefined, 'it was revoked')
+  t.match(gate.renew(personal), { principal: 'person alice' })
+  now.ms = 1000
+  t.equal(gate.renew(bob), undefined, 'it has ended')
+})
+
+t.test('AU-25: whatever stands in a challenge is a quoted string in one line', async t => {
+  const { gate } = setUp({})
+  const { headers } = gate.insufficientScope('/mcp', ['a"b\\c', 'd\r\nX: ü'])
+  t.match(headers['WWW-Authenticate'], /scope="a\\"b\\\\c d\?\?X: \?"$/)
+})
