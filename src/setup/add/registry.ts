@@ -1,0 +1,48 @@
+import { isObject } from '../../kernel/object.js'
+import type { Members } from '../import/containers.js'
+import { SetupError } from '../setup-error.js'
+
+const REGISTRY = 'https://registry.modelcontextprotocol.io'
+const TIMEOUT_MS = 15_000
+const MAX_BYTES = 1024 * 1024
+
+/** The newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
+export const fetchServerJson = async (name: string, registry = REGISTRY): Promise<Members> => {
+  const url = `${registry.replace(/\/$/, '')}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`
+  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' }).catch(
+    () => {
+      throw new SetupError(
+        registry,
+        `the registry cannot be reached; without it: mcp-proxy add ${shortName(name)} -- COMMAND`,
+      )
+    },
+  )
+  if (response.status === 404) throw new SetupError(registry, `it has no server "${name}"`)
+  if (!response.ok) throw new SetupError(registry, `the registry answered with ${response.status}`)
+  const value = parse(await bounded(response, registry), registry)
+  const server = isObject(value) && isObject(value['server']) ? value['server'] : value
+  if (isObject(server)) return server
+  throw new SetupError(registry, 'the registry answered with something else than a server')
+}
+
+/** What a server of a registry is called here: the last part of its name. */
+export const shortName = (name: string): string => name.split('/').at(-1) ?? name
+
+const bounded = async (response: Response, registry: string): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length
+    if (length > MAX_BYTES) throw new SetupError(registry, 'the answer of the registry is longer than 1 MiB')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+const parse = (text: string, registry: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SetupError(registry, 'the answer of the registry is not JSON')
+  }
+}

@@ -1,0 +1,269 @@
+import { join } from 'node:path'
+import type { Json } from '../edit/change.js'
+import type { Syntax } from '../files/edit-file.js'
+import type { Folders } from './machine.js'
+
+type Members = Readonly<Record<string, Json>>
+
+/** How a client starts us: a program with its arguments. */
+interface Launch {
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/** A program that reads MCP servers from a file: where that is, and how entries look in it. */
+export interface Client {
+  readonly id: string
+  readonly label: string
+  readonly syntax: Syntax
+  /** The names that lead to its servers. */
+  readonly at: readonly string[]
+  /** Whether the servers are a list, each with its `name`. */
+  readonly isList?: true
+  /** Files of the user, absolute; the first that exists counts, and the first of all is created. */
+  readonly user: (folders: Folders) => readonly string[]
+  /** Files of a project, relative to its folder. */
+  readonly project?: readonly string[]
+  /** The unit of its `timeout`. */
+  readonly timeoutUnit: 's' | 'ms'
+  /** Whether it replaces `${workspaceFolder}` in arguments. */
+  readonly passesWorkspace?: true
+  /** Whether a file that is missing is left to the client to create. */
+  readonly createsItself?: true
+  /** Whether `$NAME` and `%NAME%` are variables in its `env`. */
+  readonly hasShellVariables?: boolean
+  readonly stdio: (launch: Launch) => Members
+  /** Undefined if its file knows no addresses. */
+  readonly http?: (url: string) => Members
+  /** What makes it read its file again. */
+  readonly reload: string
+}
+
+const restart = (label: string): string => `restart ${label}`
+const plain = ({ command, args }: Launch): Members => ({ command, args })
+const typed = (launch: Launch): Members => ({ type: 'stdio', ...plain(launch) })
+const url = (address: string): Members => ({ url: address })
+const typedUrl = (address: string): Members => ({ type: 'http', url: address })
+
+/** What most clients have in common. */
+const usual = { syntax: 'jsonc', at: ['mcpServers'], timeoutUnit: 'ms', stdio: plain, http: url } as const
+
+const vscode = (id: string, label: string, folder: string): Client => ({
+  ...usual,
+  id,
+  label,
+  at: ['servers'],
+  user: ({ application }) => [join(application, folder, 'User', 'mcp.json')],
+  project: ['.vscode/mcp.json'],
+  passesWorkspace: true,
+  stdio: typed,
+  http: typedUrl,
+  reload: `in ${label}, run "MCP: List Servers" and start mcp-proxy`,
+})
+
+const yamlLaunch = (launch: Launch): Members => ({ name: 'mcp-proxy', type: 'stdio', ...plain(launch) })
+
+/** All clients that are known, in the order in which their servers are imported. */
+export const CLIENTS: readonly Client[] = [
+  {
+    ...usual,
+    id: 'claude-code',
+    label: 'Claude Code',
+    user: ({ home, named }) => [join(named('CLAUDE_CONFIG_DIR') ?? home, '.claude.json')],
+    project: ['.mcp.json'],
+    stdio: typed,
+    http: typedUrl,
+    reload: 'in Claude Code: /mcp',
+  },
+  {
+    ...usual,
+    id: 'cursor',
+    label: 'Cursor',
+    user: ({ home }) => [join(home, '.cursor', 'mcp.json')],
+    project: ['.cursor/mcp.json'],
+    passesWorkspace: true,
+    reload: restart('Cursor'),
+  },
+  vscode('vscode', 'VS Code', 'Code'),
+  vscode('vscode-insiders', 'VS Code Insiders', 'Code - Insiders'),
+  {
+    id: 'claude-desktop',
+    label: 'Claude Desktop',
+    syntax: 'jsonc',
+    at: ['mcpServers'],
+    user: ({ application }) => [join(application, 'Claude', 'claude_desktop_config.json')],
+    timeoutUnit: 'ms',
+    stdio: plain,
+    reload: restart('Claude Desktop'),
+  },
+  {
+    ...usual,
+    id: 'windsurf',
+    label: 'Windsurf',
+    user: ({ home }) =>
+      [join('windsurf', 'mcp_config.json'), 'mcp_config.json'].map(file => join(home, '.codeium', file)),
+    http: address => ({ serverUrl: address }),
+    reload: restart('Windsurf'),
+  },
+  {
+    ...usual,
+    id: 'zed',
+    label: 'Zed',
+    at: ['context_servers'],
+    user: ({ config, isWindows }) => [join(config, isWindows ? 'Zed' : 'zed', 'settings.json')],
+    project: ['.zed/settings.json'],
+    timeoutUnit: 's',
+    stdio: launch => ({ ...plain(launch), enabled: true }),
+    reload: restart('Zed'),
+  },
+  {
+    ...usual,
+    id: 'gemini',
+    label: 'Gemini CLI',
+    user: ({ home }) => [join(home, '.gemini', 'settings.json')],
+    project: ['.gemini/settings.json'],
+    hasShellVariables: true,
+    http: typedUrl,
+    reload: restart('Gemini CLI'),
+  },
+  {
+    ...usual,
+    id: 'codex',
+    label: 'Codex',
+    syntax: 'toml',
+    at: ['mcp_servers'],
+    user: ({ home, named }) => [join(named('CODEX_HOME') ?? join(home, '.codex'), 'config.toml')],
+    project: ['.codex/config.toml'],
+    timeoutUnit: 's',
+    stdio: launch => ({ ...plain(launch), startup_timeout_sec: 30 }),
+    reload: restart('Codex'),
+  },
+  {
+    ...usual,
+    id: 'cline',
+    label: 'Cline',
+    user: ({ application, home }) => [
+      join(application, 'Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json'),
+      join(home, '.cline', 'mcp.json'),
+      join(home, 'Documents/Cline/MCP/cline_mcp_settings.json'),
+    ],
+    timeoutUnit: 's',
+    stdio: launch => ({ ...typed(launch), disabled: false }),
+    http: address => ({ type: 'streamableHttp', url: address }),
+    reload: 'open the MCP servers of Cline',
+  },
+  {
+    ...usual,
+    id: 'continue',
+    label: 'Continue',
+    syntax: 'yaml',
+    isList: true,
+    user: ({ home }) => [join(home, '.continue', 'config.yaml')],
+    stdio: yamlLaunch,
+    http: address => ({ name: 'mcp-proxy', type: 'streamable-http', url: address }),
+    reload: 'reload the configuration of Continue',
+  },
+  {
+    ...usual,
+    id: 'librechat',
+    label: 'LibreChat',
+    syntax: 'yaml',
+    user: ({ cwd }) => [join(cwd, 'librechat.yaml')],
+    stdio: typed,
+    http: address => ({ type: 'streamable-http', url: address }),
+    reload: restart('LibreChat'),
+  },
+  {
+    ...usual,
+    id: 'goose',
+    label: 'Goose',
+    syntax: 'yaml',
+    at: ['extensions'],
+    user: ({ config, isWindows }) => [
+      join(config, isWindows ? 'Block/goose/config' : 'goose', 'config.yaml'),
+    ],
+    timeoutUnit: 's',
+    stdio: ({ command, args }) => ({
+      name: 'mcp-proxy',
+      type: 'stdio',
+      cmd: command,
+      args,
+      envs: {},
+      env_keys: [],
+      timeout: 300,
+      enabled: true,
+    }),
+    http: address => ({
+      name: 'mcp-proxy',
+      type: 'streamable_http',
+      uri: address,
+      timeout: 300,
+      enabled: true,
+    }),
+    reload: 'start a new session of Goose',
+  },
+  {
+    ...usual,
+    id: 'opencode',
+    label: 'OpenCode',
+    at: ['mcp'],
+    // Where both are there, the first one counts.
+    user: ({ home, named }) =>
+      ['opencode.jsonc', 'opencode.json'].map(file =>
+        join(named('XDG_CONFIG_HOME') ?? join(home, '.config'), 'opencode', file),
+      ),
+    project: ['opencode.jsonc', 'opencode.json'],
+    createsItself: true,
+    stdio: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
+    http: address => ({ type: 'remote', url: address, enabled: true }),
+    reload: restart('OpenCode'),
+  },
+  {
+    ...usual,
+    id: 'copilot-cli',
+    label: 'Copilot CLI',
+    user: ({ home }) => [join(home, '.copilot', 'mcp-config.json')],
+    project: ['.github/mcp.json'],
+    stdio: launch => ({ ...plain(launch), tools: ['*'] }),
+    http: address => ({ ...typedUrl(address), tools: ['*'] }),
+    reload: restart('Copilot CLI'),
+  },
+  {
+    ...usual,
+    id: 'jetbrains',
+    label: 'Copilot for JetBrains',
+    at: ['servers'],
+    user: ({ local }) => [join(local, 'github-copilot', 'intellij', 'mcp.json')],
+    reload: restart('the IDE'),
+  },
+  {
+    ...usual,
+    id: 'kiro',
+    label: 'Kiro',
+    user: ({ home }) => [join(home, '.kiro', 'settings', 'mcp.json')],
+    project: ['.kiro/settings/mcp.json'],
+    reload: 'Kiro reads it at once',
+  },
+  {
+    ...usual,
+    id: 'lmstudio',
+    label: 'LM Studio',
+    user: ({ home }) =>
+      ['.lmstudio', join('.cache', 'lm-studio')].map(folder => join(home, folder, 'mcp.json')),
+    reload: 'LM Studio reads it at once',
+  },
+  {
+    ...usual,
+    id: 'crush',
+    label: 'Crush',
+    at: ['mcp'],
+    user: ({ local }) => [join(local, 'crush', 'crush.json')],
+    project: ['.crush.json'],
+    stdio: typed,
+    http: typedUrl,
+    reload: restart('Crush'),
+  },
+]
+
+/** Whether its file is one of the current folder, which is read only when it is asked for. */
+export const isOfFolder = ({ id }: Client): boolean => id === 'librechat'

@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import type { Environment } from '../../config/types.js'
+
+/** Where we run: what the places of files depend on. */
+export interface Machine {
+  readonly platform: NodeJS.Platform
+  readonly home: string
+  readonly cwd: string
+  readonly env: Environment
+}
+
+const named = ({ env }: Machine, name: string): string | undefined => {
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  return value === '' ? undefined : value
+}
+
+/** Folders in which programs keep their settings, under the name of the system's own convention. */
+export interface Folders {
+  readonly home: string
+  readonly cwd: string
+  /** XDG's on Linux and macOS, the roaming one on Windows. */
+  readonly config: string
+  /** `~/Library/Application Support` on macOS; otherwise as `config`. */
+  readonly application: string
+  /** As `config`, but on Windows the local one. */
+  readonly local: string
+  readonly isWindows: boolean
+  readonly named: (variable: string) => string | undefined
+}
+
+export const foldersOf = (machine: Machine): Folders => {
+  const { platform, home, cwd } = machine
+  const isWindows = platform === 'win32'
+  const find = (variable: string): string | undefined => named(machine, variable)
+  const xdg = find('XDG_CONFIG_HOME') ?? join(home, '.config')
+  const config = isWindows ? (find('APPDATA') ?? join(home, 'AppData', 'Roaming')) : xdg
+  return {
+    home,
+    cwd,
+    config,
+    application: platform === 'darwin' ? join(home, 'Library', 'Application Support') : config,
+    local: isWindows ? (find('LOCALAPPDATA') ?? join(home, 'AppData', 'Local')) : xdg,
+    isWindows,
+    named: find,
+  }
+}

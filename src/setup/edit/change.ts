@@ -1,0 +1,131 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isObject } from '../../kernel/object.js'
+
+/** A value of JSON. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+
+/** One member to write into a map, or to take out of it; items of a list are found by their `name`. */
+export interface Change {
+  /** The names that lead from the root to the map. */
+  readonly at: readonly string[]
+  readonly name: string
+  /** Undefined takes the member out. */
+  readonly value: Json | undefined
+  /** Whether the container is made a list where there is none yet. */
+  readonly isList?: boolean
+}
+
+/** Replaces the text from `start` to `end`. */
+export interface Splice {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** A file cannot be edited; the message has no name of a file, and nothing of its values. */
+export class EditError extends Error {
+  /** From 1; 0 where the whole file is meant. */
+  readonly line: number
+
+  constructor(message: string, line = 0) {
+    super(message)
+    this.name = 'EditError'
+    this.line = line
+  }
+}
+
+/** A text that was parsed: its plain value, and what to splice for a change. */
+interface Parsed {
+  readonly value: unknown
+  /** Throws an EditError where splices cannot do it. */
+  splices(change: Change): readonly Splice[]
+}
+
+/** Parses a text without its byte order mark. Throws an EditError for one with mistakes or repeated keys. */
+export type Parse = (text: string) => Parsed
+
+const BOM = '\uFEFF'
+
+const bodyOf = (text: string): string => (text.startsWith(BOM) ? text.slice(1) : text)
+
+/** The plain value of a text. Throws an EditError. */
+export const valueIn = (parse: Parse, text: string): unknown => parse(bodyOf(text)).value
+
+/**
+ * Splices changes into a text. Everything else keeps its bytes, and the result is parsed again: where any
+ * other value would differ, nothing is edited. Throws an EditError.
+ */
+export const edit = (parse: Parse, text: string, changes: readonly Change[]): string => {
+  let body = bodyOf(text)
+  let parsed = parse(body)
+  let expected: unknown = parsed.value ?? {}
+  for (const change of changes) {
+    const before = expected
+    expected = changed(before, change)
+    if (isDeepStrictEqual(before, expected)) continue
+    body = spliced(body, parsed.splices(change))
+    parsed = reparsed(parse, body)
+  }
+  const actual = parsed.value ?? {}
+  const isExpected =
+    isDeepStrictEqual(actual, expected) ||
+    // In TOML a map without members is not there.
+    isDeepStrictEqual(
+      actual,
+      changes.reduce((value, { at }) => withoutEmpty(value, at), expected),
+    )
+  if (!isExpected) throw new EditError(CANNOT)
+  return text.startsWith(BOM) ? BOM + body : body
+}
+
+const CANNOT = 'this cannot be edited without touching other values: make the change by hand'
+
+const reparsed = (parse: Parse, body: string): Parsed => {
+  try {
+    return parse(body)
+  } catch {
+    throw new EditError(CANNOT)
+  }
+}
+
+const spliced = (text: string, splices: readonly Splice[]): string => {
+  // From the end, and of those at one offset the later one first.
+  const ordered = splices.toReversed().toSorted((one, other) => other.start - one.start)
+  return ordered.reduce((all, { start, end, text: own }) => all.slice(0, start) + own + all.slice(end), text)
+}
+
+const withoutEmpty = (value: unknown, [step, ...rest]: readonly string[]): unknown => {
+  if (step === undefined || !isObject(value) || !Object.hasOwn(value, step)) return value
+  const inner = withoutEmpty(value[step], rest)
+  const isEmpty = isObject(inner) && Object.keys(inner).length === 0
+  return inMap(value, step, isEmpty ? undefined : inner)
+}
+
+/** The value after a change. */
+const changed = (root: unknown, { at, name, value, isList = false }: Change): unknown => {
+  const [step, ...rest] = at
+  if (step === undefined) {
+    const isItem = Array.isArray(root) || (root === undefined && isList)
+    return isItem ? inList(root, name, value) : inMap(root, name, value)
+  }
+  const child = (isObject(root) && Object.hasOwn(root, step) ? root[step] : undefined) ?? undefined
+  if (value === undefined && child === undefined) return root
+  return inMap(root, step, changed(child, { at: rest, name, value, isList }))
+}
+
+const inMap = (map: unknown, name: string, value: unknown): unknown => {
+  if (map !== undefined && !isObject(map))
+    throw new EditError(`"${name}" belongs into a map, and here is none`)
+  const others = Object.entries(map ?? {}).filter(([key]) => key !== name || value !== undefined)
+  const isNew = value !== undefined && !others.some(([key]) => key === name)
+  const entries = others.map(([key, old]): [string, unknown] => [key, key === name ? value : old])
+  // Not by assignment: `__proto__` is a name like any other.
+  return Object.fromEntries(isNew ? [...entries, [name, value]] : entries)
+}
+
+const inList = (list: unknown = [], name: string, value: unknown): unknown => {
+  const items = Array.isArray(list) ? (list as unknown[]) : []
+  const isIt = (item: unknown): boolean => isObject(item) && item['name'] === name
+  if (value === undefined) return items.filter(item => !isIt(item))
+  return items.some(isIt) ? items.map(item => (isIt(item) ? value : item)) : [...items, value]
+}

@@ -1,0 +1,195 @@
+import { createScanner, type Node } from 'jsonc-parser'
+import { createReport } from '../../config/file/problem.js'
+import { readTree, valueOf } from '../../config/file/syntax.js'
+import { createLocator, repeated } from '../../config/file/tree.js'
+import { isObject } from '../../kernel/object.js'
+import { type Change, EditError, type Json, type Parse, type Splice } from './change.js'
+import { indentAt, indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
+
+/** JSON with comments and trailing commas; an empty text is an empty object. */
+export const parseJsonc: Parse = text => {
+  if (text.trim() === '') return { value: {}, splices: change => [whole(text, change)] }
+  const report = createReport('', createLocator(text))
+  const root = readTree(text, report)
+  const [problem] = report.problems
+  if (root === undefined || problem !== undefined) {
+    throw new EditError(problem?.message ?? 'this is not JSON', problem?.line)
+  }
+  for (const item of repeated(root)) {
+    throw new EditError(`the key "${item.key}" stands here a second time`, lineNumber(text, item.nameOffset))
+  }
+  return { value: plain(valueOf(root)), splices: change => splicesIn(text, root.node, change) }
+}
+
+/** jsonc-parser makes objects without prototype, which compare as different from all others. */
+const plain = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
+}
+
+/** The value of a change, wrapped in the maps that are missing. */
+const wrapped = (path: readonly string[], value: Json): readonly [string, Json] => {
+  const [first = '', ...rest] = path
+  return [first, rest.reduceRight<Json>((inner, key) => ({ [key]: inner }), value)]
+}
+
+const whole = (text: string, { at, name, value }: Change): Splice => {
+  const [key, all] = wrapped([...at, name], value ?? {})
+  const lineBreak = lineBreakOf(text)
+  const lines = indented(JSON.stringify({ [key]: all }, null, 2), '', lineBreak)
+  return { start: 0, end: text.length, text: lines + lineBreak }
+}
+
+const memberOf = (map: Node, name: string): Node | undefined =>
+  map.children?.find(property => property.children?.[0]?.value === name)
+
+/** The last value on a path that is there, and how many steps lead to it. */
+const deepest = (root: Node, at: readonly string[]): { readonly map: Node; readonly depth: number } => {
+  let map = root
+  for (const [depth, step] of at.entries()) {
+    const next = memberOf(map, step)?.children?.[1]
+    if (next === undefined) return { map, depth }
+    map = next
+  }
+  return { map, depth: at.length }
+}
+
+const splicesIn = (text: string, root: Node, { at, name, value }: Change): readonly Splice[] => {
+  const { map, depth } = deepest(root, at)
+  if (map.type !== 'object') throw new EditError('expected an object', lineNumber(text, map.offset))
+  const member = memberOf(map, at[depth] ?? name)
+  if (value === undefined) return member === undefined ? [] : taken(text, map, member)
+  const [key, wrap] = wrapped([...at, name].slice(depth), value)
+  const old = member?.children?.[1]
+  if (member === undefined || old === undefined) return added(text, map, key, wrap)
+  const style = { ...styleOf(text, map), indent: indentAt(text, member.offset) }
+  const start = old.offset
+  return [{ start, end: start + old.length, text: rendered(wrap, style) }]
+}
+
+interface Style {
+  /** Of the line that the member begins on. */
+  readonly indent: string
+  /** One level of it; undefined writes on one line. */
+  readonly unit: string | undefined
+  readonly lineBreak: string
+  /** Whether there is white space after signs. */
+  readonly isWide: boolean
+}
+
+const isOneLine = (text: string, node: Node): boolean =>
+  !text.slice(node.offset, node.offset + node.length).includes('\n')
+
+/** How the members of a map are written: as the last one, or as the text in which the map is empty. */
+const styleOf = (text: string, map: Node): Style => {
+  const last = map.children?.at(-1)
+  const lineBreak = lineBreakOf(text)
+  const outer = indentAt(text, map.offset)
+  if (last === undefined) {
+    const hasLines = text.includes('\n')
+    const unit = usualUnit(text)
+    return { indent: outer + unit, unit: hasLines ? unit : undefined, lineBreak, isWide: hasLines }
+  }
+  const indent = indentAt(text, last.offset)
+  const step = indent.startsWith(outer) ? indent.slice(outer.length) : ''
+  const isFlat = isOneLine(text, map) || isObjectOnOneLine(text, last.children?.[1])
+  return {
+    indent,
+    unit: isFlat ? undefined : step || usualUnit(text),
+    lineBreak,
+    isWide: /^"(?:[^"\\]|\\.)*"\s*:\s/.test(text.slice(last.offset)),
+  }
+}
+
+const isObjectOnOneLine = (text: string, value: Node | undefined): boolean =>
+  value?.children?.[0]?.type === 'property' && isOneLine(text, value)
+
+const usualUnit = (text: string): string => /^([ \t]+)\S/m.exec(text)?.[1] ?? '  '
+
+const rendered = (value: Json, { indent, unit, lineBreak, isWide }: Style): string => {
+  if (unit !== undefined) return indented(JSON.stringify(value, null, unit), indent, lineBreak)
+  return isWide ? flat(value) : JSON.stringify(value)
+}
+
+const flat = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(flat).join(', ')}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const members = Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${flat(each)}`)
+  return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
+}
+
+/** The first sign after an offset that is no white space or comment, and the offset of its end. */
+const signAfter = (text: string, offset: number): { readonly isComma: boolean; readonly end: number } => {
+  const scanner = createScanner(text, true)
+  scanner.setPosition(offset)
+  scanner.scan()
+  const start = scanner.getTokenOffset()
+  return { isComma: text[start] === ',', end: start + scanner.getTokenLength() }
+}
+
+/** Puts a member after the last one, behind a comment at the end of its line. */
+const added = (text: string, map: Node, name: string, value: Json): readonly Splice[] => {
+  const style = styleOf(text, map)
+  const member = `${JSON.stringify(name)}:${style.isWide ? ' ' : ''}${rendered(value, style)}`
+  const close = map.offset + map.length - 1
+  const last = map.children?.at(-1)
+  if (last === undefined) return [intoEmpty(text, map, member, style)]
+  const end = last.offset + last.length
+  const comma = signAfter(text, end)
+  if (lineStart(text, last.offset) <= map.offset) {
+    const start = comma.isComma ? comma.end : end
+    return [
+      { start, end: start, text: comma.isComma ? ` ${member},` : `,${style.isWide ? ' ' : ''}${member}` },
+    ]
+  }
+  const place = endOfComments(text, comma.isComma ? comma.end : end, close)
+  const line = `${style.lineBreak}${style.indent}${member}${comma.isComma ? ',' : ''}`
+  const tail = lineEnd(text, place) < close ? '' : style.lineBreak
+  const own = { start: place, end: place, text: line + tail }
+  return comma.isComma ? [own] : [{ start: end, end, text: ',' }, own]
+}
+
+/** The end of what stands on the same line after an offset, if that is comments and white space only. */
+const endOfComments = (text: string, offset: number, close: number): number => {
+  const rest = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(
+    text.slice(offset, Math.min(close, lineEnd(text, offset))),
+  )
+  return offset + (rest?.[0].trimEnd().length ?? 0)
+}
+
+const intoEmpty = (text: string, map: Node, member: string, style: Style): Splice => {
+  const close = map.offset + map.length - 1
+  const before = text.slice(map.offset + 1, close)
+  const kept = before.trimEnd()
+  const start = map.offset + 1 + kept.length
+  if (!text.includes('\n')) return { start, end: close, text: `${kept === '' ? '' : ' '}${member}` }
+  const outer = indentAt(text, map.offset)
+  return { start, end: close, text: `${style.lineBreak}${style.indent}${member}${style.lineBreak}${outer}` }
+}
+
+/** Takes a member out with one comma; comments beside it stay. */
+const taken = (text: string, map: Node, member: Node): readonly Splice[] => {
+  const end = member.offset + member.length
+  const after = signAfter(text, end)
+  const index = map.children?.indexOf(member) ?? 0
+  const previous = map.children?.[index - 1]
+  if (after.isComma || previous === undefined) {
+    const isNext = after.isComma && text.slice(end, after.end).trim() === ','
+    const comma = after.isComma && !isNext ? [{ start: after.end - 1, end: after.end, text: '' }] : []
+    return [withoutLine(text, member.offset, isNext ? after.end : end), ...comma]
+  }
+  const comma = signAfter(text, previous.offset + previous.length)
+  return [{ start: comma.end - 1, end: comma.end, text: '' }, withoutLine(text, member.offset, end)]
+}
+
+/** Also takes the white space around, and the line itself if nothing else stands on it. */
+const withoutLine = (text: string, start: number, end: number): Splice => {
+  const first = lineStart(text, start)
+  const isFirst = text.slice(first, start).trim() === ''
+  const last = lineEnd(text, end)
+  const isLast = text.slice(end, last).trim() === ''
+  if (isFirst && isLast) return { start: first, end: nextLine(text, end), text: '' }
+  const spaces = /^[ \t]*/.exec(text.slice(end))?.[0].length ?? 0
+  return { start, end: isLast ? end : end + spaces, text: '' }
+}

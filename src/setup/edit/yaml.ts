@@ -1,0 +1,167 @@
+import {
+  Document,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  parseDocument,
+  visit,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
+import { type Change, EditError, type Json, type Parse, type Splice } from './change.js'
+import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
+
+/** YAML of one document, whose collections on the way to a change are written in block style. */
+export const parseYaml: Parse = text => {
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' })
+  const [error] = document.errors
+  // Its message may quote the file.
+  if (error !== undefined)
+    throw new EditError(WORDS[error.code] ?? 'this is not YAML', lineNumber(text, error.pos[0]))
+  return { value: document.toJS() as unknown, splices: change => splicesIn(text, document.contents, change) }
+}
+
+const WORDS: Readonly<Partial<Record<string, string>>> = {
+  DUPLICATE_KEY: 'a key stands here a second time',
+  MULTIPLE_DOCS: 'a second document begins here',
+}
+
+type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>
+
+/** Where a collection stands: in the root, or as the value of a pair. */
+interface Place {
+  readonly node: Node | null
+  readonly pair: Pair<Node, Node | null> | undefined
+}
+
+const splicesIn = (text: string, root: Node | null, change: Change): readonly Splice[] => {
+  const { at, name, value } = change
+  let place: Place = { node: root, pair: undefined }
+  let depth = 0
+  for (const step of at) {
+    const pair = pairOf(place.node, step)
+    if (pair === undefined) break
+    place = { node: pair.value, pair }
+    depth += 1
+  }
+  const missing = at.slice(depth)
+  const collection = blockOf(text, place)
+  if (value === undefined) {
+    return collection === undefined || missing.length > 0 ? [] : taken(text, place, collection, name)
+  }
+  const isItem = missing.length === 0 && collection !== undefined ? isSeq(collection) : change.isList === true
+  const lines = linesOf(
+    missing.reduceRight<Json>((all, key) => ({ [key]: all }), isItem ? [value] : { [name]: value }),
+  )
+  if (collection === undefined) return opened(text, place, lines)
+  return put(text, collection, lines, missing.length === 0 ? itemOf(collection, name) : undefined)
+}
+
+/** Writes an item behind the last one, or in place of an old one. */
+const put = (text: string, collection: Collection, lines: string, old: Item): readonly Splice[] => {
+  const column = ' '.repeat(columnOf(text, startOf(text, collection.items[0])))
+  const own = `${column}${indented(lines, column, lineBreakOf(text))}${lineBreakOf(text)}`
+  if (old === undefined) {
+    const end = endOf(text, collection.items.at(-1))
+    const open = end > 0 && text[end - 1] !== '\n' ? lineBreakOf(text) : ''
+    return [{ start: end, end, text: open + own }]
+  }
+  return [{ start: lineStart(text, startOf(text, old)), end: endOf(text, old), text: own }]
+}
+
+const pairOf = (node: Node | null, name: string): Pair<Node, Node | null> | undefined =>
+  isMap<Node, Node | null>(node)
+    ? node.items.find(({ key }) => isScalar(key) && String(key.value) === name)
+    : undefined
+
+/** The collection at a place; undefined for an empty one. */
+const blockOf = (text: string, { node, pair }: Place): Collection | undefined => {
+  if (node === null || (isScalar(node) && node.value === null)) return undefined
+  const line = lineNumber(text, (pair?.key ?? node).range?.[0] ?? 0)
+  if (!isCollection(node)) throw new EditError('a map or a list was expected here', line)
+  const collection = node as Collection
+  if (collection.items.length === 0) return undefined
+  if (collection.flow === true) {
+    throw new EditError(
+      'a map or list in braces or brackets cannot be edited: write a line for each of its items',
+      line,
+    )
+  }
+  return collection
+}
+
+type Item = Node | Pair<Node, Node | null> | undefined
+
+const itemOf = (collection: Collection, name: string): Item =>
+  isMap(collection)
+    ? pairOf(collection, name)
+    : collection.items.find(item => scalarOf(item, 'name') === name)
+
+const scalarOf = (item: Node, name: string): unknown => {
+  const value = pairOf(item, name)?.value
+  return isScalar(value) ? value.value : undefined
+}
+
+const firstNode = (item: Item): Node | undefined => (item !== undefined && 'key' in item ? item.key : item)
+
+/** The offset of a pair's key, or of the dash of a list's item. */
+const startOf = (text: string, item: Item): number => {
+  const start = firstNode(item)?.range?.[0] ?? 0
+  return item !== undefined && 'key' in item ? start : text.lastIndexOf('-', start - 1)
+}
+
+const columnOf = (text: string, offset: number): number => offset - lineStart(text, offset)
+
+/** The offset at which the line after an item begins. */
+const endOf = (text: string, item: Item): number => {
+  const last = item !== undefined && 'key' in item ? (item.value ?? item.key) : item
+  const end = last?.range?.[1] ?? 0
+  return end > 0 && text[end - 1] === '\n' ? end : nextLine(text, end)
+}
+
+/** Takes an item with its lines; a collection that becomes empty says so, for it would be null otherwise. */
+const taken = (text: string, { pair }: Place, collection: Collection, name: string): readonly Splice[] => {
+  const item = itemOf(collection, name)
+  if (item === undefined) return []
+  const start = lineStart(text, startOf(text, item))
+  const key = pair?.key.range?.[1]
+  if (collection.items.length > 1 || key === undefined) return [{ start, end: endOf(text, item), text: '' }]
+  const colon = text.indexOf(':', key) + 1
+  const empty = isMap(collection) ? ' {}' : ' []'
+  return [
+    { start: colon, end: colon, text: empty },
+    { start, end: endOf(text, item), text: '' },
+  ]
+}
+
+/** Puts the first items into a collection that is empty, or not there. */
+const opened = (text: string, { node, pair }: Place, lines: string): readonly Splice[] => {
+  const lineBreak = lineBreakOf(text)
+  const [start = 0, end = 0] = node?.range ?? []
+  const before = text.slice(0, start).trimEnd().length
+  const mark = isCollection(node) ? [{ start: before, end, text: '' }] : []
+  if (pair === undefined) {
+    const open = text === '' || text.endsWith('\n') ? '' : lineBreak
+    const own = open + indented(lines, '', lineBreak) + lineBreak
+    return [...mark, { start: text.length, end: text.length, text: own }]
+  }
+  const [keyStart = 0] = pair.key.range ?? []
+  const indent = ' '.repeat(columnOf(text, keyStart) + 2)
+  const place = lineEnd(text, Math.max(end, keyStart))
+  const own = lineBreak + indent + indented(lines, indent, lineBreak)
+  return [...mark, { start: place, end: place, text: own }]
+}
+
+/** A value in block style, its lists on one line, as its lines without indent. */
+const linesOf = (value: Json): string => {
+  const document = new Document(value)
+  visit(document, {
+    Seq: (key, node) => {
+      if (key !== null) node.flow = !node.items.some(isMap)
+    },
+  })
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false }).trimEnd()
+}

@@ -1,0 +1,48 @@
+import { type Change, EditError, edit, type Parse, valueIn } from '../edit/change.js'
+import { SetupError } from '../setup-error.js'
+import { type FileState, type Files, readState, textOf } from './revise.js'
+
+/** How a file is written; its parser is loaded when it is needed. */
+export type Syntax = 'jsonc' | 'toml' | 'yaml'
+
+export const parserOf = async (syntax: Syntax): Promise<Parse> => {
+  if (syntax === 'toml') return (await import('../edit/toml.js')).parseToml
+  if (syntax === 'yaml') return (await import('../edit/yaml.js')).parseYaml
+  return (await import('../edit/jsonc.js')).parseJsonc
+}
+
+/** A file that was read and parsed. */
+export interface OpenFile {
+  readonly state: FileState
+  readonly value: unknown
+  /** The bytes after these changes; equal bytes if they change nothing. Throws a SetupError. */
+  readonly edited: (changes: readonly Change[]) => Buffer
+}
+
+/** Opens a file, also one that is missing. Rejects with a SetupError. */
+export const openFile = async (
+  { disk }: Pick<Files, 'disk'>,
+  file: string,
+  syntax: Syntax,
+): Promise<OpenFile> => {
+  const state = await readState(disk, file)
+  const text = textOf(state)
+  const parse = await parserOf(syntax)
+  return {
+    state,
+    value: located(state.path, () => valueIn(parse, text)),
+    edited: changes => Buffer.from(located(state.path, () => edit(parse, text, changes))),
+  }
+}
+
+/** Names the file in what an edit throws. */
+export const located = <T>(path: string, work: () => T): T => {
+  try {
+    return work()
+  } catch (thrown) {
+    if (thrown instanceof EditError) throw new SetupError(path, thrown.message, thrown.line)
+    // The parsers are recursive.
+    if (thrown instanceof RangeError) throw new SetupError(path, 'this is nested too deeply')
+    throw thrown
+  }
+}

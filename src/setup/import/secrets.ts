@@ -1,0 +1,187 @@
+import { isLikeKey, isSecretName, replaceKeys } from '../../kernel/mask.js'
+import { isObject } from '../../kernel/object.js'
+import type { Json } from '../edit/change.js'
+import { type Entry, variableName } from './normalise.js'
+
+/** Takes a secret, named after where it was found, and says what stands in its place. */
+type Take = (name: string, value: string) => string
+
+const NAME = /token|key|secret|pass|auth(?!or(?!i[sz]))|cookie|credential/i
+const isNamed = (name: string): boolean => NAME.test(name) || isSecretName(name)
+
+/** Keys are recognised by how they begin, also shorter ones than are masked everywhere. */
+const KEY = /(?<![\w-])(?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[\w.~+/=-]{4,}/g
+const NO_SECRET = /^(?:\d{1,5}|true|false|null|none)?$/i
+const ADDRESS = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is
+const SCHEME = /^((?:Bearer|Basic|Digest|Token|ApiKey|Negotiate)\s+)?([\s\S]*)$/i
+/** A member in a text that is JSON, up to the end of its value. */
+const MEMBER = /("([\w-]+)"\s*:\s*")([^"\\]+)(?=")/g
+const VARIABLE = /(\$\{[^}]*\})/
+
+/** Replaces each secret in the env, headers, arguments, program and address of a server. */
+export const replaceSecrets = (entry: Entry, take: Take): Entry => {
+  const { env, headers, args, url, command } = entry
+  const named = (values: Readonly<Record<string, Json>>): Json =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, inNamed(name, value, take)] as const),
+    )
+  return {
+    ...entry,
+    ...(typeof command === 'string' ? { command: inText('SECRET', command, take) } : {}),
+    ...(Array.isArray(args) ? { args: inArgs(args.map(String), take) } : {}),
+    ...(isObject(env) ? { env: named(env) } : {}),
+    ...(isObject(headers) ? { headers: named(headers) } : {}),
+    ...(typeof url === 'string' ? { url: inText('KEY', url, take) } : {}),
+  }
+}
+
+/** Whether anything in the entry of a server is secret and stands there itself. */
+export const holdsSecrets = (entry: Entry): boolean => {
+  let isFound = false
+  replaceSecrets(entry, () => {
+    isFound = true
+    return ''
+  })
+  return isFound
+}
+
+/** The values of a variable or a header. */
+const inNamed = (name: string, value: Json, take: Take): Json => {
+  if (typeof value !== 'string' && typeof value !== 'number') return value
+  const text = inValue(name, String(value), take)
+  return text === String(value) ? value : text
+}
+
+/** A value whose name may say that it is secret. */
+const inValue = (name: string, text: string, take: Take): string => {
+  if (!isNamed(name) || NO_SECRET.test(text) || VARIABLE.test(text)) return inText(name, text, take)
+  const [, scheme = '', value = ''] = SCHEME.exec(text) ?? []
+  return value === '' ? text : scheme + take(variableName(name), value)
+}
+
+/** Secrets that show by themselves: keys, and parts of addresses. */
+const inText = (name: string, text: string, take: Take): string =>
+  text
+    .split(VARIABLE)
+    .map((part, index) => (index % 2 === 1 ? part : inLiteral(name, part, take)))
+    .join('')
+
+const inLiteral = (name: string, text: string, take: Take): string => {
+  const address = ADDRESS.exec(text)
+  if (address !== null) return inAddress(address, take)
+  const keep = (key: string): string => take(variableName(name), key)
+  const named = text.replace(MEMBER, (all, open: string, member: string, value: string) =>
+    isNamed(member) ? open + inValue(member, value, take) : all,
+  )
+  if (named !== text) return named
+  const own = text.replace(KEY, keep)
+  return own === text ? replaceKeys(text, keep) : own
+}
+
+const inAddress = (
+  [, scheme = '', login, host = '', path = '', query, hash = '']: RegExpExecArray,
+  take: Take,
+): string => {
+  const segments = path.split('/').map(part => (isLikeKey(part) ? take('KEY', part) : inKeys(part, take)))
+  const own = login === undefined ? '' : `${inLogin(login, take)}@`
+  return (
+    scheme +
+    own +
+    host +
+    segments.join('/') +
+    (query === undefined ? '' : `?${inQuery(query, take)}`) +
+    (hash === '' ? '' : `#${inQuery(hash.slice(1), take)}`)
+  )
+}
+
+const inQuery = (query: string, take: Take): string =>
+  query
+    .split('&')
+    .map(pair => {
+      const [name = '', ...rest] = pair.split('=')
+      const value = rest.join('=')
+      if (value === '') return inKeys(pair, take)
+      return `${name}=${isNamed(name) || isLikeKey(value) ? take(variableName(name), value) : inKeys(value, take)}`
+    })
+    .join('&')
+
+const inKeys = (text: string, take: Take): string => text.replace(KEY, key => take('KEY', key))
+
+const inLogin = (login: string, take: Take): string => {
+  const [user = '', ...password] = login.split(':')
+  if (password.length === 0) return take('TOKEN', user)
+  return `${inKeys(user, take)}:${take('PASSWORD', password.join(':'))}`
+}
+
+const FLAG = /^--?([\w-]+)$/
+const PAIR = /^(-{0,2}([\w-]+)(?:=|:(?!\/\/) *))([\s\S]*)$/
+
+/** What follows `--token`, `--token=`, `TOKEN=` or `Authorization: ` is secret. */
+const inArgs = (args: readonly string[], take: Take): readonly string[] =>
+  args.map((arg, at) => {
+    const flag = FLAG.exec(args[at - 1] ?? '')?.[1]
+    return flag !== undefined && isNamed(flag) && !arg.startsWith('--')
+      ? inValue(flag, arg, take)
+      : inPair(arg, take)
+  })
+
+const inPair = (text: string, take: Take): string => {
+  const [, open, name = '', value = ''] = PAIR.exec(text) ?? []
+  if (open === undefined) return inText('SECRET', text, take)
+  return open + (isNamed(name) ? inValue(name, value, take) : inPair(value, take))
+}
+
+/** Variables for secrets: those of the file that is there, and those that are to be added to it. */
+export class SecretNames {
+  readonly added = new Map<string, string>()
+  readonly #known: Map<string, string>
+
+  constructor(known: Readonly<Record<string, string>>) {
+    this.#known = new Map(Object.entries(known))
+  }
+
+  /** The value of a variable of the file. */
+  valueOf(name: string): string | undefined {
+    return this.#known.get(name)
+  }
+
+  /** A variable with this value: `name`, or with the server's before it if that has another value. */
+  put(server: string, name: string, value: string): string {
+    const isVague = ['KEY', 'TOKEN', 'PASSWORD', 'SECRET'].includes(name)
+    const own = `${variableName(server)}_${name}`
+    const names = [...(isVague ? [] : [name]), own]
+    for (let count = 2; ; count += 1) {
+      const free = names.find(each => [undefined, value].includes(this.#known.get(each)))
+      if (free !== undefined) {
+        if (!this.#known.has(free)) this.added.set(free, value)
+        this.#known.set(free, value)
+        return free
+      }
+      names.push(`${own}_${count}`)
+    }
+  }
+
+  /** A text with the variables of the file in place. */
+  resolve(text: string): string {
+    return text.replace(/\$\{(\w+)\}/g, (all, name: string) => this.#known.get(name) ?? all)
+  }
+}
+
+/** A server as it may be shown: no value of a variable or header, and no secret. */
+export const redacted = (entry: Entry): Entry => {
+  const shown = replaceSecrets(entry, () => MASK)
+  const masked = (values: Json | undefined): Json =>
+    Object.fromEntries(
+      Object.entries((values ?? {}) as Entry).map(
+        ([name, value]) => [name, isReference(value) ? value : MASK] as const,
+      ),
+    )
+  return {
+    ...shown,
+    ...('env' in shown ? { env: masked(shown['env']) } : {}),
+    ...('headers' in shown ? { headers: masked(shown['headers']) } : {}),
+  }
+}
+
+const MASK = '***'
+const isReference = (value: Json): boolean => typeof value === 'string' && /^(?:\w+ )?\$\{\w+\}$/.test(value)

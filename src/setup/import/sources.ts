@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { CLIENTS, type Client, isOfFolder } from '../clients/clients.js'
+import { type Folders, foldersOf, type Machine } from '../clients/machine.js'
+import { valueIn } from '../edit/change.js'
+import type { Disk } from '../files/disk.js'
+import { located, openFile, parserOf, type Syntax } from '../files/edit-file.js'
+import { readState, textOf } from '../files/revise.js'
+import { SetupError } from '../setup-error.js'
+import { type Found, serversIn } from './containers.js'
+import type { Dialect } from './normalise.js'
+
+/** Servers that were found in one place. */
+export interface Source {
+  /** A client's id, or `file`. */
+  readonly id: string
+  /** For people. */
+  readonly label: string
+  readonly file: string
+  readonly found: readonly Found[]
+  readonly dialect: Dialect
+  /** Where its programs run, for a file of a project. */
+  readonly folder?: string
+}
+
+export interface Sources {
+  readonly sources: readonly Source[]
+  /** Files that could not be read. */
+  readonly problems: readonly SetupError[]
+}
+
+export interface SourceOptions {
+  readonly machine: Machine
+  readonly disk: Disk
+  /** Only these; all if undefined. */
+  readonly clients: readonly Client[] | undefined
+  /** A folder whose files are read as well, absolute. */
+  readonly project: string | undefined
+}
+
+const dialectOf = ({ timeoutUnit, hasShellVariables = false }: Client): Dialect => ({
+  timeoutUnit,
+  hasShellVariables,
+})
+
+/** Reads the files of clients: those of the project first, then those of the user. Never rejects. */
+export const readClients = async ({ machine, disk, clients, project }: SourceOptions): Promise<Sources> => {
+  const folders = foldersOf(machine)
+  const sources: Source[] = []
+  const problems: SetupError[] = []
+  const read = async (client: Client, files: readonly string[], folder?: string): Promise<void> => {
+    try {
+      const file = await firstThere(disk, files)
+      if (file === undefined) return
+      const { value } = await openFile({ disk }, file, client.syntax)
+      const found = serversIn(value, folder === undefined ? (project ?? machine.cwd) : undefined)
+      const own = folder === undefined ? {} : { folder }
+      sources.push({ id: client.id, label: client.label, file, found, dialect: dialectOf(client), ...own })
+    } catch (thrown) {
+      if (!(thrown instanceof SetupError)) throw thrown
+      problems.push(thrown)
+    }
+  }
+  // Files of the current folder are read only when they are asked for: they could run programs.
+  const asked = clients ?? CLIENTS.filter(client => !isOfFolder(client))
+  if (project !== undefined) {
+    for (const client of asked)
+      await read(
+        client,
+        (client.project ?? []).map(file => join(project, file)),
+        project,
+      )
+  }
+  for (const client of asked) await read(client, client.user(folders))
+  return { sources, problems }
+}
+
+/** The first of these files that is there. */
+export const firstThere = async (disk: Disk, files: readonly string[]): Promise<string | undefined> => {
+  for (const file of files) if ((await readState(disk, file)).bytes !== undefined) return file
+  return undefined
+}
+
+/** The file of a client that is edited: the first that is there, or else the first that may be created. */
+export const fileOf = async (
+  disk: Disk,
+  client: Client,
+  folders: Folders,
+  project?: string,
+): Promise<string | undefined> => {
+  const files =
+    project === undefined ? client.user(folders) : (client.project ?? []).map(file => join(project, file))
+  return (await firstThere(disk, files)) ?? (client.createsItself === true ? undefined : files[0])
+}
+
+const GIVEN: Dialect = { timeoutUnit: 'ms', hasShellVariables: false }
+
+/** Reads a file of any client. Rejects with a SetupError. */
+export const readGiven = async (disk: Disk, file: string): Promise<Source> => {
+  const state = await readState(disk, file)
+  if (state.bytes === undefined) throw new SetupError(state.path, 'there is no such file')
+  const client = CLIENTS.find(({ id }) => id === 'codex' && /\.toml$/i.test(file))
+  const found = await serversInText(textOf(state), state.path)
+  return {
+    id: 'file',
+    label: file,
+    file: state.path,
+    found,
+    dialect: client === undefined ? GIVEN : dialectOf(client),
+  }
+}
+
+/** Reads a text that somebody has pasted. Rejects with a SetupError. */
+export const readPasted = async (text: string): Promise<Source> => ({
+  id: 'pasted',
+  label: 'the pasted text',
+  file: '-',
+  found: await serversInText(text, 'the pasted text'),
+  dialect: GIVEN,
+})
+
+const ATTEMPTS: readonly (readonly [syntax: Syntax, wrap: (text: string) => string])[] = [
+  ['jsonc', text => text],
+  // A piece of an object, as it is copied from a page.
+  ['jsonc', text => `{${text.trim().replace(/,$/, '')}}`],
+  ['toml', text => text],
+  ['yaml', text => text],
+]
+
+/** The servers of a text in any of the syntaxes; the first in which there are some counts. */
+const serversInText = async (text: string, place: string): Promise<readonly Found[]> => {
+  let first: unknown
+  for (const [syntax, wrap] of ATTEMPTS) {
+    const parse = await parserOf(syntax)
+    try {
+      const found = serversIn(located(place, () => valueIn(parse, wrap(text))))
+      if (found.length > 0) return found
+    } catch (thrown) {
+      if (!(thrown instanceof SetupError)) throw thrown
+      first ??= thrown
+    }
+  }
+  throw first instanceof SetupError && /^\s*[{[]/.test(text)
+    ? first
+    : new SetupError(place, 'there are no servers here')
+}

@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { delimiter, isAbsolute, join } from 'node:path'
+import type { Machine } from '../clients/machine.js'
+import type { Json } from '../edit/change.js'
+
+/** Adds an entry in a client's own way; false if that did not work. Never rejects. */
+export type AddEntry = (name: string, entry: Readonly<Record<string, Json>>) => Promise<boolean>
+
+const LIMIT_MS = 30_000
+
+/**
+ * `claude mcp add-json`, where the program of Claude Code is on PATH: one that runs keeps its file in memory,
+ * and would write over ours. Undefined without the program.
+ */
+export const claudeProgram = async ({ env, platform, home }: Machine): Promise<AddEntry | undefined> => {
+  const names = platform === 'win32' ? ['claude.exe', 'claude.cmd'] : ['claude']
+  const folders = (env['PATH'] ?? '').split(delimiter).filter(folder => isAbsolute(folder))
+  for (const path of folders.flatMap(folder => names.map(name => join(folder, name)))) {
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return (name, entry) => add(path, [name, JSON.stringify(entry)], home)
+  }
+  return undefined
+}
+
+const add = (path: string, words: readonly string[], cwd: string): Promise<boolean> =>
+  new Promise(resolve => {
+    const args = ['mcp', 'add-json', '-s', 'user', ...words]
+    const child = spawn(path, args, { cwd, stdio: 'ignore', timeout: LIMIT_MS, windowsHide: true })
+    child.once('error', () => resolve(false))
+    child.once('close', code => resolve(code === 0))
+  })

@@ -1,0 +1,272 @@
+import { isDeepStrictEqual } from 'node:util'
+import { maskShapes } from '../../kernel/mask.js'
+import { isObject } from '../../kernel/object.js'
+import type { Client } from '../clients/clients.js'
+import type { Change, Json } from '../edit/change.js'
+import { type OpenFile, openFile } from '../files/edit-file.js'
+import { type FileState, type Files, hashOf, keepCopy, readState, replaceFile } from '../files/revise.js'
+import { isOwn, type OwnMarks } from '../import/identity.js'
+import { normalise } from '../import/normalise.js'
+import { redacted } from '../import/secrets.js'
+import type { AddEntry } from './claude.js'
+import { KEY } from './entry.js'
+import type { Install, Journals, Removed, Scope, Terms } from './journal.js'
+
+/** Where an entry goes. */
+export interface Place {
+  readonly client: Client
+  readonly scope: Scope
+  /** The client's file; it may be missing. */
+  readonly file: string
+}
+
+export interface InstallContext {
+  readonly files: Files
+  readonly journals: Journals
+  /** How our own entries are recognised. */
+  readonly own: OwnMarks
+  /** The program of Claude Code, which adds entries to its file itself; undefined without it. */
+  readonly claude?: AddEntry | undefined
+}
+
+/** Changes of a client's file that can be shown, and carried out. */
+export interface PlannedInstall {
+  readonly place: Place
+  /** The file behind its links. */
+  readonly path: string
+  /** What differs in the end; empty if all is done already. */
+  readonly changes: readonly Change[]
+  /** The same for people: `- ` for an entry that goes, `+ ` for one that comes; without secrets. */
+  readonly lines: readonly string[]
+  /** Whether the file is still as it was written. Rejects with a SetupError. */
+  readonly isKept: () => Promise<boolean>
+  /** Rejects with a SetupError; the file is the old one then. */
+  readonly carryOut: () => Promise<void>
+}
+
+const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
+
+/** The servers in a client's file by name, whether they are a map or a list. @internal */
+export const membersOf = (value: unknown, at: readonly string[]): ReadonlyMap<string, Json> => {
+  const container = at.reduce<unknown>((outer, step) => (isObject(outer) ? outer[step] : undefined), value)
+  if (!Array.isArray(container))
+    return new Map(Object.entries(isObject(container) ? container : {}) as [string, Json][])
+  return new Map(
+    container.flatMap(item =>
+      isObject(item) && typeof item['name'] === 'string' ? [[item['name'], item as Json]] : [],
+    ),
+  )
+}
+
+const isOurs = (entry: Json | undefined, own: OwnMarks): boolean =>
+  isObject(entry) && isOwn(normalise(entry, DIALECT).entry, own)
+
+type Outline = Pick<PlannedInstall, 'place' | 'path' | 'changes'> & {
+  readonly members: ReadonlyMap<string, Json>
+}
+
+const planned = (
+  { files, own }: InstallContext,
+  { place, path, changes, members }: Outline,
+  carryOut: () => Promise<void>,
+): PlannedInstall => ({
+  place,
+  path,
+  changes,
+  lines: changes.flatMap(({ at, name, value }) => {
+    const line = (sign: string, entry: Json): string =>
+      `${sign} ${[...at, name].join('.')} ${shown(entry, own)}`
+    const old = members.get(name)
+    return [
+      ...(old === undefined ? [] : [line('-', old)]),
+      ...(value === undefined ? [] : [line('+', value)]),
+    ]
+  }),
+  isKept: async () => {
+    const { value } = await openFile(files, path, place.client.syntax)
+    const found = membersOf(value, place.client.at)
+    return changes.every(({ name, value: wished }) => isDeepStrictEqual(found.get(name), wished))
+  },
+  carryOut,
+})
+
+const shown = (entry: Json, own: OwnMarks): string =>
+  isOurs(entry, own) || !isObject(entry)
+    ? JSON.stringify(isObject(entry) ? entry : null)
+    : maskShapes(JSON.stringify(redacted(normalise(entry, DIALECT).entry)))
+
+/** What is to be written. */
+export interface Wish {
+  readonly entry: Readonly<Record<string, Json>>
+  readonly terms: Terms
+  /** Names of entries that are taken over. */
+  readonly takes: readonly string[]
+}
+
+/** Plans to write our entry, and to take others out. Rejects with a SetupError. */
+export const planInstall = async (
+  context: InstallContext,
+  place: Place,
+  wish: Wish,
+): Promise<PlannedInstall> => {
+  const { client, scope, file } = place
+  const { journals, own } = context
+  const opened = await openFile(context.files, file, client.syntax)
+  const { path } = opened.state
+  const members = membersOf(opened.value, client.at)
+  const current = members.get(KEY)
+  const installs = await journals.inFile(path)
+  const previous = installs.find(each => each.client === client.id && each.scope === scope)?.install
+  const [shared] = installs.filter(each => each.install !== previous)
+  // Another client that reads this file has put an entry there, which serves both.
+  const isShared = previous === undefined && shared !== undefined && isOurs(current, own)
+  const isThere = isShared || isDeepStrictEqual(current, wish.entry)
+  const taken = wish.takes.filter(name => name !== KEY && members.has(name))
+  const isForeign = current !== undefined && previous === undefined && !isOurs(current, own)
+  const foreign = isThere || !isForeign ? [] : [KEY]
+  const removed = [...foreign, ...taken].map(name => ({ name, value: members.get(name) ?? null }))
+  const change = { at: client.at, isList: client.isList === true }
+  const changes: readonly Change[] = [
+    ...(isThere ? [] : [{ ...change, name: KEY, value: wish.entry }]),
+    ...taken.map(name => ({ ...change, name, value: undefined })),
+  ]
+  const carryOut = async (): Promise<void> => {
+    const writing = { changes, removed, terms: wish.terms }
+    const isByProgram = client.id === 'claude-code' && scope === 'user' && current === undefined
+    if (isByProgram && installs.length === 0 && (await addByProgram(context, { place, opened }, writing)))
+      return
+    if (changes.length > 0) await write(context, { place, opened, previous }, writing)
+    else if (isShared) await journals.write(client.id, scope, path, { ...shared.install, ...wish.terms })
+  }
+  return planned(context, { place, path, changes, members }, carryOut)
+}
+
+interface Opened {
+  readonly place: Place
+  readonly opened: OpenFile
+  readonly previous: Install | undefined
+}
+
+interface Writing {
+  readonly changes: readonly Change[]
+  readonly removed: readonly Removed[]
+  readonly terms: Terms
+}
+
+/**
+ * Has Claude Code add our entry, and takes out the others. False if it has not; the file is what it was then.
+ * The journal comes first, as in `write`, and says afterwards what the file has become.
+ */
+const addByProgram = async (
+  { files, journals, claude }: InstallContext,
+  { place: { client, scope }, opened: { state } }: Omit<Opened, 'previous'>,
+  { changes, removed, terms }: Writing,
+): Promise<boolean> => {
+  const ours = changes.find(({ name }) => name === KEY)?.value
+  if (claude === undefined || !isObject(ours)) return false
+  const { path } = state
+  const record = async (after: FileState['bytes']): Promise<void> => {
+    const install = {
+      ...terms,
+      path,
+      before: hashOf(state.bytes),
+      after: hashOf(after),
+      backup,
+      key: KEY,
+      removed,
+    }
+    await journals.write(client.id, scope, path, install)
+  }
+  const backup = await keepCopy(files, state)
+  await record(state.bytes)
+  const isAdded = await claude(KEY, ours)
+  const opened = await openFile(files, path, client.syntax)
+  if (!isAdded || !membersOf(opened.value, client.at).has(KEY)) {
+    await journals.write(client.id, scope, path, undefined)
+    return false
+  }
+  const bytes = opened.edited(changes.filter(({ name }) => name !== KEY))
+  await record(bytes)
+  if (hashOf(bytes) !== hashOf(opened.state.bytes)) await replaceFile(files, opened.state, bytes)
+  return true
+}
+
+/** Writes the journal right before the file: whatever is killed in between, the change can be undone. */
+const write = async (
+  { files, journals }: InstallContext,
+  { place: { client, scope }, opened: { state, edited }, previous }: Opened,
+  { changes, removed, terms }: Writing,
+): Promise<void> => {
+  const { path } = state
+  const before = hashOf(state.bytes)
+  const bytes = edited(changes)
+  const after = hashOf(bytes)
+  const others = (await journals.inFile(path)).filter(each => each.install.after === before)
+  const record = async (copy: string | undefined): Promise<void> => {
+    const kept = previous?.after === before ? previous.backup : undefined
+    await journals.write(client.id, scope, path, {
+      ...terms,
+      path,
+      before: previous?.before ?? before,
+      after,
+      backup: previous === undefined ? copy : kept,
+      key: KEY,
+      removed: [...(previous?.removed ?? []), ...removed],
+    })
+  }
+  try {
+    await replaceFile(files, state, bytes, record)
+  } catch (thrown) {
+    await journals.write(client.id, scope, path, previous).catch(() => undefined)
+    throw thrown
+  }
+  for (const other of others) {
+    if (other.client === client.id && other.scope === scope) continue
+    await journals.write(other.client, other.scope, path, { ...other.install, after })
+  }
+}
+
+/**
+ * Plans to undo an install: byte for byte, if nobody has changed the file since; otherwise our entry goes,
+ * and those that were taken come back where their names are free. Rejects with a SetupError.
+ */
+export const planUndo = async (context: InstallContext, place: Place): Promise<PlannedInstall> => {
+  const { files, journals } = context
+  const { client, scope } = place
+  const opened = await openFile(files, place.file, client.syntax)
+  const { state, value } = opened
+  const { path } = state
+  const installs = await journals.inFile(path)
+  const previous = installs.find(each => each.client === client.id && each.scope === scope)?.install
+  const isShared = installs.some(each => each.install !== previous)
+  const forget = (): Promise<void> => journals.write(client.id, scope, path, undefined)
+  const isLeft =
+    previous === undefined || isShared || state.bytes === undefined || hashOf(state.bytes) === previous.before
+  const members = membersOf(value, client.at)
+  if (isLeft) return planned(context, { place, path, changes: [], members }, forget)
+  const change = { at: client.at, isList: client.isList === true }
+  const hasOurs = members.has(KEY)
+  const back = previous.removed.filter(({ name }) => !members.has(name) || (name === KEY && hasOurs))
+  const gone = hasOurs && !back.some(({ name }) => name === KEY)
+  const changes: readonly Change[] = [
+    ...back.map(each => ({ ...change, ...each })),
+    ...(gone ? [{ ...change, name: KEY, value: undefined }] : []),
+  ]
+  const carryOut = async (): Promise<void> => {
+    const old = hashOf(state.bytes) === previous.after ? await oldBytes(files, previous) : undefined
+    await replaceFile(files, state, old === undefined ? opened.edited(changes) : old.bytes)
+    await forget()
+  }
+  return planned(context, { place, path, changes, members }, carryOut)
+}
+
+/** What a file held before: `bytes` are undefined if it was not there; undefined if that is not known. */
+const oldBytes = async (
+  files: Files,
+  { before, backup }: Install,
+): Promise<{ bytes: Buffer | undefined } | undefined> => {
+  if (before === hashOf(undefined)) return { bytes: undefined }
+  if (backup === undefined) return undefined
+  const { bytes } = await readState(files.disk, backup)
+  return hashOf(bytes) === before ? { bytes } : undefined
+}

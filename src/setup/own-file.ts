@@ -1,0 +1,108 @@
+import { dirname, resolve } from 'node:path'
+import { DEFAULTS } from '../config/defaults.js'
+import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
+import { isObject } from '../kernel/object.js'
+import type { Machine } from './clients/machine.js'
+import type { Change } from './edit/change.js'
+import { type OpenFile, openFile } from './files/edit-file.js'
+import { type FileState, type Files, hashOf, readState, replaceFile, textOf } from './files/revise.js'
+import type { Entry } from './import/normalise.js'
+import { holdsSecrets } from './import/secrets.js'
+
+/** Our configuration, opened to be edited, and the file of its secrets. */
+export interface OwnFile {
+  readonly file: OpenFile
+  readonly secrets: FileState
+  /** The names that lead to its servers. */
+  readonly at: readonly string[]
+  readonly servers: ReadonlyMap<string, Entry>
+  readonly variables: Readonly<Record<string, string>>
+  /** Addresses at which a proxy of this file listens. */
+  readonly urls: readonly string[]
+}
+
+/** Opens our configuration, also one that is missing. Rejects with a SetupError. */
+export const openOwnFile = async (files: Files, path: string, { home }: Machine): Promise<OwnFile> => {
+  const file = await openFile(files, path, 'jsonc')
+  const root = isObject(file.value) ? file.value : {}
+  const at = containerIn(root)
+  const found = at.length === 0 ? root : root[at[0] ?? '']
+  const entries = Object.entries(isObject(found) ? found : {}).filter(([, entry]) => isObject(entry))
+  const named =
+    typeof root['envFile'] === 'string' && root['envFile'] !== '' ? root['envFile'] : DEFAULT_ENV_FILE
+  const secrets = await readState(
+    files.disk,
+    resolve(dirname(resolve(path)), named.replace(/^~(?=[/\\])/, home)),
+  )
+  return {
+    file,
+    secrets,
+    at,
+    servers: new Map(entries as [string, Entry][]),
+    variables: parseEnvFile(textOf(secrets)),
+    urls: urlsOf(isObject(root['listen']) ? root['listen'] : {}),
+  }
+}
+
+/** As `config/read/find-servers.ts` finds them. */
+const containerIn = (root: Readonly<Record<string, unknown>>): readonly string[] => {
+  const key = ['mcpServers', 'servers', 'context_servers'].find(each => isObject(root[each]))
+  if (key !== undefined) return [key]
+  const isServer = (value: unknown): boolean => isObject(value) && ('command' in value || 'url' in value)
+  return Object.values(root).some(isServer) ? [] : ['mcpServers']
+}
+
+const urlsOf = ({ host, port }: Readonly<Record<string, unknown>>): readonly string[] => {
+  const hosts = [typeof host === 'string' ? host : DEFAULTS.listen.host, 'localhost', '127.0.0.1']
+  const number = typeof port === 'number' ? port : DEFAULTS.listen.port
+  return hosts.flatMap(each =>
+    ['mcp', 'sse', 'ws'].map(path => `${path === 'ws' ? 'ws' : 'http'}://${each}:${number}/${path}`),
+  )
+}
+
+/** What `disabled` and `enabled` of an entry must become; nothing if it is so already. */
+export const toggled = (name: string, entry: Entry, isDisabled: boolean): readonly Change[] => {
+  const inner = entry[WRAPPER]
+  // As `config/read/entry.ts` reads them.
+  const isInner = isObject(inner) && ('disabled' in inner || 'enabled' in inner)
+  const { disabled, enabled } = (isInner ? inner : entry) as Entry
+  if ((disabled === true || enabled === false) === isDisabled) return []
+  const at = isInner ? [name, WRAPPER] : [name]
+  if (isDisabled) return [{ at, name: 'disabled', value: true }]
+  return [
+    { at, name: 'disabled', value: undefined },
+    ...(enabled === false ? [{ at, name: 'enabled', value: undefined }] : []),
+  ]
+}
+
+const WRAPPER = 'x-mcp-proxy'
+
+/** Makes our configuration without servers, if it is not there. Rejects with a SetupError. */
+export const writeEmptyFile = async (files: Files, { file: { state } }: OwnFile): Promise<void> => {
+  if (state.bytes === undefined) await replaceFile(files, state, Buffer.from('{\n  "mcpServers": {}\n}\n'))
+}
+
+/**
+ * Writes new secrets, and then changes whose `at` begins below the map of servers: no server is without its
+ * secrets. Resolves with whether anything was written. Rejects with a SetupError.
+ */
+export const writeOwnFile = async (
+  files: Files,
+  own: OwnFile,
+  changes: readonly Change[],
+  secrets: ReadonlyMap<string, string> = new Map(),
+): Promise<boolean> => {
+  const { state, edited } = own.file
+  const bytes = edited(changes.map(change => ({ ...change, at: [...own.at, ...change.at] })))
+  if (secrets.size > 0) {
+    const before = textOf(own.secrets)
+    const open = before === '' || before.endsWith('\n') ? '' : '\n'
+    const lines = Array.from(secrets, ([name, value]) => envFileLine(name, value)).join('')
+    await replaceFile(files, { ...own.secrets, mode: 0o600 }, Buffer.from(before + open + lines))
+  }
+  const isChanged = changes.length > 0 && hashOf(bytes) !== hashOf(state.bytes)
+  // Where secrets are kept, the file is for this user only.
+  const isPrivate = changes.some(({ value }) => isObject(value) && holdsSecrets(value))
+  if (isChanged) await replaceFile(files, isPrivate ? { ...state, mode: 0o600 } : state, bytes)
+  return isChanged || secrets.size > 0
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import { foldersOf, type Machine } from '../clients/machine.js'
+import { launchdPlist, type ServiceProgram, systemdUnit, taskXml } from './files.js'
+
+/** The systems whose managers of services we know. */
+export const SERVICE_PLATFORMS = ['linux', 'darwin', 'win32'] as const
+export type ServicePlatform = (typeof SERVICE_PLATFORMS)[number]
+
+/** A program with its arguments. */
+export type Command = readonly [program: string, ...args: string[]]
+
+/** How the manager of services of a system learns of one, and forgets it. */
+export interface ServiceManager {
+  /** The file that it reads. */
+  readonly file: string
+  /** What belongs into it. */
+  readonly bytes: (program: ServiceProgram) => Buffer
+  /** What an existing file of ours says. */
+  readonly text: (bytes: Buffer) => string
+  /** Has it read a file that is new, and start the service. */
+  readonly install: readonly Command[]
+  /** Ends the service, and forgets it. */
+  readonly uninstall: readonly Command[]
+  /** For when the file is gone. */
+  readonly afterwards: readonly Command[]
+  /** Succeeds if the manager has the service run. */
+  readonly isActive: Command
+}
+
+/** `uid` is that of this user. */
+export const serviceManager = (platform: ServicePlatform, machine: Machine, uid: number): ServiceManager => {
+  const manager = { linux: systemd, darwin: launchd, win32: scheduler }[platform]
+  return manager(machine, uid)
+}
+
+const utf8 = { text: (bytes: Buffer): string => bytes.toString() }
+
+const systemctl = (...words: string[]): Command => ['systemctl', '--user', ...words]
+
+const systemd = ({ home }: Machine): ServiceManager => ({
+  ...utf8,
+  file: join(home, '.config', 'systemd', 'user', 'mcp-proxy.service'),
+  bytes: program => Buffer.from(systemdUnit(program)),
+  install: [systemctl('daemon-reload'), systemctl('enable', '--now', 'mcp-proxy')],
+  uninstall: [systemctl('disable', '--now', 'mcp-proxy')],
+  afterwards: [systemctl('daemon-reload')],
+  isActive: systemctl('is-active', '--quiet', 'mcp-proxy'),
+})
+
+const launchd = ({ home }: Machine, uid: number): ServiceManager => {
+  const file = join(home, 'Library', 'LaunchAgents', 'mcp-proxy-daemon.plist')
+  const name = `gui/${uid}/mcp-proxy-daemon`
+  return {
+    ...utf8,
+    file,
+    bytes: program => Buffer.from(launchdPlist(program)),
+    install: [['launchctl', 'bootstrap', `gui/${uid}`, file]],
+    uninstall: [['launchctl', 'bootout', name]],
+    afterwards: [],
+    isActive: ['launchctl', 'print', name],
+  }
+}
+
+const BYTE_ORDER_MARK = '\uFEFF'
+
+const scheduler = (machine: Machine): ServiceManager => {
+  const file = join(foldersOf(machine).local, 'mcp-proxy', 'mcp-proxy-task.xml')
+  return {
+    file,
+    bytes: program => Buffer.from(`${BYTE_ORDER_MARK}${taskXml(program)}`, 'utf16le'),
+    text: bytes => bytes.toString('utf16le'),
+    install: [
+      ['schtasks', '/Create', '/TN', 'mcp-proxy', '/XML', file],
+      ['schtasks', '/Run', '/TN', 'mcp-proxy'],
+    ],
+    uninstall: [['schtasks', '/Delete', '/TN', 'mcp-proxy', '/F']],
+    afterwards: [],
+    isActive: ['schtasks', '/Query', '/TN', 'mcp-proxy'],
+  }
+}

@@ -1,0 +1,221 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  type Change,
+  EditError,
+  edit,
+  type Json,
+  type Parse,
+  valueIn,
+} from '../../../src/setup/edit/change.js'
+import { parseJsonc } from '../../../src/setup/edit/jsonc.js'
+import { parseToml } from '../../../src/setup/edit/toml.js'
+import { parseYaml } from '../../../src/setup/edit/yaml.js'
+import { runs } from '../../support/property.js'
+
+const ENTRY = { command: 'NODE', args: ['CONNECT'] }
+const put = (at: string[], value: Json = ENTRY): Change => ({ at, name: 'us', value })
+const take = (at: string[], name = 'db'): Change => ({ at, name, value: undefined })
+const S = ['mcpServers']
+
+/** A text, what adding to it makes of it, and what taking out its server `db` as well does. */
+const JSONC: readonly (readonly [what: string, before: string, added: string, taken: string])[] = [
+  [
+    'a comment at the end of the last line, and a trailing comma',
+    '{ // mine\n  "mcpServers": {\n    "db": { "command": "x" }, // last\n  }\n}\n',
+    '{ // mine\n  "mcpServers": {\n    "db": { "command": "x" }, // last\n    "us": { "command": "NODE", "args": ["CONNECT"] },\n  }\n}\n',
+    '{ // mine\n  "mcpServers": {\n    // last\n    "us": { "command": "NODE", "args": ["CONNECT"] },\n  }\n}\n',
+  ],
+  [
+    'tabs, and comments below the last server',
+    '{\n\t"mcpServers": {\n\t\t"db": {\n\t\t\t"command": "x" /* c */\n\t\t} // last\n\t\t// tail\n\t}\n}',
+    '{\n\t"mcpServers": {\n\t\t"db": {\n\t\t\t"command": "x" /* c */\n\t\t}, // last\n\t\t"us": {\n\t\t\t"command": "NODE",\n\t\t\t"args": [\n\t\t\t\t"CONNECT"\n\t\t\t]\n\t\t}\n\t\t// tail\n\t}\n}',
+    '{\n\t"mcpServers": {\n\t\t// last\n\t\t"us": {\n\t\t\t"command": "NODE",\n\t\t\t"args": [\n\t\t\t\t"CONNECT"\n\t\t\t]\n\t\t}\n\t\t// tail\n\t}\n}',
+  ],
+  [
+    'no white space at all',
+    '{"mcpServers":{"db":{"command":"x"}},"z":1}',
+    '{"mcpServers":{"db":{"command":"x"},"us":{"command":"NODE","args":["CONNECT"]}},"z":1}',
+    '{"mcpServers":{"us":{"command":"NODE","args":["CONNECT"]}},"z":1}',
+  ],
+  [
+    'CRLF, and no servers yet',
+    '\uFEFF{\r\n  "a": 1, /* x */ "b": 2\r\n}\r\n',
+    '\uFEFF{\r\n  "a": 1, /* x */ "b": 2,\r\n  "mcpServers": {\r\n    "us": {\r\n      "command": "NODE",\r\n      "args": [\r\n        "CONNECT"\r\n      ]\r\n    }\r\n  }\r\n}\r\n',
+    '',
+  ],
+  [
+    'an empty map with a comment',
+    '{\n  "mcpServers": { // none\n  }\n}\n',
+    '{\n  "mcpServers": { // none\n    "us": {\n      "command": "NODE",\n      "args": [\n        "CONNECT"\n      ]\n    }\n  }\n}\n',
+    '',
+  ],
+  [
+    'an empty file',
+    '',
+    '{\n  "mcpServers": {\n    "us": {\n      "command": "NODE",\n      "args": [\n        "CONNECT"\n      ]\n    }\n  }\n}\n',
+    '',
+  ],
+  [
+    'a comment between value and comma',
+    '{ "mcpServers": { "db": {} /* a */, // b\n "c": {} } }\n',
+    '{ "mcpServers": { "db": {} /* a */, // b\n "c": {},\n "us": {\n  "command": "NODE",\n  "args": [\n   "CONNECT"\n  ]\n }\n } }\n',
+    '',
+  ],
+]
+
+const TOML: typeof JSONC = [
+  [
+    'tables beside others',
+    'model = "x" # keep\n[mcpServers.db]\ncommand = "db-mcp"\n',
+    'model = "x" # keep\n[mcpServers.db]\ncommand = "db-mcp"\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
+    'model = "x" # keep\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n',
+  ],
+  [
+    'what looks like a header in a text, and comments above headers',
+    'a = """\n[x]\n"""\r\n\r\n# of db\r\n[mcpServers.db]\r\ncommand = "x"\r\n[mcpServers.db.env]\r\nK = \'[y]\'\r\n\r\n# of tui\r\n[tui]\r\nl = [\r\n[1],\r\n]',
+    'a = """\n[x]\n"""\r\n\r\n# of db\r\n[mcpServers.db]\r\ncommand = "x"\r\n[mcpServers.db.env]\r\nK = \'[y]\'\r\n[mcpServers.us]\ncommand = "NODE"\nargs = ["CONNECT"]\n\r\n# of tui\r\n[tui]\r\nl = [\r\n[1],\r\n]',
+    '',
+  ],
+]
+
+const YAML: typeof JSONC = [
+  [
+    'a list at the indent of its key',
+    'mcpServers: # ours\n- name: db\n  command:   db-mcp # keep\nother: 1',
+    'mcpServers: # ours\n- name: db\n  command:   db-mcp # keep\n- name: us\n  command: NODE\n  args: [CONNECT]\nother: 1',
+    'mcpServers: # ours\n- name: us\n  command: NODE\n  args: [CONNECT]\nother: 1',
+  ],
+  [
+    'a map whose last text has lines of its own',
+    'mcpServers:\n    db:\n        note: |\n          a\n          b\n    # tail\n# end\n',
+    'mcpServers:\n    db:\n        note: |\n          a\n          b\n    us:\n      name: us\n      command: NODE\n      args: [CONNECT]\n    # tail\n# end\n',
+    'mcpServers:\n    us:\n      name: us\n      command: NODE\n      args: [CONNECT]\n    # tail\n# end\n',
+  ],
+  [
+    'an empty map',
+    'a: 1\nmcpServers: {} # none\nb: 2\n',
+    'a: 1\nmcpServers: # none\n  us:\n    name: us\n    command: NODE\n    args: [CONNECT]\nb: 2\n',
+    '',
+  ],
+  [
+    'a key without a value',
+    'mcpServers:\nb: 2\n',
+    'mcpServers:\n  us:\n    name: us\n    command: NODE\n    args: [CONNECT]\nb: 2\n',
+    '',
+  ],
+  [
+    'only comments',
+    '# x',
+    '# x\nmcpServers:\n  us:\n    name: us\n    command: NODE\n    args: [CONNECT]\n',
+    '',
+  ],
+]
+
+t.test('a server is added and taken in the way of its neighbours', async t => {
+  const all = [
+    [parseJsonc, JSONC, ENTRY],
+    [parseToml, TOML, ENTRY],
+    [parseYaml, YAML, { name: 'us', ...ENTRY }],
+  ] as const
+  for (const [parse, rows, entry] of all) {
+    for (const [what, before, added, taken] of rows) {
+      t.equal(edit(parse, before, [put(S, entry)]), added, what)
+      t.equal(edit(parse, added, [put(S, entry)]), added, `${what}, a second time`)
+      if (taken !== '')
+        t.equal(edit(parse, before, [put(S, entry), take(S)]), taken, `${what}, without the other`)
+    }
+  }
+})
+
+t.test('a file that splices cannot edit is refused with the line', async t => {
+  const rows: readonly (readonly [Parse, string, Change, number])[] = [
+    [parseJsonc, '{\n"mcpServers": {},\n"mcpServers": {} }', put(S), 3],
+    [parseJsonc, '{\n"mcpServers": [] }', put(S), 2],
+    [parseJsonc, '{\n"mcpServers": {', put(S), 2],
+    [parseToml, '\nmcpServers = { db = {} }\n', put(S), 2],
+    [parseToml, '\n[mcpServers]\ndb = { command = "x" }\n', take(S), 3],
+    [parseToml, '\n[mcpServers.db]\n[mcpServers.db]\n', put(S), 3],
+    [parseYaml, '\nmcpServers: { db: {} }\n', put(S), 2],
+    [parseYaml, '\nmcpServers: [{ name: db }]\n', put(S), 2],
+    [parseYaml, '\na: 1\na: 2\n', put(S), 3],
+    [parseYaml, '\na: 1\n---\nb: 2\n', put(S), 3],
+    [parseYaml, 'a: "s3cret\n', put(S), 2],
+  ]
+  for (const [parse, text, change, line] of rows) {
+    try {
+      edit(parse, text, [change])
+      t.fail(`edited: ${text}`)
+    } catch (thrown) {
+      t.ok(thrown instanceof EditError, text)
+      t.match(thrown, { line }, text)
+      t.notMatch(String(thrown), 's3cret')
+    }
+  }
+})
+
+t.test('what hides behind an alias is left alone', async t => {
+  const text = 'x: &x\n  db:\n    a: 1\nmcpServers: *x\n'
+  t.throws(() => edit(parseYaml, text, [put(S)]), EditError)
+})
+
+/** White space and comments, as they may stand anywhere between the signs of JSONC. */
+const gap = fc.constantFrom('', ' ', '\n', '\r\n  ', '\t', ' /* c1 */ ', ' // c2\n', '\n  // c3\n  ')
+const jsoncOf = (value: Json, gaps: () => string, comma: () => boolean): string => {
+  if (Array.isArray(value))
+    return `[${gaps()}${value.map(each => jsoncOf(each as Json, gaps, comma) + gaps()).join(`,${gaps()}`)}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).map(
+    ([name, each]) => `${JSON.stringify(name)}${gaps()}:${gaps()}${jsoncOf(each, gaps, comma)}${gaps()}`,
+  )
+  const tail = members.length > 0 && comma() ? `,${gaps()}` : ''
+  return `{${gaps()}${members.join(`,${gaps()}`)}${tail}}`
+}
+const commentsIn = (text: string) => text.match(/\/\* c1 \*\/|\/\/ c[23]/g) ?? []
+const name = fc.constantFrom('db', 'web', 'a b', '__proto__', 'x')
+const leaf = fc.oneof(fc.integer(), fc.boolean(), fc.constant(null), fc.string({ maxLength: 5 }))
+const entry = fc.dictionary(name, fc.oneof(leaf, fc.array(leaf, { maxLength: 2 })), {
+  maxKeys: 3,
+  noNullPrototype: true,
+})
+const file = fc.record({
+  mcpServers: fc.dictionary(name, entry, { maxKeys: 4, noNullPrototype: true }),
+  other: entry,
+})
+
+t.test('an edit of JSONC keeps all other values and all comments', async () => {
+  const property = fc.property(
+    file,
+    fc.array(gap, { minLength: 1, maxLength: 30 }),
+    fc.boolean(),
+    (value, gaps, comma) => {
+      let at = 0
+      const text = jsoncOf(
+        value,
+        () => gaps[at++ % gaps.length] ?? '',
+        () => comma,
+      )
+      const names = Object.keys(value.mcpServers)
+      const added = edit(parseJsonc, text, [put(S)])
+      const back = edit(parseJsonc, added, [take(S, 'us')])
+      const bare = edit(
+        parseJsonc,
+        added,
+        names.map(each => take(S, each)),
+      )
+      const kept =
+        isDeepStrictEqual(commentsIn(added), commentsIn(text)) &&
+        isDeepStrictEqual(commentsIn(back), commentsIn(text))
+      const same = isDeepStrictEqual(valueIn(parseJsonc, back), valueIn(parseJsonc, text))
+      const rest = valueIn(parseJsonc, bare) as { mcpServers: object; other: object }
+      return (
+        kept &&
+        same &&
+        isDeepStrictEqual(Object.keys(rest.mcpServers), ['us']) &&
+        isDeepStrictEqual(rest.other, { ...value.other })
+      )
+    },
+  )
+  fc.assert(property, runs(1000))
+})

@@ -1,0 +1,124 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type Disk, systemDisk } from '../../../src/setup/files/disk.js'
+import { readState, replaceFile } from '../../../src/setup/files/revise.js'
+
+const OLD = Buffer.from('old')
+const NEW = Buffer.from('new')
+
+const place = (t: Test) => {
+  const folder = t.testdir({ 'a.json': 'old' })
+  return { file: join(folder, 'a.json'), folder, backups: join(folder, 'state', 'backups') }
+}
+
+const filesBeside = (folder: string) => readdirSync(folder).filter(name => name.startsWith('a.json'))
+
+t.test('a file is replaced behind its links, keeps its mode, and a private copy is kept', async t => {
+  const { file, folder, backups } = place(t)
+  chmodSync(file, 0o640)
+  mkdirSync(join(folder, 'links'))
+  symlinkSync('../a.json', join(folder, 'links', 'one'))
+  symlinkSync('one', join(folder, 'links', 'two'))
+  const state = await readState(systemDisk, join(folder, 'links', 'two'))
+  await replaceFile({ disk: systemDisk, backups }, state, NEW)
+  const backup = join(backups, readdirSync(backups)[0] ?? '')
+  t.equal(readFileSync(file, 'utf8'), 'new')
+  t.equal(statSync(file).mode & 0o777, 0o640)
+  t.ok(lstatSync(join(folder, 'links', 'two')).isSymbolicLink())
+  t.equal(readFileSync(String(backup), 'utf8'), 'old')
+  t.equal(statSync(String(backup)).mode & 0o777, 0o600)
+  t.same(filesBeside(folder), ['a.json'], 'no draft is left')
+})
+
+t.test('the last twenty copies of a file are kept', async t => {
+  const { file, backups } = place(t)
+  for (let count = 0; count < 23; count += 1) {
+    const state = await readState(systemDisk, file)
+    await replaceFile({ disk: systemDisk, backups }, state, Buffer.from(String(count)))
+  }
+  t.equal(readdirSync(backups).length, 20)
+})
+
+t.test('a link to a file that is not there creates it', async t => {
+  const { folder, backups } = place(t)
+  symlinkSync('gone/b.json', join(folder, 'link'))
+  const state = await readState(systemDisk, join(folder, 'link'))
+  await replaceFile({ disk: systemDisk, backups }, state, NEW)
+  t.equal(readFileSync(join(folder, 'gone', 'b.json'), 'utf8'), 'new')
+  symlinkSync('loop', join(folder, 'loop'))
+  await t.rejects(readState(systemDisk, join(folder, 'loop')), /links lead nowhere/)
+})
+
+t.test('a read-only file, and one that changed since it was read, are left alone', async t => {
+  const { file, folder, backups } = place(t)
+  const state = await readState(systemDisk, file)
+  writeFileSync(file, 'theirs')
+  await t.rejects(replaceFile({ disk: systemDisk, backups }, state, NEW), /has just changed/)
+  t.equal(readFileSync(file, 'utf8'), 'theirs')
+  chmodSync(file, 0o444)
+  await t.rejects(
+    replaceFile({ disk: systemDisk, backups }, await readState(systemDisk, file), NEW),
+    /read-only/,
+  )
+  t.same(filesBeside(folder), ['a.json'])
+})
+
+/** A disk whose n-th operation and all after it fail, as on a full disk or in a killed process. */
+const failing = (after: number, code: string): { disk: Disk; count: () => number } => {
+  let done = 0
+  const step =
+    <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      done += 1
+      if (done > after) throw Object.assign(new Error(code), { code })
+      return await work(...args)
+    }
+  const { open, ...others } = systemDisk
+  const rest = Object.fromEntries(
+    Object.entries(others).map(([name, work]) => [name, step(work as () => Promise<unknown>)]),
+  )
+  const opened = step(async (path: string, flags: string, mode: number) => {
+    const handle = await open(path, flags, mode)
+    return new Proxy(handle, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key)
+        if (typeof member !== 'function') return member
+        const bound = member.bind(target)
+        return ['writeFile', 'sync', 'chmod'].includes(String(key)) ? step(bound) : bound
+      },
+    })
+  })
+  return { disk: { ...rest, open: opened } as unknown as Disk, count: () => done }
+}
+
+t.test('whichever step fails, there is the old file or the new one', async t => {
+  for (const code of ['ENOSPC', 'EIO']) {
+    let wasWritten = false
+    for (let after = 0; !wasWritten; after += 1) {
+      const { file, backups } = place(t)
+      const state = await readState(systemDisk, file)
+      const { disk } = failing(after, code)
+      wasWritten = await replaceFile({ disk, backups }, state, NEW).then(
+        () => true,
+        (thrown: unknown) => {
+          t.match(String(thrown), code, 'it is said why')
+          return false
+        },
+      )
+      const found = readFileSync(file)
+      t.ok(found.equals(OLD) || found.equals(NEW), `step ${after}`)
+      if (wasWritten) t.ok(found.equals(NEW))
+      if (after > 40) t.bailout('it never ends')
+    }
+  }
+})

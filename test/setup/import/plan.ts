@@ -1,0 +1,208 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { parseConfig } from '../../../src/config/parse.js'
+import type { Machine } from '../../../src/setup/clients/machine.js'
+import { systemDisk } from '../../../src/setup/files/disk.js'
+import { type PlanOptions, planImport } from '../../../src/setup/import/plan.js'
+import { readClients, readGiven, readPasted, type Source } from '../../../src/setup/import/sources.js'
+import { openOwnFile, writeOwnFile } from '../../../src/setup/own-file.js'
+
+const OPTIONS: PlanOptions = {
+  keepsSecrets: false,
+  only: undefined,
+  name: undefined,
+  scripts: ['/us/bin/connect.cjs'],
+  onConflict: async () => 'rename',
+  askSecret: async () => undefined,
+}
+
+const machineIn = (home: string): Machine => ({ platform: 'linux', home, cwd: join(home, 'work'), env: {} })
+
+const write = (home: string, files: Record<string, string | object>): void => {
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(home, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+  }
+}
+
+/** Imports once, as the command line does; returns what became of each server, and the files. */
+const run = async (home: string, sources: readonly Source[], options: Partial<PlanOptions> = {}) => {
+  const files = { disk: systemDisk, backups: join(home, 'backups') }
+  const own = await openOwnFile(files, join(home, 'proxy', 'mcp.json'), machineIn(home))
+  const plan = await planImport(own, sources, { ...OPTIONS, ...options })
+  const changes = plan.servers.flatMap(({ name, as = name, entry }) =>
+    entry ? [{ at: [], name: as, value: entry }] : [],
+  )
+  await writeOwnFile(files, own, changes, plan.secrets)
+  const read = (name: string) => readFileSync(join(home, 'proxy', name), 'utf8')
+  const states = plan.servers.map(
+    ({ name, from, state, as }) => `${name} of ${from}: ${state}${as ? ` ${as}` : ''}`,
+  )
+  return { plan, states, config: changes.length === 0 ? {} : JSON.parse(read('mcp.json')).mcpServers, read }
+}
+
+const clientsIn = async (home: string, project?: string) =>
+  (await readClients({ machine: machineIn(home), disk: systemDisk, clients: undefined, project })).sources
+
+const npx = (name: string, env?: object) => ({ command: 'npx', args: ['-y', name], ...(env && { env }) })
+
+t.test('servers of several clients become one of each, and a second run finds nothing new', async t => {
+  const home = t.testdir()
+  write(home, {
+    '.claude.json': {
+      mcpServers: { github: { type: 'stdio', ...npx('gh', { TOKEN: 'planted-1' }) } },
+      projects: {
+        [join(home, 'work')]: { mcpServers: { local: npx('local') } },
+        '/other': { mcpServers: { no: npx('no') } },
+      },
+    },
+    '.cursor/mcp.json': {
+      mcpServers: {
+        gh: { command: 'cmd', args: ['/c', 'npx', 'gh@latest'], env: { TOKEN: 'planted-1' } },
+        github: npx('gh@1.2.3', { TOKEN: 'planted-2' }),
+        web: { url: 'https://EXAMPLE.com/mcp/' },
+        us: { command: 'node', args: ['/us/bin/connect.cjs'] },
+        alsoUs: { url: 'http://127.0.0.1:8808/mcp' },
+      },
+    },
+    '.config/Code/User/mcp.json':
+      '{ "servers": { "web": { "type": "http", "url": "https://other.example" }, }, "inputs": [] }',
+    '.codex/config.toml': '[mcp_servers.web2]\nurl = "https://example.com/mcp"\n',
+    'librechat.yaml': 'mcpServers: { no: { command: no } }',
+    'work/librechat.yaml': 'mcpServers: { no: { command: no } }',
+    'work/.mcp.json': { mcpServers: { no: npx('project-server') } },
+  })
+  const { states, config, read } = await run(home, await clientsIn(home))
+  t.same(states, [
+    'local of Claude Code: new local',
+    'github of Claude Code: new github',
+    'gh of Cursor: same github',
+    'github of Cursor: renamed github-cursor',
+    'web of Cursor: new web',
+    'us of Cursor: own',
+    'alsoUs of Cursor: own',
+    'web of VS Code: renamed web-vscode',
+    'web2 of Codex: same web',
+  ])
+  t.match(config, {
+    github: { env: { TOKEN: '${GITHUB_TOKEN}' } },
+    'github-cursor': { env: { TOKEN: '${GITHUB_CURSOR_TOKEN}' } },
+  })
+  t.notMatch(read('mcp.json'), /planted/)
+  t.equal(read('secrets.env'), "GITHUB_TOKEN='planted-1'\nGITHUB_CURSOR_TOKEN='planted-2'\n")
+  t.equal(statSync(join(home, 'proxy', 'secrets.env')).mode & 0o777, 0o600)
+  const before = read('mcp.json')
+  const again = await run(home, await clientsIn(home))
+  t.same(
+    again.plan.servers.filter(({ entry }) => entry),
+    [],
+    '0 new',
+  )
+  t.equal(read('mcp.json'), before)
+  const { config: loaded, problems } = parseConfig(before, join(home, 'proxy', 'mcp.json'), {})
+  t.same(problems, [])
+  t.same(
+    loaded?.servers.map(({ transport }) => 'env' in transport && transport.env['TOKEN']).filter(Boolean),
+    ['planted-1', 'planted-2'],
+  )
+  const project = await clientsIn(home, join(home, 'work'))
+  t.match(
+    project[0],
+    { id: 'claude-code', found: [{ name: 'no' }], folder: join(home, 'work') },
+    'only when asked for',
+  )
+})
+
+t.test(
+  'a server that is there with other variables is skipped, replaced or renamed, as is chosen',
+  async t => {
+    for (const [choice, names, token] of [
+      ['skip', ['a'], 'one'],
+      ['replace', ['a'], 'two'],
+      ['rename', ['a', 'a-pasted'], 'one'],
+    ] as const) {
+      const home = t.testdir()
+      const paste = (value: string) =>
+        readPasted(JSON.stringify({ mcpServers: { a: npx('x', { MODE: value }) } }))
+      await run(home, [await paste('one')])
+      await run(home, [await paste('two')], { onConflict: async () => choice })
+      const found = JSON.parse(readFileSync(join(home, 'proxy', 'mcp.json'), 'utf8')).mcpServers
+      t.same(Object.keys(found), names)
+      t.equal(found.a.env.MODE, token)
+    }
+  },
+)
+
+t.test('values that a client asks for are asked for, or the server is disabled', async t => {
+  const home = t.testdir()
+  const text = JSON.stringify({ servers: { a: { command: 'x', env: { K: '${input:my-key}' } } } })
+  const { config, plan } = await run(home, [await readPasted(text)])
+  t.same(config.a, { command: 'x', env: { K: '${MY_KEY}' }, disabled: true })
+  t.match(plan.servers[0]?.notes, ['disabled until MY_KEY has a value in secrets.env'])
+  const other = join(home, 'other')
+  const answered = await run(other, [await readPasted(text)], { askSecret: async () => "it's" })
+  t.same(answered.config.a, { command: 'x', env: { K: '${MY_KEY}' } })
+  t.equal(answered.read('secrets.env'), "MY_KEY='it'\\''s'\n")
+})
+
+/** What entries of other clients become. */
+const ENTRIES: readonly (readonly [text: string, entry: object])[] = [
+  ['"github": { "command": "x" },', { command: 'x' }],
+  ['{ "mcpServers": [{ "name": "a", "command": "x" }] }', { command: 'x' }],
+  ['{ "a": { "command": "npx -y \'a b\'" } }', { command: 'npx', args: ['-y', 'a b'] }],
+  [
+    '{ "mcp": { "a": { "type": "local", "command": ["npx", "x"], "environment": { "A": 1 }, "enabled": false } } }',
+    { command: 'npx', args: ['x'], env: { A: 1 }, disabled: true },
+  ],
+  ['{ "mcp": { "a": { "type": "remote", "url": "https://x" } } }', { url: 'https://x' }],
+  [
+    '{ "context_servers": { "a": { "command": { "path": "x", "args": ["y"], "env": { "A": null } } } } }',
+    { command: 'x', args: ['y'], env: { A: null } },
+  ],
+  [
+    '{ "mcpServers": { "a": { "httpUrl": "https://x", "timeout": 90000, "includeTools": ["t"], "trust": true } }, "mcp": { "excluded": ["b"] } }',
+    { type: 'http', url: 'https://x', timeouts: { call: '90s' }, tools: { allow: ['t'] } },
+  ],
+  [
+    '{ "mcpServers": { "a": { "serverUrl": "https://x", "transport": { "type": "sse" }, "disabledTools": ["t"] } } }',
+    { type: 'sse', url: 'https://x', tools: { deny: ['t'] } },
+  ],
+  [
+    'mcpServers:\n- name: a\n  type: streamable-http\n  url: https://x\n  requestOptions: { headers: { X-A: "${{ secrets.S }}" } }',
+    { type: 'http', url: 'https://x', headers: { 'X-A': '${S}' } },
+  ],
+  [
+    'extensions:\n  a: { type: stdio, cmd: npx, args: [x], envs: { B: "1" }, env_keys: [K] }',
+    { command: 'npx', args: ['x'], env: { K: '${K}', B: '1' } },
+  ],
+  [
+    '[mcp_servers.a]\nurl = "https://x"\nbearer_token_env_var = "TOK"\nenabled_tools = ["t"]\n[mcp_servers.a.env_http_headers]\nX-B = "B"',
+    { url: 'https://x', headers: { Authorization: 'Bearer ${TOK}', 'X-B': '${B}' }, tools: { allow: ['t'] } },
+  ],
+  [
+    '{ "mcpServers": { "a": { "command": "${env:BIN}", "args": ["${userHome}${/}x", "$env:Y", "${Z:-d}", "$${q}"] } } }',
+    { command: '${BIN}', args: ['${userHome}/x', '${Y}', '${Z:-d}', '$${q}'] },
+  ],
+]
+
+t.test('whatever is pasted is read', async t => {
+  for (const [text, entry] of ENTRIES) {
+    const { plan } = await run(t.testdir(), [await readPasted(text)])
+    t.same(plan.servers[0]?.entry, entry, text)
+    t.equal(plan.servers.length, 1)
+  }
+  await t.rejects(readPasted('hello'), /there are no servers here/)
+  await t.rejects(readPasted('{ "mcpServers": { "a": {'), /pasted text:1: expected "}"/)
+})
+
+t.test('a file is read by what it holds, and one server needs a name', async t => {
+  const home = t.testdir({ 'a.txt': '{ "command": "x" }', 'b.toml': '[mcp_servers.b]\ncommand = "y"' })
+  const source = await readGiven(systemDisk, join(home, 'a.txt'))
+  t.match((await run(home, [source])).plan.servers, [{ state: 'unnamed', entry: undefined }])
+  t.same((await run(home, [source], { name: 'mine' })).config, { mine: { command: 'x' } })
+  const { config } = await run(home, [await readGiven(systemDisk, join(home, 'b.toml'))])
+  t.same(Object.keys(config), ['mine', 'b'])
+  await t.rejects(readGiven(systemDisk, join(home, 'gone')), /there is no such file/)
+})

@@ -1,0 +1,205 @@
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { CLIENTS, type Client } from '../../../src/setup/clients/clients.js'
+import { foldersOf } from '../../../src/setup/clients/machine.js'
+import type { Json } from '../../../src/setup/edit/change.js'
+import { systemDisk } from '../../../src/setup/files/disk.js'
+import { openFile } from '../../../src/setup/files/edit-file.js'
+import { entryFor } from '../../../src/setup/install/entry.js'
+import { type InstallContext, membersOf, planInstall, planUndo } from '../../../src/setup/install/install.js'
+import { Journals, type Terms } from '../../../src/setup/install/journal.js'
+
+const PROGRAMS = { node: 'NODE', connect: 'CONNECT', config: 'FILE', version: '0.3.1' }
+const STDIO: Terms = { via: 'stdio', url: 'http://127.0.0.1:8808/mcp', view: undefined, project: undefined }
+const FOLDER = fileURLToPath(new URL('../../fixtures/clients/', import.meta.url))
+
+const contextIn = (home: string): InstallContext => ({
+  files: { disk: systemDisk, backups: join(home, 'state', 'backups') },
+  journals: new Journals(systemDisk, join(home, 'state')),
+  own: { scripts: ['CONNECT'], urls: [STDIO.url] },
+})
+
+const clientOf = (id: string): Client => CLIENTS.find(client => client.id === id) as Client
+
+/** The file of a client in a home folder, and what is done to it. */
+const fileOf = (t: Test, client: Client, content: string | undefined, home = t.testdir()) => {
+  const folders = foldersOf({ platform: 'linux', home, cwd: home, env: {} })
+  const file = client.user(folders)[0] ?? ''
+  mkdirSync(dirname(file), { recursive: true })
+  if (content !== undefined) writeFileSync(file, content)
+  const context = contextIn(home)
+  const place = { client, scope: 'user', file } as const
+  const names = async () => [
+    ...membersOf((await openFile(context.files, file, client.syntax)).value, client.at).keys(),
+  ]
+  return {
+    home,
+    file,
+    context,
+    read: () => readFileSync(file, 'utf8'),
+    async install({ takesOver = false, terms = STDIO, context: with_ = context } = {}) {
+      const entry = entryFor(client, terms, PROGRAMS) as Readonly<Record<string, Json>>
+      const plan = await planInstall(with_, place, { entry, terms, takes: takesOver ? await names() : [] })
+      await plan.carryOut()
+      return plan
+    },
+    async undo() {
+      const plan = await planUndo(context, place)
+      await plan.carryOut()
+      return plan
+    },
+  }
+}
+
+t.test('each client gets our entry in the way of its file, and undo restores it byte for byte', async t => {
+  t.equal(CLIENTS.length, 19)
+  for (const client of CLIENTS) {
+    const golden = (name: string) => readFileSync(join(FOLDER, client.id, name), 'utf8')
+    const { install, undo, read } = fileOf(t, client, golden('before'))
+    await install()
+    t.equal(read(), golden('after'), `${client.id}: after`)
+    t.same((await install()).changes, [], `${client.id}: a second time nothing changes`)
+    t.equal(read(), golden('after'))
+    await install({ takesOver: true })
+    t.equal(read(), golden('taken-over'), `${client.id}: taken over`)
+    await undo()
+    t.equal(read(), golden('undone'), `${client.id}: undone`)
+    t.equal(read(), golden('before'))
+    t.same((await undo()).changes, [], `${client.id}: nothing is left to undo`)
+    await install({ takesOver: true })
+    t.equal(read(), golden('taken-over'), `${client.id}: taken over at once`)
+    await undo()
+    t.equal(read(), golden('before'))
+  }
+})
+
+t.test('a file that was changed meanwhile keeps the changes, and gets back what was taken', async t => {
+  const before = '{ "mcpServers": { "db": { "command": "db-mcp" }, "web": { "url": "https://x" } } }'
+  const { file, install, undo, read } = fileOf(t, clientOf('kiro'), before)
+  await install({ takesOver: true })
+  const entry = JSON.parse(read()).mcpServers['mcp-proxy']
+  writeFileSync(
+    file,
+    JSON.stringify({ mine: 1, mcpServers: { 'mcp-proxy': entry, web: { url: 'https://new' } } }),
+  )
+  await undo()
+  t.same(JSON.parse(read()), {
+    mine: 1,
+    mcpServers: { db: { command: 'db-mcp' }, web: { url: 'https://new' } },
+  })
+})
+
+t.test('a foreign entry of our name is shown without its secrets, and comes back', async t => {
+  const before =
+    '{ "mcpServers": { "mcp-proxy": { "command": "npx", "args": ["mcp-proxy"], "env": { "K": "planted" } } } }'
+  const { file, install, undo, read } = fileOf(t, clientOf('kiro'), before)
+  const { lines } = await install()
+  t.match(lines, [
+    /^- mcpServers\.mcp-proxy \{"command":"npx"/,
+    /^\+ mcpServers\.mcp-proxy \{"command":"NODE"/,
+  ])
+  t.notMatch(lines.join(), 'planted')
+  writeFileSync(file, `${read()}\n`)
+  await undo()
+  t.same(JSON.parse(read()), JSON.parse(before))
+})
+
+t.test('a file that was not there is made, private, and gone after undo', async t => {
+  const { file, install, undo } = fileOf(t, clientOf('cursor'), undefined)
+  await install()
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  await undo()
+  t.throws(() => statSync(file), { code: 'ENOENT' })
+})
+
+t.test('two clients that share a file share our entry, which goes with the last of them', async t => {
+  const home = t.testdir()
+  const before = '{ "mcpServers": { "db": { "command": "x" } } } // kept\n'
+  const one = fileOf(t, clientOf('kiro'), before, home)
+  const other = fileOf(t, clientOf('lmstudio'), undefined, home)
+  symlinkSync(one.file, other.file)
+  await one.install()
+  const after = one.read()
+  t.same((await other.install()).changes, [], 'it is there')
+  t.equal(one.read(), after)
+  await one.undo()
+  t.equal(one.read(), after, 'the other one still needs it')
+  await other.undo()
+  t.equal(one.read(), before)
+})
+
+t.test('an entry that changes is undone to what was there before the first one', async t => {
+  const { install, undo, read } = fileOf(t, clientOf('gemini'), '{}')
+  await install()
+  await install({ terms: { ...STDIO, via: 'http', view: 'web' } })
+  t.same(JSON.parse(read()), {
+    mcpServers: { 'mcp-proxy': { type: 'http', url: 'http://127.0.0.1:8808/mcp/web' } },
+  })
+  await undo()
+  t.equal(read(), '{}')
+})
+
+t.test('wherever an install is killed, the file is the old or the new one, and can be undone', async t => {
+  const before = '{ "mcpServers": { "db": { "command": "x" } } }'
+  let isDone = false
+  for (let after = 0; !isDone; after += 1) {
+    const { home, install, undo, read } = fileOf(t, clientOf('kiro'), before)
+    const context = contextIn(home)
+    let steps = 0
+    // As if killed: nothing works any more, tidying up included.
+    const disk = Object.fromEntries(
+      Object.entries(systemDisk).map(([name, work]) => [
+        name,
+        async (...args: unknown[]) => {
+          steps += 1
+          if (steps > after) throw Object.assign(new Error('killed'), { code: 'EIO' })
+          return await (work as (...args: unknown[]) => Promise<unknown>)(...args)
+        },
+      ]),
+    ) as unknown as typeof systemDisk
+    const files = { ...context.files, disk }
+    const killed = { ...context, files, journals: new Journals(disk, join(home, 'state')) }
+    isDone = await install({ context: killed, takesOver: true }).then(
+      () => true,
+      () => false,
+    )
+    const found = JSON.parse(read()).mcpServers
+    t.ok('db' in found !== 'mcp-proxy' in found, `step ${after}: one or the other`)
+    await undo()
+    t.equal(read(), before, `step ${after}: undone`)
+    if (after > 300) t.bailout('it never ends')
+  }
+})
+
+t.test('no entry of a project holds a path of this machine', async t => {
+  const terms = { ...STDIO, project: '/p' }
+  t.same(entryFor(clientOf('cursor'), terms, PROGRAMS), {
+    command: 'npx',
+    args: [
+      '-y',
+      'mcp-proxy-daemon@0.3',
+      'connect',
+      '--client',
+      'cursor',
+      '--workspace',
+      '${workspaceFolder}',
+    ],
+  })
+  const http = CLIENTS.map(client => [
+    client.id,
+    entryFor(client, { ...STDIO, via: 'http', url: 'U' }, PROGRAMS),
+  ])
+  t.match(Object.fromEntries(http), {
+    'claude-code': { type: 'http', url: 'U' },
+    cursor: { url: 'U' },
+    windsurf: { serverUrl: 'U' },
+    cline: { type: 'streamableHttp', url: 'U' },
+    continue: { type: 'streamable-http', url: 'U' },
+    goose: { type: 'streamable_http', uri: 'U' },
+    opencode: { type: 'remote', url: 'U', enabled: true },
+    'copilot-cli': { type: 'http', url: 'U', tools: ['*'] },
+    'claude-desktop': undefined,
+  })
+})
