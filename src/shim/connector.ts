@@ -1,0 +1,261 @@
+import { readFileSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
+import { Fault } from '../kernel/faults.js'
+import { type AskOptions, ask, askToConnect, bodyOf } from './ask.js'
+import {
+  decodeRefusal,
+  decodeWelcome,
+  HELLO_HEADER,
+  type Hello,
+  isNewer,
+  isProven,
+  isService,
+  newProof,
+  type Welcome,
+} from './hello.js'
+import { StartLock } from './lock.js'
+import { Patience } from './patience.js'
+import { type Environment, isDenied, isHangUp, isNobody, type Place, preparePlace } from './place.js'
+import { type DaemonProgram, startDaemon } from './start.js'
+
+/** A connection to the daemon, whose stream carries MCP messages as lines. */
+export interface Connection {
+  readonly stream: Duplex
+  readonly welcome: Welcome
+}
+
+/** The number under which docs/daemon.md explains why there is no daemon. */
+export type Trouble = 'D041' | 'D042' | 'D046'
+
+/** Why no daemon could be reached or started. */
+export class NoDaemon extends Error {
+  readonly code: Trouble
+  override readonly name = 'NoDaemon'
+
+  constructor(code: Trouble, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface ConnectorOptions {
+  readonly place: Place
+  readonly program: DaemonProgram
+  readonly hello: Hello
+  /** Says something to the person behind the client. */
+  readonly tell: (words: string) => void
+}
+
+const POLL_MS = [25, 40, 60, 100] as const
+const HELLO_MS = 2000
+/** How long an older daemon may take to end: its calls, then its servers. */
+const DRAIN_MS = 20_000
+/** How long a service may take to be started again. */
+const SERVICE_MS = 4000
+/** So often, within such a time, and it is taken to hang. */
+const SILENCES = 3
+const SILENCE_MS = 10_000
+
+/** What came of one attempt. */
+type Attempt =
+  | { readonly is: 'open'; readonly connection: Connection }
+  | { readonly is: 'draining'; readonly retryMs: number }
+  /** It took the connection and hung up, as one does that ends. */
+  | { readonly is: 'ending' }
+  | { readonly is: 'nobody' }
+
+/** Finds the daemon of a place, and starts it where there is none. */
+export class Connector {
+  readonly #options: ConnectorOptions
+  #silentAtMs: number[] = []
+  /** The older daemon that was asked to make room: once in the life of a client is enough. */
+  #asked: { readonly pid: number; readonly untilMs: number } | undefined
+  /** Held from before the last look, or the request to an older daemon to make room. */
+  #lock: StartLock | undefined
+  #exitCode: number | null | undefined
+  /** Whether the daemon that served us last is started again by others. */
+  #comesBack = false
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options
+  }
+
+  /** Connects within `limitMs`. Rejects with a NoDaemon. */
+  async connect(limitMs: number): Promise<Connection> {
+    try {
+      const connection = await this.#find(limitMs)
+      await this.#bring(connection.welcome.want)
+      return connection
+    } finally {
+      this.#lock?.release()
+      this.#lock = undefined
+    }
+  }
+
+  async #find(limitMs: number): Promise<Connection> {
+    const patience = new Patience(limitMs)
+    this.#exitCode = undefined
+    let waitedMs = 0
+    for (let tries = 0; ; tries++) {
+      const attempt = await this.#try()
+      if (attempt.is === 'open' && !(await this.#asksForRoom(attempt.connection))) return attempt.connection
+      // Who makes room takes as long as it takes.
+      if (attempt.is === 'open' || attempt.is === 'draining') patience.renew()
+      if (attempt.is === 'nobody') this.#start(waitedMs)
+      if (patience.hasEnded) throw lateness(attempt)
+      if (attempt.is !== 'open' && this.#hasFailed) throw new NoDaemon('D041', 'the daemon ended at once')
+      const waitMs = this.#pauseAfter(attempt, tries)
+      waitedMs += waitMs
+      this.#lock?.renew()
+      await patience.pause(waitMs)
+    }
+  }
+
+  #pauseAfter(attempt: Attempt, tries: number): number {
+    if (attempt.is === 'draining') return attempt.retryMs
+    return attempt.is === 'nobody' && this.#lock !== undefined ? 0 : (POLL_MS[tries] ?? 100)
+  }
+
+  /** Whether the daemon that we started has ended, and not because there is another. */
+  get #hasFailed(): boolean {
+    return this.#exitCode !== undefined && this.#exitCode !== 0
+  }
+
+  async #try(): Promise<Attempt> {
+    const { place, hello } = this.#options
+    try {
+      const token = place.token === undefined ? undefined : readFileSync(place.token)
+      const proof = newProof(token)
+      const opened = await askToConnect(this.#asking({ ...hello, ...proof }))
+      if (opened.status !== 101) return refused(await bodyOf(opened.stream))
+      const welcome = decodeWelcome(opened.headers.get(HELLO_HEADER))
+      if (welcome === undefined || !isProven(token, 'daemon', { ...proof, proof: welcome.proof })) {
+        opened.stream.destroy()
+        throw new NoDaemon('D046', 'what answers in place of the daemon is not mcp-proxy')
+      }
+      this.#comesBack = isService(welcome)
+      return { is: 'open', connection: { stream: opened.stream, welcome } }
+    } catch (thrown) {
+      return this.#explain(thrown)
+    }
+  }
+
+  #explain(thrown: unknown): Attempt {
+    if (thrown instanceof NoDaemon || (thrown instanceof Fault && thrown.code === 'invalid-params'))
+      throw thrown
+    if (isNobody(thrown)) return { is: 'nobody' }
+    if (isHangUp(thrown)) return { is: 'ending' }
+    if (thrown instanceof Fault && thrown.code === 'timeout') {
+      const nowMs = performance.now()
+      this.#silentAtMs = [...this.#silentAtMs.filter(atMs => nowMs - atMs < SILENCE_MS), nowMs]
+      if (this.#silentAtMs.length < SILENCES) return { is: 'draining', retryMs: 100 }
+      throw new NoDaemon('D042', 'the daemon takes connections but does not answer')
+    }
+    const words = thrown instanceof Error ? thrown.message : String(thrown)
+    if (isDenied(thrown)) throw new NoDaemon('D046', `the daemon may not be reached: ${words}`)
+    throw new NoDaemon('D041', `the daemon cannot be reached: ${words}`)
+  }
+
+  /**
+   * Starts the daemon unless somebody else is about to; a service that has ended gets a while for that.
+   * Throws a NoDaemon.
+   */
+  #start(waitedMs: number): void {
+    if (this.#comesBack && waitedMs < SERVICE_MS) return
+    const { place, program } = this.#options
+    try {
+      preparePlace(place)
+      const lock = this.#lock
+      if (lock === undefined) {
+        // Looks once more: whoever held it may have started one since.
+        this.#lock = StartLock.take(place.lock)
+        return
+      }
+      this.#lock = undefined
+      void startDaemon(place, lock, program).then(code => {
+        lock.release()
+        this.#exitCode = code
+      })
+    } catch (thrown) {
+      const words = thrown instanceof Error ? thrown.message : String(thrown)
+      throw new NoDaemon(isDenied(thrown) ? 'D046' : 'D041', `the daemon cannot be started: ${words}`)
+    }
+  }
+
+  /**
+   * Asks a daemon of an older release to make room for ours, once. Resolves with whether we wait for that,
+   * and are not to be served by it.
+   */
+  async #asksForRoom({ stream, welcome }: Connection): Promise<boolean> {
+    const { hello, tell } = this.#options
+    const { kept, pid, version } = welcome
+    if (!isNewer(hello.version, version)) return false
+    const isWaiting = this.#asked?.pid === pid && performance.now() < this.#asked.untilMs && !this.#hasFailed
+    if (kept === 'serve' || (this.#asked !== undefined && !isWaiting)) {
+      const mend = isService(welcome) ? 'mcp-proxy service install' : 'restart it'
+      tell(`D043: served by mcp-proxy ${version}, which is older than ${hello.version}; mend: ${mend}`)
+      return false
+    }
+    stream.destroy()
+    if (isWaiting) return true
+    this.#asked = { pid, untilMs: performance.now() + DRAIN_MS }
+    if (isService(welcome) || this.#holdsLock())
+      await ask(this.#asking(hello), '/v1/hand-over', JSON.stringify(hello)).catch(() => undefined)
+    return true
+  }
+
+  /** Whether nobody else starts a daemon meanwhile; older shims would start an older one again. */
+  #holdsLock(): boolean {
+    try {
+      this.#lock = StartLock.take(this.#options.place.lock)
+    } catch {
+      // Without a place to write, the older one stays.
+    }
+    return this.#lock !== undefined
+  }
+
+  /** Tells the daemon the values of variables that its servers wait for, before the client says a word. */
+  async #bring(want: readonly string[]): Promise<void> {
+    const { hello, place, program } = this.#options
+    const values = knownOf(want, program.env)
+    if (values === undefined) return
+    const token = place.token === undefined ? undefined : readFileSync(place.token)
+    await ask(this.#asking({ ...hello, ...newProof(token) }), '/v1/env', values).catch(() => undefined)
+  }
+
+  #asking(hello: Hello): AskOptions {
+    return { socket: this.#options.place.socket, hello, limitMs: HELLO_MS }
+  }
+}
+
+const lateness = ({ is }: Attempt): NoDaemon =>
+  is === 'ending'
+    ? new NoDaemon('D042', 'the daemon takes connections and hangs up')
+    : new NoDaemon('D041', 'the daemon could not be started in time')
+
+/** As much as a daemon takes at a time. */
+const VALUES_BYTES = 64 * 1024
+
+/** What this process knows of some variables, as JSON; undefined if that is nothing. */
+const knownOf = (names: readonly string[], env: Environment): string | undefined => {
+  const known: Record<string, string> = {}
+  let text: string | undefined
+  for (const name of names) {
+    const value = env[name]
+    if (value === undefined || value === '') continue
+    const longer = JSON.stringify(Object.assign(known, { [name]: value }))
+    if (Buffer.byteLength(longer) <= VALUES_BYTES) text = longer
+    else Reflect.deleteProperty(known, name)
+  }
+  return text
+}
+
+const RETRY_MS = 200
+
+const refused = (text: string): Attempt => {
+  const { no, say = 'no reason given', retryMs = RETRY_MS } = decodeRefusal(text)
+  if (no === 'draining' || no === 'busy')
+    return { is: 'draining', retryMs: Math.max(10, Math.min(retryMs, 1000)) }
+  if (no === 'view') throw new Fault('invalid-params', say)
+  throw new NoDaemon(no === 'token' ? 'D046' : 'D041', `the daemon refuses: ${say}`)
+}

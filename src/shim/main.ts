@@ -1,0 +1,138 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { defaultConfigFile } from '../kernel/default-config-file.js'
+import { Fault } from '../kernel/faults.js'
+import { isObject } from '../kernel/object.js'
+import { type Arguments, readArguments } from './arguments.js'
+import { Connector, NoDaemon } from './connector.js'
+import type { Hello } from './hello.js'
+import { placeId, placeOf, thisMachine } from './place.js'
+import { Session } from './session.js'
+
+/** Exit codes; those of the command line. */
+const EXIT = { ok: 0, usage: 2, configuration: 3, failure: 4 } as const
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+
+/** How long the first hello may take: some clients wait for no more than ten seconds for their servers. */
+const START_MS = 6000
+
+/** Runs `mcp-proxy connect`; `folder` is that of the package. Resolves with the exit code. */
+export const main = async (words: readonly string[], folder: string): Promise<number> => {
+  let given: Arguments
+  try {
+    given = readArguments(words)
+  } catch (thrown) {
+    tell(thrown instanceof Error ? thrown.message : String(thrown))
+    tell('Try: mcp-proxy connect --help')
+    return EXIT.usage
+  }
+  const { env, platform } = process
+  const named = given.config ?? env['MCP_PROXY_CONFIG']
+  const config = resolve(named || defaultConfigFile({ platform, home: homedir(), env }))
+  if (!existsSync(config)) {
+    tell(`D010: there is no configuration ${config} that can be read\n  mend: mcp-proxy init`)
+    return EXIT.configuration
+  }
+  return await connect(config, given, folder)
+}
+
+const connect = async (config: string, given: Arguments, folder: string): Promise<number> => {
+  const script = join(folder, 'bin', 'mcp-proxy.js')
+  try {
+    const connector = createConnector(config, given, { folder, script })
+    const connection = await connector.connect(START_MS)
+    if (given.verbose === true) tell(`served by the daemon, pid ${connection.welcome.pid}`)
+    const session = new Session({
+      input: process.stdin,
+      output: clientOutput(),
+      connect: limitMs => connector.connect(limitMs),
+      tell,
+    })
+    endOnSignals(() => session.destroy())
+    await session.serve(connection)
+    return EXIT.ok
+  } catch (thrown) {
+    return await withoutDaemon(thrown, config, { given, script })
+  }
+}
+
+const createConnector = (
+  config: string,
+  given: Arguments,
+  { folder, script }: { readonly folder: string; readonly script: string },
+): Connector => {
+  const { env, pid, execPath } = process
+  const machine = thisMachine()
+  const place = placeOf(placeId(config, machine.at), env, machine)
+  const hello: Hello = {
+    version: versionIn(folder),
+    pid,
+    cwd: process.cwd(),
+    client: given.client,
+    view: given.view,
+    workspace: workspaceIn(given.workspace),
+    project: env['CLAUDE_PROJECT_DIR'],
+  }
+  return new Connector({ place, hello, tell, program: { execPath, script, config, env, home: machine.home } })
+}
+
+/** A client that knows no variables leaves them as they are. */
+const workspaceIn = (given: string | undefined): string | undefined =>
+  given === undefined || given.includes('${') ? undefined : resolve(given)
+
+/** Read, not built in: what was installed in place of the daemon's own files says who is newer. */
+const versionIn = (folder: string): string => {
+  const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return isObject(manifest) && typeof manifest['version'] === 'string' ? manifest['version'] : '0'
+}
+
+/** Serves the client in this process, if it may. */
+const withoutDaemon = async (
+  thrown: unknown,
+  config: string,
+  { given, script }: { readonly given: Arguments; readonly script: string },
+): Promise<number> => {
+  const code = thrown instanceof NoDaemon ? thrown.code : 'D041'
+  const words = thrown instanceof Error ? thrown.message : String(thrown)
+  const isRefused = thrown instanceof Fault
+  if (isRefused || given['no-fallback'] === true) {
+    tell(isRefused ? words : `${code}: ${words}`)
+    return EXIT.failure
+  }
+  tell(`${code}: ${words}; serving in this process, without the servers that others share`)
+  const main = pathToFileURL(join(script, '..', '..', 'dist', 'cli', 'main.js')).href
+  const { main: run } = (await import(main)) as { main: (argv: readonly string[]) => Promise<number> }
+  const workspace = workspaceIn(given.workspace)
+  const view = given.view === undefined ? [] : ['--view', given.view]
+  const folder = workspace === undefined ? [] : ['--workspace', workspace]
+  return await run(['stdio', '--config', config, ...view, ...folder])
+}
+
+/** A stream that never blocks, where there is one: a client that does not read must not stop us. */
+const clientOutput = () => {
+  const output = process.stdout
+  output.on('error', () => process.exit(EXIT.ok))
+  if (output instanceof Socket) (output as Handled)._handle?.setBlocking?.(false)
+  return output
+}
+
+/** There is no public way to do it. */
+interface Handled {
+  readonly _handle?: { readonly setBlocking?: (isBlocking: boolean) => number } | null
+}
+
+const endOnSignals = (destroy: () => void): void => {
+  for (const [signal, code] of Object.entries(SIGNAL_CODES)) {
+    process.on(signal, () => {
+      destroy()
+      process.exit(code)
+    })
+  }
+}
+
+const tell = (words: string): void => {
+  process.stderr.write(`mcp-proxy: ${words}\n`)
+}

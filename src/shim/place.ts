@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { Fault, systemCode } from '../kernel/faults.js'
+import { PIPE_FOLDER } from '../kernel/socket-path.js'
+
+/** Variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where a proxy and the programs that control it meet. */
+export interface Place {
+  /** What its files are named after. */
+  readonly id: string
+  /** A unix domain socket, or a named pipe on Windows. */
+  readonly socket: string
+  /** Held by whoever is about to start the proxy. */
+  readonly lock: string
+  /** What the proxy says about itself, for people; never trusted. */
+  readonly facts: string
+  /** The log of a daemon; older ones end in `.1` and `.2`. */
+  readonly log: string
+  /** The secret by which both sides prove whose they are; undefined where rights of folders prove it. */
+  readonly token: string | undefined
+}
+
+/** The machine and the user; those of this process unless a test says otherwise. */
+export interface Machine {
+  readonly platform: NodeJS.Platform
+  /** From the database of users: variables differ between a shell and the launcher of a desktop. */
+  readonly home: string
+  readonly user: string
+  readonly uid: number
+  readonly isElevated: boolean
+  /** As `thisPlace`. */
+  readonly at: string
+}
+
+/** Where our process ids are valid: containers that share a home folder do not see each other's processes. */
+export const thisPlace = (): string => {
+  try {
+    return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return `${hostname()} ${process.platform}`
+  }
+}
+
+export const thisMachine = (): Machine => {
+  const { homedir: home, username: user, uid } = userInfo()
+  const { platform, env } = process
+  const isElevated =
+    platform === 'win32' && isReadable(join(env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'config'))
+  return { platform, home, user, uid, isElevated, at: thisPlace() }
+}
+
+/** Only an elevated process of Windows reads the folder of the registry. */
+const isReadable = (folder: string): boolean => {
+  try {
+    return readdirSync(folder).length > 0
+  } catch {
+    return false
+  }
+}
+
+/** The id of the proxy of a configuration file, which must exist. Throws what the file system throws. */
+export const placeId = (file: string, at: string): string =>
+  createHash('sha256')
+    .update(`${realpathSync(file)}\0${at}`)
+    .digest('hex')
+    .slice(0, 10)
+
+/** `sun_path` holds 103 bytes on macOS, 107 on Linux. */
+const SOCKET_BYTES = 100
+
+/** Where the proxy `id` is met. Makes no folder. */
+export const placeOf = (id: string, env: Environment, machine = thisMachine()): Place => {
+  const run = runFolder(env, machine)
+  const file = (end: string): string => join(run, `${id}${end}`)
+  const files = { id, lock: file('.lock'), facts: file('.json'), log: join(dirname(run), 'log', `${id}.log`) }
+  if (machine.platform === 'win32') {
+    const user = machine.user.replace(/[^\w.-]/g, '_')
+    const name = `mcp-proxy-${user}${machine.isElevated ? '-admin' : ''}-${id}`
+    return { ...files, socket: `${PIPE_FOLDER}${name}`, token: file('.token') }
+  }
+  const socket = file('.sock')
+  const isShort = Buffer.byteLength(socket) <= SOCKET_BYTES
+  return {
+    ...files,
+    socket: isShort ? socket : join(`/tmp/mcp-proxy-${machine.uid}`, `${id}.sock`),
+    token: undefined,
+  }
+}
+
+const runFolder = (env: Environment, { platform, home }: Machine): string => {
+  const moved = env['MCP_PROXY_RUN_DIR']
+  if (moved !== undefined && moved !== '') return resolve(moved)
+  return platform === 'win32'
+    ? join(env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'), 'mcp-proxy', 'run')
+    : join(home, '.local', 'state', 'mcp-proxy', 'run')
+}
+
+/**
+ * Makes the folders of a place, open to this user only. Throws a Fault `unavailable` for one that is a link
+ * or belongs to somebody else, and what the file system throws.
+ */
+export const preparePlace = ({ socket, lock, log }: Place): void => {
+  const folders = process.platform === 'win32' ? [lock, log] : [lock, socket, log]
+  for (const folder of new Set(folders.map(file => dirname(file)))) prepareFolder(folder)
+}
+
+const OTHERS = 0o077
+
+const prepareFolder = (folder: string): void => {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (process.platform === 'win32') return
+  const { uid, mode, isLink } = factsOf(folder)
+  if (isLink || uid !== process.getuid?.()) {
+    throw new Fault('unavailable', `${folder} is ${isLink ? 'a link' : 'not a folder of this user'}`)
+  }
+  if (mode & OTHERS) chmodSync(folder, 0o700)
+}
+
+const factsOf = (folder: string) => {
+  const found = lstatSync(folder)
+  return { uid: found.uid, mode: found.mode, isLink: !found.isDirectory() }
+}
+
+/** Nobody is there: what is left of a socket belongs to a proxy that is gone. */
+export const isNobody = (thrown: unknown): boolean => {
+  const code = systemCode(thrown)
+  return code === 'ECONNREFUSED' || code === 'ENOENT'
+}
+
+const HANG_UPS: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'disconnected'])
+
+/** Whoever was there has closed the connection before it answered, as a proxy does that ends. */
+export const isHangUp = (thrown: unknown): boolean => HANG_UPS.has(systemCode(thrown))
+
+/** Whether this user may not do it: nothing may be concluded, removed or started then. */
+export const isDenied = (thrown: unknown): boolean => {
+  const code = systemCode(thrown)
+  return code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || thrown instanceof Fault
+}

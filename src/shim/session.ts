@@ -1,0 +1,341 @@
+import type { Duplex, Readable, Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { unguessableId } from '../kernel/ids.js'
+import { type JsonText, memberOf, stringOf } from '../kernel/json/text.js'
+import { LineSplitter } from '../wire/framing/ndjson.js'
+import { idKey, type Message } from '../wire/jsonrpc.js'
+import { salvageId } from '../wire/salvage-id.js'
+import type { Connection } from './connector.js'
+import { ENDED_METHOD } from './hello.js'
+import { Introduction } from './introduction.js'
+import { isRefusal, lostError, messagesOf, textIn, withdrawal, withId } from './messages.js'
+import { UnderWay } from './under-way.js'
+
+export interface SessionOptions {
+  readonly input: Readable
+  readonly output: Writable
+  /** As `Connector.connect`. */
+  readonly connect: (limitMs: number) => Promise<Connection>
+  readonly tell: (words: string) => void
+}
+
+/** A line beyond this is answered with an error: the daemon refuses far shorter ones. */
+const LINE_BYTES = 256 * 1024 * 1024
+/** How much of either side waits before that side is no longer read. */
+const QUEUE_BYTES = 1024 * 1024
+/** How long requests wait for a daemon that was lost. */
+const PATIENCE_MS = 15_000
+const RETRY_MS = 5000
+/** How long what is under way may take once the client has closed our stdin. */
+const LEAVING_MS = 2000
+/** The most questions of servers that are remembered. */
+const QUESTIONS = 1000
+
+const LF = Buffer.from('\n')
+
+/**
+ * Passes lines between the client on `input` and `output` and a daemon, and finds another daemon when that is
+ * lost. Looks at methods, ids and URIs only; what it passes on are the bytes that came.
+ */
+export class Session {
+  readonly #options: SessionOptions
+  readonly #lines = new LineSplitter({ maxBytes: LINE_BYTES })
+  readonly #underWay = new UnderWay()
+  readonly #introduction = new Introduction()
+  /** Questions of servers that the client has not answered, by their keys. */
+  readonly #questions = new Map<string, JsonText>()
+  /** Requests of ours, whose answers are not for the client. */
+  readonly #own = new Map<string, (message: Message | undefined) => void>()
+  /** Lines that came while there is no daemon. */
+  #waiting: Buffer[] = []
+  #stream: Duplex | undefined
+  /** See `Welcome.refusal`. */
+  #refusal: string | undefined
+  #is: 'served' | 'waiting' | 'away' | 'changed' = 'waiting'
+  #hasEnded = false
+  #onGone: (() => void) | undefined
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+  }
+
+  /** Serves the client over this connection, and those after it; resolves once the client has left. */
+  async serve(connection: Connection): Promise<void> {
+    const { input, output } = this.#options
+    const gone = new Promise<void>(resolve => {
+      this.#onGone = resolve
+    })
+    this.#attach(connection)
+    this.#is = 'served'
+    output.on('drain', () => this.#stream?.resume())
+    input.on('data', (chunk: Buffer) => this.#lines.push(chunk, this.#fromClient, this.#skipped))
+    input.once('end', () => this.#leave())
+    input.once('error', () => this.#leave())
+    await gone
+  }
+
+  /** Drops the connection at once. */
+  destroy(): void {
+    this.#hasEnded = true
+    this.#stream?.destroy()
+  }
+
+  // ── from the client ──
+
+  readonly #fromClient = (line: Buffer): void => {
+    if (this.#is === 'waiting') {
+      this.#waiting.push(line)
+      return
+    }
+    const messages = messagesOf(line)
+    const passed = messages.filter(message =>
+      this.#isForDaemon(message, messages.length === 1 ? line : undefined),
+    )
+    if (this.#is === 'served' && (passed.length > 0 || messages.length === 0)) this.#send(line)
+  }
+
+  /** Notes what a message of the client means; `line` is undefined for one of a batch. */
+  #isForDaemon(message: Message, line: Buffer | undefined): boolean {
+    switch (message.kind) {
+      case 'request':
+        if (this.#is !== 'served') {
+          this.#refuse(message.id)
+          return false
+        }
+        this.#underWay.add(message, line)
+        break
+      case 'notification': {
+        // A request that was called off is not answered.
+        const id = message.params && memberOf(message.params, 'requestId')
+        if (message.method === 'notifications/cancelled' && id !== undefined) this.#underWay.take(id)
+        break
+      }
+      case 'result':
+      case 'error':
+        // Who asked may be gone, and its id mean nothing to another daemon.
+        return message.id === undefined || this.#questions.delete(idKey(message.id))
+    }
+    if (line !== undefined) this.#introduction.said(message, line)
+    return true
+  }
+
+  readonly #skipped = (bytes: number, ends: Buffer): void => {
+    const { id } = salvageId(ends)
+    if (id !== undefined)
+      this.#answer(lostError(id, `The message of ${bytes} bytes is too long`, { reason: 'too-large' }))
+  }
+
+  /** Half-closes the connection, and waits a moment for answers. */
+  #leave(): void {
+    this.#lines.end(this.#fromClient, this.#skipped)
+    this.#hasEnded = true
+    this.#stream?.end()
+    if (this.#is !== 'served') this.#onGone?.()
+    setTimeout(() => this.#onGone?.(), LEAVING_MS).unref()
+  }
+
+  // ── from the daemon ──
+
+  #attach({ stream, welcome }: Connection): void {
+    const lines = new LineSplitter({ maxBytes: LINE_BYTES })
+    this.#stream = stream
+    this.#refusal = welcome.refusal
+    stream.on('data', (chunk: Buffer) => lines.push(chunk, this.#fromDaemon, () => stream.destroy()))
+    stream.on('drain', () => this.#listen())
+    stream.once('end', () => stream.end())
+    stream.once('close', () => {
+      if (this.#stream === stream) this.#lost()
+    })
+    stream.resume()
+  }
+
+  readonly #fromDaemon = (line: Buffer): void => {
+    const messages = messagesOf(line)
+    const passed = messages.filter(message => this.#isForClient(message))
+    if (passed.length > 0 || messages.length === 0) this.#answer(line)
+  }
+
+  /** Notes what a message of the daemon means for what is under way. */
+  #isForClient(message: Message): boolean {
+    switch (message.kind) {
+      case 'request':
+        if (this.#questions.size < QUESTIONS) this.#questions.set(idKey(message.id), message.id)
+        return true
+      case 'notification': {
+        if (message.method === ENDED_METHOD && textIn(message.params, 'refusal') === this.#refusal) {
+          this.#underWay.refusedAll()
+          // What the client says from here on is for the next daemon.
+          this.#leaveDaemon()
+          return false
+        }
+        const id = message.params && memberOf(message.params, 'requestId')
+        if (message.method === 'notifications/cancelled' && id !== undefined)
+          this.#questions.delete(idKey(id))
+        return true
+      }
+      case 'result':
+      case 'error':
+        return message.id === undefined || this.#isAnswer(message, message.id)
+    }
+  }
+
+  #isAnswer(message: Message & { kind: 'result' | 'error' }, id: JsonText): boolean {
+    const own = stringOf(id)
+    const settle = own === undefined ? undefined : this.#own.get(own)
+    if (own !== undefined && settle !== undefined) {
+      this.#own.delete(own)
+      settle(message)
+      return false
+    }
+    if (message.kind === 'error' && isRefusal(message.error, this.#refusal) && this.#underWay.refused(id))
+      return false
+    if (message.kind === 'result') this.#introduction.answered(id, message.result)
+    return this.#underWay.take(id)
+  }
+
+  // ── a daemon that is gone ──
+
+  #leaveDaemon(): void {
+    const stream = this.#stream
+    this.#lost()
+    stream?.destroy()
+  }
+
+  #lost(): void {
+    this.#stream = undefined
+    for (const settle of this.#own.values()) settle(undefined)
+    this.#own.clear()
+    if (this.#hasEnded) {
+      this.#onGone?.()
+      return
+    }
+    for (const id of this.#questions.values()) this.#answer(withdrawal(id))
+    this.#questions.clear()
+    const data = { reason: 'proxy_restarted', mayHaveRun: true, retryAfterMs: 1000 }
+    for (const id of this.#underWay.drop('lost'))
+      this.#answer(lostError(id, 'The proxy was restarted while the request was under way', data))
+    if (this.#is !== 'served') return
+    this.#pause()
+    void this.#return()
+  }
+
+  #pause(): void {
+    this.#is = 'waiting'
+    this.#options.input.pause()
+  }
+
+  /** Finds another daemon, however long that takes, and introduces the client to it. */
+  async #return(): Promise<void> {
+    const lostMs = performance.now()
+    while (!this.#hasEnded) {
+      const leftMs = PATIENCE_MS - (performance.now() - lostMs)
+      try {
+        const connection = await this.#options.connect(Math.max(leftMs, RETRY_MS))
+        if (this.#is !== 'waiting') this.#pause()
+        this.#attach(connection)
+        if (await this.#introduce()) return
+      } catch (thrown) {
+        const words = thrown instanceof Error ? thrown.message : String(thrown)
+        if (this.#is !== 'away' && leftMs < RETRY_MS) {
+          this.#options.tell(`D041: ${words}; trying again every ${RETRY_MS / 1000} s`)
+        }
+      }
+      if (performance.now() - lostMs >= PATIENCE_MS) this.#giveUp()
+      await delay(this.#is === 'away' ? RETRY_MS : 250)
+    }
+  }
+
+  /** From here on requests are answered with an error until there is a daemon. */
+  #giveUp(): void {
+    if (this.#is === 'away') return
+    this.#is = 'away'
+    for (const id of this.#underWay.drop('all')) this.#refuse(id)
+    this.#takeWaiting()
+    this.#options.input.resume()
+  }
+
+  /** Introduces the client to a new daemon; false if that is lost meanwhile. */
+  async #introduce(): Promise<boolean> {
+    const { initialize, confirmed, wishes, changes } = this.#introduction
+    if (initialize !== undefined) {
+      const limit = setTimeout(() => this.#stream?.destroy(), PATIENCE_MS)
+      const answer = await this.#ask(initialize)
+      clearTimeout(limit)
+      if (answer?.kind !== 'result') {
+        this.#stream?.destroy()
+        return false
+      }
+      if (!this.#introduction.agrees(answer.result)) {
+        this.#changed()
+        return true
+      }
+      if (confirmed !== undefined) this.#send(confirmed)
+      for (const wish of wishes) void this.#ask(wish)
+    }
+    this.#is = 'served'
+    for (const line of this.#underWay.repeatable) this.#send(line)
+    for (const change of changes) this.#answer(change)
+    this.#takeWaiting()
+    this.#listen()
+    return true
+  }
+
+  /** The client believes in a revision that the daemon does not speak with it any more. */
+  #changed(): void {
+    this.#is = 'changed'
+    this.#stream?.destroy()
+    for (const id of this.#underWay.drop('all')) this.#refuse(id)
+    this.#takeWaiting()
+    this.#options.input.resume()
+  }
+
+  #refuse(id: JsonText): void {
+    const isChanged = this.#is === 'changed'
+    const words = isChanged
+      ? 'The proxy speaks another revision of MCP now: restart the client'
+      : 'The proxy is not running and could not be started: run mcp-proxy daemon status'
+    const data = isChanged ? { reason: 'revision_changed' } : { reason: 'proxy_lost', doctor: 'D041' }
+    this.#answer(lostError(id, words, data))
+  }
+
+  #takeWaiting(): void {
+    for (const line of this.#waiting.splice(0)) this.#fromClient(line)
+  }
+
+  // ── writing ──
+
+  /** Makes a request of the client again, for ourselves; undefined if the daemon is lost meanwhile. */
+  #ask(line: Buffer): Promise<Message | undefined> {
+    const id = `mcp-proxy ${unguessableId()}`
+    return new Promise(resolve => {
+      this.#own.set(id, resolve)
+      if (!this.#send(withId(line, id))) resolve(undefined)
+    })
+  }
+
+  #send(line: Buffer): boolean {
+    const stream = this.#stream
+    if (stream === undefined) return false
+    stream.cork()
+    stream.write(line)
+    stream.write(LF)
+    stream.uncork()
+    if (stream.writableLength > QUEUE_BYTES) this.#options.input.pause()
+    return true
+  }
+
+  /** Reads the client again, if there is a daemon that reads us. */
+  #listen(): void {
+    if (this.#is !== 'waiting' && (this.#stream?.writableLength ?? 0) <= QUEUE_BYTES)
+      this.#options.input.resume()
+  }
+
+  #answer(line: Buffer): void {
+    const { output } = this.#options
+    output.cork()
+    output.write(line)
+    output.write(LF)
+    output.uncork()
+    if (output.writableLength > QUEUE_BYTES) this.#stream?.pause()
+  }
+}
