@@ -1,0 +1,122 @@
+import { identityOf } from '../../setup/import/identity.js'
+import { normalise } from '../../setup/import/normalise.js'
+import type { ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
+import { type Finding, finding } from '../finding.js'
+
+const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
+
+const oursIn = ({ entries }: ClientFile) => entries.filter(({ isOurs }) => isOurs)
+const isServed = ({ files }: ClientFacts): boolean => files.some(file => oursIn(file).length > 0)
+
+export const lookAtEntries = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(client => client.files.flatMap(file => entryFinding(client, file) ?? []))
+
+const entryFinding = ({ id, label }: ClientFacts, file: ClientFile): Finding | undefined => {
+  const { path, broken, isInstalled, misplaced, project } = file
+  const about = { client: label, file: path, id }
+  if (broken !== undefined) {
+    const level = isInstalled ? 'warn' : 'note'
+    return finding('D050', about, { subject: id, level, why: broken, mend: `mend ${path}` })
+  }
+  const fix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
+  if (misplaced !== undefined) return finding('D050', about, { subject: id, why: misplaced, fix })
+  if (oursIn(file).length > 0) return undefined
+  if (isInstalled)
+    return finding('D050', about, { subject: id, why: 'the entry that was installed is gone', fix })
+  if (project !== undefined) return undefined
+  return finding('D050', about, { subject: id, level: 'note', why: 'it has no entry of this proxy', fix })
+}
+
+export const lookAtRepeated = (
+  clients: readonly ClientFacts[],
+  { entries }: ConfigFacts,
+): readonly Finding[] => {
+  const behind = new Map<string, string>()
+  for (const [name, raw] of entries) {
+    if (raw['disabled'] === true || raw['enabled'] === false) continue
+    behind.set(identityOf(normalise(raw, DIALECT).entry), name)
+  }
+  return clients
+    .filter(isServed)
+    .flatMap(({ id, label: client, files }) =>
+      files.flatMap(file =>
+        file.entries
+          .filter(({ isOurs, identity, isOff }) => !isOurs && !isOff && behind.has(identity))
+          .map(({ name: server }) =>
+            finding('D051', { server, client, id }, { subject: id, why: file.path }),
+          ),
+      ),
+    )
+}
+
+export const lookAtPaths = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(({ id, files }) =>
+    files.flatMap(({ path: file, entries }) =>
+      entries.flatMap(({ frail }) =>
+        frail.map(({ path, why }) =>
+          finding('D052', { file, path }, { subject: id, why, fix: { is: 'refresh' } }),
+        ),
+      ),
+    ),
+  )
+
+export const lookAtForeign = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(({ id, label: client, files }) =>
+    files.flatMap(({ path: file, entries, project }) =>
+      entries
+        .filter(({ identity }) => identity.startsWith('["npm","mcp-proxy"'))
+        .map(({ name }) => {
+          const fix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
+          return finding('D053', { client, file, id }, { subject: id, why: `its entry "${name}"`, fix })
+        }),
+    ),
+  )
+
+/** The name of our entry; whatever a project has under it wins. */
+const KEY = 'mcp-proxy'
+
+export const lookAtProjects = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(({ id, files }) => {
+    const user = files.find(({ project }) => project === undefined)
+    if (user === undefined || oursIn(user).length === 0) return []
+    return files.flatMap(({ path: file, project, entries }) =>
+      project !== undefined && entries.some(({ name }) => name === KEY)
+        ? [finding('D054', { file, project, id }, { subject: id })]
+        : [],
+    )
+  })
+
+export const lookAtAddresses = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(({ id, label: client, files }) =>
+    files.flatMap(({ entries }) =>
+      entries.flatMap(({ deadUrl: url }) => {
+        if (url === undefined) return []
+        const port = new URL(url).port || '80'
+        return [finding('D055', { client, url, port, id }, { subject: id })]
+      }),
+    ),
+  )
+
+/** How many tools a client sends to its model; those that load tools by need have no bound. */
+const CAPS: Readonly<Record<string, number>> = { cursor: 40, windsurf: 100 }
+const OTHERS_CAP = 128
+const LOADS_BY_NEED = new Set(['claude-code', 'copilot-cli'])
+
+export const lookAtCaps = (clients: readonly ClientFacts[], probes: readonly Probe[]): readonly Finding[] => {
+  const count = probes.reduce((sum, { tools }) => sum + tools.length, 0)
+  return clients.filter(isServed).flatMap(({ id, label: client }) => {
+    const cap = CAPS[id] ?? OTHERS_CAP
+    return LOADS_BY_NEED.has(id) || count <= cap
+      ? []
+      : [finding('D056', { count, client, cap }, { subject: id })]
+  })
+}
+
+export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding[] =>
+  clients.flatMap(client => {
+    const { id, label, apiHost: host } = client
+    if (id !== 'claude-code' || host === undefined || !isServed(client)) return []
+    return /(?:^|\.)anthropic\.com$/.test(host)
+      ? []
+      : [finding('D057', { client: label, host }, { subject: id })]
+  })

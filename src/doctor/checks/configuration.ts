@@ -1,0 +1,146 @@
+import { DEFAULTS } from '../../config/defaults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isObject } from '../../kernel/object.js'
+import { identityOf, settingsOf } from '../../setup/import/identity.js'
+import { type Entry, normalise } from '../../setup/import/normalise.js'
+import { replaceSecrets } from '../../setup/import/secrets.js'
+import type { ConfigFacts, DaemonFacts, FileFacts, ShellFacts } from '../facts.js'
+import { type Finding, finding } from '../finding.js'
+
+const OTHERS = 0o077
+const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
+
+export const lookAtFile = ({ file, why }: FileFacts): readonly Finding[] => {
+  if (why === undefined) return []
+  const mend = why.startsWith('there is no such file') ? undefined : 'mend the file, or name another one'
+  return [finding('D010', { file }, { subject: file, why, mend })]
+}
+
+export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
+  loaded.problems
+    .filter(({ id }) => id === undefined)
+    .map(({ file, line, column, key, message, mend, severity }) => {
+      const place = line === 0 ? file : `${file}:${line}:${column}`
+      const what = key === '' ? message : `${key}: ${message}`
+      const level = severity === 'warning' ? 'warn' : 'error'
+      return finding('D011', { place, what, advice: mend.replace(/\.$/, '') }, { subject: key, level })
+    })
+
+/** Where the secrets of an entry are, such as `env.TOKEN`. */
+const secretKeys = (entry: Entry): readonly string[] => {
+  const parts = Object.entries(entry).flatMap(([key, value]): readonly (readonly [string, Entry])[] => {
+    if (key !== 'env' && key !== 'headers') return [[key, { [key]: value }]]
+    const members = isObject(value) ? Object.entries(value) : []
+    return members.map(([name, each]) => [`${key}.${name}`, { [key]: { [name]: each } }])
+  })
+  return parts.flatMap(([key, part]) => {
+    return literalSecrets([part]).length > 0 ? [key] : []
+  })
+}
+
+/** What must not be shown, wherever it stands in the entries. */
+export const literalSecrets = (entries: Iterable<Entry>): readonly string[] => {
+  const found: string[] = []
+  for (const entry of entries) replaceSecrets(entry, (_name, value) => String(found.push(value)))
+  return found
+}
+
+export const lookAtSecrets = ({ entries }: ConfigFacts): readonly Finding[] =>
+  [...entries].flatMap(([server, entry]) =>
+    secretKeys(entry).map(key =>
+      finding('D013', { server, key }, { subject: server, fix: { is: 'move-secrets' } }),
+    ),
+  )
+
+/** Files without secrets may be read by anybody. */
+export const lookAtRights = (facts: ConfigFacts): readonly Finding[] => {
+  const { file, mode, envFile, entries } = facts
+  const hasSecrets = [...entries.values()].some(entry => secretKeys(entry).length > 0)
+  const files = [
+    { path: file, mode: hasSecrets ? mode : undefined },
+    { path: envFile.path, mode: Object.keys(envFile.values).length > 0 ? envFile.mode : undefined },
+  ]
+  return files.flatMap(each =>
+    each.mode === undefined || (each.mode & OTHERS) === 0
+      ? []
+      : [
+          finding(
+            'D012',
+            { file: each.path },
+            { subject: each.path, fix: { is: 'rights', path: each.path, mode: 0o600 } },
+          ),
+        ],
+  )
+}
+
+export const lookAtReload = ({ status, file }: DaemonFacts): readonly Finding[] => {
+  const last = status?.config?.lastReload
+  if (last?.result !== 'refused') return []
+  return [finding('D014', { file }, { subject: file, why: last.problems?.[0] })]
+}
+
+export const lookAtRestart = ({ status }: DaemonFacts): readonly Finding[] => {
+  const keys = status?.config?.lastReload?.needRestart ?? []
+  if (keys.length === 0) return []
+  return [finding('D015', { keys: keys.join(', ') }, { fix: { is: 'restart' } })]
+}
+
+export const lookAtTwins = ({ entries }: ConfigFacts): readonly Finding[] => {
+  const first = new Map<string, readonly [name: string, settings: string]>()
+  return [...entries].flatMap(([other, raw]) => {
+    if (raw['disabled'] === true || raw['enabled'] === false) return []
+    const { entry } = normalise(raw, DIALECT)
+    const identity = identityOf(entry)
+    const known = first.get(identity)
+    if (known === undefined) {
+      first.set(identity, [other, settingsOf(entry)])
+      return []
+    }
+    const [one, settings] = known
+    const isOther = settings !== settingsOf(entry)
+    const more = { subject: other, ...(isOther && { level: 'note' as const, why: 'their variables differ' }) }
+    return [finding('D016', { one, other }, more)]
+  })
+}
+
+export const lookAtVariables = ({ loaded, waiting, entries, envFile }: ConfigFacts): readonly Finding[] => {
+  const told = (name: string, server: string): Finding =>
+    finding('D020', { name, server, envFile: envFile.path }, { subject: server })
+  return [
+    ...waiting.flatMap(({ name: server, lacks }) => lacks.map(name => told(name, server))),
+    ...loaded.problems.flatMap(({ id, message, key }) => {
+      const name = id === 'D020' ? /^the variable (\S+) is not set$/.exec(message)?.[1] : undefined
+      const server = [...entries.keys()].find(each => key.includes(`.${each}.`)) ?? key
+      return name === undefined ? [] : [told(name, server)]
+    }),
+  ]
+}
+
+export const lookAtOrigins = (
+  { loaded, envFile }: ConfigFacts,
+  { values }: ShellFacts,
+): readonly Finding[] => {
+  const names = new Set(loaded.config?.variables.map(({ name }) => name))
+  return Object.entries(envFile.values).flatMap(([name, value]) =>
+    names.has(name) && values[name] !== undefined && values[name] !== value
+      ? [finding('D021', { name, envFile: envFile.path }, { subject: name })]
+      : [],
+  )
+}
+
+export const lookAtShell = ({ shell, why }: ShellFacts, { envFile }: ConfigFacts): readonly Finding[] =>
+  why === undefined ? [] : [finding('D022', { shell, envFile: envFile.path }, { why })]
+
+export const lookAtNamedFiles = ({ loaded }: ConfigFacts): readonly Finding[] =>
+  loaded.problems.flatMap(({ id, file, line, column, key, message }) => {
+    if (id !== 'D023') return []
+    const [, path = '', why = message] =
+      /^the file (.*?) (is .*|has .*|may .*|cannot .*|holds .*)$/.exec(message) ?? []
+    return [finding('D023', { place: `${file}:${line}:${column}`, path }, { subject: key, why })]
+  })
+
+export const lookAtReach = ({ loaded }: ConfigFacts): readonly Finding[] => {
+  const { listen = DEFAULTS.listen, auth } = loaded.config ?? {}
+  if (!listen.http || isLoopbackHost(listen.host) || auth !== undefined) return []
+  return [finding('D071', { host: listen.host })]
+}

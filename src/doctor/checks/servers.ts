@@ -1,0 +1,155 @@
+import { plainLine } from '../../kernel/plain-text.js'
+import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
+import { type Finding, finding } from '../finding.js'
+
+/** How to get the programs that run packages, for each platform. */
+const GETTING: Readonly<Record<string, (platform: NodeJS.Platform) => string>> = {
+  npx: () => 'install Node with npm: https://nodejs.org',
+  npm: () => 'install Node with npm: https://nodejs.org',
+  node: () => 'install Node: https://nodejs.org',
+  uvx: platform => UV[platform === 'win32' ? 'win32' : 'posix'],
+  uv: platform => UV[platform === 'win32' ? 'win32' : 'posix'],
+  docker: () => 'install Docker: https://docs.docker.com/get-started/get-docker/',
+  bunx: () => 'curl -fsSL https://bun.sh/install | bash',
+}
+const UV = {
+  posix: 'curl -LsSf https://astral.sh/uv/install.sh | sh',
+  win32: 'powershell -c "irm https://astral.sh/uv/install.ps1 | iex"',
+} as const
+
+const nameOf = (command: string): string =>
+  (command.split(/[/\\]/).at(-1) ?? command).replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase()
+
+export const lookAtPrograms = (
+  programs: readonly ProgramFacts[],
+  platform: NodeJS.Platform = 'linux',
+): readonly Finding[] =>
+  programs.flatMap(({ server, command, path, searched }) =>
+    path !== undefined
+      ? []
+      : [
+          finding(
+            'D030',
+            { command, server },
+            { subject: server, why: searched, mend: GETTING[nameOf(command)]?.(platform) },
+          ),
+        ],
+  )
+
+const isContainer = ({ command }: ProgramFacts): boolean => ['docker', 'podman'].includes(nameOf(command))
+
+/** Whether `run` keeps stdin open: `-i`, also among other letters, before the name of the image. */
+const isInteractive = (args: readonly string[]): boolean => {
+  const from = args.indexOf('run')
+  if (from === -1) return true
+  return args
+    .slice(from + 1)
+    .some(arg => /^-[a-zA-Z]*i[a-zA-Z]*$/.test(arg) || /^--interactive(?:=true)?$/.test(arg))
+}
+
+export const lookAtContainerFlags = (programs: readonly ProgramFacts[]): readonly Finding[] =>
+  programs
+    .filter(each => isContainer(each) && !isInteractive(each.args))
+    .map(({ server, command }) =>
+      finding(
+        'D037',
+        { server },
+        {
+          subject: server,
+          why: `without -i a container of ${nameOf(command)} has no stdin, and ends at once`,
+          mend: 'put "-i" after "run" into its args',
+        },
+      ),
+    )
+
+/** Whether a daemon that answers is needed at all is for the caller to say. */
+export const lookAtDocker = (
+  programs: readonly ProgramFacts[],
+  { why }: Facts['docker'],
+): readonly Finding[] =>
+  why === undefined
+    ? []
+    : programs
+        .filter(each => isContainer(each) && each.path !== undefined)
+        .map(({ server }) => finding('D037', { server }, { subject: server, why }))
+
+const LAST_LINES = 5
+const LOGINS = new Set(['needs-auth', 'needs-client', 'auth-unreachable', 'insufficient-scope'])
+const SLOW_MS = 8000
+
+const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
+const isRefused = ({ state, address }: Probe): boolean =>
+  LOGINS.has(state) || address?.status === 401 || address?.status === 403
+
+const wordsOf = ({ why = 'no answer in time', lastWords }: Probe): string => {
+  const lines = lastWords.slice(-LAST_LINES).map(line => plainLine(line).trim())
+  return lines.length === 0 ? why : `${why}; it last wrote: ${lines.join(' | ')}`
+}
+
+/** A program that is not there, or a container that cannot run, is told of by D030 and D037. */
+export const lookAtStarts = (
+  probes: readonly Probe[],
+  programs: readonly ProgramFacts[],
+): readonly Finding[] => {
+  const known = [...lookAtPrograms(programs), ...lookAtContainerFlags(programs)]
+  const missing = new Set(known.map(({ subject }) => subject))
+  return probes
+    .filter(probe => probe.state === 'failed' && !isRemote(probe) && !missing.has(probe.server))
+    .map(probe => finding('D031', { server: probe.server }, { subject: probe.server, why: wordsOf(probe) }))
+}
+
+export const lookAtTimes = (probes: readonly Probe[]): readonly Finding[] =>
+  probes
+    .filter(({ state, ms }) => state === 'ready' && ms >= SLOW_MS)
+    .map(({ server, ms }) => finding('D032', { server, seconds: Math.round(ms / 1000) }, { subject: server }))
+
+export const lookAtWorkspaces = ({ loaded }: ConfigFacts, { sessions }: DaemonFacts): readonly Finding[] =>
+  sessions.some(({ workspace }) => workspace !== undefined)
+    ? []
+    : (loaded.config?.servers ?? [])
+        .filter(({ sharing }) => sharing === 'workspace')
+        .map(({ name: server }) => finding('D033', { server }, { subject: server }))
+
+export const lookAtNoise = (probes: readonly Probe[]): readonly Finding[] =>
+  probes.flatMap(({ server, noise }) =>
+    noise === undefined ? [] : [finding('D034', { server }, { subject: server, why: `it wrote: ${noise}` })],
+  )
+
+export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
+  probes
+    .filter(probe => probe.state === 'failed' && isRemote(probe) && !isRefused(probe))
+    .map(({ server, why, address }) =>
+      finding('D035', { server }, { subject: server, why: address?.why ?? why, mend: address?.mend }),
+    )
+
+/** The variables from which an entry takes its headers. */
+const headerVariables = ({ entries }: ConfigFacts, server: string): readonly string[] =>
+  [...JSON.stringify(entries.get(server)?.['headers'] ?? {}).matchAll(/\$\{(?:env:)?(\w+)/g)].map(
+    ([, name = '']) => name,
+  )
+
+const hasCredential = ({ entries }: ConfigFacts, server: string): boolean =>
+  /authorization|api-?key|token/i.test(Object.keys(entries.get(server)?.['headers'] ?? {}).join(' '))
+
+export const lookAtLogins = (probes: readonly Probe[], config: ConfigFacts): readonly Finding[] =>
+  probes
+    .filter(probe => probe.state !== 'ready' && isRefused(probe))
+    .map(({ server, why, address, state }) => {
+      const reason = why ?? `it answers ${address?.status ?? state}`
+      if (!hasCredential(config, server)) return finding('D036', { server }, { subject: server, why: reason })
+      const [name = 'the credential in its headers'] = headerVariables(config, server)
+      const mend = `${name} is wrong or has expired: write the new one into ${config.envFile.path}`
+      return finding('D036', { server }, { subject: server, why: reason, mend })
+    })
+
+export const lookAtGivenUp = ({ status }: DaemonFacts): readonly Finding[] =>
+  (status?.servers ?? [])
+    .filter(({ state }) => state === 'failed')
+    .map(({ name: server, failures: count, why, retryMs = 0 }) => {
+      const again = `tried again in ${Math.ceil(retryMs / 1000)} s`
+      return finding(
+        'D039',
+        { server, count },
+        { subject: server, why: why === undefined ? again : `${why}; ${again}` },
+      )
+    })

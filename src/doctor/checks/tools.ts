@@ -1,0 +1,82 @@
+import type { Probe, ProbedTool } from '../facts.js'
+import { type Finding, finding } from '../finding.js'
+import { schemaDefects } from './schemas.js'
+
+const SHOWN_BYTES = 2048
+const SHOWN_TOKENS = 10_000
+const BYTES_PER_TOKEN = 4
+/** Names of tools of the proxy itself. */
+const RESERVED = new Set(['find_tools', 'describe_tools', 'call_read_tool', 'call_write_tool', 'read_result'])
+
+type Owned = ProbedTool & { readonly server: string }
+
+const toolsOf = (probes: readonly Probe[]): readonly Owned[] =>
+  probes.flatMap(({ server, tools }) => tools.map(tool => ({ ...tool, server })))
+
+export const lookAtNames = (probes: readonly Probe[]): readonly Finding[] =>
+  toolsOf(probes)
+    .filter(({ name, long }) => name !== long)
+    .map(({ name: short, long, server }) => finding('D060', { long, short }, { subject: server }))
+
+export const lookAtSchemas = (probes: readonly Probe[]): readonly Finding[] => [
+  ...probes.flatMap(({ server, repairs }) =>
+    repairs.map(({ item: tool, words }) => {
+      const mend = words.startsWith('left out') ? undefined : 'nothing: the proxy has repaired it'
+      return finding('D061', { tool, clients: 'most clients' }, { subject: server, why: words, mend })
+    }),
+  ),
+  ...toolsOf(probes).flatMap(({ name: tool, schema, server }) => {
+    const [defect] = schemaDefects(schema)
+    return defect === undefined
+      ? []
+      : [finding('D061', { tool, clients: defect.clients }, { subject: server, why: defect.why })]
+  }),
+]
+
+export const lookAtEqualNames = (probes: readonly Probe[]): readonly Finding[] => {
+  const owners = new Map<string, readonly string[]>()
+  for (const { name, server } of toolsOf(probes)) owners.set(name, [...(owners.get(name) ?? []), server])
+  return [...owners].flatMap(([tool, servers]) => {
+    const isReserved = RESERVED.has(tool)
+    if (servers.length < 2 && !isReserved) return []
+    const all = [...servers, ...(isReserved ? ['this proxy'] : [])].join(' and ')
+    return [finding('D062', { tool, servers: all }, { subject: servers[0] ?? '' })]
+  })
+}
+
+export const lookAtTexts = (probes: readonly Probe[]): readonly Finding[] => [
+  ...probes.flatMap(({ server, instructionBytes: bytes }) =>
+    bytes <= SHOWN_BYTES
+      ? []
+      : [finding('D063', { what: `the instructions of ${server}`, bytes }, { subject: server, mend: TELL })],
+  ),
+  ...toolsOf(probes).flatMap(({ name, server, descriptionBytes: bytes }) =>
+    bytes <= SHOWN_BYTES
+      ? []
+      : [finding('D063', { what: `the description of ${name}`, bytes }, { subject: server })],
+  ),
+]
+
+const TELL = 'tell the author of the server'
+
+export const lookAtTokens = (probes: readonly Probe[]): readonly Finding[] => {
+  const tools = toolsOf(probes)
+  const tokens = Math.round(tools.reduce((sum, { bytes }) => sum + bytes, 0) / BYTES_PER_TOKEN)
+  return tokens <= SHOWN_TOKENS ? [] : [finding('D064', { count: tools.length, tokens })]
+}
+
+export const lookAtHints = (probes: readonly Probe[]): readonly Finding[] =>
+  probes.flatMap(({ server, tools }) => {
+    const count = tools.filter(({ hasHints }) => !hasHints).length
+    return count === 0 ? [] : [finding('D065', { count, all: tools.length, server }, { subject: server })]
+  })
+
+export const lookAtChanges = (probes: readonly Probe[]): readonly Finding[] =>
+  toolsOf(probes).flatMap(({ name: tool, server, digests, seen }) => {
+    if (seen === undefined) return []
+    const parts = (['description', 'schema'] as const).filter(part => seen[part] !== digests[part])
+    const what = parts.join(' and another ')
+    return parts.length === 0
+      ? []
+      : [finding('D066', { tool, what }, { subject: server, fix: { is: 'accept-tools' } })]
+  })

@@ -1,0 +1,120 @@
+import type { ProblemId } from '../kernel/problem-table.js'
+import { PROBLEMS } from '../kernel/problem-table.js'
+import { CHECKS, type Check } from './checks.js'
+import type { Facts } from './facts.js'
+import type { Finding } from './finding.js'
+
+/** How facts are gathered, each when a check asks for it; undefined where it cannot be known. */
+export type FactSources = { readonly [Name in keyof Facts]: () => Promise<Facts[Name] | undefined> }
+
+export interface ExamineOptions {
+  /** Beginnings of numbers; all checks if empty. */
+  readonly only: readonly string[]
+  /** Only what is about this server. */
+  readonly server: string | undefined
+  /** Starts nothing and asks nobody. */
+  readonly isOffline: boolean
+}
+
+/** A check that was made, and what it has found; nothing if all is well. */
+export interface Examined {
+  readonly id: ProblemId
+  readonly findings: readonly Finding[]
+  readonly ms: number
+}
+
+/** Makes the checks, all at once. Rejects if facts cannot be gathered: then doctor itself has failed. */
+export const examine = async (gather: Gather, options: ExamineOptions): Promise<readonly Examined[]> => {
+  const { only, isOffline } = options
+  const wanted = CHECKS.filter(
+    ({ id, isLive }) =>
+      !(isOffline && isLive) && (only.length === 0 || only.some(start => id.startsWith(start.toUpperCase()))),
+  )
+  const done = await Promise.all(wanted.map(check => made(check, gather, options)))
+  return merged(done.filter(each => each !== undefined))
+}
+
+/** One entry for each number: some look at facts of which only one part may be known. */
+const merged = (all: readonly Examined[]): readonly Examined[] => {
+  const byId = new Map<ProblemId, Examined>()
+  for (const each of all) {
+    const { findings = [], ms = 0 } = byId.get(each.id) ?? {}
+    byId.set(each.id, {
+      id: each.id,
+      findings: [...findings, ...each.findings],
+      ms: Math.max(ms, each.ms),
+    })
+  }
+  return [...byId.values()]
+}
+
+/** Gives a fact, gathering it when it is asked for first. */
+export type Gather = <Name extends keyof Facts>(name: Name) => Promise<Facts[Name] | undefined>
+
+export const gatherOnce = (sources: FactSources): Gather => {
+  const found = new Map<keyof Facts, Promise<unknown>>()
+  return async <Name extends keyof Facts>(name: Name) => {
+    const known = found.get(name) ?? sources[name]()
+    found.set(name, known)
+    return (await known) as Facts[Name] | undefined
+  }
+}
+
+/** Undefined if what it looks at cannot be known. */
+const made = async (
+  { id, needs, look }: Check,
+  gather: Gather,
+  { server }: ExamineOptions,
+): Promise<Examined | undefined> => {
+  const startedMs = performance.now()
+  const facts = await Promise.all(needs.map(name => gather(name)))
+  if (facts.includes(undefined)) return undefined
+  const findings = look(facts).filter(({ subject }) => server === undefined || subject === server)
+  return { id, findings, ms: Math.round(performance.now() - startedMs) }
+}
+
+const RANKS = { error: 0, warn: 1, note: 2 } as const
+
+/** All findings, worst first, and those of one level by their numbers. */
+export const worstFirst = (all: readonly Examined[]): readonly Finding[] =>
+  all
+    .flatMap(({ findings }) => findings)
+    .sort((one, other) => RANKS[one.level] - RANKS[other.level] || (one.id < other.id ? -1 : 1))
+
+export interface Counts {
+  readonly ok: number
+  readonly note: number
+  readonly warn: number
+  readonly error: number
+}
+
+export const countsOf = (all: readonly Examined[]): Counts => {
+  const levels = all.flatMap(({ findings }) => findings.map(({ level }) => level))
+  const count = (level: Finding['level']): number => levels.filter(each => each === level).length
+  return {
+    ok: all.filter(({ findings }) => findings.length === 0).length,
+    note: count('note'),
+    warn: count('warn'),
+    error: count('error'),
+  }
+}
+
+/** The document of `doctor --json`: every check that was made, also those that found nothing. */
+export const documentOf = (all: readonly Examined[], isOk: boolean): object => ({
+  version: 1,
+  ok: isOk,
+  counts: countsOf(all),
+  checks: all.flatMap(({ id, findings, ms }): object[] =>
+    findings.length === 0
+      ? [{ id, level: 'ok', subject: '', message: PROBLEMS[id].about, mend: '', fixable: false, ms }]
+      : findings.map(({ level, subject, message, why, mend, fix }) => ({
+          id,
+          level,
+          subject,
+          message: why === undefined ? message : `${message}: ${why}`,
+          mend,
+          fixable: fix !== undefined,
+          ms,
+        })),
+  ),
+})

@@ -1,0 +1,34 @@
+import type { ProblemId } from '../kernel/problem-table.js'
+import { type Problem, type ProblemInstead, type ProblemValues, problem } from '../kernel/problems.js'
+
+/** What `--fix` would do about a finding. */
+export type Fix =
+  /** Gives a file or folder these rights. */
+  | { readonly is: 'rights'; readonly path: string; readonly mode: number }
+  | { readonly is: 'move-secrets' }
+  | { readonly is: 'restart' }
+  | { readonly is: 'remove'; readonly path: string }
+  | { readonly is: 'end'; readonly pid: number; readonly born: string | undefined }
+  | { readonly is: 'install'; readonly client: string }
+  | { readonly is: 'refresh' }
+  | { readonly is: 'service' }
+  | { readonly is: 'accept-tools' }
+
+/** A problem, and what it is about. */
+export interface Finding extends Problem {
+  /** A server, client, file or the like; empty where the message says all. */
+  readonly subject: string
+  readonly fix: Fix | undefined
+}
+
+interface More extends ProblemInstead {
+  readonly subject?: string
+  readonly fix?: Fix | undefined
+}
+
+/** A finding in the words of the table. */
+export const finding = <Id extends ProblemId>(
+  id: Id,
+  values: ProblemValues<Id>,
+  { subject = '', fix, ...instead }: More = {},
+): Finding => ({ ...problem(id, values, instead), subject, fix })

@@ -1,0 +1,131 @@
+import { existsSync } from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
+import { isObject } from '../../kernel/object.js'
+import { CLIENTS, type Client, isOfFolder } from '../../setup/clients/clients.js'
+import { foldersOf, type Machine } from '../../setup/clients/machine.js'
+import type { Disk } from '../../setup/files/disk.js'
+import { openFile } from '../../setup/files/edit-file.js'
+import { type Found, serversIn } from '../../setup/import/containers.js'
+import { identityOf, isOwn, type OwnMarks } from '../../setup/import/identity.js'
+import { normalise } from '../../setup/import/normalise.js'
+import { firstThere } from '../../setup/import/sources.js'
+import type { Journals, Owned } from '../../setup/install/journal.js'
+import { whyFrail } from '../../setup/install/programs.js'
+import { SetupError } from '../../setup/setup-error.js'
+import type { ClientEntry, ClientFacts, ClientFile } from '../facts.js'
+
+export interface ClientsContext {
+  readonly machine: Machine
+  readonly disk: Disk
+  readonly journals: Journals
+  readonly own: OwnMarks
+  /** Our configuration: entries for another one are not ours. */
+  readonly config: string
+  /** Whether somebody listens at an address. */
+  readonly isAlive: (url: string) => Promise<boolean>
+}
+
+/** Reads the files of all clients: those of the user, and of the project in the current folder. */
+export const readClients = async (context: ClientsContext): Promise<readonly ClientFacts[]> => {
+  const installs = await context.journals.all()
+  const all = await Promise.all(CLIENTS.map(client => readClient(client, installs, context)))
+  return all.filter(({ files }) => files.length > 0)
+}
+
+const readClient = async (
+  client: Client,
+  installs: readonly Owned[],
+  context: ClientsContext,
+): Promise<ClientFacts> => {
+  const { machine, disk } = context
+  const { cwd, home, env } = machine
+  const own = installs.filter(each => each.client === client.id).map(({ install }) => install.path)
+  // Files of the current folder are read only when they are asked for, and home is no project.
+  const userFiles = isOfFolder(client) ? [] : client.user(foldersOf(machine))
+  const projectFiles = cwd === home ? [] : (client.project ?? []).map(file => join(cwd, file))
+  const there = await Promise.all(
+    [userFiles, projectFiles].map(files => firstThere(disk, files).catch(() => files[0])),
+  )
+  const [user, project] = there
+  const read = async (path: string | undefined, folder: string | undefined) =>
+    path === undefined ? [] : [await readFile(client, { path, folder, installs: own }, context)]
+  const files = [...(await read(user, undefined)), ...(project === user ? [] : await read(project, cwd))]
+  return { id: client.id, label: client.label, files, apiHost: apiHostIn(client, env) }
+}
+
+interface FileToRead {
+  readonly path: string
+  readonly folder: string | undefined
+  /** The files in which our journals know an entry. */
+  readonly installs: readonly string[]
+}
+
+const readFile = async (
+  client: Client,
+  { path, folder, installs }: FileToRead,
+  context: ClientsContext,
+): Promise<ClientFile> => {
+  const file = { path, project: folder, misplaced: undefined, broken: undefined, entries: [] }
+  try {
+    const { value, state } = await openFile(context, path, client.syntax)
+    const isInstalled = installs.includes(state.path)
+    const [key = ''] = client.at
+    const right = serversIn({ [key]: isObject(value) ? value[key] : undefined })
+    const entries = await Promise.all(right.map(found => readEntry(found, client, context)))
+    const isOther = (found: Found): boolean => isOurs(found, client, context)
+    const misplaced =
+      entries.some(each => each.isOurs) || !serversIn(value).some(isOther)
+        ? undefined
+        : `our entry stands in another place than "${key}", where the client looks`
+    return { ...file, isInstalled, misplaced, entries }
+  } catch (thrown) {
+    if (!(thrown instanceof SetupError)) throw thrown
+    return { ...file, isInstalled: installs.length > 0, broken: thrown.message }
+  }
+}
+
+const entryIn = ({ entry }: Found, { timeoutUnit, hasShellVariables = false }: Client) =>
+  normalise(entry, { timeoutUnit, hasShellVariables }).entry
+
+const wordsOf = (args: unknown): readonly string[] =>
+  Array.isArray(args) ? args.filter(each => typeof each === 'string') : []
+
+/** Whether an entry starts or addresses this proxy, with this configuration. */
+const isOurs = (found: Found, client: Client, { own, config }: ClientsContext): boolean => {
+  const entry = entryIn(found, client)
+  if (!isOwn(entry, own)) return false
+  const words = wordsOf(entry['args'])
+  const at = words.indexOf('--config')
+  return at === -1 || resolve(words[at + 1] ?? '') === resolve(config)
+}
+
+const readEntry = async (found: Found, client: Client, context: ClientsContext): Promise<ClientEntry> => {
+  const entry = entryIn(found, client)
+  const isOwnEntry = isOurs(found, client, context)
+  const { url, command } = entry
+  const isDead = isOwnEntry && typeof url === 'string' && !(await context.isAlive(url))
+  const paths = [command, ...wordsOf(entry['args'])].filter(
+    (word): word is string => typeof word === 'string' && isAbsolute(word),
+  )
+  return {
+    name: found.name,
+    entry,
+    identity: identityOf(entry),
+    isOurs: isOwnEntry,
+    isOff: entry['disabled'] === true,
+    frail: isOwnEntry ? paths.slice(0, 2).flatMap(frailty) : [],
+    deadUrl: isDead ? url : undefined,
+  }
+}
+
+const frailty = (path: string): ClientEntry['frail'] => {
+  if (!existsSync(path)) return [{ path, why: 'it is gone' }]
+  const why = whyFrail(path)
+  return why === undefined ? [] : [{ path, why }]
+}
+
+/** Where Claude Code sends its requests, if it was told. */
+const apiHostIn = ({ id }: Client, env: Machine['env']): string | undefined => {
+  const url = id === 'claude-code' ? env['ANTHROPIC_BASE_URL'] : undefined
+  return url !== undefined && URL.canParse(url) ? new URL(url).hostname : undefined
+}

@@ -1,0 +1,118 @@
+import { accessSync, constants, existsSync, lstatSync, readFileSync, realpathSync, statfsSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { isObject } from '../../kernel/object.js'
+import type { InstallationFacts, NamesakeFacts, StateFacts } from '../facts.js'
+
+/** Where this program is, and runs. */
+export interface Installed {
+  readonly version: string
+  /** The folder of our package. */
+  readonly folder: string
+  readonly state: string
+  readonly path: string
+  readonly platform: NodeJS.Platform
+  /** The version of Node. */
+  readonly node: string
+  /** Of this user; undefined where there is no such thing. */
+  readonly uid: number | undefined
+}
+
+/** What the package needs to run. */
+const FILES = ['bin/mcp-proxy.js', 'bin/connect.cjs', 'dist/cli/main.js', 'dist/index.js']
+
+export const readInstallation = ({
+  version,
+  folder,
+  state,
+  path,
+  platform,
+  node,
+  uid,
+}: Installed): InstallationFacts => ({
+  node,
+  platform,
+  version,
+  folder,
+  damaged: [
+    ...FILES.filter(file => !existsSync(join(folder, file))).map(file => `${file} is missing`),
+    ...(manifestOf(folder)?.version === version ? [] : ['package.json is of another version']),
+  ],
+  onPath: namesakes(path, platform),
+  state: readState(state, uid),
+})
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+}
+
+const manifestOf = (folder: string): Manifest | undefined => {
+  try {
+    const value: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    if (!isObject(value) || typeof value['name'] !== 'string') return undefined
+    return { name: value['name'], version: String(value['version']) }
+  } catch {
+    return undefined
+  }
+}
+
+const namesakes = (path: string, platform: NodeJS.Platform): readonly NamesakeFacts[] => {
+  const names = platform === 'win32' ? ['mcp-proxy.exe', 'mcp-proxy.cmd'] : ['mcp-proxy']
+  const found = new Map<string, NamesakeFacts>()
+  for (const folder of path.split(delimiter)) {
+    for (const name of names) {
+      const file = join(folder, name)
+      if (folder === '' || !existsSync(file)) continue
+      const real = realpathSync(file)
+      if (!found.has(real)) found.set(real, { path: file, ...packageOf(real) })
+    }
+  }
+  return [...found.values()]
+}
+
+const DEEPEST = 6
+
+/** The package that a file belongs to: the nearest folder above with a name, or beside it on Windows. */
+const packageOf = (file: string): Pick<NamesakeFacts, 'folder' | 'package'> => {
+  let folder = dirname(file)
+  const beside = join(folder, 'node_modules', 'mcp-proxy-daemon')
+  if (manifestOf(beside) !== undefined) return { folder: beside, package: 'mcp-proxy-daemon' }
+  for (let steps = 0; steps < DEEPEST; steps += 1) {
+    const manifest = manifestOf(folder)
+    if (manifest !== undefined) return { folder, package: manifest.name }
+    folder = dirname(folder)
+  }
+  return { folder: undefined, package: undefined }
+}
+
+/** The folder of our state, or the one above in which it would be made. */
+const readState = (path: string, uid: number | undefined): StateFacts => {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined) {
+    const above = nearest(path)
+    return { path, mode: undefined, isOurs: true, isWritable: mayWrite(above), freeBytes: freeAt(above) }
+  }
+  const isOurs = found.isDirectory() && (uid === undefined || found.uid === uid)
+  return { path, mode: found.mode & 0o777, isOurs, isWritable: mayWrite(path), freeBytes: freeAt(path) }
+}
+
+const nearest = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearest(dirname(path))
+
+const mayWrite = (path: string): boolean => {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const freeAt = (path: string): number | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,48 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
+
+/** Where a program is looked for, as the variables of a process say it. */
+export interface Search {
+  readonly path: string
+  /** Of Windows, such as `.EXE;.CMD`. */
+  readonly extensions: string
+  readonly platform: NodeJS.Platform
+  /** What relative paths are relative to. */
+  readonly cwd: string
+}
+
+/** The file that a command names: itself if it is a path, else the first of that name in PATH. */
+export const findProgram = (command: string, search: Search): string | undefined => {
+  const { path, platform, cwd } = search
+  const isPath = isAbsolute(command) || /[/\\]/.test(command)
+  const folders = isPath ? [cwd] : path.split(delimiter).filter(folder => folder !== '')
+  const endings = platform === 'win32' ? ['', ...search.extensions.split(';')] : ['']
+  for (const folder of folders) {
+    for (const ending of endings) {
+      const file = isPath ? resolve(folder, `${command}${ending}`) : join(folder, `${command}${ending}`)
+      if (isProgram(file)) return file
+    }
+  }
+  return undefined
+}
+
+const isProgram = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
+
+const SHOWN_FOLDERS = 12
+
+/** Where it was looked for, for people. */
+export const searchedWords = (command: string, { path, cwd }: Search): string => {
+  if (isAbsolute(command)) return 'there is no such file, or it is no program'
+  if (/[/\\]/.test(command)) return `there is no such program in ${cwd}`
+  const folders = path.split(delimiter).filter(folder => folder !== '')
+  const more = folders.length - SHOWN_FOLDERS
+  const shown = folders.slice(0, SHOWN_FOLDERS).join(delimiter)
+  return `PATH is ${shown === '' ? 'empty' : shown}${more > 0 ? ` and ${more} more folders` : ''}`
+}

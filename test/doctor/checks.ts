@@ -1,0 +1,616 @@
+import t from 'tap'
+import { parseConfig } from '../../src/config/parse.js'
+import { documentOf, examine, type FactSources, gatherOnce, worstFirst } from '../../src/doctor/examine.js'
+import type {
+  ClientEntry,
+  ClientFile,
+  ConfigFacts,
+  Facts,
+  Probe,
+  ProbedTool,
+} from '../../src/doctor/facts.js'
+import { PROBLEMS, type ProblemId } from '../../src/kernel/problem-table.js'
+import type { Entry } from '../../src/setup/import/normalise.js'
+
+/** A configuration as the file has it; `more` are settings. */
+const config = (servers: Record<string, Entry>, more: object = {}): ConfigFacts => ({
+  file: '/c/mcp.json',
+  loaded: parseConfig(JSON.stringify({ mcpServers: servers, ...more }), '/c/mcp.json', { TOKEN: 'env' }),
+  waiting: [],
+  entries: new Map(Object.entries(servers)),
+  mode: 0o644,
+  envFile: { path: '/c/secrets.env', mode: 0o600, values: {} },
+})
+
+const tool = (name: string, more: Partial<ProbedTool> = {}): ProbedTool => ({
+  name,
+  long: name,
+  descriptionBytes: 10,
+  bytes: 400,
+  schema: { type: 'object' },
+  hasHints: true,
+  digests: { description: 'd', schema: 's' },
+  seen: { description: 'd', schema: 's' },
+  ...more,
+})
+
+const probe = (more: Partial<Probe> = {}): Probe => ({
+  server: 'git',
+  transport: 'stdio',
+  ms: 300,
+  state: 'ready',
+  why: undefined,
+  lastWords: [],
+  noise: undefined,
+  repairs: [],
+  instructionBytes: 0,
+  tools: [tool('git__log')],
+  address: undefined,
+  ...more,
+})
+
+const GIT = { command: 'git-mcp', args: ['x'] }
+const own = (more: Partial<ClientEntry> = {}): ClientEntry => ({
+  name: 'mcp-proxy',
+  entry: { command: '/usr/bin/node' },
+  identity: '["/usr/bin/node"]',
+  isOurs: true,
+  isOff: false,
+  frail: [],
+  deadUrl: undefined,
+  ...more,
+})
+const other = (name: string, identity: readonly string[], more: Partial<ClientEntry> = {}): ClientEntry =>
+  own({ name, identity: JSON.stringify(identity), isOurs: false, ...more })
+const clientFile = (entries: readonly ClientEntry[], more: Partial<ClientFile> = {}): ClientFile => ({
+  path: '/h/.cursor/mcp.json',
+  project: undefined,
+  broken: undefined,
+  isInstalled: true,
+  misplaced: undefined,
+  entries,
+  ...more,
+})
+const client = (files: readonly ClientFile[], id = 'cursor', apiHost?: string) => ({
+  id,
+  label: id === 'cursor' ? 'Cursor' : 'Claude Code',
+  files,
+  apiHost,
+})
+
+const program = (command: string, path: string | undefined, args: readonly string[] = []) => ({
+  server: 'git',
+  command,
+  args,
+  path,
+  searched: 'PATH is /bin',
+})
+
+const status = { pid: 7, version: '1.2.3', servers: [] }
+
+/** Facts of a machine on which all is well. */
+const WELL: Facts = {
+  installation: {
+    node: 'v20.19.0',
+    platform: 'linux',
+    version: '1.2.3',
+    folder: '/lib/mcp-proxy-daemon',
+    damaged: [],
+    onPath: [
+      { path: '/bin/mcp-proxy', folder: '/lib/mcp-proxy-daemon', package: 'mcp-proxy-daemon' },
+      { path: '/opt/bin/mcp-proxy', folder: '/opt/other', package: 'mcp-proxy' },
+    ],
+    state: { path: '/s', mode: 0o700, isOurs: true, isWritable: true, freeBytes: 2e9 },
+  },
+  file: { file: '/c/mcp.json', why: undefined },
+  config: config({ git: GIT, two: { command: 'git-mcp', args: ['y'] } }),
+  shell: { shell: '/bin/zsh', why: undefined, values: {} },
+  programs: [program('uvx', '/bin/uvx'), program('docker', '/bin/docker', ['run', '--rm', '-i', 'image'])],
+  docker: { why: undefined },
+  daemon: {
+    file: '/c/mcp.json',
+    version: '1.2.3',
+    socket: '/r/a.sock',
+    lock: '/r/a.lock',
+    log: '/l/a.log',
+    unusable: undefined,
+    state: 'serves',
+    isLockDead: false,
+    pid: 7,
+    born: 'b',
+    status: {
+      ...status,
+      limits: {},
+      servers: [{ name: 'git', state: 'ready', failures: 0 }],
+      config: { file: '/c/mcp.json', lastReload: { result: 'applied', problems: [], needRestart: [] } },
+    },
+    sessions: [{ version: '1.2.3', pid: 8, workspace: '/p' }],
+  },
+  processes: { doubles: [], left: [] },
+  service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: true },
+  port: { host: '127.0.0.1', port: 8808, isGiven: true, takenBy: undefined },
+  trial: { why: undefined },
+  clients: [
+    client([clientFile([own(), other('files', ['npm', 'files'])])]),
+    client([clientFile([own()])], 'claude-code', 'api.anthropic.com'),
+  ],
+  probes: [probe()],
+}
+
+const sourcesFor = (facts: { readonly [Name in keyof Facts]?: Facts[Name] | undefined }): FactSources => {
+  const all = { ...WELL, ...facts }
+  const names = Object.keys(WELL) as (keyof Facts)[]
+  return Object.fromEntries(names.map(name => [name, () => Promise.resolve(all[name])])) as FactSources
+}
+
+const findingsOf = async (id: ProblemId, facts: Partial<Facts>) => {
+  const done = await examine(gatherOnce(sourcesFor(facts)), {
+    only: [id],
+    server: undefined,
+    isOffline: false,
+  })
+  return worstFirst(done)
+}
+
+const many = (count: number): readonly ProbedTool[] =>
+  Array.from({ length: count }, (_, index) => tool(`git__t${index}`))
+const installed = (more: Partial<Facts['installation']>): Partial<Facts> => ({
+  installation: { ...WELL.installation, ...more },
+})
+const state = (more: Partial<Facts['installation']['state']>) =>
+  installed({ state: { ...WELL.installation.state, ...more } })
+const daemon = (more: Partial<Facts['daemon']>): Partial<Facts> => ({ daemon: { ...WELL.daemon, ...more } })
+const running = (more: object): Partial<Facts> => daemon({ status: { ...status, ...more } })
+const cursor = (...files: readonly ClientFile[]): Partial<Facts> => ({ clients: [client(files)] })
+const probed = (...probes: readonly Partial<Probe>[]): Partial<Facts> => ({ probes: probes.map(probe) })
+const tools = (...all: readonly ProbedTool[]): Partial<Facts> => probed({ tools: all })
+
+/** Facts that provoke each problem, and what is said then. */
+const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Facts>, found: object])[]>> = {
+  D001: [
+    [installed({ node: 'v20.18.1' }), { message: 'Node 20.18.1 is too old' }],
+    [installed({ node: 'v22.11.0' }), { level: 'error' }],
+    [installed({ node: 'v21.7.0' }), { mend: /nodejs\.org/ }],
+  ],
+  D002: [[installed({ damaged: ['bin/connect.cjs is missing'] }), { why: 'bin/connect.cjs is missing' }]],
+  D004: [
+    [
+      installed({
+        onPath: [
+          ...WELL.installation.onPath,
+          { path: '/old/mcp-proxy', folder: '/old', package: 'mcp-proxy-daemon' },
+        ],
+      }),
+      { message: '/bin/mcp-proxy and /old/mcp-proxy are different installations' },
+    ],
+  ],
+  D005: [
+    [
+      installed({ onPath: [{ path: '/opt/bin/mcp-proxy', folder: '/opt/o', package: 'mcp-proxy' }] }),
+      { why: /package mcp-proxy$/, mend: /mcp-proxy-daemon\/bin\/mcp-proxy\.js$/ },
+    ],
+    [
+      installed({ onPath: [{ path: '/py/mcp-proxy', folder: undefined, package: undefined }] }),
+      { message: '/py/mcp-proxy is another program of that name', why: undefined },
+    ],
+  ],
+  D006: [
+    [state({ isOurs: false }), { why: /another user/, fix: undefined }],
+    [state({ isWritable: false }), { level: 'error', why: /not be written/ }],
+    [state({ freeBytes: 5e6 }), { why: 'only 4 MB are free there' }],
+    [state({ mode: 0o755 }), { level: 'warn', fix: { is: 'rights', path: '/s', mode: 0o700 } }],
+  ],
+  D010: [
+    [
+      { file: { file: '/c/mcp.json', why: 'there is no such file' } },
+      { level: 'error', mend: 'mcp-proxy init' },
+    ],
+    [{ file: { file: '/c/mcp.json', why: 'the file may not be read' } }, { mend: /mend the file/ }],
+  ],
+  D011: [
+    [
+      { config: config({ git: { ...GIT, cwd: 7 } }) },
+      { level: 'error', message: /mcp\.json:1:\d+: mcpServers\.git\.cwd: / },
+    ],
+    [{ config: config({ git: { ...GIT, colour: 'red' } }) }, { level: 'warn', message: /colour/ }],
+  ],
+  D012: [
+    [
+      { config: config({ git: { ...GIT, env: { API_KEY: 'abcd1234efgh' } } }) },
+      { message: /in \/c\/mcp\.json$/, fix: { is: 'rights', mode: 0o600 } },
+    ],
+    [
+      { config: { ...WELL.config, envFile: { path: '/c/secrets.env', mode: 0o640, values: { A: 'b' } } } },
+      { mend: 'chmod 600 /c/secrets.env' },
+    ],
+  ],
+  D013: [
+    [
+      { config: config({ git: { ...GIT, env: { API_KEY: 'abcd1234efgh', LANG: 'C' } } }) },
+      { message: 'git.env.API_KEY holds a secret', fix: { is: 'move-secrets' } },
+    ],
+    [
+      { config: config({ git: { command: 'x', args: ['--token', 'abcd1234'] } }) },
+      { message: 'git.args holds a secret' },
+    ],
+    [
+      { config: config({ web: { url: 'https://a.example/mcp?key=abcd1234' } }) },
+      { message: 'web.url holds a secret' },
+    ],
+  ],
+  D014: [
+    [
+      running({
+        config: { file: '/c/mcp.json', lastReload: { result: 'refused', problems: ['bad comma'] } },
+      }),
+      { why: 'bad comma' },
+    ],
+  ],
+  D015: [
+    [
+      running({ config: { file: '/c', lastReload: { result: 'applied', needRestart: ['listen'] } } }),
+      { message: 'only after a restart: listen', fix: { is: 'restart' } },
+    ],
+  ],
+  D016: [
+    [{ config: config({ git: GIT, same: GIT }) }, { message: 'git and same are one server', level: 'warn' }],
+    [
+      { config: config({ git: GIT, same: { ...GIT, env: { TOKEN: '${TOKEN}' } } }) },
+      { level: 'note', why: 'their variables differ' },
+    ],
+  ],
+  D020: [
+    [
+      { config: { ...WELL.config, waiting: [{ name: 'git', lacks: ['NEEDED'] }] } },
+      { message: 'NEEDED is not set, and git waits for it', mend: /secrets\.env/ },
+    ],
+    [
+      { config: config({ git: { ...GIT, env: { A: '${NEEDED}' } } }) },
+      { message: 'NEEDED is not set, and git waits for it', subject: 'git' },
+    ],
+  ],
+  D021: [
+    [
+      {
+        config: {
+          ...config({ git: { ...GIT, env: { T: '${TOKEN}' } } }),
+          envFile: { path: '/c/secrets.env', mode: 0o600, values: { TOKEN: 'one', UNUSED: 'one' } },
+        },
+        shell: { ...WELL.shell, values: { TOKEN: 'two', UNUSED: 'two' } },
+      },
+      { subject: 'TOKEN', level: 'note' },
+    ],
+  ],
+  D022: [[{ shell: { ...WELL.shell, why: 'did not answer in 5 s' } }, { why: 'did not answer in 5 s' }]],
+  D023: [
+    [
+      { config: config({ git: { ...GIT, env: { A: '${file:/nowhere/at/all}' } } }) },
+      { message: /needs the file \/nowhere\/at\/all/, why: 'is not there' },
+    ],
+  ],
+  D030: [
+    [{ programs: [program('uvx', undefined)] }, { why: 'PATH is /bin', mend: /astral\.sh/ }],
+    [{ programs: [program('/gone/git-mcp', undefined)] }, { mend: /whole path/ }],
+  ],
+  D031: [
+    [
+      probed({ state: 'failed', why: 'exited with code 3', lastWords: ['1', '2', '3', '4', '5', 'no DB'] }),
+      { why: 'exited with code 3; it last wrote: 2 | 3 | 4 | 5 | no DB' },
+    ],
+    [probed({ state: 'failed' }), { why: 'no answer in time' }],
+  ],
+  D032: [[probed({ ms: 12_300 }), { message: 'git takes 12 s to start, and Codex waits for 10 s' }]],
+  D033: [
+    [
+      { config: config({ git: { ...GIT, sharing: 'workspace' } }), ...daemon({ sessions: [] }) },
+      { level: 'note', subject: 'git' },
+    ],
+  ],
+  D034: [[probed({ noise: 'Server started' }), { why: 'it wrote: Server started' }]],
+  D035: [
+    [
+      probed({ transport: 'http', state: 'failed', why: 'it failed' }),
+      { why: 'it failed', mend: /check its address/ },
+    ],
+    [
+      probed({
+        transport: 'http',
+        state: 'failed',
+        address: { status: 404, why: 'it answers 404 there', mend: 'write "url": "http://a/mcp"' },
+      }),
+      { why: 'it answers 404 there', mend: /"http:\/\/a\/mcp"/ },
+    ],
+  ],
+  D036: [
+    [
+      probed({ transport: 'http', state: 'needs-auth', why: 'it wants a login' }),
+      { mend: 'mcp-proxy auth login git' },
+    ],
+    [
+      {
+        ...probed({
+          transport: 'http',
+          state: 'failed',
+          address: { status: 403, why: undefined, mend: undefined },
+        }),
+        config: config({ git: { url: 'https://a/mcp', headers: { Authorization: 'Bearer ${TOKEN}' } } }),
+      },
+      { why: 'it answers 403', mend: /^TOKEN is wrong or has expired/ },
+    ],
+  ],
+  D037: [
+    [{ programs: [program('docker', '/bin/docker', ['run', '--rm', 'image'])] }, { mend: /put "-i"/ }],
+    [
+      { docker: { why: 'Cannot connect to the Docker daemon' } },
+      { why: 'Cannot connect to the Docker daemon', mend: 'start Docker' },
+    ],
+  ],
+  D039: [
+    [
+      running({
+        servers: [{ name: 'git', state: 'failed', failures: 5, why: 'it exited', retryMs: 59_500 }],
+      }),
+      { message: /^git has failed 5 times/, why: 'it exited; tried again in 60 s' },
+    ],
+  ],
+  D040: [
+    [daemon({ state: 'dead', status: undefined }), { fix: { is: 'remove', path: '/r/a.sock' } }],
+    [daemon({ isLockDead: true }), { fix: { is: 'remove', path: '/r/a.lock' } }],
+  ],
+  D041: [
+    [{ trial: { why: 'the daemon ended at once' } }, { level: 'error', why: 'the daemon ended at once' }],
+  ],
+  D042: [
+    [
+      daemon({ state: 'silent', status: undefined }),
+      { level: 'error', message: /pid 7/, fix: { is: 'end', pid: 7, born: 'b' } },
+    ],
+    [
+      daemon({ state: 'silent', status: undefined, pid: undefined }),
+      { mend: 'lsof /r/a.sock', fix: undefined },
+    ],
+  ],
+  D043: [
+    [
+      running({ version: '1.2.2', kept: 'systemd' }),
+      { why: 'it is kept by systemd', fix: { is: 'restart' } },
+    ],
+    [
+      daemon({ sessions: [{ client: 'cursor', version: '1.0.0', pid: 9 }] }),
+      { level: 'note', mend: 'restart cursor' },
+    ],
+  ],
+  D044: [
+    [
+      { processes: { doubles: [{ pid: 9, born: 'x' }], left: [] } },
+      { fix: { is: 'end', pid: 9, born: 'x' } },
+    ],
+  ],
+  D045: [
+    [
+      { service: { file: '/u/mcp-proxy.service', wrong: ['/old/node is gone'], isLingering: false } },
+      { why: '/old/node is gone', fix: { is: 'service' } },
+    ],
+    [
+      { service: { file: '/u/mcp-proxy.service', wrong: [], isLingering: false } },
+      { level: 'note', mend: 'loginctl enable-linger' },
+    ],
+  ],
+  D046: [
+    [
+      daemon({ unusable: { path: '/r', why: 'it is a link' } }),
+      { message: /^\/r cannot/, why: 'it is a link' },
+    ],
+    [daemon({ state: 'denied', status: undefined }), { why: /may not connect/ }],
+  ],
+  D050: [
+    [cursor(clientFile([])), { level: 'warn', fix: { is: 'install', client: 'cursor' } }],
+    [cursor(clientFile([], { isInstalled: false })), { level: 'note', mend: 'mcp-proxy install cursor' }],
+    [cursor(clientFile([], { broken: '/h/.cursor/mcp.json:3: a comma' })), { why: /:3: a comma/ }],
+    [cursor(clientFile([], { misplaced: 'our entry stands in another place' })), { why: /another place/ }],
+  ],
+  D051: [
+    [
+      cursor(clientFile([own(), other('g', ['git-mcp', 'x'])])),
+      { message: 'g is in Cursor and behind the proxy: its tools appear twice' },
+    ],
+  ],
+  D052: [
+    [
+      cursor(clientFile([own({ frail: [{ path: '/old/node', why: 'it is gone' }] })])),
+      { fix: { is: 'refresh' } },
+    ],
+  ],
+  D053: [
+    [cursor(clientFile([other('p', ['npm', 'mcp-proxy', 'x'])])), { level: 'error', why: 'its entry "p"' }],
+  ],
+  D054: [
+    [
+      cursor(clientFile([own()]), clientFile([own()], { path: '/p/.cursor/mcp.json', project: '/p' })),
+      { level: 'note', message: '/p/.cursor/mcp.json wins over the file of the user in /p' },
+    ],
+  ],
+  D055: [
+    [
+      cursor(clientFile([own({ deadUrl: 'http://127.0.0.1:8808/mcp' })])),
+      { mend: /service install --port 8808/ },
+    ],
+  ],
+  D056: [
+    [tools(...many(41)), { message: '41 tools, and Cursor takes 40' }],
+    [
+      { ...tools(...many(129)), clients: [client([clientFile([own()])], 'zed')] },
+      { message: /^129 tools, and .* takes 128$/ },
+    ],
+  ],
+  D057: [
+    [
+      { clients: [client([clientFile([own()])], 'claude-code', 'llm.example.com')] },
+      { level: 'note', message: /llm\.example\.com/ },
+    ],
+  ],
+  D060: [
+    [tools(tool('git__short_abc234', { long: 'git__a.long.name' })), { message: /^git__a\.long\.name is/ }],
+  ],
+  D061: [
+    [
+      tools(tool('a', { schema: { type: 'object', anyOf: [{}] } })),
+      { message: /that Claude would/, why: /anyOf/ },
+    ],
+    [
+      tools(tool('a', { schema: { type: 'object', properties: { x: { type: ['null', 'array'] } } } })),
+      { why: /array without items/ },
+    ],
+    [
+      tools(
+        tool('a', { schema: { type: 'object', properties: { x: { type: 'array', items: { anyOf: [] } } } } }),
+      ),
+      { message: /Gemini/ },
+    ],
+    [tools(tool('a', { schema: { type: 'object', required: ['x'] } })), { why: /requires a property/ }],
+    [
+      tools(tool('a', { schema: { type: 'object', properties: { ['x'.repeat(65)]: {} } } })),
+      { why: /longer than 64/ },
+    ],
+    [
+      probed({ repairs: [{ item: 'a', words: 'removed description: it was null' }] }),
+      { mend: /has repaired it/ },
+    ],
+    [probed({ repairs: [{ item: 'a', words: 'left out: it has no text as its name' }] }), { mend: /author/ }],
+  ],
+  D062: [
+    [
+      probed({ tools: [tool('log')] }, { server: 'hg', tools: [tool('log')] }),
+      { message: 'log is the name of a tool of git and hg' },
+    ],
+    [tools(tool('find_tools')), { message: /of git and this proxy$/ }],
+  ],
+  D063: [
+    [tools(tool('a', { descriptionBytes: 3000 })), { message: /^the description of a has 3000 bytes/ }],
+    [probed({ instructionBytes: 2049 }), { message: /^the instructions of git/, mend: /author/ }],
+  ],
+  D064: [[tools(tool('a', { bytes: 48_000 })), { message: 'the list of 1 tools takes about 12000 tokens' }]],
+  D065: [[tools(tool('a', { hasHints: false }), tool('b')), { message: /^1 of 2 tools of git do not say/ }]],
+  D066: [
+    [
+      tools(tool('a', { seen: { description: 'other', schema: 's' } })),
+      { message: 'a has another description than when it was first seen', fix: { is: 'accept-tools' } },
+    ],
+    [
+      tools(tool('a', { seen: { description: 'o', schema: 'o' } })),
+      { message: /description and another schema/ },
+    ],
+  ],
+  D070: [
+    [
+      { port: { ...WELL.port, takenBy: 'pid 9 (nginx)' } },
+      { level: 'error', message: 'port 8808 is taken by pid 9 (nginx)' },
+    ],
+    [{ port: { ...WELL.port, isGiven: false, takenBy: 'another program' } }, { level: 'note' }],
+  ],
+  D071: [
+    [
+      { config: config({ git: GIT }, { listen: { host: '0.0.0.0' } }) },
+      { message: /^0\.0\.0\.0 can be reached/ },
+    ],
+  ],
+  D080: [
+    [running({ limits: { sessions: { hits: 3 } } }), { message: 'the limit sessions was reached 3 times' }],
+  ],
+  D082: [
+    [
+      { processes: { doubles: [], left: [{ pid: 9, born: 'x', command: 'node' }] } },
+      { message: /^9 is left of .*: node$/, fix: { is: 'end', pid: 9, born: 'x' } },
+    ],
+  ],
+}
+
+for (const [id, rows] of Object.entries(PROVOKED) as [ProblemId, (typeof PROVOKED)[ProblemId]][]) {
+  t.test(`${id} is told where it is so, and not where all is well`, async t => {
+    for (const [facts, expected] of rows) {
+      const found = await findingsOf(id, facts)
+      t.equal(found.length, 1, `${id} is told once`)
+      t.match(found[0], { id, ...expected })
+      t.notMatch(`${found[0]?.message} ${found[0]?.mend}`, /undefined|\{\w+\}/)
+    }
+    t.same(await findingsOf(id, {}), [])
+  })
+}
+
+t.test('there is a check for every number', async t => {
+  t.same(Object.keys(PROVOKED), Object.keys(PROBLEMS))
+})
+
+t.test('what cannot be known is not looked at, and offline nothing is started', async t => {
+  const facts = sourcesFor({ daemon: undefined, config: undefined })
+  let isProbed = false
+  const probes = () => {
+    isProbed = true
+    return facts.probes()
+  }
+  const options = { only: [], server: undefined, isOffline: true }
+  const ids = (await examine(gatherOnce({ ...facts, probes }), options)).map(({ id }) => id)
+  t.notOk(isProbed)
+  t.same(
+    ['D001', 'D010', 'D011', 'D031', 'D040', 'D050'].filter(id => ids.some(each => each === id)),
+    ['D001', 'D010', 'D050'],
+  )
+})
+
+t.test('facts are gathered once, however many checks want them', async t => {
+  let count = 0
+  const facts = sourcesFor({})
+  const clients = () => {
+    count += 1
+    return facts.clients()
+  }
+  await examine(gatherOnce({ ...facts, clients }), { only: ['D05'], server: undefined, isOffline: false })
+  t.equal(count, 1)
+})
+
+t.test('the document names every check once where all is well, and each finding where not', async t => {
+  const options = { only: [], server: undefined, isOffline: false }
+  const well = documentOf(await examine(gatherOnce(sourcesFor({})), options), true)
+  const { checks } = well as { checks: readonly { id: string; level: string }[] }
+  t.match(well, {
+    version: 1,
+    ok: true,
+    counts: { ok: Object.keys(PROBLEMS).length, note: 0, warn: 0, error: 0 },
+  })
+  t.same(
+    checks.map(({ id }) => id),
+    Object.keys(PROBLEMS),
+  )
+  t.ok(checks.every(({ level }) => level === 'ok'))
+  const bad = documentOf(
+    await examine(gatherOnce(sourcesFor({ ...probed({ state: 'failed' }), trial: { why: 'no' } })), options),
+    false,
+  )
+  t.match(bad, { ok: false, counts: { error: 2 } })
+  const { checks: all } = bad as { checks: readonly object[] }
+  t.match(
+    all.find(each => 'id' in each && each.id === 'D041'),
+    { level: 'error', subject: '', message: 'the daemon does not start: no', fixable: false },
+  )
+})
+
+t.test('a server that is named is looked at alone', async t => {
+  const facts = probed({ noise: 'x' }, { server: 'hg', noise: 'y', tools: [] })
+  const options = { only: ['d034'], server: 'hg', isOffline: false }
+  t.match(worstFirst(await examine(gatherOnce(sourcesFor(facts)), options)), [{ subject: 'hg' }])
+})
+
+t.test('the worst comes first', async t => {
+  const facts = {
+    ...probed({ noise: 'x', ms: 9000 }),
+    trial: { why: 'no' },
+    ...installed({ damaged: ['x'] }),
+  }
+  const found = worstFirst(
+    await examine(gatherOnce(sourcesFor(facts)), { only: [], server: undefined, isOffline: false }),
+  )
+  t.same(
+    found.map(({ id }) => id),
+    ['D002', 'D041', 'D032', 'D034'],
+  )
+})
