@@ -5,6 +5,7 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
+import type { Meter } from '../kernel/meter.js'
 import type {
   Client,
   Downlink,
@@ -15,6 +16,7 @@ import type {
 } from '../model/links.js'
 import { failed } from '../model/outcome.js'
 import type { ServerFacts } from '../model/peer.js'
+import { ConnectionMeter } from './connection-meter.js'
 import type { Dial, Greeting, ServerOptions } from './dial.js'
 import type { ServerState } from './server-state.js'
 import { type Share, shareOf } from './sharing.js'
@@ -47,6 +49,8 @@ export interface ConnectionContext {
   readonly log: Logger
   /** The defaults if absent. */
   readonly bounds?: LimitCounters | undefined
+  /** Undefined where nothing is counted. */
+  readonly meter?: Meter | undefined
   /** Called before the listener when the mode of a server's requests may have become known. */
   readonly onMode?: (connection: Connection) => void
 }
@@ -81,6 +85,7 @@ export class Connection {
   #firstClient: Client | undefined
   #idleSinceMs: number
   #hasCarried = false
+  readonly #meter: ConnectionMeter | undefined
 
   constructor(
     server: ServerOptions,
@@ -94,6 +99,7 @@ export class Connection {
     this.#context = context
     this.bounds = context.bounds ?? new LimitCounters()
     this.#idleSinceMs = context.clock.nowMs()
+    this.#meter = context.meter && new ConnectionMeter(server, context.clock, context.meter)
     this.#supervisor = new Supervisor(server, {
       clock: context.clock,
       isNeeded: () => this.#isNeeded(),
@@ -183,6 +189,13 @@ export class Connection {
     return this.open()
   }
 
+  /** Tries again at once where a login was missing, if anybody needs it. */
+  retryLogin(): void {
+    if (this.state.at !== 'needs-auth') return
+    this.#supervisor.step({ is: 'stop' })
+    if (this.#isNeeded()) void this.#start().catch(() => undefined)
+  }
+
   /** Whether this is the current link, though it may take no more calls. */
   isOpen(link: Downlink): boolean {
     return this.#link === link
@@ -248,6 +261,7 @@ export class Connection {
     this.#attemptDue()
     const link = this.#link
     this.#link = undefined
+    this.#meter?.closed()
     await this.#opening?.catch(() => undefined)
     await link?.close()
   }
@@ -257,6 +271,7 @@ export class Connection {
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
     this.#hasCarried = false
+    this.#meter?.starting()
     this.#opening = this.#dial(attempt)
     this.#attemptDue()
     return this.#opening
@@ -283,6 +298,7 @@ export class Connection {
     this.#opening = undefined
     this.#link = link
     this.#supervisor.step({ is: 'ready' })
+    this.#meter?.ready(link.facts.revision)
     if (this.#isRetired) {
       this.#supervisor.step({ is: 'retire' })
       return link
@@ -314,6 +330,7 @@ export class Connection {
         ? 'pushed'
         : this.#serverRequests,
       capabilities: share.capabilities,
+      workspace: share.workspace,
       clientInfo: isOnes ? this.#firstClient?.info : undefined,
     }
   }
@@ -341,7 +358,9 @@ export class Connection {
 
   #lost(why: Fault, words: string): void {
     const { log, listener, onMode } = this.#context
+    if (this.state.at === 'ready') this.bounds.remark('lost')
     this.#supervisor.lost(why)
+    this.#meter?.lost(why)
     log.warn({ server: this.server.name, why: why.message, state: this.state.at }, words)
     onMode?.(this)
     listener.lost(this, why)

@@ -1,3 +1,4 @@
+import type { Principal } from '../kernel/caller.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Limits } from '../kernel/limits.js'
 import type { Downlink, DownlinkListener, ServerRequestMode } from '../model/links.js'
@@ -5,7 +6,7 @@ import type { ClientCapabilities } from '../model/peer.js'
 import type { RestartRules } from './server-state.js'
 
 /** Who shares one connection to a server (docs/adr/0006). */
-export type Sharing = 'principal' | 'session' | 'all'
+export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 
 /**
  * What the proxy needs to know about a configured server. One object stands for one server as long as that is
@@ -15,13 +16,26 @@ export interface ServerOptions {
   readonly name: string
   readonly alias: string
   readonly sharing: Sharing
+  /**
+   * Whether each principal signs in there as itself. Such a server is never connected to: it stands for those
+   * that the principals have of their own (`ownedBy`), so that nothing of one can reach another.
+   */
+  readonly isPerPrincipal: boolean
+  /** Whether a principal that has not signed in there is shown a tool that leads it there. */
+  readonly signInTool: boolean
+  /** The principal whose own server it is, and the configured one that it comes from; else undefined. */
+  readonly owned?: { readonly owner: Principal; readonly by: ServerOptions } | undefined
   readonly start: 'lazy' | 'eager'
   /** Whether tools that say they do no harm may be called again if a call is lost while parked. */
   readonly replay: boolean
   /** Whether clients of a connection take turns, so that a server request can only be for one of them. */
   readonly serialize: boolean
+  /** Whether it runs in the folder of its clients, and for none without. */
+  readonly needsWorkspace?: boolean
   /** Whether each of its connections is a process of its own. */
   readonly isProcess: boolean
+  /** What carries its messages (`network.protocol.name`); undefined for pipes and sockets. */
+  readonly protocol?: 'http' | 'websocket' | undefined
   readonly limits: Partial<Limits>
   readonly restart: RestartRules
   /** How long a connection that no client uses stays open; `Infinity` for ever. */
@@ -37,11 +51,20 @@ export interface ServerOptions {
   }
 }
 
+/** One principal's own server: configured as the other is at any time. */
+export const ownedBy = (server: ServerOptions, owner: Principal): ServerOptions =>
+  Object.create(server, {
+    isPerPrincipal: { value: false },
+    owned: { value: { owner, by: server } satisfies ServerOptions['owned'] },
+  }) as ServerOptions
+
 /** How the proxy introduces itself on a new connection. */
 export interface Greeting {
   readonly capabilities: ClientCapabilities
   /** The client's `Implementation` object if the connection is that client's alone. */
   readonly clientInfo: JsonText | undefined
+  /** The folder that its clients work in, if it is theirs alone. */
+  readonly workspace?: string | undefined
   /** The mode of its clients: the server is spoken to in the same one, unless it has only the other. */
   readonly serverRequests: ServerRequestMode
 }

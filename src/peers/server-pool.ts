@@ -1,10 +1,17 @@
 import type { Timer } from '../kernel/async/clock.js'
+import type { Principal } from '../kernel/caller.js'
 import type { Client } from '../model/links.js'
 import type { Connection, ConnectionContext } from './connection.js'
-import type { ServerOptions } from './dial.js'
+import { ownedBy, type ServerOptions } from './dial.js'
 import { Server } from './server.js'
 
 const SWEEP_MS = 10_000
+const ANONYMOUS = 'anonymous '
+
+export interface PoolContext extends ConnectionContext {
+  /** Called when a principal's own server is given up, with all that was known of it in this process. */
+  readonly onForgotten?: ((server: ServerOptions) => void) | undefined
+}
 
 export interface Turnover {
   readonly joined: readonly Server[]
@@ -18,19 +25,27 @@ export class ServerPool {
   /** Both kinds, by identity: a new server may have the name of one that leaves. */
   readonly #byOptions = new Map<ServerOptions, Server>()
   readonly #leaving = new Set<Server>()
-  readonly #context: ConnectionContext
+  /** Those of principals, by the configured ones; the one that was wanted last is the last. */
+  readonly #owned = new Map<Server, Map<Principal, Server>>()
+  readonly #context: PoolContext
   readonly #sweep: Timer
+  #needsWorkspace = false
 
-  constructor(options: readonly ServerOptions[], context: ConnectionContext) {
+  constructor(options: readonly ServerOptions[], context: PoolContext) {
     this.#context = context
     this.reload(options)
     this.#sweep = context.clock.every(SWEEP_MS, () => {
-      for (const server of this.#servers) server.sweep(context.clock.nowMs())
+      for (const server of this.#served()) server.sweep(context.clock.nowMs())
     })
   }
 
   get servers(): readonly Server[] {
     return this.#servers
+  }
+
+  /** Whether any server runs in the folder of its clients. */
+  get needsWorkspace(): boolean {
+    return this.#needsWorkspace
   }
 
   get leaving(): Iterable<Server> {
@@ -39,6 +54,57 @@ export class ServerPool {
 
   of({ server }: Connection): Server | undefined {
     return this.#byOptions.get(server)
+  }
+
+  /**
+   * The server that a principal has to itself in place of a configured one. Undefined for those who prove
+   * nothing, who cannot sign in anywhere, and for one principal too many (`limits.principalsPerServer`).
+   */
+  ownedBy(server: Server, principal: Principal): Server | undefined {
+    const owned = this.#owned.get(server) ?? new Map<Principal, Server>()
+    this.#owned.set(server, owned)
+    const known = owned.get(principal)
+    if (known === undefined && (principal.startsWith(ANONYMOUS) || !this.#hasRoom(server, owned)))
+      return undefined
+    const found = known ?? this.#own(server, principal)
+    owned.delete(principal)
+    owned.set(principal, found)
+    return found
+  }
+
+  /** The servers that principals have in place of this one. */
+  ownedOf(server: Server): readonly Server[] {
+    return [...(this.#owned.get(server)?.values() ?? [])]
+  }
+
+  /** The connections to a server, those of principals included. */
+  connectionsOf(server: Server): readonly Connection[] {
+    return [server, ...this.ownedOf(server)].flatMap(({ connections }) => [...connections])
+  }
+
+  #own(server: Server, principal: Principal): Server {
+    const own = new Server(ownedBy(server.options, principal), server.index, this.#context)
+    this.#byOptions.set(own.options, own)
+    return own
+  }
+
+  /** Whether there is room for one more, perhaps in place of the one that was not in use for longest. */
+  #hasRoom({ bounds, name }: Server, owned: Map<Principal, Server>): boolean {
+    if (owned.size < bounds.max.principalsPerServer) return true
+    for (const [principal, one] of owned) {
+      if (one.isInUse) continue
+      owned.delete(principal)
+      this.#forget(one)
+      return true
+    }
+    bounds.hit('principalsPerServer', { server: name })
+    return false
+  }
+
+  #forget(server: Server): void {
+    void server.close()
+    this.#byOptions.delete(server.options)
+    this.#context.onForgotten?.(server.options)
   }
 
   /** Takes another configuration; a server given by the same options object stays as it is. */
@@ -50,13 +116,19 @@ export class ServerPool {
       const server = known ?? new Server(one, place, this.#context)
       if (known === undefined) joined.push(server)
       // Cursors that clients hold name places: a server that stays keeps its own as long as the order allows.
-      else server.stay(Math.max(place, server.index))
+      else {
+        server.stay(Math.max(place, server.index))
+        for (const own of this.ownedOf(server)) own.stay(server.index)
+      }
       place = server.index + 1
       return server
     })
     const staying = new Set(servers)
-    const left = this.#servers.filter(server => !staying.has(server))
+    const gone = this.#servers.filter(server => !staying.has(server))
+    const left = gone.flatMap(server => [server, ...this.ownedOf(server)])
+    for (const server of gone) this.#owned.delete(server)
     this.#servers = servers
+    this.#needsWorkspace = options.some(({ needsWorkspace }) => needsWorkspace === true)
     for (const server of joined) this.#byOptions.set(server.options, server)
     for (const server of left) this.#leaving.add(server)
     return { joined, left }
@@ -66,7 +138,7 @@ export class ServerPool {
   async dismiss(server: Server, limitMs: number): Promise<void> {
     await server.drain(limitMs)
     this.#leaving.delete(server)
-    this.#byOptions.delete(server.options)
+    this.#forget(server)
   }
 
   /** Ends the process that has been quiet for longest; false if there is none. Never rejects. */
@@ -86,6 +158,11 @@ export class ServerPool {
     for (const server of this.#everyone()) server.release(client)
   }
 
+  /** Ends the connections that are a client's alone. */
+  rests(client: Client): void {
+    for (const server of this.#served()) if (server.options.sharing === 'session') server.release(client)
+  }
+
   /** All connections, also of servers that are being dismissed. */
   *connections(): Iterable<Connection> {
     for (const server of this.#everyone()) yield* server.connections
@@ -96,8 +173,13 @@ export class ServerPool {
     await Promise.all([...this.#everyone()].map(server => server.close()))
   }
 
-  *#everyone(): Iterable<Server> {
+  *#served(): Iterable<Server> {
     yield* this.#servers
+    for (const owned of this.#owned.values()) yield* owned.values()
+  }
+
+  *#everyone(): Iterable<Server> {
+    yield* this.#served()
     yield* this.#leaving
   }
 }

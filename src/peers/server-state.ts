@@ -1,5 +1,6 @@
 import { type Backoff, steadyBackoffMs } from '../kernel/async/backoff.js'
 import type { Fault } from '../kernel/faults.js'
+import { loginReasonOf } from '../model/login.js'
 
 /** When a lost server is started again, and when that is given up. */
 export interface RestartRules extends Backoff {
@@ -29,6 +30,7 @@ export interface Past {
  *                     or                  │
  *                   failed  ◀─────────────┘   the last of many failures in a short time
  *
+ *   a login that is missing ▶ needs-auth from starting and ready, ──start──▶ starting, by a call or a login
  *   stop ▶ idle from anywhere;  served: a ready connection has nothing held against it any more
  *
  * A connection that has answered a call, or was up for a minute, is restarted at once when it is lost. A
@@ -50,6 +52,7 @@ export type ServerState =
       readonly untilMs: number
       readonly why: Fault
     }
+  | { readonly at: 'needs-auth'; readonly past: Past; readonly untilMs: number; readonly why: Fault }
 
 export type ServerEvent =
   | { readonly is: 'start' }
@@ -63,6 +66,8 @@ export type ServerEvent =
 
 /** A connection that was up this long has shown that it works, even unused. */
 const STEADY_MS = 60_000
+/** How long after a login was found missing the next call looks again; whoever signs in need not wait. */
+const LOGIN_MS = 5000
 
 export const IDLE: ServerState = { at: 'idle' }
 
@@ -96,8 +101,8 @@ export const nextState = (
 
 const afterStart = (state: ServerState, nowMs: number): ServerState => {
   if (state.at === 'idle') return { at: 'starting', sinceMs: nowMs, past: NO_PAST }
-  const isWaiting = state.at === 'backoff' || state.at === 'failed'
-  return isWaiting ? { at: 'starting', sinceMs: nowMs, past: state.past } : state
+  // Waiting for another attempt, for whatever reason.
+  return 'why' in state ? { at: 'starting', sinceMs: nowMs, past: state.past } : state
 }
 
 const afterLoss = (
@@ -108,6 +113,10 @@ const afterLoss = (
 ): ServerState => {
   if (state.at === 'draining') return IDLE
   if (state.at !== 'starting' && state.at !== 'ready') return state
+  // It says nothing about whether the server works.
+  if (loginReasonOf(why) !== undefined) {
+    return { at: 'needs-auth', past: state.past, untilMs: nowMs + LOGIN_MS, why }
+  }
   if (hasWorked(state, nowMs)) return { at: 'backoff', past: NO_PAST, untilMs: nowMs, why }
   const past = withFailure(state.past, nowMs, rules)
   if (past.gaveUp !== undefined || past.recentMs.length >= rules.failures) {

@@ -3,7 +3,7 @@ import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Client, Downlink, ServerRequestMode } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './dial.js'
-import { declaredFor, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
+import { lacksWorkspace, nobodysShare, profileOf, type Share, shareOf } from './sharing.js'
 
 /** One configured server with all connections to it. */
 export class Server {
@@ -34,6 +34,11 @@ export class Server {
   /** Its place among the configured servers, for the order of merged lists; there may be gaps. */
   get index(): number {
     return this.#index
+  }
+
+  /** Whether a client uses it, or may come back for something. */
+  get isInUse(): boolean {
+    return this.#connections.size > 0
   }
 
   stay(index: number): void {
@@ -93,6 +98,9 @@ export class Server {
   }
 
   #placeFor(client: Client): Connection {
+    if (lacksWorkspace(this.options, client)) {
+      throw new Fault('unavailable', `Server ${this.name} waits for a client with a workspace (D033)`)
+    }
     const known = this.connectionOf(client)
     return (
       known ?? this.#connection(shareOf(this.options.sharing, client), this.#only ?? client.serverRequests)
@@ -101,7 +109,7 @@ export class Server {
 
   /** The profile of `client` (`profileOf`), and the one it has where the server lacks the client's mode. */
   profilesOf(client: Client): readonly [own: string, other: string] {
-    const declared = declaredFor(this.options.sharing, client)
+    const declared = shareOf(this.options.sharing, client).capabilities
     const mode = this.#only ?? client.serverRequests
     return [profileOf(declared, mode), profileOf(declared, mode === 'pushed' ? 'returned' : 'pushed')]
   }
@@ -136,12 +144,16 @@ export class Server {
   }
 
   get #shared(): Connection | undefined {
+    // Without sessions, but in a folder all the same.
+    if (this.options.needsWorkspace === true) return undefined
     return this.#common?.serverRequests === 'returned' ? this.#common : undefined
   }
 
   /** Opens a connection that belongs to no client, unless there is one. Rejects with a Fault. */
   start(): Promise<Downlink> {
     this.#checkServed()
+    if (this.options.needsWorkspace === true)
+      return Promise.reject(new Fault('unavailable', 'it starts in the folder of a client'))
     const [first] = this.#connections.values()
     return (first ?? this.#connection(nobodysShare(this.options.sharing), 'returned')).open()
   }
@@ -221,6 +233,7 @@ export class Server {
     const key = share.keys[mode]
     const known = this.#connections.get(key)
     if (known !== undefined) return known
+    if (this.options.isPerPrincipal) throw new Fault('internal', `Server ${this.name} is nobody's own`)
     this.#makeRoom()
     const connection = new Connection(this.options, share, mode, this.#context)
     this.#connections.set(key, connection)

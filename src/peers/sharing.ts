@@ -1,16 +1,21 @@
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
-import type { Sharing } from './dial.js'
+import type { ServerOptions, Sharing } from './dial.js'
 
 /** Which connection of a server a client uses in each mode of server requests, and what is declared on it. */
 export interface Share {
   readonly key: string
   readonly keys: Readonly<Record<ServerRequestMode, string>>
   readonly capabilities: ClientCapabilities
+  /** The folder of the clients, if they have it in common. */
+  readonly workspace: string | undefined
+  /** The folder that we name when we are asked for the roots of clients that have none. */
+  readonly root?: string | undefined
 }
 
-const share = (key: string, capabilities: ClientCapabilities): Share => ({
+const share = (key: string, capabilities: ClientCapabilities, workspace?: string): Share => ({
   key,
+  workspace,
   keys: { pushed: `pushed ${key}`, returned: `returned ${key}` },
   capabilities,
 })
@@ -24,19 +29,38 @@ export const shareOf = (sharing: Sharing, client: Client): Share => {
   if (sharing === 'all') return ALL
   const { [sharing]: known } = shares
   let found = known.get(client)
-  if (found === undefined) {
-    const { id, principal, capabilities } = client
-    found = share(sharing === 'session' ? `session ${id}` : keyOf(principal, capabilities), capabilities)
+  if (found === undefined || (sharing !== 'principal' && found.workspace !== client.workspace)) {
+    found = newShare(sharing, client)
     known.set(client, found)
   }
   return found
 }
 
-/** Cached: each merged list asks for a client's share once per server. */
-const shares = { session: new WeakMap<Client, Share>(), principal: new WeakMap<Client, Share>() }
+const newShare = (
+  sharing: Exclude<Sharing, 'all'>,
+  { id, principal, capabilities, workspace }: Client,
+): Share => {
+  if (sharing === 'principal') return share(keyOf(principal, capabilities), capabilities)
+  if (sharing === 'session') return share(`session ${id}`, capabilities, workspace)
+  // Roots make no difference: for a client that has none we name the folder.
+  const declared = workspace === undefined ? capabilities : { ...capabilities, roots: { listChanged: true } }
+  // A folder holds no NUL.
+  const own = share(`${keyOf(principal, declared)}\0${workspace ?? ''}`, declared, workspace)
+  return { ...own, root: workspace }
+}
 
-export const declaredFor = (sharing: Sharing, { capabilities }: Client): ClientCapabilities =>
-  sharing === 'all' ? NO_CAPABILITIES : capabilities
+/** Cached: each merged list asks for a client's share once per server. */
+const shares = {
+  session: new WeakMap<Client, Share>(),
+  principal: new WeakMap<Client, Share>(),
+  workspace: new WeakMap<Client, Share>(),
+}
+
+/** Whether a server cannot run for a client, because nobody knows where. */
+export const lacksWorkspace = (
+  { needsWorkspace }: Pick<ServerOptions, 'needsWorkspace'>,
+  { workspace }: Pick<Client, 'workspace'>,
+): boolean => needsWorkspace === true && workspace === undefined
 
 /**
  * What a server's lists depend on: the mode of its requests, and the capabilities that it is told of. One

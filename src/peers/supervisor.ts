@@ -1,6 +1,7 @@
 import { jitter } from '../kernel/async/backoff.js'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
+import { loginReasonOf } from '../model/login.js'
 import type { ServerOptions } from './dial.js'
 import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
 
@@ -80,7 +81,7 @@ export class Supervisor {
     const state = this.#state
     const nowMs = this.#supervised.clock.nowMs()
     const isEarly =
-      (state.at === 'backoff' && nowMs < state.untilMs) ||
+      ((state.at === 'backoff' || state.at === 'needs-auth') && nowMs < state.untilMs) ||
       (state.at === 'failed' && nowMs < state.sinceMs + DEMAND_MS)
     if (isEarly) return this.unavailable(state.why)
     const gaveUp = state.at === 'starting' ? state.past.gaveUp : undefined
@@ -88,6 +89,7 @@ export class Supervisor {
   }
 
   unavailable(why: Fault): Fault {
+    if (loginReasonOf(why) !== undefined) return why
     const place = { state: this.#state, wasThere: this.#wasThere, nowMs: this.#supervised.clock.nowMs() }
     return unavailableFault(this.#server, place, why)
   }
@@ -167,6 +169,7 @@ const retryAfter = (state: ServerState, nowMs: number): number | undefined => {
       return restMs(Math.min(state.untilMs, state.sinceMs + DEMAND_MS), nowMs)
     case 'starting':
       return TRYING_MS
+    case 'needs-auth':
     case 'idle':
     case 'ready':
     case 'draining':

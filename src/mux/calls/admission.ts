@@ -1,32 +1,50 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
+import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
+import { unguessableId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Call, ClientHandler } from '../../model/links.js'
-import { failed } from '../../model/outcome.js'
+import { failed, type Outcome } from '../../model/outcome.js'
 import { whenOver } from './call-events.js'
+import type { CallMeter } from './call-meter.js'
+import type { FaultLog } from './fault-log.js'
 
 /** Stays open by design: shutting down does not wait for it (2026-07-28, basic/patterns/subscriptions). */
 const ENDLESS = 'subscriptions/listen'
+
+/** Who hears of each call that is over. */
+export interface Watch {
+  readonly meter?: CallMeter | undefined
+  readonly faults?: FaultLog | undefined
+}
 
 /** Admits calls up to a limit and counts those in flight; once shut it refuses new calls. */
 export class Admission {
   /** The handler to use in place of the one given. */
   readonly handler: ClientHandler
+  /** What the errors of refused calls carry: who knows it can tell that a call was not begun. */
+  readonly refusal = unguessableId()
   readonly #clock: Clock
   readonly #bounds: LimitCounters
+  readonly #meter: CallMeter | undefined
+  readonly #faults: FaultLog | undefined
   #isShut = false
   #inside = 0
   readonly #isEmpty = new Deferred<void>()
 
-  constructor(behind: ClientHandler, clock: Clock, bounds = new LimitCounters()) {
+  constructor(behind: ClientHandler, clock: Clock, bounds = new LimitCounters(), watch: Watch = {}) {
     this.#bounds = bounds
+    this.#meter = watch.meter
+    this.#faults = watch.faults
     this.handler = {
       welcome: client => behind.welcome(client),
       call: call => this.#call(call, behind),
+      lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
       ownIdentity: client => behind.ownIdentity(client),
       toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
       notified: (client, method, params) => behind.notified(client, method, params),
+      callerChanged: client => behind.callerChanged(client),
       rests: client => behind.rests(client),
       left: client => behind.left(client),
     }
@@ -52,37 +70,51 @@ export class Admission {
   }
 
   #call(call: Call, behind: ClientHandler): void {
-    if (this.#isShut) {
-      call.end(failed(new Fault('unavailable', 'The proxy is shutting down')))
+    this.#meter?.began(call)
+    const params = this.#refusal() ?? this.#reserve(call)
+    if (params instanceof Fault) {
+      whenOver(call, this.#told)
+      call.end(failed(params))
       return
     }
-    const overload = this.#overload()
-    if (overload !== undefined) {
-      call.end(failed(overload))
-      return
-    }
-    const params = this.#bounds.inbound.reserve(call.params?.length ?? 0)
-    if (params === undefined) {
-      call.end(failed(this.#bounds.overloaded('inbound', 'Too much is under way at the same time')))
-      return
-    }
-    if (params.bytes > 0) whenOver(call, () => params.set(0))
     if (call.method !== ENDLESS) {
       this.#inside += 1
       whenOver(call, this.#over)
-    }
+    } else whenOver(call, this.#told)
+    if (params.bytes > 0) whenOver(call, () => params.set(0))
     behind.call(call)
   }
 
-  #overload(): Fault | undefined {
+  #refusal(): Fault | undefined {
     const { max, pressure } = this.#bounds
-    if (pressure >= 4) return this.#bounds.shortOfMemory()
+    if (this.#isShut) {
+      this.#meter?.refused('draining')
+      const data = { refusal: this.refusal }
+      return new Fault('unavailable', 'The proxy is shutting down', { data })
+    }
+    if (pressure >= 4) {
+      this.#meter?.refused('memory')
+      return this.#bounds.shortOfMemory()
+    }
     if (this.#inside < max.calls) return undefined
     return this.#bounds.overloaded('calls', `${this.#inside} requests are under way`)
   }
 
-  readonly #over = (): void => {
+  #reserve({ params }: Call): Holding | Fault {
+    return (
+      this.#bounds.inbound.reserve(params?.length ?? 0) ??
+      this.#bounds.overloaded('inbound', 'Too much is under way at the same time')
+    )
+  }
+
+  readonly #told = (outcome: Outcome | undefined, call: Call): void => {
+    this.#meter?.over(outcome, call)
+    if (outcome?.kind === 'fault') this.#faults?.over(outcome, call)
+  }
+
+  readonly #over = (outcome: Outcome | undefined, call: Call): void => {
     this.#inside -= 1
+    this.#told(outcome, call)
     if (this.#isShut && this.#inside === 0) this.#isEmpty.resolve()
   }
 }

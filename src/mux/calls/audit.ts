@@ -61,9 +61,11 @@ export class Audit {
         this.#watch(call)
         behind.call(call)
       },
+      lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
       ownIdentity: client => behind.ownIdentity(client),
       toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
       notified: (client, method, params) => behind.notified(client, method, params),
+      callerChanged: client => behind.callerChanged(client),
       rests: client => behind.rests(client),
       left: client => {
         const openedMs = sessions.get(client)
@@ -161,7 +163,7 @@ const endOf = (
     case undefined:
       return { outcome: without }
     case 'result': {
-      const isError = memberOf(outcome.result, 'isError')?.toString('latin1') === 'true'
+      const isError = outcome.isError ?? memberOf(outcome.result, 'isError')?.toString('latin1') === 'true'
       return { outcome: isError ? 'tool-error' : 'ok' }
     }
     case 'input':

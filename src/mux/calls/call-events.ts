@@ -1,4 +1,4 @@
-import type { Call, CancelReason } from '../../model/links.js'
+import type { Call, CancelReason, OnOver } from '../../model/links.js'
 
 /** Calls `listener` if the client cancels a call, after the listeners that were added before. */
 export const whenCancelled = (call: Call, listener: (reason: CancelReason) => void): void => {
@@ -13,14 +13,14 @@ export const whenCancelled = (call: Call, listener: (reason: CancelReason) => vo
 }
 
 /** Calls `listener` when a call is over, after the listeners that were added before. */
-export const whenOver = (call: Call, listener: NonNullable<Call['onOver']>): void => {
+export const whenOver = (call: Call, listener: OnOver): void => {
   const { onOver } = call
   call.onOver =
     onOver === undefined
       ? listener
-      : outcome => {
-          onOver(outcome)
-          listener(outcome)
+      : (outcome, over) => {
+          onOver(outcome, over)
+          listener(outcome, over)
         }
 }
 

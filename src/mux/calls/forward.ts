@@ -3,7 +3,8 @@ import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { at, type JsonText, stringOf, textMember, textOf, withAt } from '../../kernel/json/text.js'
-import type { Call, Caller, Client, Downlink, Request } from '../../model/links.js'
+import { insufficientScope } from '../../model/access.js'
+import type { Call, Client, Downlink, Request, Requester, Viewer } from '../../model/links.js'
 import { failed, type Outcome, resulted } from '../../model/outcome.js'
 import { newClientId } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
@@ -15,7 +16,9 @@ import type { LogLevels } from '../notifications/log-levels.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
 import type { DeferredRoots } from '../server-requests/deferred-roots.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
+import type { SignIns } from '../sign-in/sign-ins.js'
 import { stillWanted } from './call-events.js'
+import type { CallMeter } from './call-meter.js'
 import type { CallTable } from './call-table.js'
 import { errorOver } from './earlier-try.js'
 import {
@@ -49,6 +52,8 @@ export interface ForwarderContext {
   readonly parkedCalls: ParkedCalls
   readonly retries: InputRetries
   readonly presenter: ResultPresenter
+  readonly signIns: SignIns
+  readonly meter?: CallMeter | undefined
 }
 
 /** Forwards requests that exactly one server can answer: finds it by the name in the request. */
@@ -56,10 +61,20 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly clock: Clock
   readonly calls: CallTable
   readonly preparation: Preparation
+  readonly meter: CallMeter | undefined
+  readonly served: InFlightCallContext['served']
+  readonly asked: InFlightCallContext['asked']
   readonly #context: ForwarderContext
 
   constructor(context: ForwarderContext) {
+    const { meter } = context
     this.#context = context
+    this.meter = meter
+    this.served =
+      meter &&
+      (({ routed, connection: { server }, sentMs }, outcome) =>
+        meter.served(routed.request, server.name, { outcome, ms: this.nowMs() - sentMs }))
+    this.asked = meter && (ms => meter.waited('asked', ms))
     this.clock = context.clock
     this.calls = context.calls
     this.preparation = new Preparation(context.catalog, context.logLevels)
@@ -68,14 +83,23 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   /** Forwards a call; whatever goes wrong ends it. */
   forward(call: Call, by: NamedBy): void {
     try {
-      const { retries } = this.#context
+      const { retries, signIns } = this.#context
       const retry = retries.read(call)
       if (retry !== undefined && retries.isTaken(call, retry)) return
+      if (retry?.state?.kind === 'sign-in') signIns.resume(call, retry, () => this.#find(call, by, retry))
+      else this.#find(call, by, retry)
+    } catch (thrown) {
+      call.end(failed(Fault.from(thrown)))
+    }
+  }
+
+  #find(call: Call, by: NamedBy, retry: Retry | undefined): void {
+    try {
       const place = namedAt(by, call.params)
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
       // No spread: on the path of every call it costs as much as everything else here.
       const named = { by: place.by, path: place.path, exposed: textAt(call, place.path) }
-      const owner = this.#ownerOf(call.client, named, retry)
+      const owner = this.#ownerOf(call, named, retry)
       if (owner instanceof Promise) this.#routeLater(call, owner, named, retry)
       else this.#route(call, owner, named, retry)
     } catch (thrown) {
@@ -83,21 +107,21 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
   }
 
-  #ownerOf(client: Client, named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
+  #ownerOf(viewer: Viewer, named: Named, retry: Retry | undefined): Owned | Promise<Owned> {
     const { owners, catalog } = this.#context
     const { by, exposed } = named
     // The tool list says whether a tool may be called again.
     if (retry?.state?.kind === 'park')
-      return catalog.readOnce(client, 'tools').then(() => this.#ownerOf(client, named, undefined))
+      return catalog.readOnce(viewer, 'tools').then(() => this.#ownerOf(viewer, named, undefined))
     switch (by) {
       case 'tool':
-        return owners.named(client, 'tools', exposed)
+        return owners.named(viewer, 'tools', exposed)
       case 'prompt':
-        return owners.named(client, 'prompts', exposed)
+        return owners.named(viewer, 'prompts', exposed)
       case 'uri':
-        return owners.uri(client, exposed)
+        return owners.uri(viewer, exposed)
       case 'template':
-        return owners.template(client, exposed)
+        return owners.template(viewer, exposed)
     }
   }
 
@@ -111,12 +135,19 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       .catch((thrown: unknown) => call.end(failed(Fault.from(thrown))))
   }
 
-  #route(call: Call, { server, own }: Owned, { path, exposed }: Named, retry: Retry | undefined): void {
-    if (call.method === 'completion/complete' && this.#completesNothing(server, call.client)) {
-      call.end(resulted(NO_COMPLETIONS))
+  #route(call: Call, owned: Owned, { path, exposed }: Named, retry: Retry | undefined): void {
+    const { server, own } = owned
+    call.servedBy = server.name
+    call.ownName = own
+    if (owned.isOurs === true) {
+      this.#context.signIns.callTool(call, server)
       return
     }
-    call.servedBy = server.name
+    const known = this.#knownEnd(call, server, own)
+    if (known !== undefined) {
+      call.end(known)
+      return
+    }
     const { deferredRoots, parkedCalls, retries } = this.#context
     const connection = server.connectionFor(call.client)
     const isAskable = call.client.serverRequests === 'returned' && mayNeedInput(call.method)
@@ -148,6 +179,15 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
     if (resumed.after === undefined) this.#start(routed)
     else void new PendingCall(routed, this).open(resumed.after.then(() => connection.open()))
+  }
+
+  /** How a call ends of which its server need not, or must not, hear. */
+  #knownEnd(call: Call, server: Server, own: string): Outcome | undefined {
+    if (call.method === 'completion/complete' && this.#completesNothing(server, call.client))
+      return resulted(NO_COMPLETIONS)
+    if (call.method !== 'tools/call') return undefined
+    const lacking = this.#context.catalog.lackingScopes(call.caller, server.options, own)
+    return lacking.length === 0 ? undefined : failed(insufficientScope(lacking))
   }
 
   /** Whether a server has no completions; one whose revision has no capability for them is asked. */
@@ -212,11 +252,12 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 
   taskOf(inFlight: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle {
-    const caller = this.#callerOf(inFlight.routed)
-    return this.#context.serverRequests.taskOf(inFlight, { down, caller, result })
+    const requester = this.#requesterOf(inFlight.routed)
+    return this.#context.serverRequests.taskOf(inFlight, { down, requester, result })
   }
 
   again(inFlight: InFlightCall): void {
+    this.meter?.resent(inFlight.connection.server.name)
     // In this order the connection is in use all the time.
     this.#startAgain(inFlight.routed)
     this.calls.remove(inFlight)
@@ -247,11 +288,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       wantsProgress,
       followsTasks: method === 'tools/call' && link.mayReturnTasks,
       taskTtlMs: isPushed && this.#needsTask(routed, link) ? TASK_TTL_MS : undefined,
-      caller: this.#callerOf(routed),
+      requester: this.#requesterOf(routed),
     }
   }
 
-  #callerOf({ request: { client, logLevel } }: RoutedCall): Caller {
+  #requesterOf({ request: { client, logLevel } }: RoutedCall): Requester {
     return {
       capabilities: client.capabilities,
       logLevel: logLevel ?? this.#context.logLevels.wantedBy(client),
@@ -261,7 +302,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   /** Whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
   #needsTask({ request, exposed }: RoutedCall, link: Downlink): boolean {
     if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
-    const tool = this.#context.catalog.find(request.client, 'tools', exposed)
+    const tool = this.#context.catalog.find(request, 'tools', exposed)
     return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   }
 }

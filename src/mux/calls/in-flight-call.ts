@@ -59,6 +59,10 @@ export interface InFlightCallContext {
   again(call: InFlightCall): void
   forget(call: InFlightCall): void
   present(call: InFlightCall, outcome: Outcome): Outcome
+  /** Hears how the request ended; without an outcome if it was called off. Undefined where nobody counts. */
+  readonly served: ((call: InFlightCall, outcome: Outcome | undefined) => void) | undefined
+  /** The same for how long somebody was asked something meanwhile. */
+  readonly asked: ((ms: number) => void) | undefined
 }
 
 /** A client request that was sent to its server over one link; ended exactly once. */
@@ -67,6 +71,8 @@ export class InFlightCall implements CallSink {
   readonly routed: RoutedCall
   readonly link: Downlink
   place: Link<InFlightCall> | undefined
+  /** When it was sent. */
+  sentMs = 0
   readonly #context: InFlightCallContext
   #serverRequests: Set<ServerRequest> | undefined
   #askedAtMs = 0
@@ -118,7 +124,9 @@ export class InFlightCall implements CallSink {
   }
 
   start(): void {
-    this.stillAlive()
+    this.sentMs = this.#context.nowMs()
+    this.routed.request.sentMs = this.sentMs
+    this.#idleAtMs = this.sentMs + this.connection.server.timeouts.callMs
     try {
       const isFirst = this.connection.carry()
       const down = this.#context.run(this)
@@ -138,8 +146,11 @@ export class InFlightCall implements CallSink {
 
   answered(request: ServerRequest): void {
     if (this.#serverRequests?.delete(request) !== true) return
-    if (this.#serverRequests.size === 0 && this.#isPatient)
-      this.routed.totalAtMs += this.#context.nowMs() - this.#askedAtMs
+    if (this.#serverRequests.size === 0) {
+      const askedMs = this.#context.nowMs() - this.#askedAtMs
+      this.#context.asked?.(askedMs)
+      if (this.#isPatient) this.routed.totalAtMs += askedMs
+    }
     this.stillAlive()
   }
 
@@ -181,6 +192,7 @@ export class InFlightCall implements CallSink {
     }
     routed.earlier = { fault: outcome.fault, link: this.link, hasAnswers: routed.isRetry }
     this.#isOver = true
+    this.#context.served?.(this, outcome)
     this.#context.again(this)
   }
 
@@ -200,6 +212,7 @@ export class InFlightCall implements CallSink {
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#context.served?.(this, undefined)
     this.#context.forget(this)
     // Before its requests are answered: the server must not take those answers for real ones and go on.
     this.#down?.cancel(reason)
@@ -212,7 +225,10 @@ export class InFlightCall implements CallSink {
     if (outcome.kind !== 'fault') this.connection.served()
     this.#context.forget(this)
     this.#endQuestions()
-    this.call.end(this.#presented(outcome))
+    const presented = this.#presented(outcome)
+    // Only what is presented tells whether a tool says that it failed.
+    this.#context.served?.(this, outcome.kind === 'result' ? presented : outcome)
+    this.call.end(presented)
   }
 
   /** Ends the server requests of a call that is over. */

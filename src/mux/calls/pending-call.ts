@@ -5,6 +5,7 @@ import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { LogLevels } from '../notifications/log-levels.js'
 import { whenCancelled } from './call-events.js'
+import type { CallMeter } from './call-meter.js'
 import type { CallTable } from './call-table.js'
 import { ClientTurns } from './client-turns.js'
 import { errorWithoutLink } from './earlier-try.js'
@@ -36,8 +37,8 @@ export class Preparation {
   #ready({ connection, call, exposed }: RoutedCall, link: Downlink): Promise<unknown> | undefined {
     const ready = this.#logLevels.servers.prepare(connection, call)
     const mayNeedTask = call.method === 'tools/call' && link.facts.capabilities.tasks
-    if (!mayNeedTask || this.#catalog.find(call.client, 'tools', exposed) !== undefined) return ready
-    return Promise.all([ready, this.#catalog.readOnce(call.client, 'tools')])
+    if (!mayNeedTask || this.#catalog.find(call, 'tools', exposed) !== undefined) return ready
+    return Promise.all([ready, this.#catalog.readOnce(call, 'tools')])
   }
 }
 
@@ -52,6 +53,7 @@ export interface PendingCallContext {
   readonly clock: Clock
   readonly calls: CallTable
   readonly preparation: Preparation
+  readonly meter: CallMeter | undefined
   /** Sends the call over a link for which it was prepared. Never throws. */
   send(routed: RoutedCall, link: Downlink): void
 }
@@ -61,6 +63,8 @@ export class PendingCall {
   readonly #routed: RoutedCall
   readonly #context: PendingCallContext
   readonly #timer: Timer
+  readonly #sinceMs: number
+  #isStart = false
   #isOver = false
 
   constructor(routed: RoutedCall, context: PendingCallContext) {
@@ -68,12 +72,14 @@ export class PendingCall {
     this.#routed = routed
     this.#context = context
     calls.begin(routed.connection)
-    this.#timer = clock.after(routed.totalAtMs - clock.nowMs(), () => this.#fail(timedOut(routed.connection)))
+    this.#sinceMs = clock.nowMs()
+    this.#timer = clock.after(routed.totalAtMs - this.#sinceMs, () => this.#fail(timedOut(routed.connection)))
     whenCancelled(routed.call, () => this.#cancelled())
   }
 
   /** Never rejects. */
   async open(opening: Promise<Downlink>): Promise<void> {
+    this.#isStart = true
     try {
       const link = await opening
       if (this.#isOver) return
@@ -110,6 +116,8 @@ export class PendingCall {
   #close(): void {
     this.#isOver = true
     this.#timer.cancel()
+    const { clock, meter } = this.#context
+    meter?.held(this.#routed.request, this.#isStart ? 'start' : 'turn', clock.nowMs() - this.#sinceMs)
     this.#context.calls.end(this.#routed.connection)
   }
 }

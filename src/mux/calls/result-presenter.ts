@@ -13,7 +13,8 @@ import {
   textOf,
   withAt,
 } from '../../kernel/json/text.js'
-import type { Call, Client } from '../../model/links.js'
+import type { Meter } from '../../kernel/meter.js'
+import type { Call } from '../../model/links.js'
 import { answerOf, type Outcome, resulted } from '../../model/outcome.js'
 import { errorCode, errorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
@@ -38,6 +39,7 @@ export interface PresenterContext {
   readonly serverRequests: ServerRequests
   readonly states: RequestStates
   readonly urlElicitations: UrlElicitations
+  readonly meter?: Meter | undefined
 }
 
 /** Converts server outcomes for clients: repairs what they would reject, and puts URIs under the alias. */
@@ -71,7 +73,7 @@ export class ResultPresenter {
   ): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
-      this.#checkOutput(call.client, routed.exposed, result)
+      this.#checkOutput(call, routed.exposed, result)
       return outcome
     }
     const { catalog, owners } = this.#context
@@ -81,24 +83,26 @@ export class ResultPresenter {
     if (hasMoreParts(call.method, result, bounds.max.items)) {
       throw bounds.tooLarge('items', 'its result has too many parts')
     }
-    if (call.method === 'tools/call') this.#checkOutput(call.client, routed.exposed, result)
+    if (call.method === 'tools/call') this.#checkOutput(call, routed.exposed, result)
     const view = catalog.viewOf(connection.server)
     const nullIsValue = connection.facts && connection.serverRequests === 'returned'
-    const repaired = repairResult(call.method, result, nullIsValue)
-    return resulted(
-      rewriteUris(call.method, repaired, uri => {
-        if (view.exposure.uris === 'preserve') owners.noteUri(view.server, uri)
-        return view.exposeUri(uri)
-      }),
-    )
+    const seen = { isError: false }
+    const repaired = repairResult(call.method, result, nullIsValue, seen)
+    if (repaired !== result)
+      this.#context.meter?.counter('mcp_proxy_repairs', view.server.name, 'result').add()
+    const shown = rewriteUris(call.method, repaired, uri => {
+      if (view.exposure.uris === 'preserve') owners.noteUri(view.server, uri)
+      return view.exposeUri(uri)
+    })
+    return { kind: 'result', result: shown, isError: seen.isError }
   }
 
   /** Notes a tool without the structured output it promises: the next list will not promise it. */
-  #checkOutput(client: Client, name: string, result: JsonText): void {
-    if (this.#context.catalog.find(client, 'tools', name)?.hasOutputSchema !== true) return
+  #checkOutput(call: Call, name: string, result: JsonText): void {
+    if (this.#context.catalog.find(call, 'tools', name)?.hasOutputSchema !== true) return
     const hasOutput = memberOf(result, 'structuredContent') !== undefined
     if (hasOutput || memberOf(result, 'isError')?.toString('latin1') === 'true') return
-    this.#context.catalog.hideOutputSchema(client, name)
+    this.#context.catalog.hideOutputSchema(call, name)
   }
 
   #error(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'error' }): Outcome {

@@ -1,0 +1,146 @@
+import { Fault } from '../../kernel/faults.js'
+import { rawText, textOf, valueOf } from '../../kernel/json/text.js'
+import { isObject } from '../../kernel/object.js'
+import type { Answer } from '../../model/outcome.js'
+import { faultText } from '../../model/rpc-error.js'
+import { LocalClient } from '../local-client.js'
+import type { Inside } from './inside.js'
+import { eventStream, logStream, type Stream, Streams } from './streams.js'
+import { callsView, clientsView, configView, serversView, toolsView, toolView } from './views.js'
+import { explain } from './why.js'
+
+/** A request, wherever it came in: the path without `/v1` or `/api/v1`. */
+export interface ApiRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: string
+  /** Of a client that lost its stream. */
+  readonly lastEventId?: string | undefined
+}
+
+export type ApiAnswer =
+  | { readonly status: number; readonly value: object }
+  /** Events until whoever reads them leaves. */
+  | { readonly stream: Stream }
+
+type Handler = (request: ApiRequest, name: string) => object | Promise<object>
+
+/** Answers what both ways in have in common. */
+export interface Api {
+  /** Undefined for a path that is not one of these. Never rejects. */
+  answer(request: ApiRequest): Promise<ApiAnswer | undefined>
+}
+
+/** How long a call may take that somebody makes here. */
+const CALL_MS = 10 * 60_000
+
+export const createApi = (inside: Inside): Api => {
+  const streams = new Streams()
+  const paths = createPaths(inside)
+  const streamOf = ({ path, query, lastEventId }: ApiRequest): Stream | undefined => {
+    if (path === '/events') return eventStream(inside, query)
+    return path === '/logs' && inside.lines !== undefined
+      ? logStream(inside.lines, query, lastEventId)
+      : undefined
+  }
+  return {
+    async answer(request) {
+      try {
+        const stream = request.method === 'GET' ? streamOf(request) : undefined
+        if (stream !== undefined) return { stream: streams.admit(stream) }
+        const [, area = '', name = '', action = ''] = request.path.split('/')
+        const key = `${request.method} /${[area, name === '' ? '' : '*', action].filter(Boolean).join('/')}`
+        const handler = paths.get(key)
+        return handler && { status: 200, value: await handler(request, decodeURIComponent(name)) }
+      } catch (thrown) {
+        const fault = Fault.from(
+          thrown instanceof URIError ? new Fault('invalid-params', 'bad path') : thrown,
+        )
+        inside.failed(fault)
+        return { status: statusOf(fault), value: { error: fault.message } }
+      }
+    },
+  }
+}
+
+const statusOf = ({ code }: Fault): number => {
+  if (code === 'internal') return 500
+  return code === 'overloaded' ? 503 : 400
+}
+
+const createPaths = (inside: Inside): ReadonlyMap<string, Handler> => {
+  const switched = (isEnabled: boolean): Handler => {
+    return (_, name) => {
+      inside.setEnabled(name, isEnabled)
+      return { version: 1 }
+    }
+  }
+  return new Map<string, Handler>([
+    ['GET /status', () => inside.status()],
+    ['GET /servers', () => serversView(inside)],
+    ['GET /tools', ({ query }) => toolsView(inside, query)],
+    ['GET /tools/*', (_, name) => toolView(inside, name)],
+    ['GET /clients', () => clientsView(inside)],
+    ['GET /calls', ({ query }) => callsView(inside, Number(query.get('after') ?? 0) || 0)],
+    ['GET /config', () => configView(inside)],
+    ['GET /errors', () => ({ version: 1, errors: inside.router.faults.all })],
+    ['GET /why', ({ query }) => explain(inside, query.get('q') ?? '', query.get('for') ?? undefined)],
+    [
+      'POST /servers/*/restart',
+      async (_, name) => {
+        await inside.restart(name)
+        return { version: 1 }
+      },
+    ],
+    ['POST /servers/*/disable', switched(false)],
+    ['POST /servers/*/enable', switched(true)],
+    ['POST /call', ({ body }) => call(inside, body)],
+    [
+      'POST /reload',
+      () => {
+        const reload = inside.reload()
+        if (reload === undefined) throw new Fault('invalid-params', 'this proxy has no configuration file')
+        reload()
+        return { version: 1 }
+      },
+    ],
+  ])
+}
+
+/** Calls a tool as a client that can be asked nothing; answers with the JSON-RPC result or error. */
+const call = async ({ handler, clock }: Inside, body: string): Promise<object> => {
+  const given = parsed(body)
+  if (!isObject(given) || typeof given['name'] !== 'string')
+    throw new Fault('invalid-params', 'the body must be {"name": "…", "arguments": {…}}')
+  const { name, arguments: args = {} } = given
+  if (!isObject(args)) throw new Fault('invalid-params', '"arguments" must be an object')
+  const client = new LocalClient(handler)
+  const limit = clock.after(CALL_MS, () => client.close())
+  try {
+    const answer = await client.request('tools/call', textOf({ name, arguments: args }))
+    return { jsonrpc: '2.0', id: 1, ...said(answer) }
+  } finally {
+    limit.cancel()
+    client.close()
+  }
+}
+
+const said = (answer: Answer): object => {
+  switch (answer.kind) {
+    case 'result':
+      return { result: valueOf(answer.result) }
+    case 'error':
+      return { error: valueOf(answer.error) }
+    case 'fault':
+      return { error: valueOf(faultText(answer.fault, undefined, answer.errorId)) }
+  }
+}
+
+const parsed = (body: string): unknown => {
+  try {
+    return valueOf(rawText(body))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,25 @@
+import type { Problem, ProxyConfig } from '../../config/types.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { ClientHandler } from '../../model/links.js'
+import type { KeptLines } from '../control/kept-lines.js'
+import type { MetricsPages } from '../metrics/pages.js'
+import type { ProxyStatus, StatusContext } from '../status.js'
+
+/** What the API sees and moves of a running proxy. */
+export interface Inside extends StatusContext {
+  readonly status: () => ProxyStatus
+  /** The configuration in force, and the servers of it that somebody switched off. */
+  readonly config: () => ProxyConfig
+  readonly disabled: () => ReadonlySet<string>
+  readonly problems: () => readonly Problem[]
+  readonly handler: ClientHandler
+  readonly lines: KeptLines | undefined
+  readonly metrics: (() => Promise<MetricsPages>) | undefined
+  /** Undefined where there is no file to read. */
+  readonly reload: () => (() => void) | undefined
+  /** Ends the connections of a server and starts it again. Rejects with a Fault. */
+  readonly restart: (server: string) => Promise<void>
+  /** Holds until the next change of the file. Throws a Fault. */
+  readonly setEnabled: (server: string, isEnabled: boolean) => void
+  readonly failed: (fault: Fault) => void
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Fault } from '../../kernel/faults.js'
+import { isObject } from '../../kernel/object.js'
+import type { Api } from './api.js'
+import { apiRequest, bodyOf, sendAnswer, sendJson } from './http.js'
+import { type PageSessions, setCookie } from './page-sessions.js'
+
+export interface PortContext {
+  readonly api: () => Promise<Api>
+  readonly sessions: () => PageSessions
+  /** Whether a program of this machine asks. */
+  readonly isFromHere: (request: IncomingMessage) => boolean
+  /** Whether the request has a token that allows all this; undefined where nobody has tokens. */
+  readonly hasToken: ((request: IncomingMessage) => Promise<boolean>) | undefined
+  /** Where clients reach us, if not at the address that we listen on. */
+  readonly publicOrigin: string | undefined
+}
+
+export const API_BASE = '/api/v1'
+
+/**
+ * Answers the control API on the port. A loopback port is everybody's on that machine, and pages of any port
+ * pass the gate: so each request needs a token or the cookie of a page of ours, the header `x-mcp-proxy`, and
+ * our own origin where it has one; what changes something must have one.
+ */
+export const answerPort = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: PortContext,
+): Promise<void> => {
+  // The gate shares what it lets through with the pages of this machine.
+  response.removeHeader('access-control-allow-origin')
+  response.removeHeader('access-control-expose-headers')
+  try {
+    const origin = ownOrigin(request, context)
+    const refusal = refusalOf(request, origin, context)
+    if (refusal !== undefined) {
+      sendJson(response, refusal.status, { error: refusal.error })
+      return
+    }
+    const body = request.method === 'POST' ? await bodyOf(request) : ''
+    const asked = apiRequest(request, API_BASE, body)
+    if (asked.method === 'POST' && asked.path === '/login') {
+      login(response, body, context, origin.startsWith('https:'))
+      return
+    }
+    const isKnown =
+      context.sessions().isOpen(request.headers.cookie) || (await context.hasToken?.(request)) === true
+    if (!isKnown) {
+      sendJson(response, 401, { error: 'open the page with: mcp-proxy ui' })
+      return
+    }
+    const answer = await (await context.api()).answer(asked)
+    if (answer === undefined)
+      sendJson(response, 404, { error: `there is no ${asked.method} ${asked.path} here` })
+    else sendAnswer(response, answer)
+  } catch (thrown) {
+    const fault = Fault.from(thrown)
+    sendJson(response, fault.code === 'internal' ? 500 : 400, { error: fault.message })
+  }
+}
+
+const ownOrigin = ({ headers: { host = '' } }: IncomingMessage, { publicOrigin }: PortContext): string => {
+  const isPublic = publicOrigin !== undefined && new URL(publicOrigin).host === host
+  return isPublic ? publicOrigin : `http://${host}`
+}
+
+const refusalOf = (
+  request: IncomingMessage,
+  own: string,
+  { isFromHere, hasToken }: PortContext,
+): { readonly status: number; readonly error: string } | undefined => {
+  const { origin, 'x-mcp-proxy': marked } = request.headers
+  if (!isFromHere(request) && hasToken === undefined)
+    return { status: 403, error: 'this is for programs of the same machine, or for those with a token' }
+  if (origin === undefined ? request.method !== 'GET' : origin !== own)
+    return { status: 403, error: 'this is for our own page' }
+  return marked === '1' ? undefined : { status: 403, error: 'the header x-mcp-proxy: 1 is missing' }
+}
+
+const login = (
+  response: ServerResponse,
+  body: string,
+  { sessions }: PortContext,
+  isSecure: boolean,
+): void => {
+  const given = parsed(body)
+  const code = isObject(given) ? given['code'] : undefined
+  const value = typeof code === 'string' ? sessions().redeem(code) : undefined
+  if (value === undefined)
+    sendJson(response, 401, {
+      error: 'the code is wrong, used, or older than a minute: run mcp-proxy ui again',
+    })
+  else sendJson(response, 200, { version: 1 }, { 'set-cookie': setCookie(value, isSecure) })
+}
+
+const parsed = (body: string): unknown => {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}

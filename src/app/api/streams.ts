@@ -1,0 +1,107 @@
+import { Fault } from '../../kernel/faults.js'
+import type { KeptLines } from '../control/kept-lines.js'
+import type { Inside } from './inside.js'
+import { callsView, clientsView, configView, serversView } from './views.js'
+
+/** One event of a stream (HTML, "Server-sent events"). */
+interface StreamEvent {
+  readonly id?: string | undefined
+  readonly event: string
+  /** JSON. */
+  readonly data: string
+}
+
+/** Sends events from now on, until the function that it returns is called. */
+export type Stream = (send: (event: StreamEvent) => void) => () => void
+
+/** How many streams there may be at a time. */
+const MOST = 8
+/** How often changes are told at most. */
+const LOOK_MS = 500
+
+/** Bounds how many streams are open. */
+export class Streams {
+  #open = 0
+
+  /** Throws a Fault `overloaded`. */
+  admit(stream: Stream): Stream {
+    if (this.#open >= MOST) throw new Fault('overloaded', `${MOST} streams are open already`)
+    this.#open += 1
+    let isOpen = true
+    const left = (): void => {
+      this.#open -= isOpen ? 1 : 0
+      isOpen = false
+    }
+    return send => {
+      const stop = stream(send)
+      return () => {
+        left()
+        stop()
+      }
+    }
+  }
+}
+
+type View = (inside: Inside) => object
+
+const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
+  ['status', inside => inside.status()],
+  ['servers', serversView],
+  ['clients', clientsView],
+  ['config', configView],
+  ['errors', inside => ({ version: 1, errors: inside.router.faults.all })],
+])
+
+/** What changes by itself as time goes by is no change to tell. */
+const isTime = (key: string): boolean => /Ms$/.test(key) || key === 'rssBytes'
+
+const withoutTimes = (key: string, value: unknown): unknown => (isTime(key) ? undefined : value)
+
+/**
+ * The state of some views, `?view=status,servers,calls`, and again whatever changes, at most twice a second.
+ * Of calls that are over only new ones are told.
+ */
+export const eventStream = (inside: Inside, query: URLSearchParams): Stream => {
+  const wanted = (query.get('view') ?? 'status,servers').split(',')
+  const views = wanted.flatMap(name => {
+    const view = VIEWS.get(name)
+    return view === undefined ? [] : [[name, view] as const]
+  })
+  const hasCalls = wanted.includes('calls')
+  return send => {
+    const told = new Map<string, string>()
+    let [n, last] = [0, 0]
+    const tell = (event: string, value: object): void => {
+      const shape = JSON.stringify(value, withoutTimes)
+      if (told.get(event) === shape) return
+      told.set(event, shape)
+      n += 1
+      send({ id: String(n), event, data: JSON.stringify(value) })
+    }
+    const look = (): void => {
+      for (const [name, view] of views) tell(name, view(inside))
+      if (!hasCalls) return
+      tell('calls', callsView(inside, last))
+      last = inside.router.meter?.history.recent.at(-1)?.n ?? last
+    }
+    look()
+    const timer = inside.clock.every(LOOK_MS, look)
+    return () => timer.cancel()
+  }
+}
+
+/** The kept lines that fit, or those after the last one that was read, and then those that follow. */
+export const logStream = (lines: KeptLines, query: URLSearchParams, lastEventId?: string): Stream => {
+  const since = query.get('since')
+  const filter = {
+    server: query.get('server') ?? undefined,
+    level: query.get('level') ?? undefined,
+    sinceMs: since === null ? undefined : Number(since),
+  }
+  return send => {
+    const tell = (line: string, n: number): void =>
+      send({ id: String(n), event: 'line', data: line.trimEnd() })
+    for (const { line, n } of lines.numbered(filter, Number(lastEventId ?? 0) || 0)) tell(line, n)
+    return lines.follow(filter, tell) ?? (() => undefined)
+  }
+}

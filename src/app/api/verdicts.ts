@@ -1,0 +1,94 @@
+import type { KeptError } from '../../mux/calls/fault-log.js'
+import type { ServerStatus } from '../status.js'
+
+/** Why something is as it is; a closed list. */
+export type Verdict =
+  | 'shown'
+  | 'hidden'
+  | 'broken'
+  | 'repeated'
+  | 'cut-off'
+  | 'renamed'
+  | 'overridden'
+  | 'shortened'
+  | 'prefixed'
+  | 'repaired'
+  | 'output-schema-withdrawn'
+  | 'changed'
+  | 'uri-by-prefix'
+  | 'uri-by-list'
+  | 'uri-by-template'
+  | 'ambiguous'
+  | 'unknown'
+  | 'disabled'
+  | 'misconfigured'
+  | 'resting'
+  | 'starting'
+  | 'backoff'
+  | 'failed'
+  | 'needs-login'
+  | 'list-not-read'
+  | 'remark'
+  | 'error'
+
+export interface Cause {
+  readonly verdict: Verdict
+  /** For people; masked. */
+  readonly words: string
+  readonly pattern?: string | undefined
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+}
+
+/** The form of `mcp-proxy why --json`. */
+export interface Why {
+  readonly version: 1
+  readonly query: string
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'server' | 'error' | 'unknown'
+  readonly verdict: Verdict
+  /** Whether a request for it would be answered; of an error id: whether it is known. */
+  readonly answered: boolean
+  readonly server?: string | undefined
+  /** The server's own name of it. */
+  readonly own?: string | undefined
+  readonly causes: readonly Cause[]
+  /** The error that an id stands for. */
+  readonly error?: KeptError | undefined
+}
+
+/** Whether a call of such a server would reach it. */
+export const isAnswered = ({ state }: ServerStatus): boolean =>
+  state === 'ready' || state === 'idle' || state === 'starting' || state === 'draining'
+
+/** What there is to say of a server; nothing of one that is simply ready. */
+export const stateCauses = (status: ServerStatus): readonly Cause[] => {
+  const { state, why, stderr, retryMs, remarks, lastFault } = status
+  const said = (stderr ?? []).slice(-5).map(line => `it last wrote: ${line}`)
+  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
+  const more = [...(why === undefined ? [] : [why]), ...next, ...said]
+  const verdict = STATES[state] ?? 'needs-login'
+  const causes = (verdict === 'shown' ? [] : [RESTING[state] ?? [], ...more].flat()).map(
+    (words): Cause => ({ verdict: verdict === 'shown' ? 'remark' : verdict, words }),
+  )
+  const fault = lastFault && { words: `its last error was ${lastFault.id}: ${lastFault.message}` }
+  return [
+    ...causes,
+    ...remarks.map(({ message }): Cause => ({ verdict: 'remark', words: `it ${message}` })),
+    ...(fault === undefined ? [] : [{ verdict: 'remark', ...fault } as const]),
+  ]
+}
+
+const STATES: Readonly<Record<string, Verdict | undefined>> = {
+  ready: 'shown',
+  draining: 'shown',
+  idle: 'resting',
+  starting: 'starting',
+  backoff: 'backoff',
+  failed: 'failed',
+}
+
+const RESTING: Readonly<Record<string, string | undefined>> = {
+  idle: 'it does not run, and is started by the first call',
+  starting: 'it is being started',
+}

@@ -1,0 +1,153 @@
+import type { Item } from '../../catalog/lists/listed.js'
+import { mergeParts } from '../../catalog/lists/merge.js'
+import { redactServer } from '../../config/read/secrets.js'
+import { Fault } from '../../kernel/faults.js'
+import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
+import { silentLogger } from '../../kernel/logger.js'
+import { MASK, sanitizeLine } from '../../kernel/mask.js'
+import type { Call, Client } from '../../model/links.js'
+import type { ListName } from '../../model/listing.js'
+import type { Server } from '../../peers/server.js'
+import type { Inside } from './inside.js'
+
+/** A server as the API shows it: its status, what it was asked of late, and those that are switched off. */
+export const serversView = (inside: Inside): object => {
+  const { router, clock } = inside
+  const nowMs = clock.nowMs()
+  const servers = inside.status().servers.map(status => {
+    const server = router.pool.servers.find(({ name }) => name === status.name)
+    const connections = [...(server?.connections ?? [])]
+    const listed = server && router.catalog.summary(server, connections).listed
+    return {
+      ...status,
+      inFlight: connections.reduce((sum, { underWay }) => sum + underWay, 0),
+      leftOut: listed?.('tools')?.leftOut,
+      slots: router.meter?.history.slotsOf(status.name)?.read(nowMs) ?? [],
+    }
+  })
+  const disabled = [...inside.disabled()].map(name => ({ name, state: 'disabled' }))
+  return { version: 1, slotMs: 10_000, servers: [...servers, ...disabled] }
+}
+
+/** The merged list as whoever may see everything sees it. */
+export const mergedItems = ({ router }: Inside, list: ListName): readonly Item[] => {
+  const parts = [...router.catalog.views.keys()].map(server => ({
+    index: server.index,
+    alias: server.options.alias,
+    items: listedOf(router, server, list)?.items ?? [],
+  }))
+  return mergeParts(list, parts, silentLogger).parts.flatMap(({ items }) => items)
+}
+
+const listedOf = (router: Inside['router'], server: Server, list: ListName) =>
+  router.catalog.summary(server, [...server.connections]).listed(list)
+
+/** The tools that fit a text in their names, title or description; at most `most` of them. */
+export const toolsView = (inside: Inside, query: URLSearchParams): object => {
+  const words = (query.get('q') ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  const server = query.get('server')
+  const most = Math.min(10_000, Number(query.get('limit') ?? 1000) || 1000)
+  const all = mergedItems(inside, 'tools').filter(item => server === null || item.server.name === server)
+  const fitting = words.length === 0 ? all : all.filter(item => fits(item, words))
+  const history = inside.router.meter?.history
+  const isWhole = query.get('schemas') === 'true'
+  const tools = fitting.slice(0, most).map(({ exposed, own, server: { name }, text }) => {
+    const durations = history?.durationsOf(name, own)
+    return {
+      name: exposed,
+      own,
+      server: name,
+      title: textMember(text, 'title'),
+      description: textMember(text, 'description'),
+      annotations: parsed(memberOf(text, 'annotations')),
+      ...(isWhole && { inputSchema: parsed(memberOf(text, 'inputSchema')) }),
+      bytes: text.length,
+      calls: durations?.calls ?? 0,
+      errors: durations?.errors ?? 0,
+      p50Ms: durations?.quantile(0.5),
+      p99Ms: durations?.quantile(0.99),
+    }
+  })
+  return { version: 1, total: fitting.length, tools }
+}
+
+const fits = ({ exposed, own, text }: Item, words: readonly string[]): boolean => {
+  const said = `${exposed} ${own} ${textMember(text, 'title') ?? ''} ${textMember(text, 'description') ?? ''}`
+  const lower = said.toLowerCase()
+  return words.every(word => lower.includes(word))
+}
+
+const parsed = (text: Parameters<typeof valueOf>[0] | undefined): unknown => text && valueOf(text)
+
+/** One tool whole, as its clients see it. Throws a Fault `invalid-params` for one that is not there. */
+export const toolView = (inside: Inside, name: string): object => {
+  const item = mergedItems(inside, 'tools').find(({ exposed }) => exposed === name)
+  if (item === undefined) throw new Fault('invalid-params', `There is no tool ${name}`)
+  return { version: 1, server: item.server.name, own: item.own, tool: valueOf(item.text) }
+}
+
+/** The clients, by what they say of themselves, and what they have under way. */
+export const clientsView = ({ router }: Inside): object => {
+  const underWay = new Map<Client, number>()
+  for (const { client } of router.meter?.history.underWay ?? [])
+    underWay.set(client, (underWay.get(client) ?? 0) + 1)
+  const clients = [...router.clients].map(client => ({
+    id: client.id,
+    name: sanitizeLine(textMember(client.info, 'name') ?? '', 256),
+    version: sanitizeLine(textMember(client.info, 'version') ?? '', 256),
+    revision: client.revision,
+    transport: client.via,
+    principal: sanitizeLine(client.principal),
+    calls: underWay.get(client) ?? 0,
+  }))
+  return { version: 1, clients }
+}
+
+/** The calls under way and the last that are over, those after `after` alone; nothing of their contents. */
+export const callsView = ({ router, clock }: Inside, after = 0): object => {
+  const nowMs = clock.nowMs()
+  const history = router.meter?.history
+  const underWay = [...(history?.underWay ?? [])].slice(0, 512).map(call => ({
+    client: call.client.id,
+    method: sanitizeLine(call.method, 256),
+    server: call.servedBy,
+    name: call.ownName && sanitizeLine(call.ownName, 256),
+    where: whereIs(call),
+    ms: Math.round(nowMs - (call.beganMs ?? nowMs)),
+  }))
+  const recent = (history?.recent ?? [])
+    .filter(({ n }) => n > after)
+    .map(({ beganMs, method, name, ms, ...rest }) => ({
+      ...rest,
+      method: sanitizeLine(method, 256),
+      name: name && sanitizeLine(name, 256),
+      at: new Date(Date.now() - (nowMs - beganMs)).toISOString(),
+      ms: Math.round(ms * 10) / 10,
+    }))
+  return { version: 1, underWay, recent }
+}
+
+/** Where a call is: looked up, waiting for its server, or with it. */
+const whereIs = ({ servedBy, sentMs }: Call): string => {
+  if (servedBy === undefined) return 'proxy'
+  return sentMs === undefined ? 'waiting' : 'server'
+}
+
+/** The configuration in force without its secrets, and what is wrong with the file. */
+export const configView = (inside: Inside): object => {
+  const { listen, limits, metrics, auth, audit, servers, ...rest } = inside.config()
+  const { pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon, knownServers } = rest
+  return {
+    version: 1,
+    file: inside.configStatus?.(),
+    problems: inside.problems(),
+    // Named one by one: what is added to a configuration may be a secret.
+    config: {
+      ...{ listen, limits, audit, pageSize, startupWaitMs, drainMs, logLevel, credentialStore, daemon },
+      knownServers,
+      metrics: metrics && { ...metrics, token: metrics.token && MASK },
+      auth: auth && { publicUrl: auth.publicUrl, loopback: auth.loopback, people: auth.people.length },
+      servers: servers.map(server => ({ ...redactServer(server), written: undefined })),
+    },
+  }
+}

@@ -1,0 +1,321 @@
+import type { ServerView } from '../../catalog/lists/server-view.js'
+import { exposedName } from '../../catalog/names/names.js'
+import { matchTemplate } from '../../catalog/names/uris.js'
+import { repairItem } from '../../catalog/repair/items.js'
+import { suggest } from '../../config/schema/suggest.js'
+import type { ServerConfig } from '../../config/types.js'
+import { projectResult } from '../../eras/index.js'
+import { isErrorId, RUN } from '../../kernel/error-ids.js'
+import { Fault } from '../../kernel/faults.js'
+import { matcherOf } from '../../kernel/globs.js'
+import { arrayText, type JsonText, memberOf, objectText, stringOf } from '../../kernel/json/text.js'
+import { sanitizeLine } from '../../kernel/mask.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
+import { isLegacyRevision } from '../../model/revision.js'
+import type { Inside } from './inside.js'
+import { inServer, placed } from './places.js'
+import { type Cause, isAnswered, stateCauses, type Verdict, type Why } from './verdicts.js'
+import { mergedItems } from './views.js'
+
+export type { Cause, Why } from './verdicts.js'
+
+const KINDS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
+const KEYS = { tools: 'name', prompts: 'name', resources: 'uri', templates: 'uriTemplate' } as const
+const QUERY_BYTES = 8192
+const MODERN = '2026-07-28'
+
+/**
+ * Says why a name, URI, server or error id is as it is, and with a revision what clients of that see in place
+ * of it. Throws a Fault `invalid-params` for a revision that is none.
+ */
+export const explain = (inside: Inside, query: string, revision?: string): Why => {
+  if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
+    throw new Fault('invalid-params', `there is no revision ${sanitizeLine(revision, 64)}`)
+  const asked = query.slice(0, QUERY_BYTES)
+  return (
+    (isErrorId(asked) ? ofError(inside, asked) : undefined) ??
+    ofServer(inside, asked) ??
+    ofItem(inside, asked, revision) ??
+    ofUri(inside, asked) ??
+    ofPrefix(inside, asked) ??
+    unknown(inside, asked)
+  )
+}
+
+// ── errors ──
+
+const ofError = ({ router }: Inside, query: string): Why | undefined => {
+  const error = router.faults.of(query)
+  const base = { version: 1, query, kind: 'error' } as const
+  if (error !== undefined) {
+    const causes = (error.causes ?? []).map((words): Cause => ({ verdict: 'error', words }))
+    return { ...base, verdict: 'error', answered: true, server: error.server, own: error.name, causes, error }
+  }
+  const words = query.startsWith(`${RUN}-`)
+    ? 'it is not among the last 1,000 errors of this run'
+    : `it is of another run: the errors of this one begin with ${RUN}-`
+  return { ...base, verdict: 'unknown', answered: false, causes: [{ verdict: 'unknown', words }] }
+}
+
+// ── servers ──
+
+const ofServer = (inside: Inside, query: string): Why | undefined => {
+  const base = { version: 1, query, kind: 'server', server: query } as const
+  const status = inside.status().servers.find(({ name }) => name === query)
+  if (status !== undefined) {
+    const causes = stateCauses(status)
+    const [first] = causes
+    const verdict = first === undefined || first.verdict === 'remark' ? 'shown' : first.verdict
+    return { ...base, verdict, answered: isAnswered(status), causes }
+  }
+  if (inside.disabled().has(query))
+    return { ...base, verdict: 'disabled', answered: false, causes: [DISABLED_HERE] }
+  const problems = inside.problems().filter(({ key }) => key.split('.')[1] === query)
+  const off = switchedOffAt(inside, query)
+  if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
+  if (problems.length === 0) return undefined
+  const causes = problems.map(({ message, mend, file, line, column }): Cause => {
+    return { verdict: 'misconfigured', words: `${message}. ${mend}`, file, line, column }
+  })
+  return { ...base, verdict: 'misconfigured', answered: false, causes }
+}
+
+const DISABLED_HERE: Cause = { verdict: 'disabled', words: 'it was switched off until the file changes' }
+
+/** A server that stands in the file and is switched off there. */
+const switchedOffAt = (inside: Inside, server: string): Cause | undefined => {
+  const place = placed(inside, ['mcpServers', server, 'disabled'])
+  return place.line === undefined
+    ? undefined
+    : { verdict: 'disabled', words: '"disabled" in the file', ...place }
+}
+
+// ── names ──
+
+interface Found {
+  readonly view: ServerView
+  readonly list: ListName
+  readonly own: string
+  readonly raw: JsonText
+}
+
+const rawsOf = ({ router }: Inside, view: ServerView, list: ListName): readonly JsonText[] =>
+  router.catalog.summary(view.server, [...view.server.connections]).listed(list)?.raw ?? []
+
+/** Every listed item that clients, or its server, call so; whether clients see it or not. */
+const candidates = (inside: Inside, query: string): readonly Found[] =>
+  [...inside.router.catalog.views.values()].flatMap(view =>
+    LIST_NAMES.flatMap(list =>
+      rawsOf(inside, view, list).flatMap(raw => {
+        const own = stringOf(memberOf(raw, KEYS[list]))
+        return own !== undefined && names(view, list, own).includes(query) ? [{ view, list, own, raw }] : []
+      }),
+    ),
+  )
+
+const names = (view: ServerView, list: ListName, own: string): readonly string[] => {
+  if (list === 'resources' || list === 'templates') return [view.exposeUri(own), own]
+  const exposed = view.exposeName(list, own)
+  // With a prefix of its own where its name was taken.
+  return [exposed, exposedName(view.server.options.alias, exposed), own]
+}
+
+const ofItem = (inside: Inside, query: string, revision: string | undefined): Why | undefined => {
+  const all = candidates(inside, query)
+  const servers = new Set(all.map(({ view }) => view.server.name))
+  const exposed = all.filter(({ view, list, own }) => names(view, list, own)[0] === query)
+  const [found] = exposed.length > 0 ? exposed : all
+  if (found === undefined) return undefined
+  if (exposed.length === 0 && servers.size > 1) {
+    const words = `these servers have it: ${[...servers].join(', ')}`
+    const causes: readonly Cause[] = [{ verdict: 'ambiguous', words }]
+    return { version: 1, query, kind: KINDS[found.list], verdict: 'ambiguous', answered: false, causes }
+  }
+  const why = explainItem(inside, query, found)
+  const changed = why.answered && isChangedFor(inside, found, revision)
+  const words = `clients of ${revision ?? ''} see it without what that does not know`
+  return changed ? { ...why, causes: [...why.causes, { verdict: 'changed', words }] } : why
+}
+
+/** Whether clients of an older revision see something else. */
+const isChangedFor = (inside: Inside, { view, list, own }: Found, revision: string | undefined): boolean => {
+  if (revision === undefined || !isLegacyRevision(revision)) return false
+  const item = mergedItems(inside, list).find(one => one.server === view.server && one.own === own)
+  if (item === undefined) return false
+  const { member, method } = LISTS[list]
+  const page = objectText([[member, arrayText([item.text])]])
+  return projectResult(revision, method, page) !== page
+}
+
+const explainItem = (inside: Inside, query: string, found: Found): Why => {
+  const { view, list, own } = found
+  const { name } = view.server
+  const base = { version: 1, query, kind: KINDS[list], server: name, own } as const
+  const gone = leftOutFor(inside, found)
+  const status = inside.status().servers.find(one => one.name === name)
+  const state = status === undefined ? [] : stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
+  if (gone.length > 0) {
+    const [{ verdict } = { verdict: 'hidden' as const }] = gone
+    return { ...base, verdict, answered: false, causes: gone }
+  }
+  const causes = [...changesOf(inside, found), ...state]
+  const answered = status !== undefined && isAnswered(status)
+  const verdict = answered ? 'shown' : (state[0]?.verdict ?? 'shown')
+  return { ...base, verdict, answered, causes }
+}
+
+/** Why clients do not see an item; empty if they do. */
+const leftOutFor = (inside: Inside, { view, list, own, raw }: Found): readonly Cause[] => {
+  const config = configOf(inside, view)
+  if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
+    return hidden(inside, config, own)
+  const repaired = repairItem(list, raw)
+  if ('dropped' in repaired) return [{ verdict: 'broken', words: repaired.dropped }]
+  const twins = rawsOf(inside, view, list).filter(other => stringOf(memberOf(other, KEYS[list])) === own)
+  if (twins.length > 1 && twins[0] !== raw)
+    return [{ verdict: 'repeated', words: 'its name is repeated; the first one is shown' }]
+  return []
+}
+
+const hidden = (inside: Inside, { name, tools }: ServerConfig, own: string): readonly Cause[] => {
+  const at = tools.deny.findIndex(glob => matcherOf([glob])(own))
+  if (at < 0) {
+    const place = placed(inside, ...inServer(name, 'allow'))
+    return [{ verdict: 'hidden', words: 'tools.allow does not name it', ...place }]
+  }
+  const pattern = tools.deny[at]
+  const place = placed(inside, ...inServer(name, 'deny', String(at)))
+  return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern ?? ''}"`, pattern, ...place }]
+}
+
+/** How what clients see differs from what the server said. */
+const changesOf = (inside: Inside, found: Found): readonly Cause[] => {
+  const { view, list, own, raw } = found
+  const repaired = repairItem(list, raw)
+  const notes = 'dropped' in repaired ? [] : repaired.notes
+  return [
+    ...(list === 'tools' ? toolChanges(inside, found) : []),
+    ...(list === 'tools' || list === 'prompts' ? nameChanges(inside, { view, list, own }) : []),
+    ...notes.map((words): Cause => ({ verdict: 'repaired', words })),
+  ]
+}
+
+const SCHEMALESS = 'it returned no structured content, so that its outputSchema is not shown'
+
+const toolChanges = (inside: Inside, { view, own }: Found): readonly Cause[] => {
+  const { name } = view.server
+  const renamed = view.tools.renamed(own)
+  const override = configOf(inside, view)?.tools.override[own]
+  const rule = (verdict: Verdict, words: string, key: string): Cause => {
+    return { verdict, words, ...placed(inside, ...inServer(name, key, own)) }
+  }
+  return [
+    ...(renamed === own ? [] : [rule('renamed', `tools.rename calls it ${renamed}`, 'rename')]),
+    ...(override === undefined
+      ? []
+      : [rule('overridden', 'tools.override replaces parts of it', 'override')]),
+    ...(view.isSchemaWithdrawn(own)
+      ? [{ verdict: 'output-schema-withdrawn', words: SCHEMALESS } as const]
+      : []),
+  ]
+}
+
+const nameChanges = (
+  inside: Inside,
+  {
+    view,
+    list,
+    own,
+  }: { readonly view: ServerView; readonly list: 'tools' | 'prompts'; readonly own: string },
+): readonly Cause[] => {
+  const renamed = list === 'tools' ? view.tools.renamed(own) : own
+  const whole = view.exposure.prefix ? `${view.server.options.alias}__${renamed}` : renamed
+  const exposed = view.exposeName(list, own)
+  const shown = mergedItems(inside, list).find(
+    item => item.server === view.server && item.own === own,
+  )?.exposed
+  const clash =
+    shown === undefined
+      ? 'its name is taken by another server: give the server a prefix'
+      : `its name was taken, so that it is ${shown}`
+  return [
+    ...(exposed === whole ? [] : [{ verdict: 'shortened', words: shortenedWords(whole, exposed) } as const]),
+    ...(shown === exposed ? [] : [{ verdict: 'prefixed', words: clash } as const]),
+  ]
+}
+
+const shortenedWords = (whole: string, exposed: string): string => {
+  const strange = [...new Set(whole.match(/[^A-Za-z0-9_-]/gu))].join(' ')
+  const why = strange === '' ? `${whole} is too long` : `these characters are not allowed: ${strange}`
+  return `${sanitizeLine(why, 256)}; clients see ${exposed}`
+}
+
+const configOf = ({ configOf: find }: Inside, view: ServerView): ServerConfig | undefined =>
+  find(view.server.options)
+
+// ── URIs ──
+
+const ofUri = (inside: Inside, query: string): Why | undefined => {
+  for (const view of inside.router.catalog.views.values()) {
+    const base = { version: 1, query, kind: 'resource', server: view.server.name } as const
+    for (const raw of rawsOf(inside, view, 'templates')) {
+      const own = stringOf(memberOf(raw, 'uriTemplate')) ?? ''
+      if (matchTemplate(view.exposeUri(own), query) === undefined) continue
+      const causes: readonly Cause[] = [
+        { verdict: 'uri-by-template', words: `the template ${own} matches it` },
+      ]
+      return { ...base, own, verdict: 'uri-by-template', answered: true, causes }
+    }
+    const start = view.exposure.uris === 'prefix' ? view.exposeUri('') : undefined
+    if (start === undefined || !query.startsWith(start)) continue
+    const words = `its prefix ${start} is that of the server, which is asked`
+    const causes: readonly Cause[] = [{ verdict: 'uri-by-prefix', words }]
+    return { ...base, own: query.slice(start.length), verdict: 'uri-by-prefix', answered: true, causes }
+  }
+  return undefined
+}
+
+// ── what is nowhere ──
+
+/** A name under the prefix of a server that does not list it, or whose list nobody has read. */
+const ofPrefix = (inside: Inside, query: string): Why | undefined => {
+  for (const view of inside.router.catalog.views.values()) {
+    const { alias, name } = view.server.options
+    if (!view.exposure.prefix || !query.startsWith(`${alias}__`)) continue
+    const base = {
+      version: 1,
+      query,
+      kind: 'tool',
+      server: name,
+      own: query.slice(alias.length + 2),
+    } as const
+    const status = inside.status().servers.find(one => one.name === name)
+    const summary = inside.router.catalog.summary(view.server, [...view.server.connections])
+    const cut: readonly Cause[] = summary.truncated.includes('tools')
+      ? [{ verdict: 'cut-off', words: 'the list of its tools was cut at a limit (limits.items)' }]
+      : []
+    const unread: readonly Cause[] =
+      summary.listed('tools') === undefined
+        ? [{ verdict: 'list-not-read', words: 'the list of its tools was not read yet' }]
+        : []
+    const state =
+      status === undefined ? [] : stateCauses(status).filter(({ verdict }) => verdict !== 'remark')
+    const near = suggestion(inside, query)
+    const nowhere: Cause = { verdict: 'unknown', words: `the server lists no such tool${near}` }
+    const causes = [...cut, ...unread, ...(unread.length > 0 ? [] : [nowhere]), ...state]
+    return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
+  }
+  return undefined
+}
+
+const suggestion = (inside: Inside, query: string): string => {
+  const known = mergedItems(inside, 'tools').map(({ exposed }) => exposed)
+  const near = suggest(query, [...known, ...inside.status().servers.map(({ name }) => name)])
+  return near === undefined ? '' : `; did you mean ${near}?`
+}
+
+const unknown = (inside: Inside, query: string): Why => {
+  const words = `there is no server, tool, prompt, resource or error of this name${suggestion(inside, query)}`
+  const causes: readonly Cause[] = [{ verdict: 'unknown', words }]
+  return { version: 1, query, kind: 'unknown', verdict: 'unknown', answered: false, causes }
+}

@@ -1,0 +1,341 @@
+import { rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { unknownView, type Views } from '../../catalog/views/views.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
+import { objectIn } from '../../kernel/object.js'
+import {
+  CONNECT_PATH,
+  counterProof,
+  decodeHello,
+  encodeWelcome,
+  HELLO_HEADER,
+  type Hello,
+  isProven,
+  LINES_PROTOCOL,
+  type Refusal,
+} from '../../shim/hello.js'
+import type { Place } from '../../shim/place.js'
+import { LineChannel } from '../../transport/line-channel.js'
+import { bindPath } from '../../transport/socket/bind.js'
+import type { Api } from '../api/api.js'
+import { apiRequest, bodyOf, sendAnswer, sendJson } from '../api/http.js'
+import type { VariableStatus } from '../environment/environment.js'
+import { IDENTITY } from '../identity.js'
+import { sendMetrics } from '../metrics/listener.js'
+import type { MetricsPages } from '../metrics/pages.js'
+import { readPrivate, writePrivate } from '../state/private-file.js'
+import type { ProxyStatus } from '../status.js'
+import type { KeptLines, LogFilter } from './kept-lines.js'
+import { occupantOf, tokenIn } from './seat.js'
+import type { LocalSessions } from './sessions.js'
+
+/** What the private socket of a proxy lets its user do. */
+export interface Controlled {
+  readonly sessions: LocalSessions
+  /** As `Welcome.refusal`. */
+  readonly refusal: string
+  readonly status: () => ProxyStatus
+  readonly isDraining: () => boolean
+  readonly views: Pick<Views, 'has' | 'names'>
+  /** Begins the end, with an exit code. */
+  readonly end: (code: number) => void
+  /** Reads the configuration again; undefined where there is no file to read. */
+  readonly reload?: (() => Promise<void>) | undefined
+  /** Undefined where no values can be brought. */
+  readonly variables?: ControlledVariables | undefined
+  readonly lines: KeptLines
+  readonly api: () => Promise<Api>
+  readonly metrics: (() => Promise<MetricsPages>) | undefined
+  /** A new code that lets a page in once. */
+  readonly newPageCode: () => string
+  /** The configuration file, for what we write down about ourselves; undefined to write nothing. */
+  readonly file: string | undefined
+  /** As `Welcome.kept`. */
+  readonly kept: string | undefined
+  /** Whether somebody starts us again after the code for that. */
+  readonly isService: boolean
+  readonly bounds: LimitCounters
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The variables of its configuration. */
+export interface ControlledVariables {
+  /** Without their values. */
+  readonly all: () => readonly VariableStatus[]
+  /** The names of those that servers wait for. */
+  readonly wanted: () => readonly string[]
+  /** Takes what a client knows, by name; resolves once it is in force. Rejects with a Fault. */
+  readonly bring: (values: Readonly<Record<string, unknown>>, client: string) => Promise<void>
+}
+
+/** Where a proxy can be controlled. */
+export interface Control {
+  readonly place: Place
+  close(): Promise<void>
+}
+
+/** Whoever keeps a service starts it again after this code only. */
+const HANDED_OVER = 75
+const BODY_BYTES = 64 * 1024
+const FIRST_LOOK_MS = 250
+const LOOK_MS = 5000
+
+/** Opens the private socket at a place that is free. Rejects with a Fault `unavailable`. */
+export const openControl = async (place: Place, controlled: Controlled): Promise<Control> => {
+  const server = createControlServer(controlled.bounds.max.connections)
+  const token = tokenIn(place.token)
+  const api = new ControlApi(controlled, token)
+  server.on('request', (request, response) => void api.answer(request, response))
+  server.on('upgrade', (request, socket, head) => api.upgrade(request, socket, head))
+  const stop = await bindPath(server, place.socket)
+  server.on('error', thrown => controlled.log.error({ err: thrown }, 'the private socket reported an error'))
+  const { file } = controlled
+  const forget = file === undefined ? undefined : await keepFacts(place, file)
+  const watch = watchPlace(place, controlled)
+  return {
+    place,
+    async close() {
+      watch.cancel()
+      const stopped = stop()
+      server.closeAllConnections()
+      await stopped
+      forget?.()
+    },
+  }
+}
+
+/** Bounds for whoever connects: they are programs of this user, and still may hang or lie. */
+const createControlServer = (maxConnections: number): Server => {
+  const server = createServer({
+    maxHeaderSize: 8 * 1024,
+    headersTimeout: 3000,
+    requestTimeout: 10_000,
+    connectionsCheckingInterval: 1000,
+  })
+  server.maxConnections = maxConnections
+  server.on('clientError', (_error, socket) => socket.destroy())
+  return server
+}
+
+/** Writes down for people who serves at a place; the returned function removes it. */
+const keepFacts = async ({ facts, socket, log }: Place, config: string): Promise<() => void> => {
+  const { pid } = process
+  const startedAt = new Date().toISOString()
+  const text = JSON.stringify({
+    version: 1,
+    proxy: { version: IDENTITY.version },
+    pid,
+    startedAt,
+    config,
+    socket,
+    log,
+  })
+  await writePrivate(facts, `${text}\n`).catch(() => undefined)
+  return () => {
+    const found = readPrivate(facts, BODY_BYTES)?.toString()
+    if (found === `${text}\n`) rmSync(facts, { force: true })
+  }
+}
+
+/** Looks whether clients still find us there, and ends us if not. */
+const watchPlace = (place: Place, { clock, log, end }: Controlled) => {
+  let isLost = false
+  const look = async (): Promise<void> => {
+    const found = await occupantOf(place).catch(() => ({ pid: process.pid }))
+    if (isLost || found?.pid === process.pid) return
+    isLost = true
+    log.warn({ pid: found?.pid, socket: place.socket }, 'another proxy is in our place; this one ends')
+    end(0)
+  }
+  const first: Timer = clock.after(FIRST_LOOK_MS, () => void look())
+  const rest: Timer = clock.every(LOOK_MS, () => void look())
+  return {
+    cancel: () => {
+      isLost = true
+      first.cancel()
+      rest.cancel()
+    },
+  }
+}
+
+/** The paths of the private socket (docs/daemon.md). */
+class ControlApi {
+  readonly #controlled: Controlled
+  readonly #token: Buffer | undefined
+
+  constructor(controlled: Controlled, token: Buffer | undefined) {
+    this.#controlled = controlled
+    this.#token = token
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    try {
+      const client = this.#clientOf(request)
+      if (request.method === 'GET' && pathname === '/v1/logs' && !wantsEvents(request)) {
+        this.#logs(searchParams, response)
+        return
+      }
+      const body = await postedTo(request)
+      const what = `${request.method} ${pathname}`
+      const found = pathname === '/v1/env' ? await this.#env(what, body, client) : this.#run(what)
+      if (found !== undefined) sendJson(response, 200, found)
+      else await this.#answerApi(request, response, body)
+    } catch (thrown) {
+      const { code, message } = Fault.from(thrown)
+      const status = thrown instanceof Fault ? (STATUSES[code] ?? 400) : 500
+      if (status === 500)
+        this.#controlled.log.error({ err: thrown, path: pathname }, 'a request on the private socket failed')
+      sendJson(response, status, { error: message })
+    }
+  }
+
+  /** The name that a program of our user gives itself. Throws a Fault for any other. */
+  #clientOf(request: IncomingMessage): string | undefined {
+    const { client, ...proof } = helloOf(request) ?? {}
+    if (!isProven(this.#token, 'client', proof)) throw new Fault('unauthorized', 'the token is not ours')
+    return client
+  }
+
+  /** Answers what is the same on the port. */
+  async #answerApi(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
+    const asked = apiRequest(request, '/v1', body)
+    const { api, metrics } = this.#controlled
+    if (asked.method === 'GET' && asked.path === '/metrics' && metrics !== undefined) {
+      await sendMetrics(await metrics(), request, response)
+      return
+    }
+    const answer = await (await api()).answer(asked)
+    if (answer !== undefined) sendAnswer(response, answer)
+    else sendJson(response, 404, { error: `there is no ${asked.method} /v1${asked.path} here` })
+  }
+
+  #run(what: string): object | undefined {
+    const { end, isService, kept, reload, sessions, status } = this.#controlled
+    switch (what) {
+      case 'GET /v1/status':
+        return { ...status(), ...(kept !== undefined && { kept }) }
+      case 'GET /v1/sessions':
+        return { version: 1, sessions: sessions.all }
+      case 'POST /v1/stop':
+        end(0)
+        return this.#ending()
+      case 'POST /v1/hand-over':
+        end(isService ? HANDED_OVER : 0)
+        return this.#ending()
+      case 'POST /v1/ui':
+        return { version: 1, code: this.#controlled.newPageCode() }
+      case 'POST /v1/reload':
+        if (reload === undefined) throw new Fault('invalid-params', 'this proxy has no configuration file')
+        void reload()
+        return { version: 1 }
+    }
+    return undefined
+  }
+
+  async #env(what: string, body: string, client = 'unknown'): Promise<object | undefined> {
+    if (what === 'GET /v1/env') return { version: 1, variables: this.#controlled.variables?.all() ?? [] }
+    if (what !== 'POST /v1/env') return undefined
+    const values = objectIn(body)
+    if (values === undefined)
+      throw new Fault('invalid-params', 'the body must be one JSON object from name to text')
+    await this.#controlled.variables?.bring(values, client)
+    return { version: 1 }
+  }
+
+  /** What has to wait, or is lost, when we end. */
+  #ending(): object {
+    const { sessions, status } = this.#controlled
+    const { pid, calls } = status()
+    return { version: 1, pid, calls, sessions: sessions.all }
+  }
+
+  #logs(query: URLSearchParams, response: ServerResponse): void {
+    const { lines } = this.#controlled
+    const since = query.get('since')
+    const filter: LogFilter = {
+      server: query.get('server') ?? undefined,
+      level: query.get('level') ?? undefined,
+      sinceMs: since === null ? undefined : Number(since),
+    }
+    response.useChunkedEncodingByDefault = false
+    response.writeHead(200, { 'content-type': 'application/x-ndjson', connection: 'close' })
+    // Who follows is not kept waiting for the first line.
+    response.flushHeaders()
+    for (const line of lines.matching(filter)) response.write(line)
+    const stop = query.has('follow') ? lines.follow(filter, line => this.#tell(response, line)) : undefined
+    if (stop === undefined) response.end()
+    else response.once('close', stop)
+  }
+
+  /** Whoever does not read loses the connection, not the log. */
+  #tell(response: ServerResponse, line: string): void {
+    if (response.writableLength > this.#controlled.bounds.max.clientQueue) response.destroy()
+    else response.write(line)
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => undefined)
+    const hello = helloOf(request)
+    const refusal = hello === undefined ? NO_HELLO : this.#refusalFor(request, hello)
+    if (hello === undefined || refusal !== undefined) {
+      const { status, ...rest } = refusal ?? NO_HELLO
+      const body = JSON.stringify(rest)
+      const size = Buffer.byteLength(body)
+      const lines = ['content-type: application/json', `content-length: ${size}`, 'connection: close']
+      socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+      return
+    }
+    const { bounds, clock, kept, log, sessions, refusal: word, variables } = this.#controlled
+    const session = sessions.newId()
+    const welcome = encodeWelcome({
+      version: IDENTITY.version,
+      pid: process.pid,
+      session,
+      want: variables?.wanted() ?? [],
+      kept,
+      refusal: word,
+      ...counterProof(this.#token, hello),
+    })
+    const lines = ['connection: Upgrade', `upgrade: ${LINES_PROTOCOL}`, `${HELLO_HEADER}: ${welcome}`]
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
+    if (head.length > 0) socket.unshift(head)
+    sessions.serve(session, new LineChannel(socket, { peer: 'client', log, clock, bounds }), hello)
+  }
+
+  #refusalFor(request: IncomingMessage, hello: Hello): StatedRefusal | undefined {
+    const { bounds, sessions, isDraining, views } = this.#controlled
+    const isLines = request.headers.upgrade?.toLowerCase() === LINES_PROTOCOL
+    if (!isLines || request.url !== CONNECT_PATH) return NO_HELLO
+    if (!isProven(this.#token, 'client', hello))
+      return { status: 409, no: 'token', say: 'the token is not ours' }
+    if (hello.view !== undefined && !views.has(hello.view))
+      return { status: 404, no: 'view', say: unknownView(hello.view, views.names) }
+    if (isDraining()) {
+      return { status: 503, no: 'draining', say: 'the proxy is about to end', retryMs: 200 }
+    }
+    if (sessions.size < bounds.max.sessions) return undefined
+    bounds.hit('sessions')
+    return { status: 503, no: 'busy', say: 'there are as many sessions as there may be', retryMs: 1000 }
+  }
+}
+
+const STATUSES: Partial<Record<Fault['code'], number>> = { internal: 500, 'too-large': 413 }
+
+type StatedRefusal = Refusal & { readonly status: number }
+
+const NO_HELLO: StatedRefusal = { status: 400, no: 'token', say: 'this is no hello of mcp-proxy connect' }
+
+const helloOf = (request: IncomingMessage): Hello | undefined =>
+  decodeHello(request.headers[HELLO_HEADER]?.toString())
+
+const postedTo = (request: IncomingMessage): Promise<string> =>
+  request.method === 'POST' ? bodyOf(request) : Promise.resolve('')
+
+const wantsEvents = ({ headers: { accept = '' } }: IncomingMessage): boolean =>
+  accept.includes('text/event-stream')

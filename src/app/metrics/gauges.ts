@@ -1,0 +1,190 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import { LIMIT_NAMES } from '../../kernel/limits.js'
+import { LIST_NAMES } from '../../model/listing.js'
+import type { Server } from '../../peers/server.js'
+import type { ServerState } from '../../peers/server-state.js'
+import { IDENTITY } from '../identity.js'
+import { proxyStatus, type ServerStatus, type StatusContext } from '../status.js'
+import type { FamilyName, GaugeName, ReadCounterName } from './families.js'
+import { labelValue, type Sample } from './registry.js'
+
+export interface GaugeContext extends StatusContext {
+  /** How late the last look at memory was. */
+  readonly lagMs: () => number
+}
+
+type Read = GaugeName | ReadCounterName | 'mcp_proxy_build'
+
+/** The samples of each family that is read when somebody asks. */
+export type Gauges = ReadonlyMap<FamilyName, readonly Sample[]>
+
+const STATES = ['idle', 'starting', 'ready', 'draining', 'backoff', 'failed', 'needs-auth'] as const
+const LIST_REASONS = ['filter', 'broken', 'twice'] as const
+
+const one = (value: number): readonly Sample[] => [{ labels: [], value }]
+
+const flag = (is: boolean): number => (is ? 1 : 0)
+
+/** Reads everything that is not counted, where `/status` reads it. */
+export const readGauges = (context: GaugeContext): Gauges => {
+  const status = proxyStatus(context)
+  const all: Partial<Record<Read, readonly Sample[]>> = {
+    mcp_proxy_requests_in_flight: one(status.calls),
+    mcp_proxy_clients: clients(context),
+    mcp_proxy_queue_bytes: queues(context),
+    ...servers(context, status.servers),
+    mcp_proxy_limit_hits: LIMIT_NAMES.map(limit => ({
+      labels: [limit],
+      value: status.limits[limit]?.hits ?? 0,
+    })),
+    mcp_proxy_ready: one(flag(status.state === 'ready' && status.pressure < 4)),
+    mcp_proxy_memory_pressure: one(status.pressure),
+    ...configuration(status.config),
+    mcp_proxy_build: [{ labels: [IDENTITY.version, process.version], value: 1 }],
+    ...ofProcess(context.lagMs()),
+  }
+  return new Map(Object.entries(all) as [FamilyName, readonly Sample[]][])
+}
+
+const clients = ({ router }: GaugeContext): readonly Sample[] => {
+  const counts = new Map<string, { readonly labels: readonly string[]; value: number }>()
+  for (const { via = 'none', revision } of router.clients) {
+    const labels = [via, revision]
+    const key = labels.join(' ')
+    const known = counts.get(key) ?? { labels, value: 0 }
+    known.value += 1
+    counts.set(key, known)
+  }
+  return [...counts.values()]
+}
+
+const queues = ({ bounds }: GaugeContext): readonly Sample[] => [
+  { labels: ['clients'], value: bounds.unread.bytes },
+  { labels: ['servers'], value: bounds.queues.servers },
+  { labels: ['unread'], value: bounds.inbound.bytes },
+  { labels: ['replay'], value: bounds.queues.replay },
+]
+
+const servers = (
+  context: GaugeContext,
+  statuses: readonly ServerStatus[],
+): Partial<Record<Read, readonly Sample[]>> => {
+  const { router } = context
+  const all = router.pool.servers.flatMap(server => {
+    const status = statuses.find(({ name }) => name === server.name)
+    return status === undefined ? [] : [{ server, status, label: labelValue(server.name) }]
+  })
+  const each = (read: (one: (typeof all)[number]) => number): readonly Sample[] =>
+    all.map(found => ({ labels: [found.label], value: read(found) }))
+  return {
+    mcp_proxy_server_requests_in_flight: each(({ server }) =>
+      sum([...server.connections].map(({ underWay }) => underWay)),
+    ),
+    mcp_proxy_server_requests_parked: each(({ server }) =>
+      sum([...server.connections].map(connection => router.parkedOn(connection))),
+    ),
+    mcp_proxy_server_state: all.flatMap(({ label, status }) =>
+      STATES.map(state => ({ labels: [label, state], value: flag(stateOf(status) === state) })),
+    ),
+    mcp_proxy_server_connections: each(({ status }) => status.connections),
+    mcp_proxy_server_processes: each(({ status }) => status.pids.length),
+    ...(process.platform === 'linux' && {
+      mcp_proxy_server_resident_bytes: each(({ status }) => sum(status.pids.map(residentBytes))),
+    }),
+    ...lists(context, all),
+  }
+}
+
+const lists = (
+  { router }: GaugeContext,
+  all: readonly { readonly server: Server; readonly status: ServerStatus; readonly label: string }[],
+): Partial<Record<Read, readonly Sample[]>> => {
+  const found = all.flatMap(({ server, status, label }) => {
+    const { listed } = router.catalog.summary(server, [...server.connections])
+    return LIST_NAMES.map(list => ({ label, list, status, listed: listed(list) }))
+  })
+  return {
+    mcp_proxy_items: found.map(({ label, list, status }) => ({
+      labels: [label, list],
+      value: status.items?.[list] ?? 0,
+    })),
+    mcp_proxy_list_bytes: found.map(({ label, list, listed }) => ({
+      labels: [label, list],
+      value: sum((listed?.items ?? []).map(({ text }) => text.length)),
+    })),
+    mcp_proxy_items_left_out: found.flatMap(({ label, list, listed, status }) => [
+      ...LIST_REASONS.map(reason => ({
+        labels: [label, list, reason],
+        value: listed?.leftOut[reason] ?? 0,
+      })),
+      { labels: [label, list, 'truncated'], value: flag(status.truncated.includes(list)) },
+    ]),
+  }
+}
+
+/** Whatever a login is missing for. */
+const stateOf = ({ state }: ServerStatus): ServerState['at'] =>
+  STATES.find(known => known === state) ?? 'needs-auth'
+
+const configuration = (
+  config: ReturnType<typeof proxyStatus>['config'],
+): Partial<Record<Read, readonly Sample[]>> => ({
+  mcp_proxy_config_last_reload_success: one(flag(config?.lastReload?.result !== 'refused')),
+  mcp_proxy_config_last_reload_timestamp_seconds: one(
+    (config === undefined ? performance.timeOrigin : Date.parse(config.loadedAt)) / 1000,
+  ),
+  mcp_proxy_config_problems: [
+    { labels: ['error'], value: config?.problems.errors ?? 0 },
+    { labels: ['warning'], value: config?.problems.warnings ?? 0 },
+  ],
+})
+
+let before: ReturnType<typeof performance.eventLoopUtilization> | undefined
+
+const ofProcess = (lagMs: number): Partial<Record<Read, readonly Sample[]>> => {
+  const { user, system } = process.cpuUsage()
+  const memory = trying(() => process.memoryUsage())
+  const now = performance.eventLoopUtilization()
+  const { utilization } = before === undefined ? now : performance.eventLoopUtilization(now, before)
+  before = now
+  return {
+    process_cpu_seconds: one((user + system) / 1e6),
+    process_start_time_seconds: one(performance.timeOrigin / 1000),
+    nodejs_eventloop_lag_seconds: one(lagMs / 1000),
+    nodejs_eventloop_utilization_ratio: one(utilization),
+    ...(memory !== undefined && {
+      process_resident_memory_bytes: one(memory.rss),
+      nodejs_heap_size_used_bytes: one(memory.heapUsed),
+      nodejs_external_memory_bytes: one(memory.external),
+    }),
+    ...(process.platform === 'linux' && descriptors()),
+  }
+}
+
+const descriptors = (): Partial<Record<Read, readonly Sample[]>> => {
+  const open = trying(() => readdirSync('/proc/self/fd').length - 1)
+  const limits = trying(() => readFileSync('/proc/self/limits', 'latin1')) ?? ''
+  const most = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
+  return {
+    ...(open !== undefined && { process_open_fds: one(open) }),
+    ...(most !== undefined && { process_max_fds: one(Number(most)) }),
+  }
+}
+
+const PAGE_BYTES = 4096
+
+const residentBytes = (pid: number): number => {
+  const pages = trying(() => readFileSync(`/proc/${pid}/statm`, 'latin1'))?.split(' ')[1]
+  return Number(pages ?? 0) * PAGE_BYTES
+}
+
+const trying = <T>(read: () => T): T | undefined => {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

@@ -1,0 +1,119 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { MetricsConfig } from '../../config/types.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { hostAllowed, resolveHosts } from '../../transport/http/guards.js'
+import type { MetricsPages } from './pages.js'
+
+/** An address that serves the metrics and nothing else. */
+export interface MetricsEndpoint {
+  readonly host: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+const CONNECTIONS = 64
+
+/** Answers a request for the metrics that may have them. */
+export const sendMetrics = async (
+  pages: MetricsPages,
+  { headers, method }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const found = await pages.page(headers.accept, headers['accept-encoding']?.toString())
+  response.writeHead(200, {
+    ...found.headers,
+    'content-length': found.body.length,
+    'cache-control': 'no-store',
+  })
+  response.end(method === 'HEAD' ? undefined : found.body)
+}
+
+/**
+ * Serves the metrics at an address of their own. Rejects with a Fault: `invalid-params` for one that others
+ * reach without a token, `unavailable` if it cannot listen.
+ */
+export const listenMetrics = async (
+  { listen, token }: MetricsConfig,
+  pages: () => Promise<MetricsPages>,
+  log: Logger,
+): Promise<MetricsEndpoint | undefined> => {
+  if (listen === undefined) return undefined
+  const { host, port } = listen
+  if (token === undefined && !isLoopbackHost(host)) {
+    throw new Fault(
+      'invalid-params',
+      `metrics.listen: others reach ${host}, so that "metrics.token" is needed; or listen on 127.0.0.1`,
+    )
+  }
+  let hosts: ReadonlySet<string> = new Set()
+  const server = createServer({ maxHeaderSize: 16 * 1024, headersTimeout: 10_000 }, (request, response) => {
+    const denial = denialOf(request, { token, hosts })
+    if (denial !== undefined) {
+      response.writeHead(denial.status, { 'content-type': 'text/plain', ...denial.headers })
+      response.end(`${denial.words}\n`)
+      return
+    }
+    const answer = async (): Promise<void> => sendMetrics(await pages(), request, response)
+    answer().catch((thrown: unknown) => {
+      log.error({ err: thrown }, 'the metrics could not be written')
+      if (!response.headersSent) response.writeHead(500)
+      response.end()
+    })
+  })
+  server.maxConnections = CONNECTIONS
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (thrown: Error) => {
+      const code = systemCode(thrown) ?? 'unknown reason'
+      const words = `metrics.listen: cannot listen on ${host} port ${port} (${code})`
+      reject(new Fault('unavailable', words, { cause: thrown }))
+    })
+    server.listen(port, host, resolve)
+  })
+  server.on('error', thrown => log.error({ err: thrown }, 'the listener of the metrics reported an error'))
+  server.unref()
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  hosts = resolveHosts({ host, port: bound, configured: [] })
+  log.info({ host, port: bound }, 'the metrics are served')
+  return {
+    host,
+    port: bound,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+interface Guards {
+  readonly token: string | undefined
+  readonly hosts: ReadonlySet<string>
+}
+
+/** A token stands in for the check of the host: no web page knows it. */
+const denialOf = (
+  { headers, method, url = '/' }: IncomingMessage,
+  { token, hosts }: Guards,
+):
+  | { readonly status: number; readonly words: string; readonly headers?: Record<string, string> }
+  | undefined => {
+  if (token === undefined && !hostAllowed(headers.host, hosts))
+    return { status: 403, words: 'Host not allowed' }
+  if (token !== undefined && !isToken(headers.authorization, token))
+    return { status: 401, words: 'The token is missing or wrong', headers: { 'www-authenticate': 'Bearer' } }
+  if (url.split('?', 1)[0] !== '/metrics')
+    return { status: 404, words: 'Not found: the metrics are at /metrics' }
+  if (method === 'GET' || method === 'HEAD') return undefined
+  return { status: 405, words: 'Use GET', headers: { allow: 'GET, HEAD' } }
+}
+
+const isToken = (authorization: string | undefined, token: string): boolean => {
+  const [, given = ''] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? []
+  return timingSafeEqual(digestOf(given), digestOf(token))
+}
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()

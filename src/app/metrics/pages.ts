@@ -1,0 +1,75 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { FAMILY_NAMES, type FamilyName } from './families.js'
+import { type GaugeContext, readGauges } from './gauges.js'
+import type { Metrics, Sample } from './registry.js'
+import { CONTENT_TYPES, encodeMetrics, type Format, formatFor } from './text.js'
+
+/** An answer to somebody who scrapes. */
+export interface MetricsPage {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/** Writes the metrics for whoever asks; many who ask at the same time cost as much as one. */
+export interface MetricsPages {
+  /** The page for these request headers. */
+  page(accept: string | undefined, acceptEncoding?: string): Promise<MetricsPage>
+}
+
+/** For how long one text is good enough for all. */
+const KEPT_MS = 1000
+/** How long others may wait for a piece of it. */
+const SLICE_MS = 2
+
+const compress = promisify(gzip)
+
+interface Kept {
+  readonly atMs: number
+  readonly plain: Promise<Buffer>
+  zipped: Promise<Buffer> | undefined
+}
+
+export const createMetricsPages = (metrics: Metrics, context: GaugeContext): MetricsPages => {
+  const { clock } = context
+  const kept = new Map<Format, Kept>()
+  const current = (format: Format): Kept => {
+    const nowMs = clock.nowMs()
+    const known = kept.get(format)
+    if (known !== undefined && nowMs - known.atMs < KEPT_MS) return known
+    const made: Kept = { atMs: nowMs, plain: write(metrics, context, format), zipped: undefined }
+    kept.set(format, made)
+    return made
+  }
+  return {
+    async page(accept, acceptEncoding = '') {
+      const format = formatFor(accept)
+      const made = current(format)
+      const isZipped = /(?:^|,)\s*gzip\s*(?:,|;\s*q=(?!0(?:\.0*)?\s*(?:,|$))|$)/i.test(acceptEncoding)
+      if (isZipped) made.zipped ??= made.plain.then(text => compress(text))
+      const body = await ((isZipped ? made.zipped : undefined) ?? made.plain)
+      const headers = {
+        'content-type': CONTENT_TYPES[format],
+        vary: 'accept, accept-encoding',
+        ...(isZipped && { 'content-encoding': 'gzip' }),
+      }
+      return { headers, body }
+    },
+  }
+}
+
+const write = async (metrics: Metrics, context: GaugeContext, format: Format): Promise<Buffer> => {
+  const gauges = readGauges(context)
+  const samplesOf = (name: FamilyName): readonly Sample[] =>
+    name === 'mcp_proxy_series_overflow' ? metrics.overflows : (gauges.get(name) ?? metrics.samples(name))
+  const pieces: string[] = []
+  let sinceMs = performance.now()
+  for (const piece of encodeMetrics(FAMILY_NAMES, samplesOf, format)) {
+    pieces.push(piece)
+    if (performance.now() - sinceMs < SLICE_MS) continue
+    await turn()
+    sinceMs = performance.now()
+  }
+  return Buffer.from(pieces.join(''))
+}

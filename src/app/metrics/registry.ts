@@ -1,0 +1,183 @@
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { sanitizeLine } from '../../kernel/mask.js'
+import type { CounterName, HistogramName, Meter } from '../../kernel/meter.js'
+import { Counter, Histogram } from '../../kernel/series.js'
+import { FAMILIES, type FamilyName } from './families.js'
+
+/** What a series is told apart by, and its value. */
+export interface Sample {
+  /** In the order of the family's labels; an empty one is left out. */
+  readonly labels: readonly string[]
+  readonly value: number | Histogram
+}
+
+interface Series<T> {
+  readonly labels: readonly string[]
+  readonly series: T
+}
+
+/** Stands for the values of a family that has no room for another series. */
+const OVERFLOW = '_overflow'
+/** How long the series of a server stay once it is gone from the configuration. */
+const GONE_MS = 5 * 60_000
+/** A histogram is many lines, so that there may be fewer of them. */
+const HISTOGRAM_PART = 5
+/** The share of all series that one counter may have: a server may list thousands of tools. */
+const FAMILY_PART = 4
+const LABEL_BYTES = 128
+const PLAIN_LABEL = /^[\w ./:+-]{0,64}$/
+
+const CLOSED: readonly (readonly [CounterName, ...string[]])[] = [
+  ...['host', 'origin', 'auth', 'malformed', 'draining', 'memory'].map(
+    reason => ['mcp_proxy_refused', reason] as const,
+  ),
+  ...['debug', 'info', 'warn', 'error'].map(level => ['mcp_proxy_log_lines', level] as const),
+  ...['sampling/createMessage', 'elicitation/create', 'roots/list'].flatMap(method =>
+    ['result', 'error', 'fault', 'withdrawn'].map(how => ['mcp_proxy_questions', method, how] as const),
+  ),
+  ...['sent', 'dropped'].map(result => ['mcp_proxy_spans', result] as const),
+  ['mcp_proxy_audit_lines_dropped'],
+]
+
+/** All that is counted in one proxy; what is only read when somebody asks is in `gauges.ts`. */
+export class Metrics implements Meter {
+  readonly #most: number
+  readonly #clock: Clock
+  readonly #counters = new Map<CounterName, Map<string, Series<Counter>>>()
+  readonly #histograms = new Map<HistogramName, Map<string, Series<Histogram>>>()
+  readonly #overflows = new Map<FamilyName, number>()
+  readonly #leaving = new Map<string, Timer>()
+  #servers: ReadonlySet<string> = new Set()
+  #size = 0
+  #histogramsSize = 0
+  #epoch = 0
+
+  /** `series` is the most series that there may be. */
+  constructor({ series, clock }: { readonly series: number; readonly clock: Clock }) {
+    this.#most = series
+    this.#clock = clock
+    for (const [family, ...values] of CLOSED) this.counter(family, ...values)
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** How many series are counted. */
+  get size(): number {
+    return this.#size
+  }
+
+  counter(family: CounterName, ...values: readonly string[]): Counter {
+    const known = familyOf(this.#counters, family)
+    const mayGrow = known.size < Math.max(16, this.#most / FAMILY_PART)
+    return this.#series(family, known, values, { mayGrow, create: () => new Counter() })
+  }
+
+  histogram(family: HistogramName, ...values: readonly string[]): Histogram {
+    const known = familyOf(this.#histograms, family)
+    const mayGrow = this.#histogramsSize < this.#most / HISTOGRAM_PART
+    const create = (): Histogram => {
+      this.#histogramsSize += 1
+      return new Histogram(FAMILIES[family].bounds ?? [])
+    }
+    return this.#series(family, known, values, { mayGrow, create })
+  }
+
+  /** Counts for these servers from now on; the series of others go after a while. */
+  serve(servers: readonly string[]): void {
+    const before = this.#servers
+    this.#servers = new Set(servers)
+    for (const server of servers) {
+      this.#leaving.get(server)?.cancel()
+      this.#leaving.delete(server)
+      if (before.has(server)) continue
+      this.counter('mcp_proxy_server_starts', server, 'ok')
+      this.counter('mcp_proxy_server_losses', server, 'disconnected')
+    }
+    for (const server of before) {
+      if (this.#servers.has(server) || this.#leaving.has(server)) continue
+      this.#leaving.set(
+        server,
+        this.#clock.after(GONE_MS, () => this.#forget(server)),
+      )
+    }
+  }
+
+  samples(family: FamilyName): readonly Sample[] {
+    const counters: ReadonlyMap<string, Map<string, Series<Counter>>> = this.#counters
+    const histograms: ReadonlyMap<string, Map<string, Series<Histogram>>> = this.#histograms
+    return [
+      ...[...(counters.get(family)?.values() ?? [])].map(({ labels, series }) => ({
+        labels,
+        value: series.value,
+      })),
+      ...[...(histograms.get(family)?.values() ?? [])].map(({ labels, series }) => ({
+        labels,
+        value: series,
+      })),
+    ]
+  }
+
+  get overflows(): readonly Sample[] {
+    return [...this.#overflows].map(([family, value]) => ({ labels: [family], value }))
+  }
+
+  close(): void {
+    for (const timer of this.#leaving.values()) timer.cancel()
+    this.#leaving.clear()
+  }
+
+  #series<T>(
+    family: FamilyName,
+    known: Map<string, Series<T>>,
+    values: readonly string[],
+    { mayGrow, create }: { readonly mayGrow: boolean; readonly create: () => T },
+  ): T {
+    const { labels } = FAMILIES[family]
+    const shown = labels.map((_, at) => labelValue(values[at] ?? ''))
+    const found = known.get(keyOf(shown))
+    if (found !== undefined) return found.series
+    const isFull = !mayGrow || this.#size >= this.#most
+    if (isFull) this.#overflows.set(family, (this.#overflows.get(family) ?? 0) + 1)
+    const kept = isFull ? labels.map(() => OVERFLOW) : shown
+    const key = keyOf(kept)
+    const other = known.get(key)
+    if (other !== undefined) return other.series
+    const series = create()
+    this.#size += 1
+    known.set(key, { labels: kept, series })
+    return series
+  }
+
+  #forget(server: string): void {
+    this.#leaving.delete(server)
+    const shown = labelValue(server)
+    for (const [family, all] of [...this.#counters, ...this.#histograms]) {
+      const at = FAMILIES[family].labels.indexOf('server')
+      if (at < 0) continue
+      for (const [key, { labels, series }] of all) {
+        if (labels[at] !== shown) continue
+        all.delete(key)
+        this.#size -= 1
+        if (series instanceof Histogram) this.#histogramsSize -= 1
+      }
+    }
+    this.#epoch += 1
+  }
+}
+
+const familyOf = <N, T>(families: Map<N, Map<string, T>>, name: N): Map<string, T> => {
+  let known = families.get(name)
+  if (known === undefined) {
+    known = new Map()
+    families.set(name, known)
+  }
+  return known
+}
+
+const keyOf = (labels: readonly string[]): string => labels.join('\0')
+
+/** A value as it may be shown: names of servers and of their tools may be anything, lone surrogates too. */
+export const labelValue = (text: string): string =>
+  PLAIN_LABEL.test(text) ? text : Buffer.from(sanitizeLine(text, LABEL_BYTES)).toString()

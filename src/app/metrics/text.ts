@@ -1,0 +1,103 @@
+import { Histogram } from '../../kernel/series.js'
+import { FAMILIES, type FamilyName } from './families.js'
+import type { Sample } from './registry.js'
+
+/** Prometheus text 0.0.4, or OpenMetrics 1.0. */
+export type Format = 'text' | 'openmetrics'
+
+export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+/** The format that an `Accept` header prefers (RFC 9110 §12.5.1); text where it prefers neither. */
+export const formatFor = (accept = ''): Format => {
+  const ranges = accept.split(',').map(readRange)
+  const best = (wanted: string, version: string): number =>
+    Math.max(
+      0,
+      ...ranges.filter(one => one.type === wanted && (one.version ?? version) === version).map(({ q }) => q),
+    )
+  const openMetrics = best('application/openmetrics-text', '1.0.0')
+  return openMetrics > 0 && openMetrics >= best('text/plain', '0.0.4') ? 'openmetrics' : 'text'
+}
+
+const readRange = (range: string) => {
+  const [type = '', ...params] = range.split(';').map(part => part.trim().toLowerCase())
+  const given = new Map(params.map(param => param.split('=', 2).map(unquoted) as [string, string]))
+  const q = Number(given.get('q') ?? 1)
+  return { type, version: given.get('version'), q: q >= 0 && q <= 1 ? q : 0 }
+}
+
+const unquoted = (part = ''): string => part.trim().replace(/^"(.*)"$/, '$1')
+
+/**
+ * Writes all families in pieces of a few lines, so that the writer can make way for others in between.
+ * `samplesOf` says what each family holds at the moment.
+ */
+export function* encodeMetrics(
+  names: readonly FamilyName[],
+  samplesOf: (name: FamilyName) => readonly Sample[],
+  format: Format,
+): Iterable<string> {
+  for (const name of names) {
+    yield headOf(name, format)
+    for (const sample of samplesOf(name)) yield encodeSample(name, sample, format)
+  }
+  if (format === 'openmetrics') yield '# EOF\n'
+}
+
+const UNIT = /_(seconds|bytes|ratio)$/
+
+const headOf = (name: FamilyName, format: Format): string => {
+  const { kind, help } = FAMILIES[name]
+  const isOpen = format === 'openmetrics'
+  const shown = isOpen ? name : name + (SUFFIXES[kind] ?? '')
+  const unit = isOpen ? UNIT.exec(name)?.[1] : undefined
+  return [
+    `# TYPE ${shown} ${kind === 'info' && !isOpen ? 'gauge' : kind}\n`,
+    unit === undefined ? '' : `# UNIT ${shown} ${unit}\n`,
+    `# HELP ${shown} ${help}\n`,
+  ].join('')
+}
+
+const SUFFIXES: Readonly<Partial<Record<string, string>>> = { counter: '_total', info: '_info' }
+
+const encodeSample = (name: FamilyName, { labels, value }: Sample, format: Format): string => {
+  const { kind, labels: names } = FAMILIES[name]
+  const pairs = names.flatMap((label, at) => {
+    const text = labels[at] ?? ''
+    return text === '' ? [] : [`${label}="${escaped(text)}"`]
+  })
+  if (!(value instanceof Histogram))
+    return `${name}${SUFFIXES[kind] ?? ''}${labelsOf(pairs)} ${shownNumber(value)}\n`
+  const lines: string[] = []
+  let count = 0
+  for (const [at, own] of value.counts.entries()) {
+    count += own
+    const bound = value.bounds[at]
+    const le = bound === undefined ? '+Inf' : boundText(bound, format)
+    lines.push(`${name}_bucket${labelsOf([...pairs, `le="${le}"`])} ${count}\n`)
+  }
+  lines.push(`${name}_sum${labelsOf(pairs)} ${shownNumber(value.sum)}\n`)
+  lines.push(`${name}_count${labelsOf(pairs)} ${count}\n`)
+  return lines.join('')
+}
+
+const labelsOf = (pairs: readonly string[]): string => (pairs.length === 0 ? '' : `{${pairs.join(',')}}`)
+
+const escaped = (text: string): string =>
+  text.replace(/[\\"\n]/g, sign => (sign === '\n' ? '\\n' : `\\${sign}`))
+
+const shownNumber = (value: number): string => {
+  if (Number.isNaN(value)) return 'NaN'
+  if (Number.isFinite(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
+}
+
+/** OpenMetrics 1.0, "Canonical Numbers". */
+const boundText = (bound: number, format: Format): string => {
+  if (format === 'text') return String(bound)
+  if (Number.isInteger(bound)) return `${bound}.0`
+  return bound >= 1e-4 ? String(bound) : bound.toExponential().replace(/e-(\d)$/, 'e-0$1')
+}

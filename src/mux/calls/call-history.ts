@@ -1,0 +1,209 @@
+import type { Call } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+
+/** How many calls are remembered once they are over. */
+const RECENT = 512
+/** How many durations of a tool are remembered, and of how many tools. */
+const DURATIONS = 256
+const TOOLS = 512
+/** How much is kept of a name that a client writes. */
+const NAME = 256
+const SLOT_MS = 10_000
+const SLOTS = 60
+
+/** A call that is over, by what the proxy knows of it; nothing of its contents. */
+export interface PastCall {
+  /** Counts calls from 1. */
+  readonly n: number
+  readonly client: number
+  readonly method: string
+  /** The server that it was for, and the server's own name of what it named. */
+  readonly server: string | undefined
+  readonly name: string | undefined
+  readonly errorId: string | undefined
+  /** When it came, on the clock of the proxy. */
+  readonly beganMs: number
+  readonly ms: number
+  /** `ok`, `tool_error`, `input_required`, `cancelled`, the code of an error, or the word of a fault. */
+  readonly outcome: string
+}
+
+/** The last durations of one tool. */
+export class Durations {
+  readonly #ms = new Float32Array(DURATIONS)
+  #count = 0
+  #errors = 0
+  lastMs = 0
+
+  get calls(): number {
+    return this.#count
+  }
+
+  get errors(): number {
+    return this.#errors
+  }
+
+  add(ms: number, nowMs: number, isError: boolean): void {
+    this.#errors += isError ? 1 : 0
+    this.#ms[this.#count % DURATIONS] = ms
+    this.#count += 1
+    this.lastMs = nowMs
+  }
+
+  /** Undefined before the first one. */
+  quantile(share: number): number | undefined {
+    const known = this.#ms.slice(0, Math.min(this.#count, DURATIONS)).sort()
+    return known[Math.min(known.length - 1, Math.ceil(known.length * share) - 1)]
+  }
+}
+
+/** One stretch of ten seconds at a server. */
+export interface Slot {
+  readonly calls: number
+  readonly errors: number
+  readonly sumMs: number
+  readonly longestMs: number
+}
+
+/** What a server was asked in the last ten minutes. */
+export class Slots {
+  readonly #values = new Float64Array(SLOTS * 4)
+  #newest = 0
+
+  add(nowMs: number, ms: number, isError: boolean): void {
+    const at = this.#move(nowMs)
+    const values = this.#values
+    values[at] = (values[at] ?? 0) + 1
+    values[at + 1] = (values[at + 1] ?? 0) + (isError ? 1 : 0)
+    values[at + 2] = (values[at + 2] ?? 0) + ms
+    values[at + 3] = Math.max(values[at + 3] ?? 0, ms)
+  }
+
+  /** Oldest first; the last one is under way. */
+  read(nowMs: number): readonly Slot[] {
+    this.#move(nowMs)
+    return Array.from({ length: SLOTS }, (_, n) => {
+      const at = ((this.#newest + 1 + n) % SLOTS) * 4
+      const [calls = 0, errors = 0, sumMs = 0, longestMs = 0] = this.#values.subarray(at, at + 4)
+      return { calls, errors, sumMs, longestMs }
+    })
+  }
+
+  /** Where the current slot begins; those that were skipped are emptied. */
+  #move(nowMs: number): number {
+    const slot = Math.floor(nowMs / SLOT_MS)
+    const skipped = Math.min(SLOTS, slot - this.#newest)
+    for (let n = 0; n < skipped; n++) {
+      const at = ((slot - n) % SLOTS) * 4
+      this.#values.fill(0, at, at + 4)
+    }
+    this.#newest = slot
+    return (slot % SLOTS) * 4
+  }
+}
+
+/** The calls that are under way and the last ones that are over, and how long those of each tool took. */
+export class CallHistory {
+  readonly #underWay = new Set<Call>()
+  readonly #recent: PastCall[] = []
+  readonly #tools = new Map<string, Durations>()
+  readonly #servers = new Map<string, Slots>()
+  #n = 0
+
+  began(call: Call): void {
+    this.#underWay.add(call)
+  }
+
+  over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
+    this.#underWay.delete(call)
+    this.#n += 1
+    const word = wordOf(outcome)
+    const { client, servedBy, ownName, method } = call
+    // The call itself would keep what it was called with.
+    this.#recent[(this.#n - 1) % RECENT] = {
+      n: this.#n,
+      client: client.id,
+      method: cut(method),
+      server: servedBy,
+      name: ownName && cut(ownName),
+      errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+      beganMs: nowMs - ms,
+      ms,
+      outcome: word,
+    }
+    if (servedBy === undefined) return
+    let slots = this.#servers.get(servedBy)
+    if (slots === undefined) {
+      slots = new Slots()
+      this.#servers.set(servedBy, slots)
+    }
+    const isError = word !== 'ok' && word !== 'input_required'
+    slots.add(nowMs, ms, isError)
+    if (method === 'tools/call' && ownName !== undefined)
+      this.#toolOf(servedBy, cut(ownName)).add(ms, nowMs, isError)
+  }
+
+  get underWay(): Iterable<Call> {
+    return this.#underWay
+  }
+
+  /** Oldest first. */
+  get recent(): readonly PastCall[] {
+    const from = this.#n % RECENT
+    return this.#n <= RECENT
+      ? [...this.#recent]
+      : [...this.#recent.slice(from), ...this.#recent.slice(0, from)]
+  }
+
+  durationsOf(server: string, tool: string): Durations | undefined {
+    return this.#tools.get(`${server}\0${tool}`)
+  }
+
+  slotsOf(server: string): Slots | undefined {
+    return this.#servers.get(server)
+  }
+
+  /** Forgets servers that are not configured any more. */
+  retain(servers: ReadonlySet<string>): void {
+    for (const name of this.#servers.keys()) if (!servers.has(name)) this.#servers.delete(name)
+  }
+
+  #toolOf(server: string, tool: string): Durations {
+    const key = `${server}\0${tool}`
+    const known = this.#tools.get(key)
+    if (known !== undefined) return known
+    if (this.#tools.size >= TOOLS) this.#forgetOldest()
+    const made = new Durations()
+    this.#tools.set(key, made)
+    return made
+  }
+
+  #forgetOldest(): void {
+    let [oldest, sinceMs] = ['', Number.POSITIVE_INFINITY]
+    for (const [key, { lastMs }] of this.#tools) {
+      if (lastMs >= sinceMs) continue
+      oldest = key
+      sinceMs = lastMs
+    }
+    this.#tools.delete(oldest)
+  }
+}
+
+const cut = (text: string): string => (text.length > NAME ? text.slice(0, NAME) : text)
+
+const wordOf = (outcome: Outcome | undefined): string => {
+  switch (outcome?.kind) {
+    case undefined:
+      return 'cancelled'
+    case 'result':
+      return outcome.isError === true ? 'tool_error' : 'ok'
+    case 'input':
+      return 'input_required'
+    case 'task':
+      return 'task'
+    case 'error':
+      return 'error'
+    case 'fault':
+      return outcome.fault.code
+  }
+}

@@ -1,0 +1,333 @@
+import type { Clock } from '../../kernel/async/clock.js'
+import { type JsonText, rawText, textMember } from '../../kernel/json/text.js'
+import type { Meter, RefusalReason } from '../../kernel/meter.js'
+import type { Counter, Histogram } from '../../kernel/series.js'
+import type { Call, Client, ClientHandler, Viewer } from '../../model/links.js'
+import { type Answer, bytesOf, type Outcome, resulted } from '../../model/outcome.js'
+import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
+import { ROUTES } from '../routes.js'
+import type { OnAsked } from '../server-requests/server-requests.js'
+import { CallHistory } from './call-history.js'
+
+/** A value that stands for all that is in none of our tables. */
+const OTHER = '_OTHER'
+
+const METHODS: ReadonlySet<string> = new Set([...ROUTES.keys(), 'initialize', 'server/discover'])
+
+/** The codes that a revision of MCP, or JSON-RPC, defines. */
+const KNOWN_CODES: ReadonlySet<number> = new Set([
+  ...[-32700, -32600, -32601, -32602, -32603],
+  ...[-32002, -32042, -32020, -32021, -32022],
+])
+
+/** The codes that say that whoever asked is wrong, which is no error of the one who was asked. */
+const ASKERS_FAULT: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602, -32002])
+
+const QUESTIONS: ReadonlySet<string> = new Set(['sampling/createMessage', 'elicitation/create', 'roots/list'])
+
+/** Why a call waited inside the proxy. */
+export type WaitReason = 'start' | 'turn' | 'parked' | 'asked'
+
+/** How a call of a tool ended. */
+export type ToolOutcome = 'ok' | 'tool_error' | 'error' | 'fault' | 'cancelled'
+
+/** What is known of a call that went to a server and is over, for those who look at calls one by one. */
+export interface Served {
+  /** Undefined if its client cancelled it. */
+  readonly outcome: Outcome | undefined
+  readonly ms: number
+}
+
+export interface CallMeterOptions {
+  readonly meter: Meter
+  readonly clock: Clock
+  /** Whether each tool has a histogram of its own. */
+  readonly hasToolHistograms: boolean
+  /** Whether a server lists a tool under these names, its own one last. */
+  readonly isListed: (viewer: Viewer, exposed: string, server: string, own: string) => boolean
+}
+
+/** The series of one method, by how its requests ended; made as they are needed. */
+class Operations {
+  readonly #make: (errorType: string, code: string) => Histogram
+  readonly #side: 'client' | 'server'
+  #ok: Histogram | undefined
+  readonly #failed = new Map<string, Histogram>()
+
+  constructor(side: 'client' | 'server', make: (errorType: string, code: string) => Histogram) {
+    this.#side = side
+    this.#make = make
+  }
+
+  of(outcome: Outcome | undefined): Histogram {
+    if (outcome !== undefined && isFine(outcome)) {
+      this.#ok ??= this.#make('', '')
+      return this.#ok
+    }
+    const { type, code } = failureOf(outcome, this.#side)
+    const key = `${type} ${code}`
+    let known = this.#failed.get(key)
+    if (known === undefined) {
+      known = this.#make(type, code)
+      this.#failed.set(key, known)
+    }
+    return known
+  }
+}
+
+const isFine = (outcome: Outcome): boolean =>
+  outcome.kind === 'result' ? outcome.isError !== true : outcome.kind === 'input' || outcome.kind === 'task'
+
+/** `error.type` and `rpc.response.status_code` (OpenTelemetry, semantic conventions for MCP). */
+const failureOf = (outcome: Outcome | undefined, side: 'client' | 'server') => {
+  if (outcome === undefined) return { type: 'cancelled', code: '' }
+  if (outcome.kind === 'fault') {
+    const code = RPC_CODES[outcome.fault.code]
+    const isTheirs = side === 'server' && ASKERS_FAULT.has(code)
+    return { type: isTheirs ? '' : outcome.fault.code, code: String(code) }
+  }
+  if (outcome.kind !== 'error') return { type: 'tool_error', code: '' }
+  const found = errorCode(outcome.error)
+  const code = found !== undefined && KNOWN_CODES.has(found) ? String(found) : OTHER
+  const isTheirs = side === 'server' && found !== undefined && ASKERS_FAULT.has(found)
+  return { type: isTheirs ? '' : code, code }
+}
+
+interface ToolSeries {
+  readonly calls: Counter
+  readonly seconds: Counter
+}
+
+interface ServerSeries {
+  readonly operations: Map<string, Operations>
+  readonly tools: Map<string, Map<ToolOutcome, ToolSeries>>
+  readonly sent: Counter
+  readonly received: Counter
+}
+
+/** Counts calls, sessions and questions. A call costs a few additions and look-ups in small tables. */
+export class CallMeter {
+  readonly #options: CallMeterOptions
+  readonly #meter: Meter
+  readonly #clock: Clock
+  readonly #methods = new Map<string, Operations>()
+  readonly #servers = new Map<string, ServerSeries>()
+  readonly #overhead: Histogram
+  /** The calls themselves, for people who look. */
+  readonly history = new CallHistory()
+  readonly #waits: Readonly<Record<WaitReason, Histogram>>
+  #epoch: number
+
+  constructor(options: CallMeterOptions) {
+    const { meter, clock } = options
+    this.#options = options
+    this.#meter = meter
+    this.#clock = clock
+    this.#epoch = meter.epoch
+    this.#overhead = meter.histogram('mcp_proxy_overhead_seconds')
+    const wait = (reason: WaitReason) => meter.histogram('mcp_proxy_wait_seconds', reason)
+    this.#waits = { start: wait('start'), turn: wait('turn'), parked: wait('parked'), asked: wait('asked') }
+  }
+
+  began(call: Call): void {
+    call.beganMs = this.#clock.nowMs()
+    this.history.began(call)
+  }
+
+  /** Counts a call of a client that is over; a function of its own, so that no call needs a closure. */
+  readonly over = (outcome: Outcome | undefined, call: Call): void => {
+    const nowMs = this.#clock.nowMs()
+    const ms = nowMs - (call.beganMs ?? nowMs)
+    this.history.over(call, outcome, ms, nowMs)
+    this.#operationsOf(call.method)
+      .of(outcome)
+      .observe(ms / 1000)
+    if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
+    const { servedBy, ownName } = call
+    if (call.method !== 'tools/call' || servedBy === undefined || ownName === undefined) return
+    const how = toolOutcome(outcome)
+    if (how === undefined) return
+    const series = this.#toolOf(call, servedBy, ownName, how)
+    series.calls.add()
+    series.seconds.add(ms / 1000)
+  }
+
+  /** Counts a request to a server that is over; `call` is the client's. */
+  served(call: Call, server: string, { outcome, ms }: Served): void {
+    call.awayMs = (call.awayMs ?? 0) + ms
+    const series = this.#serverOf(server)
+    this.#requestsOf(series, server, call)
+      .of(outcome)
+      .observe(ms / 1000)
+    series.sent.add(call.params?.length ?? 0)
+    if (outcome !== undefined) series.received.add(bytesOf(outcome))
+  }
+
+  /** Counts a wait of a call that is not a server's time. */
+  held(call: Call, reason: 'start' | 'turn', ms: number): void {
+    call.awayMs = (call.awayMs ?? 0) + ms
+    this.waited(reason, ms)
+  }
+
+  readonly refused = (reason: RefusalReason): void => {
+    this.#meter.counter('mcp_proxy_refused', reason).add()
+  }
+
+  /** Counts a call that is sent a second time, because its server did not run it. */
+  resent(server: string): void {
+    this.#meter.counter('mcp_proxy_repairs', server, 'resend').add()
+  }
+
+  waited(reason: WaitReason, ms: number): void {
+    this.#waits[reason].observe(ms / 1000)
+  }
+
+  /** Wraps a handler, to count sessions and how clients are welcomed. */
+  wrap(behind: ClientHandler): ClientHandler {
+    const sessions = new Map<Client, number>()
+    return {
+      call: call => behind.call(call),
+      lackingScopes: (viewer, tools) => behind.lackingScopes(viewer, tools),
+      ownIdentity: client => behind.ownIdentity(client),
+      toolSchema: (client, exposed) => behind.toolSchema(client, exposed),
+      notified: (client, method, params) => behind.notified(client, method, params),
+      callerChanged: client => behind.callerChanged(client),
+      rests: client => behind.rests(client),
+      welcome: async client => {
+        const beganMs = this.#clock.nowMs()
+        const isSession = client.serverRequests === 'pushed'
+        if (isSession && !sessions.has(client)) sessions.set(client, beganMs)
+        const welcome = await behind.welcome(client)
+        const method = isSession ? 'initialize' : 'server/discover'
+        const ms = this.#clock.nowMs() - beganMs
+        this.#operationsOf(method)
+          .of(WELCOMED)
+          .observe(ms / 1000)
+        return welcome
+      },
+      left: client => {
+        const openedMs = sessions.get(client)
+        sessions.delete(client)
+        if (openedMs !== undefined) {
+          const seconds = (this.#clock.nowMs() - openedMs) / 1000
+          const name = protocolOf(client.via)
+          this.#meter.histogram('mcp_server_session_duration_seconds', client.revision, name).observe(seconds)
+        }
+        behind.left(client)
+      },
+    }
+  }
+
+  /** Counts each question of a server once it is over. */
+  readonly asked: OnAsked = ({ method }) => {
+    const about = QUESTIONS.has(method) ? method : OTHER
+    return answer => this.#meter.counter('mcp_proxy_questions', about, answerWord(answer)).add()
+  }
+
+  #operationsOf(method: string): Operations {
+    this.#refresh()
+    const name = METHODS.has(method) ? method : OTHER
+    let known = this.#methods.get(name)
+    if (known === undefined) {
+      const family = 'mcp_server_operation_duration_seconds'
+      known = new Operations('server', (type, code) => this.#meter.histogram(family, name, type, code))
+      this.#methods.set(name, known)
+    }
+    return known
+  }
+
+  #requestsOf({ operations }: ServerSeries, server: string, call: Call): Operations {
+    const { method } = call
+    const tool = this.#options.hasToolHistograms && method === 'tools/call' ? this.#toolName(call) : ''
+    const key = tool === '' ? method : `${method} ${tool}`
+    let known = operations.get(key)
+    if (known === undefined) {
+      const name = METHODS.has(method) ? method : OTHER
+      const family = 'mcp_client_operation_duration_seconds'
+      const make = (type: string, code: string) =>
+        this.#meter.histogram(family, server, name, type, code, tool)
+      known = new Operations('client', make)
+      operations.set(key, known)
+    }
+    return known
+  }
+
+  #toolName(call: Call): string {
+    const { servedBy = '', ownName = '' } = call
+    return this.#isListed(call, servedBy, ownName) ? ownName : OTHER
+  }
+
+  #serverOf(server: string): ServerSeries {
+    this.#refresh()
+    let known = this.#servers.get(server)
+    if (known === undefined) {
+      known = {
+        operations: new Map(),
+        tools: new Map(),
+        sent: this.#meter.counter('mcp_proxy_bytes', server, 'sent'),
+        received: this.#meter.counter('mcp_proxy_bytes', server, 'received'),
+      }
+      this.#servers.set(server, known)
+    }
+    return known
+  }
+
+  /** Only what its server lists gets a series of its own: clients may write any name. */
+  #toolOf(call: Call, server: string, own: string, outcome: ToolOutcome): ToolSeries {
+    const { tools } = this.#serverOf(server)
+    const name = tools.has(own) || this.#isListed(call, server, own) ? own : OTHER
+    let outcomes = tools.get(name)
+    if (outcomes === undefined) {
+      outcomes = new Map()
+      tools.set(name, outcomes)
+    }
+    let known = outcomes.get(outcome)
+    if (known === undefined) {
+      known = {
+        calls: this.#meter.counter('mcp_proxy_tool_calls', server, name, outcome),
+        seconds: this.#meter.counter('mcp_proxy_tool_call_seconds', server, name, outcome),
+      }
+      outcomes.set(outcome, known)
+    }
+    return known
+  }
+
+  #isListed(call: Call, server: string, own: string): boolean {
+    const exposed = call.named ?? nameIn(call.params)
+    return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
+  }
+
+  #refresh(): void {
+    const { epoch } = this.#meter
+    if (epoch === this.#epoch) return
+    this.#epoch = epoch
+    this.#methods.clear()
+    this.#servers.clear()
+  }
+}
+
+const WELCOMED: Outcome = resulted(rawText('{}'))
+
+const nameIn = (params: JsonText | undefined): string | undefined => params && textMember(params, 'name')
+
+/** A round of questions is no end of the call: it goes on. */
+const toolOutcome = (outcome: Outcome | undefined): ToolOutcome | undefined => {
+  switch (outcome?.kind) {
+    case undefined:
+      return 'cancelled'
+    case 'result':
+      return outcome.isError === true ? 'tool_error' : 'ok'
+    case 'error':
+    case 'fault':
+      return outcome.kind
+    case 'input':
+    case 'task':
+      return undefined
+  }
+}
+
+const answerWord = (answer: Answer | undefined): string => answer?.kind ?? 'withdrawn'
+
+/** `network.protocol.name` of a way in or out; none for pipes. */
+const protocolOf = (via: Client['via']): string =>
+  via === 'http' || via === 'sse' ? 'http' : via === 'websocket' ? via : ''

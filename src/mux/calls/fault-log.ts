@@ -1,0 +1,135 @@
+import { hearErrors } from '../../kernel/error-ids.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import { sanitizeLine } from '../../kernel/mask.js'
+import type { Call } from '../../model/links.js'
+import type { Outcome } from '../../model/outcome.js'
+
+/** How many errors are kept, and in how many characters. */
+const MOST = 1000
+const MOST_CHARS = 1024 * 1024
+const CAUSES = 5
+const NAME_BYTES = 256
+
+/** An error of ours that a client read; its words are masked. */
+export interface KeptError {
+  readonly id: string
+  readonly at: string
+  /** Of JSON-RPC. */
+  readonly code: number
+  readonly message: string
+  /** All below is undefined where it was no call. */
+  readonly fault?: string | undefined
+  readonly method?: string | undefined
+  readonly server?: string | undefined
+  /** The server's own name of what was called. */
+  readonly name?: string | undefined
+  readonly client?: number | undefined
+  readonly ms?: number | undefined
+  /** How much of that it waited, or was with its server. */
+  readonly awayMs?: number | undefined
+  /** The state of the server then. */
+  readonly state?: string | undefined
+  readonly stderr?: readonly string[] | undefined
+  readonly causes?: readonly string[] | undefined
+}
+
+export interface FaultLogOptions {
+  readonly log: Logger
+  readonly nowMs: () => number
+  readonly stateOf: (server: string) => string | undefined
+}
+
+/** The last errors that clients read, for whoever asks why by their ids. */
+export class FaultLog {
+  readonly #options: FaultLogOptions
+  readonly #kept = new Map<string, KeptError>()
+  readonly #stop: () => void
+  #chars = 0
+
+  constructor(options: FaultLogOptions) {
+    this.#options = options
+    this.#stop = hearErrors(({ id, code, message }) =>
+      this.#keep({ id, at: new Date().toISOString(), code, message }),
+    )
+  }
+
+  /** Oldest first. */
+  get all(): readonly KeptError[] {
+    return [...this.#kept.values()]
+  }
+
+  of(id: string): KeptError | undefined {
+    return this.#kept.get(id)
+  }
+
+  /** The last one about a server. */
+  lastOf(server: string): KeptError | undefined {
+    return this.all.findLast(kept => kept.server === server)
+  }
+
+  /** Adds to the error of a call what is known of that. */
+  over(outcome: Outcome | undefined, call: Call): void {
+    if (outcome?.kind !== 'fault' || outcome.errorId === undefined) return
+    const known = this.#kept.get(outcome.errorId)
+    if (known === undefined) return
+    const { fault } = outcome
+    const { method, servedBy: server, ownName, client, beganMs, awayMs } = call
+    const found: KeptError = {
+      ...known,
+      fault: fault.code,
+      method: sanitizeLine(method, NAME_BYTES),
+      server,
+      name: ownName && sanitizeLine(ownName, NAME_BYTES),
+      client: client.id,
+      ms: beganMs === undefined ? undefined : Math.round(this.#options.nowMs() - beganMs),
+      awayMs: awayMs === undefined ? undefined : Math.round(awayMs),
+      state: server && this.#options.stateOf(server),
+      stderr: stderrOf(fault),
+      causes: causesOf(fault),
+    }
+    this.#keep(found)
+    const { id: errorId, name } = found
+    this.#options.log.info(
+      { errorId, server, method: found.method, name, why: fault.message },
+      'told a client of a fault',
+    )
+  }
+
+  close(): void {
+    this.#stop()
+  }
+
+  #keep(error: KeptError): void {
+    this.#chars += sizeOf(error) - (this.#drop(error.id) ?? 0)
+    this.#kept.set(error.id, error)
+    for (const id of this.#kept.keys()) {
+      if (this.#kept.size <= MOST && this.#chars <= MOST_CHARS) break
+      this.#chars -= this.#drop(id) ?? 0
+    }
+  }
+
+  #drop(id: string): number | undefined {
+    const known = this.#kept.get(id)
+    this.#kept.delete(id)
+    return known && sizeOf(known)
+  }
+}
+
+/** About as many characters as it has. */
+const sizeOf = ({ message, stderr = [], causes = [], name = '', method = '' }: KeptError): number =>
+  256 + [message, name, method, ...stderr, ...causes].reduce((sum, { length }) => sum + length, 0)
+
+const stderrOf = ({ lastWords, data, cause }: Fault): readonly string[] | undefined => {
+  if (lastWords !== undefined) return lastWords
+  const said = data?.['stderr']
+  if (Array.isArray(said)) return said.map(line => sanitizeLine(String(line)))
+  return cause instanceof Error && 'lastWords' in cause ? stderrOf(cause as Fault) : undefined
+}
+
+const causesOf = (fault: Fault): readonly string[] => {
+  const causes: string[] = []
+  for (let { cause }: Error = fault; cause instanceof Error && causes.length < CAUSES; { cause } = cause)
+    causes.push(sanitizeLine(cause.message))
+  return causes
+}

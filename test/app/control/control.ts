@@ -1,0 +1,184 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { type Controlled, openControl } from '../../../src/app/control/control.js'
+import { KeptLines } from '../../../src/app/control/kept-lines.js'
+import { asking, occupantOf } from '../../../src/app/control/seat.js'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
+import { DEFAULT_LIMITS, type Limits } from '../../../src/kernel/limits.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { ask, askToConnect, bodyOf, follow } from '../../../src/shim/ask.js'
+import { decodeWelcome, encodeHello, HELLO_HEADER, LINES_PROTOCOL } from '../../../src/shim/hello.js'
+import { FakeClock, settled } from '../../support/fake-clock.js'
+import { until } from '../../support/processes.js'
+import { newPlace } from '../../support/proxy/place.js'
+
+const line = (level: number, time: number, more: object = {}): string =>
+  `${JSON.stringify({ level, time, msg: 'x', ...more })}\n`
+
+/** The private socket of a proxy that notes what it is told to do. */
+const setUp = async (t: Test, more: Partial<Controlled> = {}, limits: Partial<Limits> = {}) => {
+  const place = newPlace(t)
+  const did: unknown[] = []
+  const served: string[] = []
+  const lines = new KeptLines()
+  const sink = lines.over({ write: () => undefined })
+  const clock = new FakeClock()
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, ...limits } })
+  const control = await openControl(place, {
+    sessions: {
+      ...{ all: [], newId: () => 'k1', close: async () => undefined },
+      get size() {
+        return served.length
+      },
+      serve: (id: string, channel: { close(): Promise<void> }) => {
+        served.push(id)
+        t.teardown(() => channel.close())
+      },
+    } as unknown as Controlled['sessions'],
+    refusal: 'word',
+    api: () => Promise.resolve({ answer: () => Promise.resolve(undefined) }),
+    ...{ metrics: undefined, newPageCode: () => 'a-code' },
+    status: () =>
+      ({ pid: process.pid, version: '1.0.0', calls: 3 }) as unknown as ReturnType<Controlled['status']>,
+    isDraining: () => false,
+    views: { has: () => false, names: [] },
+    end: code => did.push(code),
+    reload: async () => void did.push('reload'),
+    ...{ lines, file: '/etc/mcp.json', kept: undefined, isService: false },
+    ...{ bounds, clock, log: silentLogger },
+    ...more,
+  })
+  t.teardown(() => control.close())
+  const get = async (target: string, body?: string) => {
+    const reply = await ask(asking(place), target, body)
+    return { status: reply.status, value: JSON.parse(reply.body || '{}') }
+  }
+  return { place, control, did, served, sink, clock, get }
+}
+
+t.test('the private socket tells of the proxy, and does what its user wants', async t => {
+  const { get, did, place, control } = await setUp(t, { kept: 'keep' })
+  t.match(await get('/v1/status'), { status: 200, value: { pid: process.pid, kept: 'keep' } })
+  t.match(await get('/v1/sessions'), { status: 200, value: { version: 1, sessions: [] } })
+  t.match(await get('/v1/reload', '{}'), { status: 200 })
+  t.match(await get('/v1/stop', '{}'), { status: 200, value: { calls: 3 } })
+  t.match(await get('/v1/hand-over', '{}'), { status: 200 })
+  t.same(did, ['reload', 0, 0])
+  t.match(await get('/v1/stop'), { status: 404, value: { error: 'there is no GET /v1/stop here' } })
+  t.match(JSON.parse(readFileSync(place.facts, 'utf8')), { pid: process.pid, config: '/etc/mcp.json' })
+  await control.close()
+  t.notOk(existsSync(place.facts))
+})
+
+t.test('whoever keeps a service starts it again after the code for that', async t => {
+  const { get, did } = await setUp(t, { isService: true })
+  await get('/v1/hand-over', '{}')
+  t.same(did, [75])
+})
+
+t.test('a request that is bad or fails is answered, and nothing ends', async t => {
+  const { get } = await setUp(t, {
+    reload: undefined,
+    status: () => {
+      throw new Error('broken')
+    },
+  })
+  t.match(await get('/v1/reload', '{}'), { status: 400, value: { error: /no configuration file/ } })
+  t.match(await get('/v1/stop', 'x'.repeat(65 * 1024)), { status: 413, value: { error: /65536 bytes/ } })
+  const failed = await get('/v1/status')
+  t.equal(failed.status, 500)
+  t.notMatch(failed.value.error, /broken/)
+})
+
+t.test('the last lines of the log are for whoever asks, and what follows too', async t => {
+  const { place, sink } = await setUp(t)
+  sink.write(line(30, 1000, { server: 'a' }))
+  sink.write(line(50, 2000, { server: 'b' }))
+  sink.write('last words of Node\n')
+  const messages = async (query: string) =>
+    (await ask(asking(place), `/v1/logs${query}`)).body.split('\n').length - 1
+  t.equal(await messages(''), 3)
+  t.equal(await messages('?server=a'), 1)
+  t.equal(await messages('?level=error'), 2)
+  t.equal(await messages('?since=1500'), 1)
+  const following = await follow(asking(place), '/v1/logs?follow&server=b')
+  let heard = ''
+  following.stream.on('data', chunk => {
+    heard += String(chunk)
+  })
+  following.stream.resume()
+  await until(() => heard.includes('2000'), 'what is kept')
+  sink.write(line(30, 3000, { server: 'a' }))
+  sink.write(line(30, 4000, { server: 'b' }))
+  await until(() => heard.includes('4000'), 'what follows')
+  t.notMatch(heard, /1000|3000/)
+  following.stream.destroy()
+})
+
+t.test('as many follow the log as may, and who does not read is cut off', async t => {
+  const { place, sink } = await setUp(t, {}, { clientQueue: 1000 })
+  const open = () => follow(asking(place), '/v1/logs?follow')
+  const followers = await Promise.all(Array.from({ length: 8 }, open))
+  const ninth = await open()
+  t.equal(await bodyOf(ninth.stream), '', 'ends at once')
+  const [first, ...others] = followers
+  let isClosed = false
+  first?.stream.once('end', () => {
+    isClosed = true
+  })
+  for (const { stream } of others) stream.destroy()
+  first?.stream.pause()
+  for (let at = 0; at < 200; at += 1) sink.write(line(30, at, { text: 'x'.repeat(64 * 1024) }))
+  await settled()
+  first?.stream.resume()
+  await until(() => isClosed, 'the end of who did not read')
+  t.ok(isClosed)
+})
+
+const HELLO = { version: '1.0.0', pid: 1 }
+
+t.test('a client is served, or told why not', async t => {
+  const answer = async (more: Partial<Controlled>, limits: Partial<Limits> = {}, hello = {}) => {
+    const { place, served } = await setUp(t, more, limits)
+    const opened = await askToConnect({ ...asking(place), hello: { ...HELLO, ...hello } })
+    t.teardown(() => opened.stream.destroy())
+    if (opened.status === 101) return { served, ...decodeWelcome(opened.headers.get(HELLO_HEADER)) }
+    return { status: opened.status, ...JSON.parse(await bodyOf(opened.stream)) }
+  }
+  t.match(await answer({}), { served: ['k1'], pid: process.pid, session: 'k1', refusal: 'word' })
+  t.match(await answer({}, {}, { view: 'v' }), { status: 404, no: 'view', say: 'there is no view v' })
+  t.match(await answer({ isDraining: () => true }), { status: 503, no: 'draining', retryMs: 200 })
+  t.match(await answer({}, { sessions: 0 }), { status: 503, no: 'busy', retryMs: 1000 })
+})
+
+t.test('what is no hello is refused', async t => {
+  const { place } = await setUp(t)
+  const raw = async (head: string): Promise<string> => {
+    const stream = connect(place.socket)
+    stream.write(`${head}\r\nhost: localhost\r\nconnection: upgrade\r\n\r\n`)
+    return await bodyOf(stream)
+  }
+  const hello = `${HELLO_HEADER}: ${encodeHello(HELLO)}`
+  for (const head of [
+    `GET /v1/connect HTTP/1.1\r\nupgrade: ${LINES_PROTOCOL}`,
+    `GET /v1/connect HTTP/1.1\r\nupgrade: websocket\r\n${hello}`,
+    `GET /other HTTP/1.1\r\nupgrade: ${LINES_PROTOCOL}\r\n${hello}`,
+  ]) {
+    t.match(await raw(head), /^HTTP\/1\.1 400 Refused[\s\S]*no hello of mcp-proxy connect/, head)
+  }
+  t.equal(await raw('no HTTP'), '', 'nothing is said to what is none')
+})
+
+t.test('a proxy whose place another has taken ends', async t => {
+  const { place, did, clock } = await setUp(t)
+  clock.advance(250)
+  await until(async () => (await occupantOf(place))?.pid === process.pid, 'an answer')
+  t.same(did, [], 'it is still there')
+  rmSync(place.socket)
+  clock.advance(5000)
+  await until(() => did.length > 0, 'the end')
+  clock.advance(5000)
+  await settled()
+  t.same(did, [0], 'once')
+})

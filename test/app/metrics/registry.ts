@@ -1,0 +1,77 @@
+import t from 'tap'
+import { Metrics } from '../../../src/app/metrics/registry.js'
+import { FakeClock } from '../../support/fake-clock.js'
+
+const MINUTE = 60_000
+
+const setUp = (series = 2000) => {
+  const clock = new FakeClock()
+  const metrics = new Metrics({ series, clock })
+  const servers = (family: Parameters<Metrics['samples']>[0]) =>
+    metrics.samples(family).map(one => one.labels[0])
+  return { clock, metrics, servers }
+}
+
+t.test('who asks twice for a series gets the same one', async t => {
+  const { metrics } = setUp()
+  t.equal(
+    metrics.counter('mcp_proxy_tool_calls', 'a', 'x', 'ok'),
+    metrics.counter('mcp_proxy_tool_calls', 'a', 'x', 'ok'),
+  )
+  t.not(
+    metrics.counter('mcp_proxy_tool_calls', 'a', 'x', 'ok'),
+    metrics.counter('mcp_proxy_tool_calls', 'a', 'x', 'error'),
+  )
+})
+
+t.test('ten thousand tools share one series beyond the bound, which says how many', async t => {
+  const { metrics } = setUp()
+  for (let n = 0; n < 10_000; n++) metrics.counter('mcp_proxy_tool_calls', 'a', `tool-${n}`, 'ok').add()
+  t.ok(metrics.size < 2000, String(metrics.size))
+  const samples = metrics.samples('mcp_proxy_tool_calls')
+  const rest = samples.find(({ labels }) => labels[1] === '_overflow')
+  t.equal(Number(rest?.value) + samples.length - 1, 10_000, 'nothing is lost')
+  t.same(metrics.overflows, [{ labels: ['mcp_proxy_tool_calls'], value: rest?.value }])
+  metrics.histogram('mcp_proxy_server_start_seconds', 'a').observe(1)
+  t.equal(metrics.samples('mcp_proxy_server_start_seconds').length, 1, 'others still have room')
+})
+
+t.test('there are fewer histograms than series', async t => {
+  const { metrics } = setUp()
+  for (let n = 0; n < 1000; n++)
+    metrics.histogram('mcp_client_operation_duration_seconds', `s${n}`, 'tools/call').observe(1)
+  t.equal(metrics.samples('mcp_client_operation_duration_seconds').length, 401)
+})
+
+t.test('the series of a server go five minutes after it', async t => {
+  const { clock, metrics, servers } = setUp()
+  metrics.serve(['a', 'b'])
+  metrics.histogram('mcp_proxy_server_start_seconds', 'a')
+  const { size, epoch } = metrics
+  metrics.serve(['b'])
+  metrics.serve(['b'])
+  clock.advance(5 * MINUTE - 1)
+  t.same(servers('mcp_proxy_server_starts'), ['a', 'b'])
+  t.equal(metrics.epoch, epoch)
+  clock.advance(1)
+  t.same(servers('mcp_proxy_server_starts'), ['b'])
+  t.same(servers('mcp_proxy_server_start_seconds'), [])
+  t.equal(metrics.size, size - 3)
+  t.not(metrics.epoch, epoch, 'who keeps series must ask again')
+  t.equal(clock.pending, 0)
+})
+
+t.test('a server that comes back in time keeps its numbers', async t => {
+  const { clock, metrics, servers } = setUp()
+  metrics.serve(['a', 'b'])
+  metrics.counter('mcp_proxy_server_starts', 'a', 'ok').add(7)
+  metrics.serve(['b'])
+  clock.advance(MINUTE)
+  metrics.serve(['a', 'b'])
+  clock.advance(10 * MINUTE)
+  t.same(servers('mcp_proxy_server_starts'), ['a', 'b'])
+  t.equal(metrics.counter('mcp_proxy_server_starts', 'a', 'ok').value, 7)
+  metrics.serve(['b'])
+  metrics.close()
+  t.equal(clock.pending, 0)
+})

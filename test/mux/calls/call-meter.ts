@@ -1,0 +1,156 @@
+import t from 'tap'
+import { Metrics } from '../../../src/app/metrics/registry.js'
+import { Fault } from '../../../src/kernel/faults.js'
+import { textOf } from '../../../src/kernel/json/text.js'
+import { Histogram } from '../../../src/kernel/series.js'
+import type { Call } from '../../../src/model/links.js'
+import { failed, type Outcome, resulted } from '../../../src/model/outcome.js'
+import { CallMeter } from '../../../src/mux/calls/call-meter.js'
+import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { FakeHandler } from '../../support/proxy/listeners.js'
+
+const OK = resulted(textOf({}))
+const BAD: Outcome = { kind: 'result', result: textOf({}), isError: true }
+const error = (code: number): Outcome => ({ kind: 'error', error: textOf({ code, message: 'no' }) })
+
+const setUp = (options: { hasToolHistograms?: boolean } = {}) => {
+  const clock = new FakeClock()
+  const meter = new Metrics({ series: 2000, clock })
+  const listed = new Set(['echo'])
+  const calls = new CallMeter({
+    ...{ meter, clock, hasToolHistograms: false, ...options },
+    isListed: (_viewer, exposed, server, own) => exposed === `${server}__${own}` && listed.has(own),
+  })
+  const call = (method = 'tools/call', params: object = { name: 'a__echo' }): Call => {
+    const made: Call = new FakeCall({} as FakeClient, method, params, false)
+    calls.began(made)
+    return made
+  }
+  const atServer = (own = 'echo'): Call => {
+    const made = call('tools/call', { name: `a__${own}` })
+    made.servedBy = 'a'
+    made.ownName = own
+    return made
+  }
+  /** From the values of the labels to how many there were. */
+  const counts = (family: Parameters<Metrics['samples']>[0]) =>
+    Object.fromEntries(
+      meter
+        .samples(family)
+        .map(({ labels, value }) => [
+          labels.join(' ').trim(),
+          value instanceof Histogram ? value.counts.reduce((sum, one) => sum + one, 0) : value,
+        ])
+        .filter(([, value]) => value !== 0),
+    )
+  return { clock, meter, calls, call, atServer, counts }
+}
+
+t.test(
+  'how a request ended is told on both sides, and the fault of who asked is no error of who was asked',
+  async t => {
+    const rows: readonly (readonly [Outcome | undefined, server: string, client: string])[] = [
+      [OK, '', ''],
+      [BAD, 'tool_error', 'tool_error'],
+      [{ kind: 'input', result: textOf({}) }, '', ''],
+      [undefined, 'cancelled', 'cancelled'],
+      [error(-32603), '-32603 -32603', '-32603 -32603'],
+      [error(-32602), ' -32602', '-32602 -32602'],
+      [error(-32601), ' -32601', '-32601 -32601'],
+      [error(-32002), ' -32002', '-32002 -32002'],
+      [error(4711), '_OTHER _OTHER', '_OTHER _OTHER'],
+      [failed(new Fault('timeout', 'late')), 'timeout -32603', 'timeout -32603'],
+      [failed(new Fault('invalid-params', 'bad')), ' -32602', 'invalid-params -32602'],
+    ]
+    for (const [outcome, server, client] of rows) {
+      const { calls, atServer, counts } = setUp()
+      const call = atServer()
+      calls.served(call, 'a', { outcome, ms: 1 })
+      calls.over(outcome, call)
+      t.same(counts('mcp_server_operation_duration_seconds'), { [`tools/call ${server}`.trimEnd()]: 1 })
+      t.same(counts('mcp_client_operation_duration_seconds'), { [`a tools/call ${client}`.trimEnd()]: 1 })
+    }
+  },
+)
+
+t.test('calls of tools are told apart by how they ended; a round of questions ends none', async t => {
+  const { calls, atServer, counts } = setUp()
+  for (const outcome of [OK, OK, BAD, error(1), failed(new Fault('timeout', 'late')), undefined])
+    calls.over(outcome, atServer())
+  calls.over({ kind: 'input', result: textOf({}) }, atServer())
+  t.same(counts('mcp_proxy_tool_calls'), {
+    'a echo ok': 2,
+    'a echo tool_error': 1,
+    'a echo error': 1,
+    'a echo fault': 1,
+    'a echo cancelled': 1,
+  })
+})
+
+t.test('names that clients make up add no series', async t => {
+  const { calls, call, atServer, counts } = setUp()
+  for (let n = 0; n < 100; n++) {
+    calls.over(failed(new Fault('unknown-method', 'no')), call(`made/up-${n}`))
+    calls.over(OK, atServer(`made-up-${n}`))
+  }
+  t.same(counts('mcp_server_operation_duration_seconds'), { '_OTHER  -32601': 100, 'tools/call': 100 })
+  t.same(counts('mcp_proxy_tool_calls'), { 'a _OTHER ok': 100 })
+})
+
+t.test('the overhead is what is left of a call without its server and its waits', async t => {
+  const { clock, calls, atServer, meter } = setUp()
+  const call = atServer()
+  clock.advance(30)
+  calls.held(call, 'start', 30)
+  clock.advance(100)
+  calls.served(call, 'a', { outcome: OK, ms: 100 })
+  clock.advance(2)
+  calls.over(OK, call)
+  const [overhead] = meter.samples('mcp_proxy_overhead_seconds')
+  t.match(overhead, { value: { sum: 0.002 } })
+  const start = meter.samples('mcp_proxy_wait_seconds').find(({ labels }) => labels[0] === 'start')
+  t.match(start, { value: { sum: 0.03 } })
+})
+
+t.test('each tool has a histogram if that is asked for', async t => {
+  const { calls, atServer, counts } = setUp({ hasToolHistograms: true })
+  for (const own of ['echo', 'echo', 'made-up']) calls.served(atServer(own), 'a', { outcome: OK, ms: 1 })
+  t.same(counts('mcp_client_operation_duration_seconds'), {
+    'a tools/call   echo': 2,
+    'a tools/call   _OTHER': 1,
+  })
+})
+
+t.test('a session is counted when it ends, and its welcome as a request', async t => {
+  const { clock, calls, counts, meter } = setUp()
+  const handler = calls.wrap(new FakeHandler())
+  const client = { serverRequests: 'pushed', revision: '2025-11-25', via: 'http' } as unknown as FakeClient
+  await handler.welcome(client)
+  clock.advance(90_000)
+  handler.left(client)
+  handler.left(client)
+  t.same(counts('mcp_server_operation_duration_seconds'), { initialize: 1 })
+  t.same(counts('mcp_server_session_duration_seconds'), { '2025-11-25 http': 1 })
+  const [session] = meter.samples('mcp_server_session_duration_seconds')
+  t.match(session, { value: { sum: 90 } })
+})
+
+t.test('once series may be forgotten they are asked for again', async t => {
+  const { clock, calls, atServer, counts, meter } = setUp()
+  meter.serve(['a'])
+  calls.over(OK, atServer())
+  meter.serve([])
+  clock.advance(300_000)
+  t.same(counts('mcp_proxy_tool_calls'), {})
+  calls.over(OK, atServer())
+  t.same(counts('mcp_proxy_tool_calls'), { 'a echo ok': 1 })
+})
+
+t.test('questions are counted by their method and how they ended', async t => {
+  const { calls, counts } = setUp()
+  const about = { server: 'a', client: {} as FakeClient }
+  calls.asked({ ...about, method: 'roots/list' })(OK)
+  calls.asked({ ...about, method: 'made/up' })(undefined)
+  t.same(counts('mcp_proxy_questions'), { 'roots/list result': 1, '_OTHER withdrawn': 1 })
+})
