@@ -6,10 +6,14 @@ const INSTRUCTIONS_MAX = 8 * 1024
 
 export type Offer = Omit<Welcome, 'instructions' | 'own'>
 
-/** Joins what servers declare; an unknown one may offer anything, since `initialize` is final. */
-export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]): Offer => {
+/**
+ * Joins what servers declare; an unknown one may offer anything, since `initialize` is final, and so may one
+ * that is hidden from the client, until it comes with another credential.
+ */
+export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[], hasHidden = false): Offer => {
   const known = servers.filter(facts => facts !== undefined)
-  const isUnknown = known.length < servers.length
+  const isComplete = known.length === servers.length
+  const isUnknown = !isComplete || hasHidden
   const some = (test: (capabilities: ServerCapabilities) => boolean): boolean =>
     known.some(({ capabilities }) => test(capabilities))
   const resources = isUnknown || some(capabilities => capabilities.resources !== undefined)
@@ -23,7 +27,7 @@ export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[]):
       completions: some(mayComplete),
       logging: some(capabilities => capabilities.logging),
     },
-    isComplete: !isUnknown,
+    isComplete,
   }
 }
 

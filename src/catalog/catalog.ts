@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
-import type { Client } from '../model/links.js'
+import type { Caller, Principal } from '../kernel/caller.js'
+import type { Client, Viewer } from '../model/links.js'
 import { LIST_NAMES, type ListName } from '../model/listing.js'
 import type { ServerFacts } from '../model/peer.js'
 import type { Connection } from '../peers/connection.js'
@@ -13,9 +14,13 @@ import type { Merged } from './lists/merge.js'
 import { ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
+import type { View } from './views/view.js'
+import type { Views } from './views/views.js'
 
 export interface CatalogOptions extends ServerViewsOptions, ListOptions {
   readonly clock: Clock
+  /** Which parts of all there is clients see; undefined if each sees all. */
+  readonly clientViews?: Views | undefined
   /** Called once clients see another list; `isFirst` if nothing was known of it before. */
   readonly onChanged: (list: ListName, isFirst: boolean) => void
   /** What is kept of servers between runs; undefined if nothing is. */
@@ -29,6 +34,8 @@ export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startu
 }
 
 const EMPTY_DIGEST = digestOf([])
+const NONE: readonly string[] = []
+const NO_SERVERS: ReadonlyMap<Server, ServerView> = new Map()
 
 /** What all servers offer, merged, as each client sees it. No server holds up the others. */
 export class Catalog {
@@ -56,7 +63,8 @@ export class Catalog {
       onChanged: (connection, list, before) => this.#wasRead(connection, list, before),
     })
     this.#clientViews = new ClientViews({
-      views: () => this.#views.all,
+      views: this.#views,
+      viewFor: client => options.clientViews?.of(client),
       lists: this.#lists,
       cache: this.#cache,
       options: () => this.#options,
@@ -73,6 +81,22 @@ export class Catalog {
 
   viewOf(server: ServerOptions): ServerView {
     return this.#views.of(server)
+  }
+
+  /** Whether a server is there for anybody, and not only until its calls are over. */
+  isServed(server: ServerOptions): boolean {
+    return this.#views.current(server) !== undefined
+  }
+
+  /** Where a principal finds what a configured server has; undefined if it has nothing there. */
+  ownedBy(view: ServerView, principal: Principal): ServerView | undefined {
+    return this.#views.for(view, principal)
+  }
+
+  /** A principal's own server was given up, or its login has changed. */
+  ownerChanged(isListed: boolean): void {
+    this.#clientViews.reset()
+    if (isListed) this.#announce(['tools'], false)
   }
 
   reload(servers: readonly Server[], { isExposureChanged, successors, ...settings }: CatalogChange): void {
@@ -99,21 +123,50 @@ export class Catalog {
    * A page of a merged list; servers that are starting are waited for as for any list, or for `waitMs` if
    * that is longer. Rejects with a Fault for a bad cursor, or if no server could be reached.
    */
-  page(client: Client, list: ListName, cursor: string | undefined, waitMs = 0): Promise<Page> {
-    return this.#clientViews.page(client, list, cursor, waitMs)
+  page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs = 0): Promise<Page> {
+    return this.#clientViews.page(viewer, list, cursor, waitMs)
   }
 
   /** Equal for lists that look the same. */
-  version(client: Client, list: ListName): string {
-    return this.#clientViews.mergedList(client, list).version
+  version(viewer: Viewer, list: ListName): string {
+    return this.#clientViews.mergedList(viewer, list).version
   }
 
-  merged(client: Client, list: ListName): Merged {
-    return this.#clientViews.mergedList(client, list).merged
+  merged(viewer: Viewer, list: ListName): Merged {
+    return this.#clientViews.mergedList(viewer, list).merged
   }
 
-  find(client: Client, list: 'tools' | 'prompts', exposed: string): Item | undefined {
-    return this.merged(client, list).byExposed.get(exposed)
+  find(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Item | undefined {
+    return this.merged(viewer, list).byExposed.get(exposed)
+  }
+
+  /** The servers that exist for a viewer; there are no others, whatever it asks. */
+  visibleTo(viewer: Viewer): ReadonlyMap<Server, ServerView> {
+    return this.#clientViews.servers(viewer)
+  }
+
+  /** What a client sees of all that its caller may see; undefined for everything. */
+  viewFor(client: Client): View | undefined {
+    return this.#options.clientViews?.of(client)
+  }
+
+  /** Whether a server, or what it has of a list, exists for a viewer; it may have left by now. */
+  sees({ client, caller }: Viewer, server: ServerOptions, list?: ListName): boolean {
+    const [shown, view] = [this.viewOf(server), this.viewFor(client)]
+    const isOthers = server.owned !== undefined && server.owned.owner !== caller.principal
+    if (isOthers || !shown.isVisibleTo(caller)) return false
+    if (view === undefined) return true
+    return view.isOpenTo(caller) && shown.isIn(view) && (list === undefined || view.hasList(list))
+  }
+
+  /** Those of the servers that exist for a viewer that may have something in a list of this kind. */
+  offering(viewer: Viewer, list: ListName): ReadonlyMap<Server, ServerView> {
+    return this.#clientViews.hasList(viewer, list) ? this.visibleTo(viewer) : NO_SERVERS
+  }
+
+  /** The scopes that a call of this tool needs, if its caller lacks one of them; else none. */
+  lackingScopes(caller: Caller, server: ServerOptions, tool: string): readonly string[] {
+    return this.viewOf(server).exposure.access?.lacking(caller, tool) ?? NONE
   }
 
   /** What a server declares to a client; undefined if that is not known. */
@@ -121,8 +174,8 @@ export class Catalog {
     return this.#clientViews.facts(server, client)
   }
 
-  offer(client: Client): Offer {
-    return this.#clientViews.offer(client)
+  offer(viewer: Viewer): Offer {
+    return this.#clientViews.offer(viewer)
   }
 
   /** Whether anything is known of a server that a client has not reached. */
@@ -131,15 +184,18 @@ export class Catalog {
   }
 
   /** What the server that is served as it is declares to a client, if there is one and that is known. */
-  own(client: Client): ServerFacts | undefined {
-    const [server] = this.views.keys()
-    return this.#options.isAlone && server !== undefined ? this.facts(server, client) : undefined
+  own(viewer: Viewer): ServerFacts | undefined {
+    if (!this.#options.isAlone) return undefined
+    const [server] = this.visibleTo(viewer).keys()
+    return server && this.facts(server, viewer.client)
   }
 
-  instructions(client: Client): string | undefined {
-    if (this.#options.isAlone) return this.own(client)?.instructions
+  instructions(viewer: Viewer): string | undefined {
+    if (this.#options.isAlone) return this.own(viewer)?.instructions
     return joinInstructions(
-      [...this.views.keys()].map(server => [server.options.alias, this.facts(server, client)] as const),
+      [...this.visibleTo(viewer).keys()].map(
+        server => [server.options.alias, this.facts(server, viewer.client)] as const,
+      ),
     )
   }
 
@@ -152,8 +208,8 @@ export class Catalog {
   }
 
   /** Waits until a list of every server is known for a client, or for as long as any list. Never rejects. */
-  readOnce(client: Client, list: ListName): Promise<void> {
-    return this.#clientViews.readOnce(client, list)
+  readOnce(viewer: Viewer, list: ListName): Promise<void> {
+    return this.#clientViews.readOnce(viewer, list)
   }
 
   /** Reads a list again on the connection that a client uses. Rejects with a Fault. */
@@ -162,10 +218,10 @@ export class Catalog {
   }
 
   /** Shows a tool without its `outputSchema`, because its result had no structured content. */
-  hideOutputSchema(client: Client, exposed: string): void {
-    const item = this.find(client, 'tools', exposed)
-    if (item === undefined || this.views.get(item.server)?.hideOutputSchema(item.own) !== true) return
-    this.#views.replace([...this.views.keys()], server => server === item.server)
+  hideOutputSchema(viewer: Viewer, exposed: string): void {
+    const item = this.find(viewer, 'tools', exposed)
+    if (item === undefined || !this.viewOf(item.server.options).hideOutputSchema(item.own)) return
+    this.#views.renew(item.server)
     this.#announce(['tools'], false)
   }
 
@@ -175,9 +231,10 @@ export class Catalog {
     const cached = view && this.#cache.ofAny(view)
     const readings = (list: ListName): Reading[] =>
       connections.flatMap(connection => this.#lists.of(connection, list)?.known ?? [])
-    const count = (list: ListName): number =>
-      (readings(list)[0]?.listed ?? cached?.lists[list])?.items.length ?? 0
+    const listed = (list: ListName): Listed | undefined => readings(list)[0]?.listed ?? cached?.lists[list]
+    const count = (list: ListName): number => listed(list)?.items.length ?? 0
     return {
+      listed,
       facts: connections[0]?.facts ?? cached?.facts,
       items: {
         tools: count('tools'),
@@ -258,7 +315,7 @@ export class Catalog {
     if (this.#away.has(server)) return
     const timer = this.#options.clock.after(AWAY_MS, () => {
       this.#away.delete(server)
-      const view = this.views.get(server)
+      const view = this.#views.current(server.options)
       if (view === undefined) return
       this.#cache.forget(view)
       for (const connection of server.connections) this.#lists.drop(connection)

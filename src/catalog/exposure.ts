@@ -1,5 +1,6 @@
-import picomatch from 'picomatch'
+import { matcherOf } from '../kernel/globs.js'
 import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../kernel/json/text.js'
+import type { Access } from '../model/access.js'
 
 /** Replaces parts of a tool's definition. */
 interface ToolOverride {
@@ -24,12 +25,17 @@ export interface Exposure {
   readonly prefix: boolean
   readonly uris: 'prefix' | 'preserve'
   readonly tools: ToolRules
+  /** By which views name the server. */
+  readonly tags: readonly string[]
+  /** Undefined if it is there for everybody. */
+  readonly access?: Access | undefined
 }
 
 export const UNCHANGED: Exposure = {
   prefix: false,
   uris: 'preserve',
   tools: { allow: undefined, deny: [], rename: {}, override: {} },
+  tags: [],
 }
 
 /** A server's tool rules, compiled. */
@@ -53,14 +59,6 @@ export const createToolFilter = (rules: ToolRules): ToolFilter => {
       return override === undefined ? tool : withOverride(tool, override)
     },
   }
-}
-
-/** Matches names, not paths: `*` matches dots and slashes too. A name always matches itself. */
-const matcherOf = (globs: readonly string[]): ((name: string) => boolean) => {
-  if (globs.length === 0) return () => false
-  const names = new Set(globs)
-  const matches = picomatch([...globs], { dot: true, bash: true, windows: false })
-  return name => names.has(name) || matches(name)
 }
 
 const withOverride = (tool: JsonText, { title, description, annotations }: ToolOverride): JsonText => {

@@ -1,15 +1,26 @@
+import type { Caller, Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
-import type { Client } from '../model/links.js'
+import type { Access } from '../model/access.js'
+import type { Client, Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
 import type { ServerView } from './lists/server-view.js'
+import { hasSignInTool, signInToolName } from './names/sign-in-tool.js'
 import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
 
 /** The owner of what a client named, and that server's own name for it. */
 export interface Owned {
   readonly server: Server
   readonly own: string
+  /** Whether it is our tool with which people sign in there. */
+  readonly isOurs?: boolean | undefined
+}
+
+/** A server that is gone: only those who saw it are told. */
+interface Removed {
+  readonly name: string
+  readonly access: Access | undefined
 }
 
 /** How many unprefixed URIs of results are remembered, so that clients can read them. */
@@ -28,8 +39,8 @@ export class Owners {
   readonly #isAlone: boolean
   readonly #seen = new Map<string, Server>()
   readonly #rereadMs = new WeakMap<Connection, Map<string, number>>()
-  /** The names of removed servers, by alias. */
-  readonly #removed = new Map<string, string>()
+  /** Removed servers, by alias. */
+  readonly #removed = new Map<string, Removed>()
   #table: ServerTable
   readonly #uriSets = new WeakMap<object, ReadonlySet<string>>()
 
@@ -45,17 +56,16 @@ export class Owners {
     const before = this.#table
     this.#table = tableOf(this.#catalog.views)
     this.#noteRemoved(before, this.#table)
-    const present = new Set(this.#servers)
-    for (const [uri, server] of this.#seen) if (!present.has(server)) this.#seen.delete(uri)
-  }
-
-  get #servers(): readonly Server[] {
-    return this.#table.servers
+    for (const [key, server] of this.#seen)
+      if (!this.#catalog.isServed(server.options)) this.#seen.delete(key)
   }
 
   #noteRemoved(before: ServerTable, { byAlias, servers }: ServerTable): void {
     const names = new Set(servers.map(({ name }) => name))
-    for (const [alias, { name }] of before.byAlias) if (!names.has(name)) this.#removed.set(alias, name)
+    for (const [alias, { server, exposure }] of before.byAlias) {
+      const { name } = server
+      if (!names.has(name)) this.#removed.set(alias, { name, access: exposure.access })
+    }
     for (const alias of byAlias.keys()) this.#removed.delete(alias)
     for (const alias of this.#removed.keys()) {
       if (this.#removed.size <= REMOVED_MAX) break
@@ -64,8 +74,8 @@ export class Owners {
   }
 
   /** The owner of a tool or prompt, at once or after reading lists. Rejects with a Fault if there is none. */
-  named(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
-    return this.#known(client, list, exposed) ?? this.#named(client, list, exposed)
+  named(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
+    return this.#known(viewer, list, exposed) ?? this.#named(viewer, list, exposed)
   }
 
   /**
@@ -73,54 +83,80 @@ export class Owners {
    * matching template, else the one whose result held it last, else the only one with resources. Rejects with
    * a Fault that names the candidates if there are several.
    */
-  uri(client: Client, exposed: string): Owned | Promise<Owned> {
-    return this.#alone(exposed) ?? this.#prefixed(exposed) ?? this.#unprefixed(client, exposed)
+  uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
+    return (
+      this.#alone(viewer, exposed) ?? this.#prefixed(viewer, exposed) ?? this.#unprefixed(viewer, exposed)
+    )
   }
 
   /** The owner of a template, which a completion names. Rejects as `uri` does. */
-  template(client: Client, exposed: string): Owned | Promise<Owned> {
-    return this.#alone(exposed) ?? this.#prefixed(exposed) ?? this.#unprefixedTemplate(client, exposed)
+  template(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
+    return (
+      this.#alone(viewer, exposed) ??
+      this.#prefixed(viewer, exposed) ??
+      this.#unprefixedTemplate(viewer, exposed)
+    )
   }
 
   noteUri(server: Server, uri: string): void {
     if (uri.length > SEEN_CHARS) return
-    this.#seen.delete(uri)
+    const key = seenKey(uri, server.options.owned?.owner)
+    this.#seen.delete(key)
     if (this.#seen.size >= SEEN_MAX) {
       const [oldest] = this.#seen.keys()
       if (oldest !== undefined) this.#seen.delete(oldest)
     }
-    this.#seen.set(uri, server)
+    this.#seen.set(key, server)
   }
 
-  #alone(own: string): Owned | undefined {
-    const [server] = this.#isAlone ? this.#servers : []
+  #alone(viewer: Viewer, own: string): Owned | undefined {
+    const [server] = this.#isAlone ? this.#servers(viewer) : []
     return server && { server, own }
   }
 
-  #known(client: Client, list: 'tools' | 'prompts', exposed: string): Owned | undefined {
-    return this.#alone(exposed) ?? this.#catalog.find(client, list, exposed)
+  #servers(viewer: Viewer): readonly Server[] {
+    return [...this.#catalog.offering(viewer, 'resources').keys()]
   }
 
-  async #named(client: Client, list: 'tools' | 'prompts', exposed: string): Promise<Owned> {
-    const reads = this.#couldName(exposed).map(server => this.#reread(server, client, list))
+  #known(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | undefined {
+    return this.#alone(viewer, exposed) ?? this.#catalog.find(viewer, list, exposed)
+  }
+
+  async #named(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Promise<Owned> {
+    const reads = this.#couldName(viewer, list, exposed).map(server =>
+      this.#reread(server, viewer.client, list),
+    )
     const failures = (await Promise.allSettled(reads)).flatMap(read =>
       read.status === 'rejected' ? [Fault.from(read.reason)] : [],
     )
-    const found = this.#known(client, list, exposed)
+    const found = this.#known(viewer, list, exposed) ?? this.#signInTool(viewer, exposed)
     if (found !== undefined) return found
     if (failures[0] !== undefined) throw failures[0]
     const words = `Unknown ${list === 'tools' ? 'tool' : 'prompt'}: ${exposed.slice(0, 128)}`
-    const gone = [...this.#removed].find(([alias]) => exposed.startsWith(`${alias}__`))?.[1]
+    const gone = this.#removedName(viewer.caller, alias => exposed.startsWith(`${alias}__`))
     throw gone === undefined
       ? new Fault('invalid-params', words)
       : new Fault('invalid-params', `${words} (${removal(gone)})`, { data: { server: gone } })
   }
 
-  #couldName(exposed: string): Server[] {
-    return this.#servers.filter(server => {
-      const view = this.#catalog.views.get(server)
-      return view?.exposure.prefix === false || exposed.startsWith(`${server.options.alias}__`)
-    })
+  /** The tool that leads to a login stays good when it is no longer listed: somebody may wait for it. */
+  #signInTool(viewer: Viewer, exposed: string): Owned | undefined {
+    if (this.#catalog.viewFor(viewer.client)?.namesTool(exposed) === false) return undefined
+    const visible = [...this.#catalog.visibleTo(viewer).keys()]
+    const server = visible.find(one => hasSignInTool(one) && exposed === signInToolName(one))
+    return server && { server, own: exposed, isOurs: true }
+  }
+
+  #couldName(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Server[] {
+    return [...this.#catalog.offering(viewer, list)]
+      .filter(([{ options }, { exposure }]) => !exposure.prefix || exposed.startsWith(`${options.alias}__`))
+      .map(([server]) => server)
+  }
+
+  #removedName(caller: Caller, isNamed: (alias: string) => boolean): string | undefined {
+    for (const [alias, { name, access }] of this.#removed)
+      if (isNamed(alias)) return access?.sees(caller) === false ? undefined : name
+    return undefined
   }
 
   async #reread(server: Server, client: Client, list: 'tools' | 'prompts'): Promise<void> {
@@ -133,40 +169,46 @@ export class Owners {
     rereadMs.set(list, this.#nowMs())
   }
 
-  #prefixed(exposed: string): Owned | undefined {
+  #prefixed(viewer: Viewer, exposed: string): Owned | undefined {
     const split = splitUri(exposed, this.#table.findAlias)
-    const server = split && this.#table.byAlias.get(split.alias)
-    return split && server && { server, own: split.uri }
+    const configured = split && this.#table.byAlias.get(split.alias)
+    if (configured === undefined) return undefined
+    if (!this.#catalog.sees(viewer, configured.server.options, 'resources')) return undefined
+    const view = this.#catalog.ownedBy(configured, viewer.caller.principal)
+    return split && view && { server: view.server, own: split.uri }
   }
 
-  async #unprefixed(client: Client, uri: string): Promise<Owned> {
-    await this.#readAll(client)
-    return { server: this.#ownerOf(client, uri), own: uri }
+  async #unprefixed(viewer: Viewer, uri: string): Promise<Owned> {
+    await this.#readAll(viewer)
+    return { server: this.#ownerOf(viewer, uri), own: uri }
   }
 
-  async #unprefixedTemplate(client: Client, template: string): Promise<Owned> {
-    await this.#readAll(client)
-    const owners = this.#servers.filter(server => this.#owns(client, 'templates', server).has(template))
+  async #unprefixedTemplate(viewer: Viewer, template: string): Promise<Owned> {
+    await this.#readAll(viewer)
+    const owners = this.#servers(viewer).filter(server =>
+      this.#owns(viewer, 'templates', server).has(template),
+    )
     if (owners.length > 1) throw this.#ambiguous(template, owners)
-    return { server: owners[0] ?? this.#ownerOf(client, template), own: template }
+    return { server: owners[0] ?? this.#ownerOf(viewer, template), own: template }
   }
 
   /** Reads all lists in which a URI can be found, at the same time. */
-  async #readAll(client: Client): Promise<void> {
-    await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(client, list)))
+  async #readAll(viewer: Viewer): Promise<void> {
+    await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(viewer, list)))
   }
 
-  #ownerOf(client: Client, uri: string): Server {
-    const listing = this.#servers.filter(server => this.#owns(client, 'resources', server).has(uri))
-    const owners = listing.length > 0 ? listing : this.#byTemplate(client, uri)
+  #ownerOf(viewer: Viewer, uri: string): Server {
+    const servers = this.#servers(viewer)
+    const listing = servers.filter(server => this.#owns(viewer, 'resources', server).has(uri))
+    const owners = listing.length > 0 ? listing : this.#byTemplate(viewer, uri)
     const [first] = owners
     if (first !== undefined && owners.length === 1) return first
-    const seen = this.#seen.get(uri)
-    if (seen !== undefined && (owners.length === 0 || owners.includes(seen))) return seen
-    if (owners.length === 0) this.#checkRemoved(uri)
+    const seen = this.#seen.get(seenKey(uri, viewer.caller.principal)) ?? this.#seen.get(uri)
+    if (seen !== undefined && (owners.length === 0 ? servers : owners).includes(seen)) return seen
+    if (owners.length === 0) this.#checkRemoved(viewer.caller, uri)
     const hasResources = (server: Server): boolean =>
-      this.#catalog.facts(server, client)?.capabilities.resources !== undefined
-    const candidates = owners.length > 0 ? owners : this.#servers.filter(hasResources)
+      this.#catalog.facts(server, viewer.client)?.capabilities.resources !== undefined
+    const candidates = owners.length > 0 ? owners : servers.filter(hasResources)
     const [only] = candidates
     if (only === undefined) throw new Fault('unknown-resource', 'Resource not found', { data: { uri } })
     if (candidates.length > 1) throw this.#ambiguous(uri, candidates)
@@ -174,9 +216,9 @@ export class Owners {
   }
 
   /** Throws a Fault if the prefix is that of a removed server. */
-  #checkRemoved(uri: string): void {
-    const alias = splitUri(uri, schemeAliases(this.#removed.keys()))?.alias
-    const server = alias === undefined ? undefined : this.#removed.get(alias)
+  #checkRemoved(caller: Caller, uri: string): void {
+    const named = splitUri(uri, schemeAliases(this.#removed.keys()))?.alias
+    const server = this.#removedName(caller, alias => alias === named)
     if (server === undefined) return
     throw new Fault('unknown-resource', `Resource not found (${removal(server)})`, { data: { uri, server } })
   }
@@ -188,15 +230,15 @@ export class Owners {
 
   #spellings(uri: string, servers: readonly Server[]): string {
     const shown = servers.map(server => {
-      const exposed = this.#catalog.views.get(server)?.exposeUri(uri) ?? uri
+      const exposed = this.#catalog.viewOf(server.options).exposeUri(uri)
       return exposed === uri ? `${server.name} (its URIs are not prefixed)` : exposed
     })
     return shown.join(', ').slice(0, 512)
   }
 
   /** The server's own URIs of its resources or templates; collected once per reading. */
-  #owns(client: Client, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
-    const part = this.#catalog.merged(client, list).parts.find(({ index }) => index === server.index)
+  #owns(viewer: Viewer, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
+    const part = this.#catalog.merged(viewer, list).parts.find(({ index }) => index === server.index)
     if (part === undefined) return new Set()
     let uris = this.#uriSets.get(part.items)
     if (uris === undefined) {
@@ -206,10 +248,10 @@ export class Owners {
     return uris
   }
 
-  #byTemplate(client: Client, uri: string): Server[] {
+  #byTemplate(viewer: Viewer, uri: string): Server[] {
     let longest = -1
     let owners: Server[] = []
-    for (const { items } of this.#catalog.merged(client, 'templates').parts) {
+    for (const { items } of this.#catalog.merged(viewer, 'templates').parts) {
       for (const { own, server } of items) {
         const literal = matchTemplate(own, uri)
         if (literal === undefined || literal < longest) continue
@@ -222,9 +264,13 @@ export class Owners {
   }
 }
 
+/** What one principal's server showed says nothing to another's. */
+const seenKey = (uri: string, owner: Principal | undefined): string =>
+  owner === undefined ? uri : `${owner}\0${uri}`
+
 interface ServerTable {
   readonly servers: readonly Server[]
-  readonly byAlias: ReadonlyMap<string, Server>
+  readonly byAlias: ReadonlyMap<string, ServerView>
   readonly findAlias: AliasFinder
 }
 
@@ -233,7 +279,7 @@ const tableOf = (views: ReadonlyMap<Server, ServerView>): ServerTable => {
   const prefixed = [...views.values()].filter(view => view.exposure.uris === 'prefix')
   return {
     servers,
-    byAlias: new Map(servers.map(server => [server.options.alias, server])),
+    byAlias: new Map([...views].map(([{ options }, view]) => [options.alias, view])),
     findAlias: schemeAliases(prefixed.map(view => view.server.options.alias)),
   }
 }

@@ -1,15 +1,21 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
+import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { Interned } from '../../kernel/interned.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../../model/cache-hints.js'
-import type { Client } from '../../model/links.js'
+import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
+import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
+import { lacksWorkspace } from '../../peers/sharing.js'
 import { joinCapabilities, type Offer } from '../capabilities.js'
+import { hasSignInTool, signInTool } from '../names/sign-in-tool.js'
+import type { ServerViews } from '../server-views.js'
+import type { View } from '../views/view.js'
 import type { ConnectionLists, ListState } from './connection-lists.js'
 import { digestOf, type Listed } from './listed.js'
 import { type Merged, mergeParts, type Part } from './merge.js'
@@ -21,12 +27,16 @@ export interface ListOptions {
   readonly pageSize: number
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
+  /** Whether the principal that a server is for has signed in there. */
+  readonly isSignedIn: (server: ServerOptions) => boolean
   /** How long a new client has waited for them before. */
   readonly startupWaitMs: number
 }
 
 export interface ClientViewsContext {
-  readonly views: () => ReadonlyMap<Server, ServerView>
+  readonly views: Pick<ServerViews, 'all' | 'current' | 'for'>
+  /** The view of a client; undefined if it sees all there is. */
+  readonly viewFor: (client: Client) => View | undefined
   readonly lists: ConnectionLists
   readonly cache: ProfileCache
   readonly options: () => ListOptions
@@ -60,6 +70,13 @@ class MergedList {
 }
 
 interface ClientView {
+  /** What it was made for: with other scopes a client may see other servers. */
+  readonly scopes: Caller['scopes']
+  /** Those that exist for it. */
+  readonly servers: ReadonlyMap<Server, ServerView>
+  /** Whether another credential would show more. */
+  readonly hasHidden: boolean
+  readonly view: View | undefined
   offer: Offer | undefined
   readonly lists: Map<ListName, MergedList>
 }
@@ -98,7 +115,7 @@ export class ClientViews {
   }
 
   cached(server: Server, client: Client): CachedProfile | undefined {
-    const view = this.#context.views().get(server)
+    const view = this.#context.views.current(server.options)
     return view && this.#context.cache.of(view, client)
   }
 
@@ -107,12 +124,25 @@ export class ClientViews {
     return server.connectionOf(client)?.facts ?? this.cached(server, client)?.facts
   }
 
-  offer(client: Client): Offer {
-    const view = this.#of(client)
-    view.offer ??= joinCapabilities(
-      [...this.#context.views().keys()].map(server => this.facts(server, client)),
+  servers(viewer: Viewer): ReadonlyMap<Server, ServerView> {
+    return this.#of(viewer).servers
+  }
+
+  offer(viewer: Viewer): Offer {
+    const seen = this.#of(viewer)
+    seen.offer ??= withinView(
+      joinCapabilities(
+        [...seen.servers.keys()].map(server => this.facts(server, viewer.client)),
+        seen.hasHidden,
+      ),
+      seen.view,
     )
-    return view.offer
+    return seen.offer
+  }
+
+  /** Whether a viewer sees any list of this kind. */
+  hasList(viewer: Viewer, list: ListName): boolean {
+    return this.#of(viewer).view?.hasList(list) !== false
   }
 
   /** What a client sees of a list of one server; undefined if nothing is known of it. */
@@ -132,10 +162,11 @@ export class ClientViews {
   }
 
   /** How long clients may keep a merged list, and for whom (server/utilities/caching). */
-  #hints(client: Client, list: ListName): CacheHints {
+  #hints(viewer: Viewer, list: ListName): CacheHints {
+    const { client } = viewer
     const nowMs = this.#context.clock.nowMs()
     const contributions: Contribution[] = []
-    for (const server of this.#context.views().keys()) {
+    for (const server of this.servers(viewer).keys()) {
       const facts = this.facts(server, client)
       if (facts !== undefined && !offers(facts, list)) continue
       const contribution = contributionOf(this.#state(server, client, list), nowMs)
@@ -146,21 +177,23 @@ export class ClientViews {
   }
 
   /** See `Catalog.page`. */
-  async page(client: Client, list: ListName, cursor: string | undefined, waitMs: number): Promise<Page> {
+  async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<Page> {
+    const { client } = viewer
     const isStale = (server: Server): boolean => !this.#isFresh(server, client, list)
-    const faults = await this.#refresh(client, list, isStale, waitMs)
+    const faults = await this.#refresh(viewer, list, isStale, waitMs)
     const [fault] = faults
-    const servers = [...this.#context.views().keys()]
-    const isKnown = (server: Server): boolean => this.listed(server, client, list) !== undefined
+    const servers = [...this.servers(viewer).keys()]
+    const isKnown = (server: Server): boolean =>
+      this.listed(server, client, list) !== undefined || this.#isClosed(server)
     if (fault !== undefined && faults.length === servers.length && !servers.some(isKnown)) throw fault
-    const { merged, version } = this.mergedList(client, list)
+    const { merged, version } = this.mergedList(viewer, list)
     const result = cutPage(list, merged, cursor, this.#context.options().pageSize)
-    return { result, version, hints: this.#hints(client, list) }
+    return { result, version, hints: this.#hints(viewer, list) }
   }
 
   /** See `Catalog.readOnce`. */
-  async readOnce(client: Client, list: ListName): Promise<void> {
-    await this.#refresh(client, list, server => this.listed(server, client, list) === undefined)
+  async readOnce(viewer: Viewer, list: ListName): Promise<void> {
+    await this.#refresh(viewer, list, server => this.listed(server, viewer.client, list) === undefined)
   }
 
   /** Reads a list on the connection that a client uses. Rejects with a Fault. */
@@ -170,16 +203,17 @@ export class ClientViews {
 
   /** Reads a list of some servers at once; resolves with the Faults of those that failed in time. */
   async #refresh(
-    client: Client,
+    viewer: Viewer,
     list: ListName,
     isWanted: (server: Server) => boolean,
     waitMs = 0,
   ): Promise<Fault[]> {
-    const { views, options, clock } = this.#context
+    const { client } = viewer
+    const { options, clock } = this.#context
     const { listWaitMs, startupWaitMs } = options()
     const faults: Fault[] = []
     const awaited: Promise<void>[] = []
-    for (const server of views().keys()) {
+    for (const server of this.servers(viewer).keys()) {
       if (!isWanted(server)) continue
       // A server that hangs has had its chance, and what is cached is shown until it is known better.
       const isAwaited =
@@ -193,30 +227,48 @@ export class ClientViews {
     return faults
   }
 
-  mergedList(client: Client, list: ListName): MergedList {
-    const { lists } = this.#of(client)
+  mergedList(viewer: Viewer, list: ListName): MergedList {
+    const seen = this.#of(viewer)
+    const { lists } = seen
     let merged = lists.get(list)
     if (merged === undefined) {
-      merged = this.#merge(client, list)
+      merged = this.#merge(viewer.client, seen, list)
       lists.set(list, merged)
     }
     return merged
   }
 
-  #merge(client: Client, list: ListName): MergedList {
-    const { views, log } = this.#context
+  #merge(client: Client, { servers, view: ofClient }: ClientView, list: ListName): MergedList {
     const parts: Part[] = []
     const digests: string[] = []
     let key: string = list
-    for (const [server, view] of views()) {
-      const listed = this.listed(server, client, list)
+    if (ofClient !== undefined) {
+      key += ` of ${ofClient.id}`
+      digests.push(`view ${ofClient.id}`)
+    }
+    for (const [server, view] of servers) {
+      const listed = this.listed(server, client, list) ?? this.#inPlace(server, list)
       parts.push({ index: server.index, alias: server.options.alias, items: listed?.items ?? [] })
       key += ` ${view.id} ${server.index} ${listed?.digest}`
       // A name without prefix is free only where it does not begin with the alias of a server.
-      if (!view.exposure.prefix) digests.push(...[...views().keys()].map(({ options }) => options.alias))
+      if (!view.exposure.prefix) digests.push(...[...servers.keys()].map(({ options }) => options.alias))
       if (listed !== undefined && listed.items.length > 0) digests.push(listed.digest)
     }
-    return this.#merged.get(key, () => new MergedList(digestOf(digests), () => mergeParts(list, parts, log)))
+    const merge = (): Merged => {
+      const merged = mergeParts(list, parts, this.#context.log)
+      return ofClient === undefined ? merged : ofClient.filter(list, merged)
+    }
+    return this.#merged.get(key, () => new MergedList(digestOf(digests), merge))
+  }
+
+  /** Whether somebody has to sign in at a server first, and is shown how. */
+  #isClosed(server: Server): boolean {
+    return hasSignInTool(server) && !this.#context.options().isSignedIn(server.options)
+  }
+
+  /** What is shown in place of a list that nobody may read yet. */
+  #inPlace(server: Server, list: ListName): Listed | undefined {
+    return list === 'tools' && this.#isClosed(server) ? signInTool(server) : undefined
   }
 
   /** Whether a list that is shown comes from an earlier process. */
@@ -231,12 +283,50 @@ export class ClientViews {
     return connection && this.#context.lists.of(connection, list)
   }
 
-  #of(client: Client): ClientView {
+  #of({ client, caller }: Viewer): ClientView {
+    const { scopes } = caller
     let view = this.#byClient.get(client)
-    if (view === undefined) {
-      view = { offer: undefined, lists: new Map() }
+    if (view === undefined || view.scopes !== scopes) {
+      view = { scopes, ...this.#visibleTo(client, caller), offer: undefined, lists: new Map() }
       this.#byClient.set(client, view)
     }
     return view
+  }
+
+  #visibleTo(client: Client, caller: Caller): Pick<ClientView, 'servers' | 'view' | 'hasHidden'> {
+    const servers = this.#allowedTo(client, caller)
+    const hasHidden = servers.size < this.#context.views.all.size
+    const view = this.#context.viewFor(client)
+    if (view === undefined) return { servers, view, hasHidden }
+    if (!view.isOpenTo(caller)) return { servers: new Map(), view, hasHidden: true }
+    return { servers: new Map([...servers].filter(([, each]) => each.isIn(view))), view, hasHidden }
+  }
+
+  #allowedTo(client: Client, caller: Caller): ClientView['servers'] {
+    const { all } = this.#context.views
+    const isHere = ({ options }: Server): boolean =>
+      !options.isPerPrincipal && !lacksWorkspace(options, client)
+    if (caller.scopes === undefined && [...all.keys()].every(isHere)) return all
+    const seen = [...all.values()].flatMap(view => {
+      const isThere = !lacksWorkspace(view.server.options, client) && view.isVisibleTo(caller)
+      return (isThere ? this.#context.views.for(view, caller.principal) : undefined) ?? []
+    })
+    return new Map(seen.map(view => [view.server, view]))
+  }
+}
+
+/** What is left of an offer without the lists that a view leaves out. */
+const withinView = (offer: Offer, view: View | undefined): Offer => {
+  if (view === undefined) return offer
+  const { capabilities } = offer
+  const [hasPrompts, hasResources] = [view.hasList('prompts'), view.hasList('resources')]
+  return {
+    ...offer,
+    capabilities: {
+      ...capabilities,
+      prompts: hasPrompts && capabilities.prompts,
+      resources: hasResources ? capabilities.resources : undefined,
+      completions: (hasPrompts || hasResources) && capabilities.completions,
+    },
   }
 }

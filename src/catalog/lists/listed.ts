@@ -9,12 +9,16 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
+  /** Whether it is a tool of this proxy, of which the server knows nothing. */
+  readonly isOurs?: boolean
 }
 
 /** One list of one server, as sent and as shown; connections on which it is the same share it. */
 export interface Listed {
   readonly raw: readonly JsonText[]
   readonly items: readonly Item[]
+  /** How many items of the server clients do not see, and why. */
+  readonly leftOut: Readonly<Record<'filter' | 'broken' | 'twice', number>>
   readonly digest: string
   readonly bytes: number
 }

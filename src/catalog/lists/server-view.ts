@@ -1,6 +1,8 @@
+import type { Caller } from '../../kernel/caller.js'
 import { Interned } from '../../kernel/interned.js'
 import { type JsonText, memberOf, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Meter, RepairKind } from '../../kernel/meter.js'
 import { cutText } from '../../kernel/plain-text.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
@@ -10,6 +12,7 @@ import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
+import type { View } from '../views/view.js'
 import { bytesOf, digestOf, type Item, type Listed } from './listed.js'
 
 const KEYS = {
@@ -25,6 +28,12 @@ const SHOWN_BYTES = 128
 
 let views = 0
 
+/** Where a view says what it mends. */
+interface Notes {
+  readonly log: Logger
+  readonly meter?: Meter | undefined
+}
+
 /** How clients see the items and URIs of one server. */
 export class ServerView {
   readonly id: number
@@ -32,6 +41,7 @@ export class ServerView {
   readonly exposure: Exposure
   readonly tools: ToolFilter
   readonly #log: Logger
+  readonly #meter: Meter | undefined
   /** What the log says already of items. */
   readonly #noted: Set<string>
   /** Tools that are shown without their `outputSchema`. */
@@ -39,7 +49,7 @@ export class ServerView {
   /** By a digest of what the server sent. */
   readonly #shown = new Interned<Listed>()
 
-  constructor(server: Server, showing: Exposure, log: Logger, earlier?: ServerView) {
+  constructor(server: Server, showing: Exposure, { log, meter }: Notes, earlier?: ServerView) {
     views += 1
     this.id = views
     this.#noted = earlier === undefined ? new Set() : earlier.#noted
@@ -48,6 +58,7 @@ export class ServerView {
     this.exposure = showing
     this.tools = createToolFilter(showing.tools)
     this.#log = log
+    this.#meter = meter
   }
 
   readonly exposeUri: UriMap = uri =>
@@ -58,42 +69,59 @@ export class ServerView {
     return this.exposure.prefix ? exposedName(this.server.options.alias, name) : name
   }
 
+  isIn(view: View): boolean {
+    return view.hasServer({ name: this.server.name, tags: this.exposure.tags })
+  }
+
+  isVisibleTo(caller: Caller): boolean {
+    return this.exposure.access?.sees(caller) !== false
+  }
+
   /** A list as clients see it; the same reference for the same list. */
   show(list: ListName, raw: readonly JsonText[]): Listed {
     return this.#shown.get(`${list} ${digestOf(raw)}`, () => {
-      const items = this.#items(list, raw)
+      const { items, leftOut } = this.#items(list, raw)
       const shown = items.map(({ text }) => text)
-      return { raw, items, digest: digestOf(shown), bytes: bytesOf(raw) + bytesOf(shown) }
+      return { raw, items, leftOut, digest: digestOf(shown), bytes: bytesOf(raw) + bytesOf(shown) }
     })
   }
 
-  #items(list: ListName, raw: readonly JsonText[]): Item[] {
+  #items(list: ListName, raw: readonly JsonText[]): Pick<Listed, 'items' | 'leftOut'> {
     const items = new Map<string, Item>()
+    const leftOut = { filter: 0, broken: 0, twice: 0 }
     for (const text of raw) {
       const item = this.#showOne(list, text)
-      if (item === undefined) continue
-      if (items.has(item.own)) this.#note(list, item.own, 'its name is repeated; the first one is shown')
-      else items.set(item.own, item)
+      if (typeof item === 'string') leftOut[item] += 1
+      else if (items.has(item.own)) {
+        leftOut.twice += 1
+        this.#note(list, item.own, 'its name is repeated; the first one is shown')
+      } else items.set(item.own, item)
     }
-    return [...items.values()]
+    return { items: [...items.values()], leftOut }
   }
 
   /** Has the next view hide the `outputSchema` of a tool that broke it. False if it is hidden already. */
   hideOutputSchema(own: string): boolean {
     if (this.#schemaless.has(own) || this.#schemaless.size >= SCHEMALESS_MAX) return false
     this.#schemaless.add(own)
-    this.#note('tools', own, 'it returned no structured content: its outputSchema is no longer shown')
+    const words = 'it returned no structured content: its outputSchema is no longer shown'
+    this.#repaired('tools', own, words, 'output_schema')
     return true
   }
 
-  #showOne(list: ListName, raw: JsonText): Item | undefined {
+  isSchemaWithdrawn(own: string): boolean {
+    return this.#schemaless.has(own)
+  }
+
+  /** An item as clients see it, or why they do not. */
+  #showOne(list: ListName, raw: JsonText): Item | 'filter' | 'broken' {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
       this.#note(list, stringOf(memberOf(raw, KEYS[list])) ?? 'an item', `left out: ${repaired.dropped}`)
-      return undefined
+      return 'broken'
     }
     const own = stringOf(memberOf(repaired.item, KEYS[list])) ?? ''
-    for (const note of repaired.notes) this.#note(list, own, note)
+    for (const note of repaired.notes) this.#repaired(list, own, note, 'item')
     if (list === 'tools') return this.#tool(own, repaired.item)
     const exposed = list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'prompts' ? exposed : undefined
@@ -101,8 +129,8 @@ export class ServerView {
     return { server: this.server, own, exposed, text, hasOutputSchema: false }
   }
 
-  #tool(own: string, tool: JsonText): Item | undefined {
-    if (!this.tools.isAllowed(own)) return undefined
+  #tool(own: string, tool: JsonText): Item | 'filter' {
+    if (!this.tools.isAllowed(own)) return 'filter'
     const kept = this.#schemaless.has(own) ? withoutMember(tool, 'outputSchema') : tool
     const shown = this.tools.overridden(own, kept)
     const exposed = this.exposeName('tools', own)
@@ -111,12 +139,17 @@ export class ServerView {
     return { server: this.server, own, exposed, text, hasOutputSchema }
   }
 
-  /** Logs a note about an item once, not on every reading. */
-  #note(list: ListName, item: string, words: string): void {
+  #repaired(list: ListName, item: string, words: string, kind: RepairKind): void {
+    if (this.#note(list, item, words)) this.#meter?.counter('mcp_proxy_repairs', this.server.name, kind).add()
+  }
+
+  /** Logs a note about an item once, not on every reading; whether it was new. */
+  #note(list: ListName, item: string, words: string): boolean {
     const shown = cutText(item, SHOWN_BYTES)
     const key = `${list} ${shown} ${words}`
-    if (this.#noted.has(key) || this.#noted.size > 1000) return
+    if (this.#noted.has(key) || this.#noted.size > 1000) return false
     this.#noted.add(key)
     this.#log.warn({ server: this.server.name, list, item: shown }, words)
+    return true
   }
 }

@@ -26,12 +26,18 @@ const COMPLETION_VALUES = 100
  * Repairs a server's result, so that clients of every revision can read it. They refuse a whole result for
  * one bad part, so bad parts are repaired, shown as text or removed; `structuredContent`, `_meta` and unknown
  * members stay. `nullIsValue` says whether `structuredContent: null` is a value, as in 2026-07-28; by default
- * the result tells.
+ * the result tells. Whether a tool says that it failed is noted in `seen`: a long result is not read again
+ * for that.
  */
-export const repairResult = (method: string, result: JsonText, nullIsValue?: boolean): JsonText => {
+export const repairResult = (
+  method: string,
+  result: JsonText,
+  nullIsValue?: boolean,
+  seen: { isError: boolean } = { isError: false },
+): JsonText => {
   switch (method) {
     case 'tools/call':
-      return repairToolResult(result, nullIsValue)
+      return repairToolResult(result, nullIsValue, seen)
     case 'prompts/get':
       return editMember(withoutNulls(result, ['description', '_meta']), 'messages', repairMessages)
     case 'resources/read':
@@ -48,7 +54,11 @@ export const repairResult = (method: string, result: JsonText, nullIsValue?: boo
 const withoutNulls = (object: JsonText, keys: readonly string[]): JsonText =>
   withoutMembers(object, at => at.kind === 'null' && keys.some(key => at.keyIs(key)))
 
-const repairToolResult = (result: JsonText, nullIsValue: boolean | undefined): JsonText => {
+const repairToolResult = (
+  result: JsonText,
+  nullIsValue: boolean | undefined,
+  seen: { isError: boolean },
+): JsonText => {
   if (kindOf(result) !== 'object') return result
   const resultType = memberOf(result, 'resultType')
   if (resultType !== undefined && stringOf(resultType) !== 'complete') return result
@@ -57,7 +67,11 @@ const repairToolResult = (result: JsonText, nullIsValue: boolean | undefined): J
     '_meta',
     ...((nullIsValue ?? resultType !== undefined) ? [] : ['structuredContent']),
   ]
-  const blocks = editMember(withoutNulls(result, optional), 'content', list => mapElements(list, repairBlock))
+  const whole = withoutMembers(result, at => {
+    if (at.keyIs('isError')) seen.isError = at.valueIs('true')
+    return at.kind === 'null' && optional.some(key => at.keyIs(key))
+  })
+  const blocks = editMember(whole, 'content', list => mapElements(list, repairBlock))
   return withReadableContent(blocks)
 }
 

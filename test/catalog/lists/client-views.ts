@@ -4,6 +4,7 @@ import { textOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
+import { viewerOf } from '../../../src/model/links.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { Sharing } from '../../../src/peers/dial.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
@@ -243,17 +244,17 @@ t.test('clients who see the same share it, whatever others see', async t => {
   const { catalog } = world.router
   const [first, other] = clients
   if (first === undefined || other === undefined) throw new Error('nobody is there')
-  const shared = catalog.merged(first, 'tools')
-  for (const client of clients) t.equal(catalog.merged(client, 'tools'), shared)
+  const shared = catalog.merged(viewerOf(first), 'tools')
+  for (const client of clients) t.equal(catalog.merged(viewerOf(client), 'tools'), shared)
   relist(world, 1, 'x', 'z')
   await world.pass(500, 10)
   t.same(
-    clients.map(client => catalog.merged(client, 'tools') === shared),
+    clients.map(client => catalog.merged(viewerOf(client), 'tools') === shared),
     clients.map(client => client !== other),
   )
   relist(world, 1, 'x')
   await world.pass(2000, 10)
-  t.equal(catalog.merged(other, 'tools'), shared)
+  t.equal(catalog.merged(viewerOf(other), 'tools'), shared)
 })
 
 t.test('what one session does to its list rings no other, however often', async t => {

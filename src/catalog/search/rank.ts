@@ -1,0 +1,219 @@
+import { withKin } from './kin.js'
+import type { ToolIndex } from './tool-index.js'
+import { wordsOf } from './words.js'
+
+// The numbers were found with `bench/search`: what a change does is told there.
+
+/** How soon more of the same word stops to count. */
+const K1 = 1.2
+/** What counts of a tool that has none of the other words of a wording. */
+const FEW_WORDS = 0.6
+/** How much a kindred word counts beside the word itself; a question with other wordings needs it less. */
+const KIN = { alone: 0.4, lost: 0.6, among: 0.2 }
+/** With fewer of its words in any one tool, a question is in words that tools do not use. */
+const LOST = 0.5
+/** How soon places stop to count when rankings are fused. */
+const FUSED_PLACES = 10
+/** How much the best place among several wordings counts, the next best, and so on. */
+const FUSED_SHARES = [1, 0.7, 0.4, 0.2, 0.1]
+/** The wording that a tool has every word of counts so much more than one that no tool has a word of. */
+const SURE = { more: 16, power: 6 }
+/** The places of a ranking that can matter when several are fused. */
+const DEPTH = 50
+
+/** What is looked for. */
+export interface Question {
+  readonly query: string
+  /** Other wordings of it. */
+  readonly also: readonly string[]
+  readonly limit: number
+}
+
+/** Words whose places are remembered; then all are forgotten. */
+const WORDS_MAX = 5000
+
+/** Ranks the tools of several servers. Pure but for what it remembers of words. */
+export class ToolRanking {
+  readonly #words: Words
+  readonly #nameOf: (tool: number) => string
+
+  /** Tools are numbered over all parts. Ties are settled by `nameOf` their number. */
+  constructor(parts: readonly ToolIndex[], nameOf: (tool: number) => string) {
+    this.#words = new Words(parts)
+    this.#nameOf = nameOf
+  }
+
+  /** The numbers of the tools that fit a question, best first. */
+  find({ query, also, limit }: Question): readonly number[] {
+    if (also.length > 0) return this.#fused([query, ...also]).slice(0, limit)
+    const found = scored(this.#words, query, KIN.alone)
+    const { scores } = found.met < LOST ? scored(this.#words, query, KIN.lost) : found
+    return best(scores, this.#nameOf, limit)
+  }
+
+  #fused(wordings: readonly string[]): readonly number[] {
+    const rankings = wordings.map((wording, at) => {
+      const { scores, met, most } = scored(this.#words, wording, at === 0 ? KIN.alone : KIN.among)
+      const order = best(scores, this.#nameOf, DEPTH)
+      const top = scores[order[0] ?? 0] ?? 0
+      // What the query itself names exactly stays first, whatever else it may be called.
+      const weight = (top / most) * (at === 0 ? 1 + SURE.more * met ** SURE.power : 1)
+      return { order, shares: order.map(tool => (scores[tool] ?? 0) / top), weight }
+    })
+    return fused(rankings, this.#nameOf)
+  }
+}
+
+interface Scored {
+  readonly scores: Float32Array
+  /** The share of the words that the best tool has itself. */
+  readonly met: number
+  /** The score of a tool that would be named by nothing but these words. */
+  readonly most: number
+}
+
+/** The tools that have a word, by their numbers over all parts, and what it alone makes each score. */
+interface Found {
+  readonly tools: Uint32Array
+  readonly scores: Float32Array
+  /** How rare the word is. */
+  readonly rarity: number
+}
+
+/** Where words stand in all parts; remembered, since questions share most of their kin. */
+class Words {
+  readonly size: number
+  readonly #parts: readonly ToolIndex[]
+  readonly #found = new Map<string, Found>()
+
+  constructor(parts: readonly ToolIndex[]) {
+    this.#parts = parts
+    this.size = parts.reduce((sum, part) => sum + part.size, 0)
+  }
+
+  find(word: string): Found {
+    let found = this.#found.get(word)
+    if (found === undefined) {
+      found = this.#lookUp(word)
+      if (this.#found.size >= WORDS_MAX) this.#found.clear()
+      this.#found.set(word, found)
+    }
+    return found
+  }
+
+  #lookUp(word: string): Found {
+    const postings = this.#parts.map(part => part.posting(word))
+    const count = postings.reduce((sum, posting) => sum + (posting?.tools.length ?? 0), 0)
+    const rarity = Math.log(1 + (this.size - count + 0.5) / (count + 0.5))
+    const [tools, scores] = [new Uint32Array(count), new Float32Array(count)]
+    let [first, at] = [0, 0]
+    for (const [index, part] of this.#parts.entries()) {
+      const posting = postings[index]
+      const found = posting?.tools.length ?? 0
+      for (let i = 0; i < found; i++) {
+        const weight = posting?.weights[i] ?? 0
+        tools[at] = first + (posting?.tools[i] ?? 0)
+        scores[at] = (rarity * weight * (K1 + 1)) / (weight + K1)
+        at += 1
+      }
+      first += part.size
+    }
+    return { tools, scores, rarity }
+  }
+}
+
+/** BM25F over the fields of `ToolIndex`, in which a word may be met by one that is kin to it. */
+const scored = (all: Words, wording: string, kinShare: number): Scored => {
+  const words = withKin(wordsOf(wording))
+  const [scores, best] = [new Float32Array(all.size), new Float32Array(all.size)]
+  const [met, own] = [new Float32Array(all.size), new Float32Array(all.size)]
+  let most = 0
+  for (const [word, kin] of words) {
+    const { tools, rarity } = all.find(word)
+    most += (K1 + 1) * rarity
+    for (const tool of tools) add(own, tool, 1)
+    const touched = raise(best, all.find(word), 1)
+    for (const other of kin) touched.push(...raise(best, all.find(other), kinShare))
+    for (const tool of touched) {
+      add(scores, tool, best[tool] ?? 0)
+      add(met, tool, 1)
+      best[tool] = 0
+    }
+  }
+  for (let tool = 0; tool < all.size; tool++)
+    scores[tool] = (scores[tool] ?? 0) * (FEW_WORDS + (1 - FEW_WORDS) * shareOf(met, tool, words.size))
+  return { scores, met: shareOf(own, topOf(scores), words.size), most }
+}
+
+/** Raises the best scores of tools to a share of these; returns the tools that had none. */
+const raise = (best: Float32Array, { tools, scores }: Found, share: number): number[] => {
+  const touched: number[] = []
+  for (let at = 0; at < tools.length; at++) {
+    const tool = tools[at] ?? 0
+    const before = best[tool] ?? 0
+    const score = share * (scores[at] ?? 0)
+    if (before === 0) touched.push(tool)
+    if (score > before) best[tool] = score
+  }
+  return touched
+}
+
+const add = (sums: Float32Array, at: number, more: number): void => {
+  sums[at] = (sums[at] ?? 0) + more
+}
+
+const shareOf = (counts: Float32Array, at: number, all: number): number =>
+  (counts[at] ?? 0) / Math.max(1, all)
+
+const topOf = (scores: Float32Array): number => {
+  let top = 0
+  for (let tool = 1; tool < scores.length; tool++) if ((scores[tool] ?? 0) > (scores[top] ?? 0)) top = tool
+  return top
+}
+
+/** The tools with the best scores, best first. */
+const best = (scores: Float32Array, nameOf: (tool: number) => string, limit: number): number[] => {
+  const found: number[] = []
+  const isBefore = (one: number, other: number): boolean => {
+    const more = (scores[one] ?? 0) - (scores[other] ?? 0)
+    return more > 0 || (more === 0 && byName(one, other, nameOf) < 0)
+  }
+  for (let tool = 0; tool < scores.length; tool++) {
+    if (scores[tool] === 0 || (found.length >= limit && !isBefore(tool, found[limit - 1] ?? 0))) continue
+    const at = found.findIndex(other => isBefore(tool, other))
+    found.splice(at === -1 ? found.length : at, 0, tool)
+    if (found.length > limit) found.pop()
+  }
+  return found
+}
+
+const byName = (one: number, other: number, nameOf: (tool: number) => string): number =>
+  nameOf(one) < nameOf(other) ? -1 : 1
+
+interface Ranking {
+  readonly order: readonly number[]
+  /** The score of each beside that of the best. */
+  readonly shares: readonly number[]
+  readonly weight: number
+}
+
+/** Reciprocal rank and score, half and half; the best wordings of each tool count most. */
+const fused = (rankings: readonly Ranking[], nameOf: (tool: number) => string): number[] => {
+  const values = new Map<number, number[]>()
+  for (const { order, shares, weight } of rankings) {
+    for (const [place, tool] of order.entries()) {
+      const value = (weight * (FUSED_PLACES / (FUSED_PLACES + place) + (shares[place] ?? 0))) / 2
+      const known = values.get(tool)
+      if (known === undefined) values.set(tool, [value])
+      else known.push(value)
+    }
+  }
+  const sums = new Map([...values].map(([tool, each]) => [tool, sumOf(each)]))
+  const sum = (tool: number): number => sums.get(tool) ?? 0
+  return [...sums.keys()].sort((one, other) => sum(other) - sum(one) || byName(one, other, nameOf))
+}
+
+const sumOf = (values: number[]): number =>
+  values
+    .sort((one, other) => other - one)
+    .reduce((sum, value, at) => sum + value * (FUSED_SHARES[at] ?? 0), 0)

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { stemOf, wordsOf } from '../../../src/catalog/search/words.js'
+
+t.test('names are split at capitals, signs and digits', t => {
+  t.strictSame(wordsOf('getFileContents'), ['get', 'fil', 'content'])
+  t.strictSame(wordsOf('list_pull-requests2'), ['list', 'pull', 'request', '2'])
+  t.strictSame(wordsOf('HTTPServer'), ['http', 'server'])
+  t.strictSame(wordsOf('openPRs'), ['open', 'pr'])
+  t.end()
+})
+
+t.test('a word is found in each of its forms', t => {
+  for (const forms of [
+    ['create', 'creates', 'created', 'creating', 'creation'],
+    ['query', 'queries', 'querying'],
+    ['cookie', 'cookies'],
+    ['box', 'boxes'],
+    ['process', 'processes', 'processing'],
+    ['stop', 'stopped', 'stopping'],
+    ['add', 'added', 'adding'],
+  ])
+    t.equal(new Set(forms.map(stemOf)).size, 1, forms.join(' '))
+  for (const word of ['string', 'status', 'need', 'embed', 'action']) t.equal(stemOf(word), word)
+  t.end()
+})
+
+t.test('words that say nothing are left out, and so is what is no word', t => {
+  t.strictSame(wordsOf('please show me all of the issues in it'), ['show', 'all', 'issu'])
+  t.strictSame(wordsOf(`a ${'x'.repeat(41)} b`), ['b'])
+  t.strictSame(wordsOf(''), [])
+  t.equal(wordsOf('word '.repeat(1000)).length, 400)
+  t.end()
+})
+
+t.test('words of other scripts and full width are words', t => {
+  t.strictSame(wordsOf('Größe der Dateien'), ['größ', 'der', 'dateien'])
+  t.strictSame(wordsOf('ＧＩＴ 检索'), ['git', '检索'])
+  t.strictSame(wordsOf('merge — “branches” 🎉'), ['merg', 'branch'])
+  t.end()
+})
+
+t.test('so many words are seen that what is remembered of them is bounded, and they stay right', t => {
+  for (let i = 0; i < 21_000; i++) stemOf(`word${i}s`)
+  t.equal(stemOf('words'), 'word')
+  t.end()
+})
