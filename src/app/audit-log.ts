@@ -1,11 +1,13 @@
 import { createWriteStream, fstatSync, openSync } from 'node:fs'
 import type { AuditConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
+import type { Principal } from '../kernel/caller.js'
 import { Fault, systemCode } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import { maskAddress, sanitizeLine } from '../kernel/mask.js'
+import type { Meter } from '../kernel/meter.js'
+import type { Counter } from '../kernel/series.js'
 import type { ClientHandler } from '../model/links.js'
-import type { Principal } from '../model/peer.js'
 import { Audit } from '../mux/calls/audit.js'
 import type { OnAsked } from '../mux/server-requests/server-requests.js'
 import type { RefusedRequest } from '../transport/http/gate.js'
@@ -50,14 +52,17 @@ const NO_AUDIT: AuditLog = {
   close: () => Promise.resolve(),
 }
 
+interface AuditContext {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly meter?: Meter | undefined
+}
+
 /** Opens the configured audit log. Throws a Fault `unavailable` if its file cannot be written to. */
-export const openAudit = (
-  config: AuditConfig | undefined,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
-): AuditLog => {
+export const openAudit = (config: AuditConfig | undefined, { clock, log, meter }: AuditContext): AuditLog => {
   if (config === undefined) return NO_AUDIT
   const { to, withArguments } = config
-  const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, { clock, log })
+  const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, { clock, log, meter })
   const audit = new Audit({ write: line => sink.write(line), clock, now: () => new Date(), withArguments })
   const rate = new LineRateLimiter(clock)
   return {
@@ -91,21 +96,25 @@ class AuditFile implements AuditSink {
   readonly #file: string
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #lost: Counter | undefined
   #stream: ReturnType<typeof createWriteStream>
   #openedMs = 0
   #dropped = 0
 
-  constructor(file: string, { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+  constructor(file: string, { clock, log, meter }: AuditContext) {
     this.#file = file
     this.#clock = clock
     this.#log = log
+    this.#lost = meter?.counter('mcp_proxy_audit_lines_dropped')
     this.#stream = this.#open()
   }
 
   write(line: string): void {
     if (this.#stream.destroyed && this.#clock.nowMs() - this.#openedMs >= RETRY_MS) this.reopen()
-    if (this.#stream.writableLength > QUEUE_BYTES || !this.#stream.writable) this.#dropped += 1
-    else this.#stream.write(`${line}\n`)
+    if (this.#stream.writableLength > QUEUE_BYTES || !this.#stream.writable) {
+      this.#dropped += 1
+      this.#lost?.add()
+    } else this.#stream.write(`${line}\n`)
   }
 
   reopen(): void {

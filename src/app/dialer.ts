@@ -1,4 +1,4 @@
-import type { ServerConfig, StdioTransport } from '../config/types.js'
+import type { Environment, ServerConfig, StdioTransport } from '../config/types.js'
 import {
   EraCache,
   openLegacySse,
@@ -10,20 +10,23 @@ import type { Clock } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
+import { inheritedEnv } from '../kernel/inherited-env.js'
 import { textOf } from '../kernel/json/text.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
-import { childEnv } from '../transport/process/child-env.js'
 import { type ChildChannel, spawnChild } from '../transport/stdio/child.js'
 import { lastLines } from '../transport/stdio/child-output.js'
 import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
+import { type HttpCredential, withCredential } from '../wire/http-credential.js'
+import type { Logins } from './credentials/logins.js'
 import { IDENTITY } from './identity.js'
 import { lateModule } from './late-module.js'
 import type { Children } from './processes/children.js'
+import { inWorkspace } from './workspace.js'
 
 /** A program that takes longer to start no longer keeps others from starting. */
 const STARTING_MS = 10_000
@@ -43,6 +46,9 @@ export interface DialerContext {
   readonly bounds: LimitCounters
   /** Ends a process that nobody needs at the moment; false if there is none. */
   readonly makeRoom: () => Promise<boolean>
+  readonly logins: Pick<Logins, 'of'>
+  /** What programs may inherit from. */
+  readonly programEnv: () => Environment | Promise<Environment>
 }
 
 interface ServerMemory {
@@ -81,26 +87,31 @@ export class Dialer {
     const { clock, log, bounds } = this.#context
     const { name, timeouts } = server
     const identity = textOf(IDENTITY)
-    return await this.#open(server, {
-      ...this.#memoryOf(owner),
-      owner,
-      server: name,
-      listener,
-      signal,
-      capabilities: greeting.capabilities,
-      clientInfo: greeting.clientInfo ?? identity,
-      identity,
-      era: server.era,
-      serverRequests: greeting.serverRequests,
-      offer: offerOf(server),
-      probeMs: timeouts.probeMs,
-      timeoutMs: timeouts.connectMs,
-      initializeMs: timeouts.initializeMs,
-      pingMs: PING_MS,
-      bounds: bounds.narrowed(server.limits, { server: name }),
-      clock,
-      log: log.child({ server: name }),
-    })
+    const { workspace } = greeting
+    const transport = inWorkspace(server.transport, workspace)
+    return await this.#open(
+      { ...server, transport },
+      {
+        ...this.#memoryOf(owner),
+        owner,
+        server: name,
+        listener,
+        signal,
+        capabilities: greeting.capabilities,
+        clientInfo: greeting.clientInfo ?? identity,
+        identity,
+        era: server.era,
+        serverRequests: greeting.serverRequests,
+        offer: offerOf(server),
+        probeMs: timeouts.probeMs,
+        timeoutMs: timeouts.connectMs,
+        initializeMs: timeouts.initializeMs,
+        pingMs: PING_MS,
+        bounds: bounds.narrowed(server.limits, { server: name }),
+        clock,
+        log: log.child({ server: name }),
+      },
+    )
   }
 
   /** Waits a while for the children to end; the death guard ends those that do not. */
@@ -127,15 +138,18 @@ export class Dialer {
         return this.#openChild(transport, options)
       case 'http':
       case 'auto':
-        return openServerHttp(await this.#httpClient(), transport, {
+        return openServerHttp(await this.#httpClient(server, options), transport, {
           ...options,
           hasSse: transport.kind === 'auto',
         })
       case 'sse':
-        return openLegacySse(await this.#httpClient(), transport, options)
+        return openLegacySse(await this.#httpClient(server, options), transport, options)
       case 'ws': {
         const { connectWs } = await wsClient()
-        return openServerPipe(() => connectWs({ ...transport, ...options, connectTimeoutMs }), options)
+        const credential = await this.#context.logins.of(options.owner, server)
+        await credential?.prepare()
+        const to = { ...transport, ...options, connectTimeoutMs, credential }
+        return openServerPipe(() => connectWs(to), options)
       }
       case 'socket': {
         const { connectSocket } = await socketClient()
@@ -145,20 +159,23 @@ export class Dialer {
   }
 
   /** Loads the client with the first remote server: a proxy of children starts faster without. */
-  async #httpClient(): Promise<HttpClient> {
+  async #httpClient(server: ServerConfig, { owner }: DialOptions): Promise<HttpClient> {
     const { createHttpClient } = await httpClient()
     this.#http ??= createHttpClient()
-    return this.#http
+    const credential = await this.#context.logins.of(owner, server)
+    if (credential === undefined) return hasToken(server) ? withCredential(this.#http, FIXED) : this.#http
+    await credential.prepare()
+    return withCredential(this.#http, credential)
   }
 
   async #openChild(
     { command, args, cwd, env, unsetEnv }: StdioTransport,
     options: DialOptions,
   ): Promise<Downlink> {
-    const { children, makeRoom } = this.#context
+    const { children, makeRoom, programEnv } = this.#context
     const { bounds, log, clock } = options
     const inherited = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !unsetEnv.includes(name)),
+      Object.entries(await programEnv()).filter(([name]) => !unsetEnv.includes(name)),
     )
     let child: ChildChannel | undefined
     const start = async (): Promise<Channel> => {
@@ -167,7 +184,7 @@ export class Dialer {
         if (!(await makeRoom())) throw full
       }
       const guard = children.guardOf(options.owner)
-      const whole = { ...childEnv(inherited, env), ...children.env }
+      const whole = { ...inheritedEnv(inherited, env, process.platform), ...children.env }
       child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, bounds })
       return child
     }
@@ -180,6 +197,20 @@ export class Dialer {
       throw withLastWords(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
     }
   }
+}
+
+const hasToken = ({ transport }: ServerConfig): boolean =>
+  'headers' in transport &&
+  Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
+
+/** The token in the headers of a server: there is no other. */
+const FIXED: HttpCredential = {
+  authorize: () => undefined,
+  refused: ({ status: httpStatus }) => {
+    const words = 'it refused the token in the configuration: check "headers.Authorization"'
+    const fault = new Fault('unauthorized', words, { data: { httpStatus } })
+    return httpStatus === 401 ? Promise.reject(fault) : undefined
+  },
 }
 
 const counter = (): (() => number) => {

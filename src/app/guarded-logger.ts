@@ -2,10 +2,16 @@ import type { LogLevel } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../kernel/mask.js'
+import type { Meter } from '../kernel/meter.js'
 
 /** A logger whose level can be changed, for itself and all its children. */
 export interface AdjustableLogger extends Logger {
   level: LogLevel
+}
+
+/** Counts the lines of a logger. */
+export const meterLines = (log: Logger, meter: Meter | undefined): void => {
+  if (log instanceof GuardedLogger) log.meter = meter
 }
 
 /** Guards a logger that is not ours already. */
@@ -19,6 +25,7 @@ const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const satis
 interface Guard {
   level: LogLevel
   readonly rate: LineRateLimiter
+  meter?: Meter | undefined
 }
 
 const FACT_BYTES = 1024
@@ -45,6 +52,11 @@ export class GuardedLogger implements AdjustableLogger {
 
   set level(level: LogLevel) {
     this.#guard.level = level
+  }
+
+  /** Counts what is written from now on; undefined counts nothing. */
+  set meter(meter: Meter | undefined) {
+    this.#guard.meter = meter
   }
 
   debug(facts: object, words: string): void {
@@ -77,6 +89,11 @@ export class GuardedLogger implements AdjustableLogger {
     if (unlogged === undefined) return
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
     this.#behind[level](shown, sanitizeLine(words))
+    const { meter } = this.#guard
+    if (meter === undefined) return
+    meter.counter('mcp_proxy_log_lines', level).add()
+    if ('stderr' in facts && typeof server === 'string')
+      meter.counter('mcp_proxy_server_log_lines', server).add()
   }
 }
 

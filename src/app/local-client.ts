@@ -1,3 +1,5 @@
+import { LOCAL } from '../kernel/caller.js'
+import { newErrorId } from '../kernel/error-ids.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import type {
@@ -5,15 +7,17 @@ import type {
   CancelReason,
   Client,
   ClientHandler,
+  OnOver,
   ProjectedRequest,
   ServerRequest,
   Welcome,
 } from '../model/links.js'
 import { LISTS, type ListName } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
-import { NO_CAPABILITIES, newClientId, type Principal } from '../model/peer.js'
+import { NO_CAPABILITIES, newClientId } from '../model/peer.js'
 import type { Progress } from '../model/progress.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
+import { RPC_CODES } from '../model/rpc-error.js'
 import { IDENTITY } from './identity.js'
 
 export interface LocalClientOptions {
@@ -25,7 +29,8 @@ export interface LocalClientOptions {
 /** A client in this process: it makes requests of a proxy, and answers none. */
 export class LocalClient implements Client {
   readonly id = newClientId()
-  readonly principal: Principal = 'local'
+  readonly caller = LOCAL
+  readonly principal = LOCAL.principal
   readonly revision = NEWEST_LEGACY
   readonly serverRequests = 'pushed'
   readonly capabilities = NO_CAPABILITIES
@@ -111,12 +116,17 @@ export const resultOf = (outcome: Answer): JsonText => {
 
 class LocalCall implements Call {
   readonly client: LocalClient
+  readonly caller = LOCAL
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   readonly logLevel = undefined
   onCancel: ((reason: CancelReason) => void) | undefined
-  onOver: ((outcome: Outcome | undefined) => void) | undefined
+  ownName: string | undefined
+  beganMs: number | undefined
+  sentMs: number | undefined
+  awayMs: number | undefined
+  onOver: OnOver | undefined
   #settle: Reply | undefined
 
   constructor(client: LocalClient, method: string, params: JsonText | undefined, settle: Reply) {
@@ -139,8 +149,10 @@ class LocalCall implements Call {
     const settle = this.#settle
     if (settle === undefined) return
     this.#settle = undefined
+    if (outcome.kind === 'fault')
+      outcome.errorId ??= newErrorId(RPC_CODES[outcome.fault.code], outcome.fault.message)
     settle(answerOf(outcome))
-    this.onOver?.(outcome)
+    this.onOver?.(outcome, this)
   }
 
   cancel(reason: string): void {

@@ -10,9 +10,13 @@ export const createLogger = async (options: {
   readonly level: LogLevel
   readonly isTerminal: boolean
   readonly clock?: Clock
+  /** Where lines go in place of stderr. */
+  readonly sink?: LineSink | undefined
+  /** What keeps the lines that pass. */
+  readonly keep?: (sink: LineSink) => LineSink
 }): Promise<AdjustableLogger> => {
-  const { level, isTerminal, clock = systemClock } = options
-  const sink = isTerminal ? await sinkForPeople() : createStderrSink()
+  const { level, isTerminal, clock = systemClock, keep = (sink: LineSink) => sink } = options
+  const sink = keep(options.sink ?? (isTerminal ? await sinkForPeople() : createStderrSink()))
   return new GuardedLogger(pino(SETTINGS, sink), { level, rate: new LineRateLimiter(clock) })
 }
 

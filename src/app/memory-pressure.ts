@@ -20,6 +20,8 @@ export interface MemoryPressureOptions {
   /** Frees what is kept for convenience; called at each look while memory is that short. */
   readonly relieve: () => void
   readonly sample?: (maxBytes: number) => MemorySample
+  /** Hears how late each look came: for so long nothing else was done either. */
+  readonly onLate?: (ms: number) => void
 }
 
 const LOOK_MS = 500
@@ -75,7 +77,8 @@ export const residentBytes = (): number | undefined => tryMeasure(() => process.
 
 /** Measures memory until cancelled and reports pressure, to refuse work before the system kills us. */
 export const watchMemory = (options: MemoryPressureOptions): Timer => {
-  const { bounds, clock, log, relieve, sample = sampleMemory } = options
+  const { bounds, clock, log, relieve, sample = sampleMemory, onLate } = options
+  let lookedMs = clock.nowMs()
   const look = (): MemorySample | undefined => {
     const seen = tryMeasure(() => sample(bounds.max.memory))
     if (seen !== undefined) bounds.memoryBytes = seen.limitBytes
@@ -83,6 +86,9 @@ export const watchMemory = (options: MemoryPressureOptions): Timer => {
   }
   look()
   return clock.every(LOOK_MS, () => {
+    const nowMs = clock.nowMs()
+    onLate?.(Math.max(0, nowMs - lookedMs - LOOK_MS))
+    lookedMs = nowMs
     const before = bounds.pressure
     const seen = look()
     if (seen === undefined) return

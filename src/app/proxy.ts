@@ -1,87 +1,49 @@
-import { type ConfigDiff, changesOf, diffConfigs, isNothing } from '../config/diff.js'
-import { secretsOf } from '../config/read/secrets.js'
+import { accessOf } from '../auth/resource-server/access-rules.js'
+import { Views } from '../catalog/views/views.js'
+import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
 import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
-import { addSecrets } from '../kernel/mask.js'
 import type { ClientHandler } from '../model/links.js'
 import { Admission } from '../mux/calls/admission.js'
 import { Router } from '../mux/router.js'
+import type { Inside } from './api/inside.js'
+import { PageSessions } from './api/page-sessions.js'
 import { type AuditLog, openAudit } from './audit-log.js'
+import { Connect } from './connect/connect.js'
+import { LocalSessions } from './control/sessions.js'
+import { Logins } from './credentials/logins.js'
 import { Dialer } from './dialer.js'
-import { guardLogger } from './guarded-logger.js'
+import { guardLogger, meterLines } from './guarded-logger.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from './listeners/channels.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { watchMemory } from './memory-pressure.js'
+import type { MetricsEndpoint } from './metrics/listener.js'
+import type { Metrics } from './metrics/registry.js'
 import { Children } from './processes/children.js'
-import type { ConfigStatus } from './reload.js'
+import type { Proxy, ProxyOptions } from './proxy-contract.js'
+import { SecretMasks } from './secret-masks.js'
 import { ServerRegistry } from './server-registry.js'
+import { ServerSwitches } from './server-switches.js'
 import { ServerCacheFiles } from './state/server-cache.js'
-import { createLazySealer, stateDir } from './state/state-key.js'
-import { type ProxyStatus, proxyStatus } from './status.js'
+import { createLazySealer, keptKey, stateDir } from './state/state-key.js'
+import { type ProxyStatus, proxyStatus, type StatusContext } from './status.js'
+import { createMetrics, lateApi, latePages, metered, restartServer } from './watching.js'
+import { workspaceOfRoots } from './workspace.js'
 
-/** How a proxy is made, beside its configuration. */
-export interface ProxyOptions {
-  readonly log?: Logger
-  readonly clock?: Clock
-  /** Serves the only configured server as it is: nothing is renamed, as in `mcp-proxy bridge`. */
-  readonly isAlone?: boolean
-  /** How long lists wait for servers that are still starting, in milliseconds. */
-  readonly listWaitMs?: number
-  /**
-   * The folder for state that outlives this process. If absent, the lists of servers are not cached, and the
-   * key for request states is in the user's own state folder.
-   */
-  readonly stateDir?: string
-  /** Where the configuration comes from, for the status. */
-  readonly configStatus?: () => ConfigStatus | undefined
-}
-
-/** Many MCP servers that look like one, served on any number of endpoints. */
-export interface Proxy {
-  /** Serves the configured HTTP endpoints. Rejects with a Fault `unavailable` if it cannot listen. */
-  listen(where?: { readonly host?: string; readonly port?: number }): Promise<HttpEndpoints>
-  /** Serves a Unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot listen. */
-  listenSocket(path: string): Promise<SocketEndpoint>
-  /** Serves one client on our own stdin and stdout. */
-  serveStdio(): StdioEndpoint
-  /** Serves clients in this process. */
-  readonly clientHandler: ClientHandler
-  /** The processes that run for it. */
-  readonly children: Children
-  /** The audit log; does nothing if none is configured. */
-  readonly audit: Pick<AuditLog, 'reloaded' | 'reopen'>
-  /** The state of the proxy and its servers. */
-  status(): ProxyStatus
-  /**
-   * Applies another configuration and returns what it changes. Servers that stay the same, their processes,
-   * the clients and their calls notice nothing. Servers that are gone, or are started in another way, take no
-   * more calls; those in flight have `drainMs` left. Settings that need a restart stay as they are. Throws a
-   * Fault and changes nothing: `invalid-params` for servers with the same name or prefix, `unavailable` once
-   * the proxy closes.
-   */
-  reload(config: ProxyConfig): ConfigDiff
-  /**
-   * Refuses further calls, and waits for those in flight: up to `limitMs`, by default as long as the
-   * configuration says. Never rejects.
-   */
-  drain(limitMs?: number): Promise<void>
-  /** Closes all endpoints, then all servers. Never rejects. */
-  close(): Promise<void>
-}
+export type { Proxy, ProxyOptions } from './proxy-contract.js'
 
 const LIST_WAIT_MS = 2000
 
 /** While memory is short, peers' unread and unfinished data is cut to this fraction of its limit. */
 const SHED_PART = 16
 
-/** How many configurations have their secrets masked: servers of earlier ones may still run. */
-const MASKED_CONFIGS = 8
-
 interface Endpoint {
   readonly isLeaving?: boolean
+  refused?(): number
+  reload?(): void
   shed?(): void
   close(): Promise<void>
 }
@@ -94,20 +56,34 @@ interface Endpoint {
 export const createProxy = (config: ProxyConfig, options: ProxyOptions = {}): Proxy =>
   new RunningProxy(config, options)
 
+const pageSessionsIn = (state: string): (() => PageSessions) => {
+  const sessions = new PageSessions(() => keptKey(state))
+  return () => sessions
+}
+
 class RunningProxy implements Proxy {
   readonly children = new Children()
   readonly audit: AuditLog
+  readonly sessions: LocalSessions
   readonly clientHandler: ClientHandler
+  readonly metrics: Proxy['metrics']
+  readonly api: Proxy['api']
+  readonly pageSessions: Proxy['pageSessions']
+  readonly #options: ProxyOptions
+  readonly #switches: ServerSwitches
+  readonly #metrics: Metrics | undefined
+  #lagMs = 0
+  readonly views: Views
   readonly #clock: Clock
   readonly #log: Logger
   readonly #isAlone: boolean
   readonly #startedMs: number
-  readonly #configStatus: ProxyOptions['configStatus']
-  /** Each ends the masking of one configuration's secrets. */
-  readonly #unmasks: (() => void)[] = []
-  readonly #bounds: LimitCounters
+  readonly #masks = new SecretMasks()
+  readonly bounds: LimitCounters
   readonly #servers: ServerRegistry
   readonly #cache: ServerCacheFiles | undefined
+  readonly #logins: Logins
+  readonly #connect: Connect
   readonly #dialer: Dialer
   readonly #router: Router
   readonly #admission: Admission
@@ -121,66 +97,142 @@ class RunningProxy implements Proxy {
     const { clock = systemClock, isAlone = false } = options
     const log = guardLogger(options.log ?? silentLogger, clock)
     this.#config = config
+    this.#switches = new ServerSwitches(config, next => this.#apply(next))
+    this.#options = options
     this.#clock = clock
     this.#log = log
     this.#isAlone = isAlone
     this.#startedMs = clock.nowMs()
-    this.#configStatus = options.configStatus
-    this.#maskSecrets(config)
-    this.#servers = new ServerRegistry(config.servers)
+    this.#masks.add(config)
+    this.views = new Views(config)
+    this.#servers = new ServerRegistry(
+      config.servers,
+      config.auth === undefined ? undefined : access => accessOf(access, log),
+    )
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
-    this.#bounds = bounds
-    this.audit = openAudit(config.audit, { clock, log })
+    this.bounds = bounds
+    const meter = createMetrics(config, clock, log)
+    this.#metrics = meter
+    this.metrics = latePages(meter, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
+    this.audit = openAudit(config.audit, { clock, log, meter })
     const { configOf } = this.#servers
     const makeRoom = (): Promise<boolean> => this.#router.pool.makeRoom()
-    this.#dialer = new Dialer(configOf, { clock, log, children: this.children, bounds, makeRoom })
+    const state = options.stateDir ?? stateDir(process.env)
+    const logins = new Logins({
+      ...{ stateDir: state, store: config.credentialStore, clock, log, isAlone },
+      onLogin: server => this.#router.signedIn(server),
+      clientDocument: () => this.#connect.links.clientDocument,
+    })
+    this.#logins = logins
+    this.#connect = new Connect({
+      ...{ config: () => this.#config, configOf, logins, stateDir: state, bounds, clock, log },
+      signedIn: (server, link) => this.#router.signedIn(server, link),
+    })
+    const parts = { clock, log, children: this.children, bounds, makeRoom, logins }
+    this.#dialer = new Dialer(configOf, { ...parts, programEnv: options.programEnv ?? (() => process.env) })
     if (options.stateDir !== undefined && config.knownServers) {
       this.#cache = new ServerCacheFiles({ stateDir: options.stateDir, configOf, clock, log })
     }
     this.#router = this.#createRouter(options)
-    this.#admission = new Admission(this.#router, clock, bounds)
-    this.clientHandler = this.audit.wrap(this.#admission.handler)
+    this.#admission = new Admission(this.#router, clock, bounds, this.#router)
+    this.clientHandler = this.audit.wrap(metered(this.#admission.handler, this.#router.meter))
+    this.api = lateApi(() => this.#inside())
+    this.pageSessions = pageSessionsIn(state)
     this.#endpointContext = {
-      handler: this.clientHandler,
-      bounds,
-      clock,
-      log,
+      ...{ handler: this.clientHandler, bounds, clock, log },
       isDraining: () => this.#admission.isShut,
       drainMs: () => this.#config.drainMs,
-      status: () => this.status(),
+      config: () => this.#config,
+      ...{ stateDir: state, isPrivate: config.auth !== undefined },
+      ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
       onRefused: this.audit.onRefused,
+      refused: this.#router.meter?.refused,
+      ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
     }
-    this.#memory = watchMemory({ bounds, clock, log, relieve: () => this.#relieve() })
+    this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#admission.refusal))
+    this.#memory = this.#watchMemory(log)
     this.#router.start()
   }
 
   async listen(where: { readonly host?: string; readonly port?: number } = {}): Promise<HttpEndpoints> {
     const { serveHttp } = await import('./listeners/http.js')
-    return this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#endpointContext))
+    const endpoints = this.#add(await serveHttp({ ...this.#config.listen, ...where }, this.#endpointContext))
+    this.#connect.usersChanged()
+    return endpoints
   }
 
   async listenSocket(path: string): Promise<SocketEndpoint> {
     return this.#add(await serveSocket(path, this.#endpointContext))
   }
 
-  serveStdio(): StdioEndpoint {
-    return this.#add(serveStdio(this.#endpointContext))
+  get config(): ProxyConfig {
+    return this.#config
+  }
+
+  get isDraining(): boolean {
+    return this.#admission.isShut
+  }
+
+  get refusal(): string {
+    return this.#admission.refusal
+  }
+
+  serveStdio(view?: string, workspace?: string): StdioEndpoint {
+    return this.#add(serveStdio(this.#endpointContext, view, workspace))
+  }
+
+  async listenMetrics(): Promise<MetricsEndpoint | undefined> {
+    const { metrics: config } = this.#config
+    if (config?.listen === undefined || this.metrics === undefined) return undefined
+    const { listenMetrics } = await import('./metrics/listener.js')
+    const endpoint = await listenMetrics(config, this.metrics, this.#log)
+    return endpoint && this.#add(endpoint)
   }
 
   status(): ProxyStatus {
-    return proxyStatus({
+    return proxyStatus(this.#statusContext())
+  }
+
+  #statusContext(): StatusContext {
+    const { endpoints, config } = { endpoints: this.#endpoints, config: () => this.#config }
+    return {
       router: this.#router,
       admission: this.#admission,
       children: this.children,
       configOf: this.#servers.configOf,
-      bounds: this.#bounds,
+      logins: this.#logins,
+      bounds: this.bounds,
       clock: this.#clock,
       startedMs: this.#startedMs,
-      configStatus: this.#configStatus,
-    })
+      configStatus: this.#options.configStatus,
+      config,
+      refused: () => endpoints.reduce((sum, endpoint) => sum + (endpoint.refused?.() ?? 0), 0),
+    }
   }
 
   reload(next: ProxyConfig): ConfigDiff {
+    return this.#switches.reload(next)
+  }
+
+  #inside(): Inside {
+    const { lines, configProblems, reread } = this.#options
+    return {
+      ...this.#statusContext(),
+      status: () => this.status(),
+      config: () => this.#config,
+      disabled: () => this.#switches.off,
+      problems: () => configProblems?.() ?? [],
+      ...{ handler: this.clientHandler, lines, metrics: this.metrics },
+      reload: () => reread?.(),
+      restart: name => restartServer(this.#router, name),
+      setEnabled: (name, isEnabled) => this.#switches.set(name, isEnabled),
+      failed: fault => {
+        if (fault.code === 'internal') this.#log.error({ err: fault }, 'a request to the control API failed')
+      },
+    }
+  }
+
+  #apply(next: ProxyConfig): ConfigDiff {
     if (this.#isClosing || this.#admission.isShut)
       throw new Fault('unavailable', 'The proxy is shutting down')
     if (this.#isAlone && next.servers.length !== 1) {
@@ -188,11 +240,20 @@ class RunningProxy implements Proxy {
     }
     const diff = diffConfigs(this.#config, next)
     this.#servers.reload(next.servers, diff.replaced)
-    this.#maskSecrets(next)
-    const { listen, audit, stateKeys } = this.#config
-    // Settings that need a restart stay in force, and are what the next configuration is compared with.
-    this.#config = { ...next, listen, audit, stateKeys }
-    this.#bounds.set(next.limits)
+    this.#logins.retain(this.#servers.servers)
+    const names = next.servers.map(({ name }) => name)
+    this.#metrics?.serve(names)
+    this.#router.retain(new Set(names))
+    this.#masks.add(next)
+    if (this.#config.auth !== undefined && next.auth === undefined) {
+      this.#log.error({}, '"auth" is gone from the configuration; it stays in force until a restart')
+    }
+    // Also what the next configuration is compared with.
+    this.#config = configInForce(this.#config, next)
+    for (const endpoint of this.#endpoints) endpoint.reload?.()
+    this.#connect.usersChanged()
+    this.bounds.set(next.limits)
+    this.views.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
       const reshown = this.#servers.named(diff.reshown)
@@ -214,13 +275,16 @@ class RunningProxy implements Proxy {
   async close(): Promise<void> {
     this.#isClosing = true
     this.#memory.cancel()
+    this.#metrics?.close()
+    meterLines(this.#log, undefined)
     this.#router.closing()
     await Promise.all(this.#endpoints.map(endpoint => endpoint.close()))
     await this.#router.close()
     await this.#cache?.close()
     await this.#dialer.close()
+    this.#logins.close()
     await this.audit.close()
-    for (const unmask of this.#unmasks.splice(0)) unmask()
+    this.#masks.close()
   }
 
   #createRouter(options: ProxyOptions): Router {
@@ -228,28 +292,28 @@ class RunningProxy implements Proxy {
     const log = this.#log
     return new Router({
       cache: this.#cache,
+      clientViews: this.views,
       servers: this.#servers.servers,
       exposureOf: this.#servers.exposureOf,
       isAlone: this.#isAlone,
       dial: this.#dialer.dial,
       clock: this.#clock,
       log,
-      bounds: this.#bounds,
+      bounds: this.bounds,
       sealer: createLazySealer({
         configured: stateKeys,
         dir: options.stateDir ?? stateDir(process.env),
         log,
       }),
-      pageSize,
-      startupWaitMs,
+      ...{ pageSize, startupWaitMs },
       listWaitMs: options.listWaitMs ?? LIST_WAIT_MS,
       onAsked: this.audit.onAsked,
+      signInPages: this.#connect.links,
+      onForgotten: server => this.#logins.forget(server),
+      meter: this.#metrics,
+      hasToolHistograms: this.#config.metrics?.tools === 'histograms',
+      findWorkspace: workspaceOfRoots,
     })
-  }
-
-  #maskSecrets(config: ProxyConfig): void {
-    this.#unmasks.push(addSecrets(secretsOf(config)))
-    if (this.#unmasks.length > MASKED_CONFIGS) this.#unmasks.shift()?.()
   }
 
   #add<T extends Endpoint>(endpoint: T): T {
@@ -257,11 +321,19 @@ class RunningProxy implements Proxy {
     return endpoint
   }
 
+  #watchMemory(log: Logger): Timer {
+    const onLate = (ms: number): void => {
+      this.#lagMs = ms
+    }
+    const relieve = (): void => this.#relieve()
+    return watchMemory({ bounds: this.bounds, clock: this.#clock, log, relieve, onLate })
+  }
+
   /** Frees what is kept for convenience, and in the end what peers leave unread or unfinished. */
   #relieve(): void {
     for (const endpoint of this.#endpoints) endpoint.shed?.()
-    if (this.#bounds.pressure < 3) return
-    for (const account of [this.#bounds.inbound, this.#bounds.unread])
+    if (this.bounds.pressure < 3) return
+    for (const account of [this.bounds.inbound, this.bounds.unread])
       account.shed(account.maxBytes / SHED_PART)
   }
 }

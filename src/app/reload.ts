@@ -3,8 +3,7 @@ import { type ConfigDiff, changesOf, isNothing } from '../config/diff.js'
 import { formatProblem } from '../config/file/problem.js'
 import { FileWatch } from '../config/file/watch.js'
 import { readConfigText } from '../config/load.js'
-import { parseConfig } from '../config/parse.js'
-import type { Environment, Loaded, Problem, ProxyConfig } from '../config/types.js'
+import type { Loaded, Problem, ProxyConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
@@ -23,12 +22,20 @@ export interface ConfigStatus {
   readonly loadedAt: string
   /** Undefined until the file was read again. */
   readonly lastReload: ReloadResult | undefined
+  /** How many problems the file had when it was read last. */
+  readonly problems: ProblemCounts
+}
+
+interface ProblemCounts {
+  readonly errors: number
+  readonly warnings: number
 }
 
 export interface ReloaderOptions {
   readonly file: string
   readonly loaded: Loaded
-  readonly env: Environment
+  /** As `parseConfig`, with the variables of now. */
+  readonly parse: (text: string) => Loaded | Promise<Loaded>
   /** Applies a valid configuration to the proxy, or throws a Fault and changes nothing. */
   readonly apply: (config: ProxyConfig) => ConfigDiff
   readonly onRefused?: (problems: readonly string[]) => void
@@ -47,6 +54,7 @@ export class Reloader {
   #knownErrors: ReadonlySet<string>
   /** A digest of the text that was read last, or why there was none. */
   #seen: string | undefined
+  #found: readonly Problem[]
   #generation = 1
   #loadedAt = now()
   #last: ReloadResult | undefined
@@ -58,11 +66,18 @@ export class Reloader {
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.#knownErrors = errorsOf(options.loaded.problems)
+    this.#found = options.loaded.problems
+  }
+
+  /** What was wrong with the file when it was read last. */
+  get problems(): readonly Problem[] {
+    return this.#found
   }
 
   get status(): ConfigStatus {
     const { file } = this.#options
-    return { file, generation: this.#generation, loadedAt: this.#loadedAt, lastReload: this.#last }
+    const problems = countsOf(this.#found)
+    return { file, generation: this.#generation, loadedAt: this.#loadedAt, lastReload: this.#last, problems }
   }
 
   /** Watches the file, and checks whether it has changed since it was read. */
@@ -78,9 +93,10 @@ export class Reloader {
     void this.#watch.ready.then(() => this.#request('check'))
   }
 
-  /** Reads the file again even if it has not changed: variables may have. */
-  reload(): void {
+  /** Reads the file again even if it has not changed: variables may have. Resolves once that is done. */
+  async reload(): Promise<void> {
     this.#request('reload')
+    await this.#running
   }
 
   close(): void {
@@ -105,17 +121,21 @@ export class Reloader {
   }
 
   async #once(kind: 'check' | 'reload'): Promise<void> {
-    const { env, file, log } = this.#options
+    const { file, log, parse } = this.#options
     try {
       const read = await readConfigText(file, true)
       const seen = 'text' in read ? digestOf(read.text) : read.unusable.problems.map(formatProblem).join()
       const isFirst = this.#seen === undefined
-      if (this.#isClosed || (kind === 'check' && seen === this.#seen)) return
-      const loaded = 'text' in read ? parseConfig(read.text, file, env) : read.unusable
+      if (kind === 'check' && seen === this.#seen) return
+      const loaded = 'text' in read ? await parse(read.text) : read.unusable
+      if (this.#isClosed) return
       this.#apply(loaded, isFirst && kind === 'check')
       this.#seen = seen
     } catch (thrown) {
-      log.error({ file, err: thrown }, 'the configuration was not reloaded; the old one stays')
+      log.error(
+        { file, err: thrown, doctor: 'D014' },
+        'the configuration was not reloaded; the old one stays',
+      )
       this.#refused([Fault.from(thrown).message])
     }
   }
@@ -124,6 +144,7 @@ export class Reloader {
   #apply(loaded: Loaded, isFirst: boolean): void {
     const { file, log } = this.#options
     const reasons = this.#reasonsAgainst(loaded)
+    this.#found = loaded.problems
     if (loaded.config === undefined || reasons.length > 0) {
       this.#refuse(reasons)
       return
@@ -146,7 +167,10 @@ export class Reloader {
     }
     for (const problem of loaded.problems.slice(0, PROBLEMS_MAX)) log.warn({}, formatProblem(problem))
     if (needRestart.length > 0) {
-      log.warn({ file, needRestart }, 'some settings of the configuration take effect only after a restart')
+      log.warn(
+        { file, needRestart, doctor: 'D015' },
+        'some settings of the configuration take effect only after a restart',
+      )
     }
     log.info(
       { file, generation: this.#generation, ...changesOf(diff) },
@@ -160,7 +184,7 @@ export class Reloader {
     const errors = problems.filter(({ severity }) => severity === 'error')
     const isKnown = (problem: Problem): boolean => this.#knownErrors.has(errorOf(problem))
     if (config === undefined || !errors.every(isKnown)) return errors.map(formatProblem)
-    if (config.servers.length > 0) return []
+    if (config.servers.length + config.waiting.length > 0) return []
     return [`${this.#options.file}: error: no server would be left. Add one, or end the proxy.`]
   }
 
@@ -168,7 +192,10 @@ export class Reloader {
     const { file, log } = this.#options
     const shown = problems.slice(0, PROBLEMS_MAX)
     for (const words of shown) log.error({}, words)
-    log.error({ file, problems: problems.length }, 'the configuration was not reloaded; the old one stays')
+    log.error(
+      { file, problems: problems.length, doctor: 'D014' },
+      'the configuration was not reloaded; the old one stays',
+    )
     this.#refused(shown)
   }
 
@@ -184,6 +211,11 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 
 /** An error without its place, since lines move. */
 const errorOf = ({ key, message }: Problem): string => `${key}\0${message}`
+
+const countsOf = (problems: readonly Problem[]): ProblemCounts => {
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  return { errors, warnings: problems.length - errors }
+}
 
 const errorsOf = (problems: readonly Problem[]): ReadonlySet<string> =>
   new Set(problems.filter(({ severity }) => severity === 'error').map(errorOf))

@@ -1,17 +1,24 @@
 import type { Exposure } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
-import type { ServerConfig } from '../config/types.js'
+import type { ServerAccess, ServerConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
+import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
+import { namesWorkspace } from './workspace.js'
+
+/** Judges callers by the access of a server; undefined where it lets in everybody. */
+export type AccessOf = (config: ServerAccess) => Access | undefined
 
 /** The configured servers, and the options that stand for each of them while it is served. */
 export class ServerRegistry {
   #byName: ReadonlyMap<string, ServerOptions> = new Map()
+  readonly #accessOf: AccessOf | undefined
   /** Also of servers that have left and still have calls under way. */
   readonly #configs = new WeakMap<ServerOptions, ServerConfig>()
 
-  /** Throws a Fault as `checkServable` does. */
-  constructor(servers: readonly ServerConfig[]) {
+  /** `accessOf` is undefined without `auth`. Throws a Fault as `checkServable` does. */
+  constructor(servers: readonly ServerConfig[], accessOf?: AccessOf) {
+    this.#accessOf = accessOf
     this.reload(servers, [])
   }
 
@@ -19,14 +26,17 @@ export class ServerRegistry {
     return [...this.#byName.values()]
   }
 
-  readonly configOf = (options: ServerOptions): ServerConfig | undefined => this.#configs.get(options)
+  readonly configOf = (options: ServerOptions): ServerConfig | undefined =>
+    this.#configs.get(options.owned?.by ?? options)
 
   readonly exposureOf = ({ options }: { readonly options: ServerOptions }): Exposure => {
-    const config = this.#configs.get(options)
+    const config = this.configOf(options)
     return {
       prefix: config?.prefix !== false,
       uris: config?.uris ?? 'prefix',
+      tags: config?.tags ?? [],
       tools: config?.tools ?? { allow: undefined, deny: [], rename: {}, override: {} },
+      access: config === undefined ? undefined : this.#accessOf?.(config.access),
     }
   }
 
@@ -68,14 +78,27 @@ const checkServable = (servers: readonly ServerConfig[]): void => {
 const aliasFor = ({ name, prefix }: ServerConfig): string =>
   aliasOf(name, prefix === false ? undefined : prefix)
 
+const PROTOCOLS = {
+  stdio: undefined,
+  socket: undefined,
+  ws: 'websocket',
+  http: 'http',
+  sse: 'http',
+  auto: 'http',
+} as const satisfies Record<ServerConfig['transport']['kind'], ServerOptions['protocol']>
+
 const toOptions = (server: ServerConfig): ServerOptions => ({
   name: server.name,
   alias: aliasFor(server),
   sharing: server.sharing,
-  start: server.start,
+  isPerPrincipal: server.credentials === 'per-principal',
+  signInTool: server.signInTool,
+  start: server.credentials === 'per-principal' ? 'lazy' : server.start,
   replay: server.replay,
   serialize: server.serialize,
+  needsWorkspace: server.sharing === 'workspace' || namesWorkspace(server.transport),
   isProcess: server.transport.kind === 'stdio',
+  protocol: PROTOCOLS[server.transport.kind],
   limits: server.limits,
   timeouts: server.timeouts,
   restart: server.restart,

@@ -1,14 +1,18 @@
-import type { ServerConfig } from '../config/types.js'
+import { aliasOf } from '../catalog/names/names.js'
+import type { ProxyConfig, ServerConfig, WaitingServer } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import type { Hits, LimitCounters, Pressure } from '../kernel/limit-counters.js'
 import type { LimitName } from '../kernel/limits.js'
 import type { ListName } from '../model/listing.js'
+import { type LoginReason, loginReasonOf } from '../model/login.js'
 import type { Admission } from '../mux/calls/admission.js'
 import type { Router } from '../mux/router.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { failuresOf, type ServerState } from '../peers/server-state.js'
+import { lacksWorkspace } from '../peers/sharing.js'
+import type { Logins } from './credentials/logins.js'
 import { IDENTITY } from './identity.js'
 import { residentBytes } from './memory-pressure.js'
 import type { Children } from './processes/children.js'
@@ -19,7 +23,7 @@ export interface ServerStatus {
   readonly name: string
   readonly alias: string
   /** The state of its best connection. */
-  readonly state: ServerState['at']
+  readonly state: ServerState['at'] | LoginReason | 'waiting'
   /** How long it has been in this state. */
   readonly stateMs: number
   readonly transport: ServerConfig['transport']['kind']
@@ -29,6 +33,8 @@ export interface ServerStatus {
   readonly pids: readonly number[]
   readonly connections: number
   readonly clients: number
+  /** Where each principal has its own login: how many are served, and how many of them have signed in. */
+  readonly principals?: { readonly served: number; readonly signedIn: number }
   /** How many items clients see on its best connection; undefined until it was reached once. */
   readonly items: Readonly<Record<ListName, number>> | undefined
   /** The lists that were cut at a limit. */
@@ -42,6 +48,18 @@ export interface ServerStatus {
   readonly stderr: readonly string[] | undefined
   /** Why it was last lost or not reached, and how long ago; it may work again by now. */
   readonly lastError: { readonly message: string; readonly agoMs: number } | undefined
+  /** The last error about it that a client read; `mcp-proxy why ID` says more. */
+  readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
+  /** What is odd about it although it may work. */
+  readonly remarks: readonly ServerRemark[]
+}
+
+/** Something odd about a server. */
+interface ServerRemark {
+  /** `noise`, `slow`, `flapping`, `hangs`, or `limit`. */
+  readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit'
+  readonly message: string
+  readonly agoMs: number
 }
 
 export interface StatusContext {
@@ -49,49 +67,162 @@ export interface StatusContext {
   readonly admission: Admission
   readonly children: Children
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
+  readonly logins: Pick<Logins, 'troubleOf' | 'signedInAt'>
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly startedMs: number
   readonly configStatus?: (() => ConfigStatus | undefined) | undefined
+  readonly config: () => Pick<ProxyConfig, 'auth' | 'waiting'>
+  /** How many credentials were refused. */
+  readonly refused: () => number
 }
 
-const ORDER: readonly ServerState['at'][] = ['ready', 'starting', 'backoff', 'failed', 'draining', 'idle']
+const ORDER: readonly ServerState['at'][] = [
+  'ready',
+  'starting',
+  'backoff',
+  'failed',
+  'needs-auth',
+  'draining',
+  'idle',
+]
 
 const rankOf = ({ state }: Connection): number => ORDER.indexOf(state.at)
 
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
   const nowMs = context.clock.nowMs()
-  const connections = [...server.connections].sort((one, other) => rankOf(one) - rankOf(other))
+  const { isPerPrincipal } = server.options
+  const owned = context.router.pool.ownedOf(server)
+  const connections = [...context.router.pool.connectionsOf(server)].sort(
+    (one, other) => rankOf(one) - rankOf(other),
+  )
   const [best] = connections
   const { facts, items, truncated } = context.router.catalog.summary(server, connections)
   const loss = lastLossOf(connections)
+  const trouble = context.logins.troubleOf(server.options)
   return {
     name: server.name,
     alias: server.options.alias,
-    ...stateOf(best, nowMs),
+    ...stateOf(best, nowMs, trouble && loginReasonOf(trouble)),
     transport: config.transport.kind,
     revision: facts?.revision,
     pids: context.children.of(server.options),
     connections: connections.length,
     clients: connections.reduce((sum, { clients }) => sum + clients.size, 0),
-    items: facts && items,
+    ...(isPerPrincipal && {
+      principals: { served: owned.length, signedIn: context.logins.signedInAt(server.options) },
+    }),
+    // What one of them sees says nothing of the others.
+    items: isPerPrincipal ? undefined : facts && items,
     truncated,
     ...absence(best, nowMs),
+    ...(trouble && { why: trouble.message }),
+    ...(best === undefined && !context.router.hasWorkspace && lacksWorkspace(server.options, {}) && NOWHERE),
     stderr: loss?.why.lastWords,
     lastError: loss && { message: loss.why.message, agoMs: Math.round(nowMs - loss.atMs) },
+    lastFault: lastFaultOf(server, context),
+    remarks: remarksOn(server, best, context),
   }
 }
 
-const stateOf = (best: Connection | undefined, nowMs: number) => {
+/** A server that has not joined the others yet. */
+const waitingStatus = ({ name, transport, lacks }: WaitingServer): ServerStatus => ({
+  ...NEVER_MET,
+  name,
+  alias: aliasOf(name, undefined),
+  transport,
+  why: `D020: not set: ${lacks.join(', ')}; set it in envFile, or start a client that has it`,
+})
+
+const NOWHERE = {
+  state: 'waiting',
+  why: 'D033: no client works in a folder that is known; open a folder in one, or use connect --workspace',
+} as const
+
+const NEVER_MET = {
+  state: 'waiting',
+  stateMs: 0,
+  revision: undefined,
+  pids: [],
+  connections: 0,
+  clients: 0,
+  items: undefined,
+  truncated: [],
+  failures: 0,
+  retryMs: undefined,
+  stderr: undefined,
+  lastError: undefined,
+  lastFault: undefined,
+  remarks: [],
+} as const
+
+const stateOf = (best: Connection | undefined, nowMs: number, login: LoginReason | undefined) => {
   if (best === undefined) return { state: 'idle', stateMs: 0, failures: 0 } as const
   const { state, sinceMs } = best
-  return { state: state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
+  return { state: login ?? state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
 }
 
 const absence = (best: Connection | undefined, nowMs: number) => {
   const state = best?.state
-  if (state?.at !== 'backoff' && state?.at !== 'failed') return { why: undefined, retryMs: undefined }
+  if (state === undefined || !('why' in state)) return { why: undefined, retryMs: undefined }
   return { why: state.why.message, retryMs: Math.max(0, Math.round(state.untilMs - nowMs)) }
+}
+
+const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus['lastFault'] => {
+  const found = router.faults.lastOf(name)
+  return found && { id: found.id, message: found.message, at: found.at }
+}
+
+/** For how long a remark is made. */
+const RECENT_MS = 10 * 60_000
+/** A call, or a start, that takes longer is worth a remark. */
+const SLOW_MS = 10_000
+const START_MS = 5000
+/** As many losses within the time that remarks are made. */
+const LOSSES = 3
+
+const remarksOn = (
+  { name }: Server,
+  best: Connection | undefined,
+  { bounds, clock, router }: StatusContext,
+): readonly ServerRemark[] => {
+  const nowMs = clock.nowMs()
+  const seen = bounds.remarksOn(name).filter(({ lastMs }) => nowMs - lastMs <= RECENT_MS)
+  const remarks = seen.flatMap(({ kind, count, lastMs, times }): ServerRemark[] => {
+    const agoMs = Math.round(nowMs - lastMs)
+    if (kind === 'noise')
+      return [{ kind, agoMs, message: `wrote ${count} lines to stdout that are no messages` }]
+    if (kind !== 'lost') return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${count} times` }]
+    const recent = times.filter(atMs => nowMs - atMs <= RECENT_MS).length
+    if (recent < LOSSES) return []
+    return [{ kind: 'flapping', agoMs, message: `was lost ${count} times, and came back` }]
+  })
+  const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
+  if (sinceMs >= START_MS)
+    remarks.push({
+      kind: 'hangs',
+      agoMs: 0,
+      message: `has not answered for ${seconds(sinceMs)} since its start`,
+    })
+  const longestMs = longestCallMs(name, router, nowMs)
+  if (longestMs >= SLOW_MS)
+    remarks.push({
+      kind: 'slow',
+      agoMs: 0,
+      message: `took, or has taken so far, ${seconds(longestMs)} for a call`,
+    })
+  return remarks
+}
+
+const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
+
+/** The longest call of the last ten minutes, or under way. */
+const longestCallMs = (name: string, { meter }: Router, nowMs: number): number => {
+  const slots = meter?.history.slotsOf(name)?.read(nowMs) ?? []
+  let longestMs = Math.max(0, ...slots.map(slot => slot.longestMs))
+  for (const { servedBy, sentMs } of meter?.history.underWay ?? [])
+    if (servedBy === name && sentMs !== undefined) longestMs = Math.max(longestMs, nowMs - sentMs)
+  return longestMs
 }
 
 const lastLossOf = (connections: readonly Connection[]) =>
@@ -99,6 +230,29 @@ const lastLossOf = (connections: readonly Connection[]) =>
     .flatMap(({ lastLoss: loss }) => loss ?? [])
     .sort((one, other) => other.atMs - one.atMs)
     .at(0)
+
+/** Who may come in over HTTP. Holds no secrets. */
+interface AuthStatus {
+  /** How many people and programs have tokens of this proxy. */
+  readonly people: number
+  /** Whose tokens are accepted besides. */
+  readonly issuers: readonly string[]
+  /** Whether the proxy gives out tokens itself. */
+  readonly embedded: boolean
+  /** How many credentials were refused since the start. */
+  readonly refused: number
+}
+
+const authStatus = (context: StatusContext): AuthStatus | undefined => {
+  const auth = context.config().auth
+  if (auth === undefined) return undefined
+  return {
+    people: auth.people.filter(({ tokens }) => tokens.length > 0).length,
+    issuers: auth.issuers.map(({ issuer }) => issuer),
+    embedded: auth.embedded !== undefined,
+    refused: context.refused(),
+  }
+}
 
 /** The state of a proxy, as `/status` shows it. Holds no secrets. */
 export interface ProxyStatus {
@@ -118,6 +272,8 @@ export interface ProxyStatus {
   readonly servers: readonly ServerStatus[]
   /** Servers that were removed from the configuration, or replaced, and still have calls in flight. */
   readonly leaving: readonly ServerStatus[]
+  /** Undefined if nobody has to prove anything. */
+  readonly auth: AuthStatus | undefined
   /** Undefined if the configuration is not from a file. */
   readonly config: ConfigStatus | undefined
 }
@@ -139,8 +295,9 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     rssBytes: residentBytes() ?? 0,
     pressure: bounds.pressure,
     limits: bounds.hits,
-    servers: router.pool.servers.flatMap(statusOf),
+    servers: [...router.pool.servers.flatMap(statusOf), ...context.config().waiting.map(waitingStatus)],
     leaving: [...router.pool.leaving].flatMap(statusOf),
+    auth: authStatus(context),
     config: context.configStatus?.(),
   }
 }

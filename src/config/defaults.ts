@@ -1,5 +1,15 @@
 import { DEFAULT_LIMITS } from '../kernel/limits.js'
-import type { Era, ListenConfig, LogLevel, Restart, Sharing, Start, Timeouts, UriMode } from './types.js'
+import type {
+  Era,
+  ListenConfig,
+  LogLevel,
+  MetricsConfig,
+  Restart,
+  Sharing,
+  Start,
+  Timeouts,
+  UriMode,
+} from './types.js'
 
 /** The default of every setting. */
 export const DEFAULTS = {
@@ -13,15 +23,28 @@ export const DEFAULTS = {
     sse: true,
     ws: true,
     socket: undefined,
+    isGiven: false,
   } as ListenConfig,
   pageSize: 1000,
   startupWaitMs: 4_500,
   drainMs: 10_000,
   limits: DEFAULT_LIMITS,
+  auth: { loopback: 'token', baseScope: 'mcp' },
+  // Cursor registers this address, and gives up if it is refused.
+  embedded: {
+    registration: 'open',
+    privateRedirects: ['cursor://anysphere.cursor-mcp/oauth/callback'],
+  },
   audit: 'off',
   auditArguments: false,
   logLevel: 'info' as LogLevel,
+  metrics: { tools: 'counters' as MetricsConfig['tools'], series: 2000 },
+  credentialStore: 'file',
   knownServers: true,
+  login: { oauth: 'auto', credentials: 'shared', signInTool: true },
+  daemon: { idleMs: 10 * 60_000, shellEnv: true },
+  expose: { tokens: 10_000 },
+  resultsMax: 48_000,
   uris: 'prefix' as UriMode,
   start: 'lazy' as Start,
   era: 'auto' as Era,

@@ -1,4 +1,4 @@
-import type { ProxyConfig, ServerConfig } from './types.js'
+import type { AuthConfig, ProxyConfig, ServerConfig } from './types.js'
 
 /** What another configuration changes in a running proxy: names of servers, and keys of settings. */
 export interface ConfigDiff {
@@ -22,11 +22,17 @@ export interface ConfigDiff {
 const SERVER_KEYS = {
   transport: 'replaced',
   sharing: 'replaced',
+  oauth: 'replaced',
+  credentials: 'replaced',
+  signInTool: 'replaced',
   era: 'replaced',
   protocolVersion: 'replaced',
   prefix: 'reshown',
   uris: 'reshown',
   tools: 'reshown',
+  tags: 'reshown',
+  description: 'reshown',
+  access: 'reshown',
   start: 'retuned',
   timeouts: 'retuned',
   replay: 'retuned',
@@ -39,21 +45,39 @@ const SERVER_KEYS = {
   'replaced' | 'reshown' | 'retuned'
 >
 
-/** The key of each setting in a file, and whether it can change while the proxy runs. */
+/** The key of each setting in a file. */
 const SETTINGS = {
-  listen: { key: 'listen', isLive: false },
-  pageSize: { key: 'pageSize', isLive: true },
-  startupWaitMs: { key: 'startupWait', isLive: true },
-  drainMs: { key: 'drain', isLive: true },
-  limits: { key: 'limits', isLive: true },
-  audit: { key: 'audit', isLive: false },
-  logLevel: { key: 'log.level', isLive: true },
-  stateKeys: { key: 'requestState.keys', isLive: false },
-  knownServers: { key: 'knownServers', isLive: false },
-} as const satisfies Record<
-  Exclude<keyof ProxyConfig, 'servers' | 'variables'>,
-  { readonly key: string; readonly isLive: boolean }
->
+  listen: 'listen',
+  pageSize: 'pageSize',
+  startupWaitMs: 'startupWait',
+  drainMs: 'drain',
+  limits: 'limits',
+  auth: 'auth',
+  audit: 'audit',
+  logLevel: 'log.level',
+  metrics: 'metrics',
+  stateKeys: 'requestState.keys',
+  credentialStore: 'credentialStore',
+  daemon: 'daemon',
+  views: 'views',
+  clients: 'clients',
+  expose: 'expose',
+  resultsMax: 'results.max',
+  knownServers: 'knownServers',
+} as const satisfies Record<Exclude<keyof ProxyConfig, 'servers' | 'waiting' | 'variables'>, string>
+
+/** What is in force once another configuration is read: what needs a restart stays as it is. Pure. */
+export const configInForce = (running: ProxyConfig, next: ProxyConfig): ProxyConfig => {
+  const { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics } = running
+  const kept = { listen, audit, stateKeys, credentialStore, daemon, knownServers, metrics }
+  return { ...next, ...kept, auth: authInForce(running.auth, next.auth) }
+}
+
+const authInForce = (running: AuthConfig | undefined, next: AuthConfig | undefined) => {
+  if (running === undefined || next === undefined) return running
+  const { people, grants, scopeImplies } = next
+  return { ...running, people, grants, scopeImplies }
+}
 
 /** Compares the configuration in force with another one. Pure. */
 export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff => {
@@ -68,7 +92,9 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
   const having = (effect: Effect): string[] =>
     kept.filter(({ effects }) => effects.has(effect)).map(({ name }) => name)
   const staying = [...old.keys()].filter(name => names.has(name))
-  const settings = keysOf(SETTINGS).filter(key => !isSameValue(before[key], after[key]))
+  const inForce = configInForce(before, after)
+  const changed = (one: ProxyConfig, other: ProxyConfig): string[] =>
+    keysOf(SETTINGS).flatMap(key => (isSameValue(one[key], other[key]) ? [] : SETTINGS[key]))
   return {
     added: [...names].filter(name => !old.has(name)),
     removed: [...old.keys()].filter(name => !names.has(name)),
@@ -76,8 +102,8 @@ export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff
     reshown: having('reshown'),
     retuned: having('retuned'),
     isReordered: pairs.some(({ name }, index) => name !== staying[index]),
-    settings: settings.filter(key => SETTINGS[key].isLive).map(key => SETTINGS[key].key),
-    needRestart: settings.filter(key => !SETTINGS[key].isLive).map(key => SETTINGS[key].key),
+    settings: changed(before, inForce),
+    needRestart: changed(inForce, after),
   }
 }
 

@@ -1,29 +1,74 @@
 import { dirname, resolve } from 'node:path'
 import { createReport, type Report } from './file/problem.js'
 import { readTree } from './file/syntax.js'
-import { createLocator, type Item, repeated } from './file/tree.js'
+import { bareRecord, createLocator, type Item, repeated } from './file/tree.js'
+import { readAuth } from './read/auth.js'
 import type { ReadContext } from './read/entry.js'
+import { readEnvFile } from './read/env-file.js'
 import { findServers } from './read/find-servers.js'
+import { checkUsers } from './read/oauth.js'
 import { readServer } from './read/server.js'
 import { readSettings } from './read/settings.js'
-import type { DisabledServer, Environment, Loaded, ServerConfig } from './types.js'
+import type {
+  DisabledServer,
+  Environment,
+  Loaded,
+  ProxyConfig,
+  ServerConfig,
+  Variable,
+  VariableSource,
+  WaitingServer,
+} from './types.js'
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`.
+ * falls back to its default, and both are reported in `problems`. A mistake in `auth` makes the file
+ * unusable: it must let in nobody who was meant to stay out.
+ *
+ * Variables are looked up in `env`, then in `envFile`, then in `later`, in its order. Whoever gives that can
+ * learn of more values later, so that a server that lacks some is not invalid, but waits.
  */
-export function parseConfig(text: string, file: string, env: Environment): Loaded {
+export function parseConfig(
+  text: string,
+  file: string,
+  env: Environment,
+  later?: readonly VariableSource[],
+): Loaded {
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text
   const report = createReport(file, createLocator(body))
   const root = readTree(body, report)
   if (root !== undefined) warnRepeated(root, report)
-  const context: ReadContext = { text: body, folder: dirname(resolve(file)), env, report, variables: [] }
-  const contents = root === undefined ? undefined : findServers(root, context)
+  const own = { from: 'environment', values: env }
+  const folder = dirname(resolve(file))
+  const outer = { text: body, folder, env: merged([own, ...(later ?? [])]), report, variables: [] }
+  const contents = root === undefined ? undefined : findServers(root, outer)
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
+  const fromFile = { from: 'envFile', values: readEnvFile(contents.settings.get('envFile'), outer) }
+  const sources = [own, fromFile, ...(later ?? [])]
+  const context: ReadContext = { ...outer, env: merged(sources) }
   const settings = readSettings(contents.settings, context)
-  const { servers, disabled } = readServers(contents.servers, context)
-  const { variables } = context
-  return { config: { servers, ...settings, variables }, problems: report.problems, disabled }
+  const { disabled, ...servers } = readServers(contents.servers, context, later !== undefined)
+  const access = readAuth(contents.settings, context)
+  if (access === 'invalid') return { config: undefined, problems: report.problems, disabled }
+  checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
+  const { problems } = report
+  const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))
+  return { config: { ...servers, ...settings, auth: access, variables }, problems, disabled }
+}
+
+/** What is found first counts. */
+const merged = (sources: readonly VariableSource[]): Environment =>
+  bareRecord(
+    sources
+      .toReversed()
+      .flatMap(({ values }) => Object.entries(values).filter(([, value]) => value !== undefined)),
+  )
+
+const originOf = ({ name, value }: Omit<Variable, 'from'>, sources: readonly VariableSource[]): string => {
+  if (name.startsWith('file:')) return 'file'
+  const source = sources.find(({ values }) => Object.hasOwn(values, name) && values[name] !== undefined)
+  if (source === undefined) return name === 'userHome' ? 'environment' : 'default'
+  return source.values[name] === value ? source.from : 'default'
 }
 
 const warnRepeated = (root: Item, report: Report): void => {
@@ -38,12 +83,18 @@ const warnRepeated = (root: Item, report: Report): void => {
 const readServers = (
   items: ReadonlyMap<string, Item>,
   context: ReadContext,
-): { readonly servers: readonly ServerConfig[]; readonly disabled: readonly DisabledServer[] } => {
+  mayWait: boolean,
+): Pick<ProxyConfig, 'servers' | 'waiting'> & Pick<Loaded, 'disabled'> => {
   const servers: ServerConfig[] = []
+  const waiting: WaitingServer[] = []
   const disabled: DisabledServer[] = []
   const prefixes = new Map<string, Item>()
   for (const [name, item] of items) {
-    const read = readServer(name, item, context)
+    const read = readServer(name, item, mayWait ? { ...context, lacks: [] } : context)
+    if (read.is === 'waiting') {
+      waiting.push(read.server)
+      continue
+    }
     if (read.is !== 'ready') {
       disabled.push({ name, why: read.is })
       continue
@@ -62,5 +113,5 @@ const readServers = (
     prefixes.set(prefix, item)
     servers.push(read.config)
   }
-  return { servers, disabled }
+  return { servers, waiting, disabled }
 }

@@ -1,9 +1,11 @@
 import type { Limits } from '../kernel/limits.js'
+import type { ProblemId } from '../kernel/problem-table.js'
 
 /**
- * How a connection to a server is shared between clients: one per principal, one per session, or one for all.
+ * How a connection to a server is shared between clients: one per principal, one per principal and folder,
+ * one per session, or one for all.
  */
-export type Sharing = 'principal' | 'session' | 'all'
+export type Sharing = 'principal' | 'workspace' | 'session' | 'all'
 
 /** Whether a server's resource URIs get its prefix or pass through as they are. */
 export type UriMode = 'prefix' | 'preserve'
@@ -123,6 +125,85 @@ export interface ServerWritten {
   readonly url?: string
 }
 
+/** How tools are shown to clients: all of them, by search alone, or as suits the client. */
+type ExposeMode = 'direct' | 'search' | 'auto'
+
+/** What is said about how tools are shown; what is absent is left to what says less. */
+export interface Expose {
+  readonly mode?: ExposeMode | undefined
+  /** Globs of the names of tools, as clients see them, that stay in the list whatever the mode. */
+  readonly pin?: readonly string[] | undefined
+  /** How much a list may cost a model before "auto" means "search". */
+  readonly tokens?: number | undefined
+}
+
+/** A part of what there is, under its name. */
+export interface ViewConfig {
+  readonly name: string
+  /** Globs of names, and tags, of servers; undefined for all. */
+  readonly servers: readonly string[] | undefined
+  readonly tags: readonly string[] | undefined
+  /** Globs of the names of tools as clients see them. */
+  readonly tools: { readonly allow: readonly string[] | undefined; readonly deny: readonly string[] }
+  readonly annotations: Readonly<Record<string, unknown>>
+  readonly resources: boolean
+  readonly prompts: boolean
+  /** Without all of these the view is not to be had. */
+  readonly scopes: readonly string[]
+  readonly expose: Expose | undefined
+}
+
+/** What is said about clients of a name. */
+export interface ClientConfig {
+  /** A glob of what they call themselves. */
+  readonly name: string
+  readonly view: string | undefined
+  /** The most tools that they can do with. */
+  readonly maxTools: number | undefined
+  readonly expose: Expose | undefined
+}
+
+/** How we sign in at a server. Everything absent is found out. */
+export interface OAuthConfig {
+  readonly clientId?: string | undefined
+  /** Secret. */
+  readonly clientSecret?: string | undefined
+  readonly issuer?: string | undefined
+  readonly scopes?: readonly string[] | undefined
+  /** On loopback, with its port. */
+  readonly redirectUri?: string | undefined
+  readonly clientMetadataUrl?: string | undefined
+  readonly grant?:
+    | 'authorization_code'
+    | 'device'
+    | 'client_credentials'
+    | 'id-jag'
+    | 'jwt-bearer'
+    | undefined
+  /** Secret. A private key in PEM, or the absolute path of a file with one. */
+  readonly key?: string | undefined
+  readonly idp?:
+    | {
+        readonly issuer: string
+        readonly clientId: string
+        /** Secret. */
+        readonly clientSecret?: string | undefined
+        /** The absolute path of a file. */
+        readonly idToken: string
+      }
+    | undefined
+  /** The absolute path of a file. */
+  readonly assertion?: string | undefined
+  /** What is sent in place of the resource that was found; false for nothing. */
+  readonly resource?: string | false | undefined
+  readonly endpoints?: Readonly<Record<string, string | undefined>> | undefined
+  readonly allowPrivate?: boolean | undefined
+  readonly dpop?: boolean | undefined
+}
+
+/** Whose login is used at a server: one for all, or that of each principal. */
+type Credentials = 'shared' | 'per-principal'
+
 /** One server as the rest of the program sees it: checked, expanded, nothing left to default. */
 export interface ServerConfig {
   /** Its key in `mcpServers`; any text that is not empty. */
@@ -131,6 +212,16 @@ export interface ServerConfig {
   readonly prefix: string | false | undefined
   readonly transport: ServerTransport
   readonly tools: ToolRules
+  /** By which views name it. */
+  readonly tags: readonly string[]
+  /** What stands for tools that say nothing of themselves; `{name}`, `{title}`, `{server}`, `{arguments}`. */
+  readonly description: string | undefined
+  readonly access: ServerAccess
+  /** Undefined if there is no login: for programs, beside an `Authorization` header, or where it is off. */
+  readonly oauth: OAuthConfig | undefined
+  readonly credentials: Credentials
+  /** Whether principals without a login of their own are shown a tool that leads them there. */
+  readonly signInTool: boolean
   readonly uris: UriMode
   readonly sharing: Sharing
   readonly start: Start
@@ -168,6 +259,100 @@ export interface ListenConfig {
   readonly ws: boolean
   /** Path of a unix domain socket or named pipe to listen on as well. */
   readonly socket: string | undefined
+  /** Whether the file says anything of this: a daemon that clients start opens nothing that is not in it. */
+  readonly isGiven: boolean
+}
+
+/** A token that the operator gave to a person; only its hash is known. */
+export interface PersonalToken {
+  readonly name: string
+  /** SHA-256 of the token, in lower-case hexadecimal. */
+  readonly sha256: string
+  /** In milliseconds since 1970; `Infinity` if it does not expire. */
+  readonly expiresMs: number
+}
+
+/** Someone whom the file knows. */
+export interface Person {
+  readonly name: string
+  readonly tokens: readonly PersonalToken[]
+  /** The same person with a token of an issuer. */
+  readonly subjects: readonly { readonly issuer: string; readonly sub: string }[]
+  /** Undefined for the base scope alone. */
+  readonly scopes: readonly string[] | undefined
+}
+
+/** An authorization server whose tokens are accepted. */
+export interface TokenIssuer {
+  readonly issuer: string
+  /** What its tokens may be for; undefined for the addresses of our endpoints. */
+  readonly audience: readonly string[] | undefined
+  /** Dotted paths in the claims of a token; the scopes are looked for in `scope` and `scp` if undefined. */
+  readonly scopeClaim: string | undefined
+  readonly groupsClaim: string | undefined
+  /** Undefined to find it in the metadata of the issuer. */
+  readonly jwksUri: string | undefined
+  /** Whether only tokens of the type `at+jwt` are accepted (RFC 9068 §4). */
+  readonly strictType: boolean
+  /** For tokens that are no JWT (RFC 7662). */
+  readonly introspection: { readonly clientId: string; readonly clientSecret: string } | undefined
+  /** Whether it may be reached without TLS. */
+  readonly allowHttp: boolean
+}
+
+/** A program that authenticates as itself (`client_credentials`): by a secret, or by one of its keys. */
+export interface MachineClient {
+  readonly id: string
+  /** SHA-256 of its secret, in lower-case hexadecimal. */
+  readonly sha256: string | undefined
+  /** Absolute path of a file with a JSON Web Key Set. */
+  readonly jwks: string | undefined
+  readonly scopes: readonly string[] | undefined
+}
+
+/** The authorization server of our own. */
+export interface EmbeddedServer {
+  /** Whether clients may register themselves. */
+  readonly registration: 'open' | 'off'
+  /** Redirect URIs with a private scheme that are accepted, exactly as written. */
+  readonly privateRedirects: readonly string[]
+  readonly clients: readonly MachineClient[]
+  /** The OpenID provider at which people sign in. */
+  readonly login:
+    | {
+        readonly issuer: string
+        readonly clientId: string
+        readonly clientSecret: string | undefined
+        readonly groupsClaim: string | undefined
+        readonly allowHttp: boolean
+      }
+    | undefined
+}
+
+/** Who may come in, and for what. */
+export interface AuthConfig {
+  /** Scheme, host and port under which clients reach us; undefined for the address that we listen on. */
+  readonly publicUrl: string | undefined
+  /** Whether programs of this machine need a credential. */
+  readonly loopback: 'token' | 'open'
+  /** The scope without which nothing is allowed. */
+  readonly baseScope: string
+  readonly people: readonly Person[]
+  readonly issuers: readonly TokenIssuer[]
+  /** Undefined for none. */
+  readonly embedded: EmbeddedServer | undefined
+  /** The scopes of members of a group. */
+  readonly grants: readonly { readonly group: string; readonly scopes: readonly string[] }[]
+  /** From a scope to those that it includes; without prototype. */
+  readonly scopeImplies: Readonly<Record<string, readonly string[]>>
+}
+
+/** Who may see a server and call its tools; by scopes, which count only where there is `auth`. */
+export interface ServerAccess {
+  /** Without all of these nothing of the server exists. */
+  readonly see: readonly string[]
+  /** From globs of the server's own tool names to the further scopes that a call needs. */
+  readonly call: readonly (readonly [glob: string, scopes: readonly string[]])[]
 }
 
 /** What is written down about each call. */
@@ -178,16 +363,48 @@ export interface AuditConfig {
   readonly withArguments: boolean
 }
 
+/** The daemon that clients share. */
+export interface DaemonConfig {
+  /** How long it stays without clients once they have started it; `Infinity` for ever. */
+  readonly idleMs: number
+  /** Whether it asks the login shell of its user for variables. */
+  readonly shellEnv: boolean
+}
+
+/** What is counted, and who else may read it. */
+export interface MetricsConfig {
+  /** Where nothing else is served; undefined for nowhere. */
+  readonly listen: { readonly host: string; readonly port: number } | undefined
+  /** Secret. What whoever reads it there must show; undefined for nothing. */
+  readonly token: string | undefined
+  /** Whether each tool has a histogram of its own. */
+  readonly tools: 'counters' | 'histograms'
+  /** The most series. */
+  readonly series: number
+}
+
 /** A variable of a configuration file, and what was put in its place. */
 export interface Variable {
   readonly name: string
   readonly value: string
+  /** As `VariableSource.from`; or `default`, or `file`. */
+  readonly from: string
+}
+
+/** A server that cannot run yet, because nobody has told the values of some variables. */
+export interface WaitingServer {
+  readonly name: string
+  readonly transport: 'stdio' | 'http'
+  /** The names of these variables. */
+  readonly lacks: readonly string[]
 }
 
 /** A whole file, resolved. */
 export interface ProxyConfig {
   /** Those that are enabled and valid, in the order of the file. */
   readonly servers: readonly ServerConfig[]
+  /** Those that will be as well once their variables are known; none where no values can come later. */
+  readonly waiting: readonly WaitingServer[]
   readonly listen: ListenConfig
   /** How many items a page of a merged list holds. */
   readonly pageSize: number
@@ -197,9 +414,22 @@ export interface ProxyConfig {
   readonly drainMs: number
   /** How much peers may make us hold, or wait for. */
   readonly limits: Limits
+  /** Undefined if nobody has to prove anything. */
+  readonly auth: AuthConfig | undefined
   /** Undefined if nothing is written down about calls. */
   readonly audit: AuditConfig | undefined
   readonly logLevel: LogLevel
+  /** Undefined if nothing is counted. */
+  readonly metrics: MetricsConfig | undefined
+  /** Where logins at servers are kept: in files, or in the keychain of the user. */
+  readonly credentialStore: 'file' | 'keychain'
+  readonly daemon: DaemonConfig
+  readonly views: readonly ViewConfig[]
+  /** In the order of the file: the first that fits counts. */
+  readonly clients: readonly ClientConfig[]
+  readonly expose: Expose
+  /** The most characters of a result of a tool that was called by search; `Infinity` for any. */
+  readonly resultsMax: number
   /** Whether what servers said about themselves is kept on disk, so that they are known before they run. */
   readonly knownServers: boolean
   /**
@@ -216,6 +446,8 @@ export interface ProxyConfig {
 
 /** Something in a file that is wrong (error) or suspicious (warning); never holds an expanded value. */
 export interface Problem {
+  /** As in `Words`. */
+  readonly id?: ProblemId
   readonly severity: 'error' | 'warning'
   readonly file: string
   /** From 1; 0 when the problem is the file and not a place in it. */
@@ -237,7 +469,7 @@ export interface DisabledServer {
 
 /** What came of reading a file. */
 export interface Loaded {
-  /** Undefined only when the file as a whole is unusable; then `problems` holds an error. */
+  /** Undefined when the file as a whole is unusable, or its `auth`; then `problems` holds an error. */
   readonly config: ProxyConfig | undefined
   /** In the order of the file. */
   readonly problems: readonly Problem[]
@@ -246,3 +478,9 @@ export interface Loaded {
 
 /** Where variables are looked up; `process.env` fits. */
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Variables, and in a word or two where they come from, for people. */
+export interface VariableSource {
+  readonly from: string
+  readonly values: Environment
+}

@@ -2,18 +2,23 @@ import { Catalog } from '../catalog/catalog.js'
 import type { Exposure } from '../catalog/exposure.js'
 import type { ServerCache } from '../catalog/lists/profile-cache.js'
 import { Owners } from '../catalog/owners.js'
+import type { Views } from '../catalog/views/views.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
+import type { Meter } from '../kernel/meter.js'
 import type { ConnectionListener } from '../peers/connection.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
+import { CallMeter } from './calls/call-meter.js'
 import { CallTable } from './calls/call-table.js'
+import { FaultLog } from './calls/fault-log.js'
 import { Forwarder } from './calls/forward.js'
 import { ResultPresenter } from './calls/result-presenter.js'
 import { ClientRegistry } from './clients/client-registry.js'
 import { ServerStarter } from './clients/server-starter.js'
+import { Workspaces, type WorkspacesContext } from './clients/workspaces.js'
 import { ParkedCalls } from './input-required/parked/parked-calls.js'
 import { InputRetries } from './input-required/retry/input-retries.js'
 import { RequestStates } from './input-required/retry/request-states.js'
@@ -25,6 +30,7 @@ import { ResourceSubscriptions } from './notifications/resource-subscriptions.js
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
 import { DeferredRoots } from './server-requests/deferred-roots.js'
 import { type OnAsked, ServerRequests } from './server-requests/server-requests.js'
+import { type SignInPages, SignIns } from './sign-in/sign-ins.js'
 
 export interface RouterOptions {
   readonly servers: readonly ServerOptions[]
@@ -43,7 +49,17 @@ export interface RouterOptions {
   /** How long a list waits for servers that are still starting. */
   readonly listWaitMs: number
   readonly cache?: ServerCache | undefined
+  readonly clientViews?: Views | undefined
   readonly onAsked?: OnAsked | undefined
+  /** Where principals sign in as themselves; undefined if they cannot. */
+  readonly signInPages?: SignInPages | undefined
+  /** Called when a principal's own server is given up. */
+  readonly onForgotten?: ((server: ServerOptions) => void) | undefined
+  /** Undefined where nothing is counted. */
+  readonly meter?: Meter | undefined
+  readonly hasToolHistograms?: boolean | undefined
+  /** As `WorkspacesContext.findWorkspace`. */
+  readonly findWorkspace?: WorkspacesContext['findWorkspace']
 }
 
 /** Builds the parts of a router and connects them; `listener` hears what connections to servers report. */
@@ -52,48 +68,53 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const base = { clock, log, bounds }
 
   const calls = new CallTable(clock)
-  const pool = new ServerPool(options.servers, { ...base, dial: options.dial, listener })
+  const onForgotten = (server: ServerOptions): void => {
+    catalog.ownerChanged(false)
+    options.onForgotten?.(server)
+  }
+  const pool = new ServerPool(options.servers, {
+    ...{ ...base, dial: options.dial, listener, onForgotten },
+    meter: options.meter,
+  })
   const listChanged = new ListChanged(clock, () => [...clients.sessions, ...streams.all])
   const catalog = new Catalog(pool.servers, {
     ...options,
+    ownedBy: (server, principal) => pool.ownedBy(server, principal),
+    isSignedIn: server => options.signInPages?.isSignedIn(server) ?? false,
     onChanged: (list, isFirst) => listChanged.changed(list, isFirst),
   })
   const owners = new Owners(catalog, { isAlone, nowMs: () => clock.nowMs() })
 
   const clients = new ClientRegistry(catalog)
   const starter = new ServerStarter({ ...options, catalog })
-  const logLevels = new LogLevels(calls, { clock, log, isAlone })
+  const workspaces = new Workspaces({ ...options, pool, catalog, starter })
+  const logLevels = new LogLevels(calls, { catalog, clock, log, isAlone })
   const subscriptions = new ResourceSubscriptions({ ...base, catalog, owners })
   const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter })
+
+  const callMeter = createCallMeter(options, catalog)
+  const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
   const states = new RequestStates(sealer)
   const urlElicitations = new UrlElicitations(clock)
   const deferredRoots = new DeferredRoots(clock, states)
-  const parkedCalls = new ParkedCalls({ catalog, clock, bounds, states, logLevels })
+  const onParked = callMeter && ((ms: number) => callMeter.waited('parked', ms))
+  const parkedCalls = new ParkedCalls({ catalog, clock, bounds, states, logLevels, onParked })
   const asked = { calls, states, urlElicitations, deferredRoots, isShared: () => pool.servers.length > 1 }
-  const serverRequests = new ServerRequests({ ...options, ...asked })
+  const onAsked = bothAsked(options.onAsked, callMeter?.asked)
+  const serverRequests = new ServerRequests({ ...options, ...asked, catalog, onAsked })
   const retries = new InputRetries({ states, parkedCalls, deferredRoots, urlElicitations })
-  const presenter = new ResultPresenter({ catalog, owners, serverRequests, states, urlElicitations })
+  const signIns = new SignIns({ catalog, clock, states, pages: options.signInPages })
+  const shown = { catalog, owners, serverRequests, states, urlElicitations }
+  const presenter = new ResultPresenter({ ...shown, meter: options.meter })
   const forwarder = new Forwarder({
-    clock,
-    catalog,
-    owners,
-    calls,
-    logLevels,
-    serverRequests,
-    deferredRoots,
-    parkedCalls,
-    retries,
-    presenter,
+    ...{ clock, catalog, owners, calls, logLevels, serverRequests, deferredRoots, parkedCalls, retries },
+    ...{ presenter, signIns, meter: callMeter },
   })
 
   return {
-    pool,
-    catalog,
-    owners,
-    calls,
-    clients,
-    starter,
+    ...{ pool, catalog, owners, calls, faults, callMeter },
+    ...{ clients, starter, workspaces },
     listChanged,
     logLevels,
     subscriptions,
@@ -103,6 +124,34 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     parkedCalls,
     serverRequests,
     forwarder,
+    signIns,
+  }
+}
+
+const stateIn =
+  (pool: Pick<ServerPool, 'servers'>) =>
+  (name: string): string | undefined =>
+    [...(pool.servers.find(one => one.name === name)?.connections ?? [])][0]?.state.at
+
+const createCallMeter = (options: RouterOptions, catalog: Catalog): CallMeter | undefined => {
+  const { meter, clock, hasToolHistograms = false } = options
+  if (meter === undefined) return undefined
+  return new CallMeter({
+    ...{ meter, clock, hasToolHistograms },
+    isListed: (viewer, exposed, server, own) => {
+      const item = catalog.find(viewer, 'tools', exposed)
+      return item?.own === own && item.server.name === server
+    },
+  })
+}
+
+const bothAsked = (one: OnAsked | undefined, other: OnAsked | undefined): OnAsked | undefined => {
+  if (one === undefined || other === undefined) return one ?? other
+  return question => {
+    const hear = [one(question), other(question)]
+    return answer => {
+      for (const each of hear) each(answer)
+    }
   }
 }
 

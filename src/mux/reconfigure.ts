@@ -1,6 +1,7 @@
-import type { Client } from '../model/links.js'
+import { type Client, viewerOf } from '../model/links.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
+import { lacksWorkspace } from '../peers/sharing.js'
 import { startFor } from './clients/server-starter.js'
 import type { RouterParts } from './compose.js'
 
@@ -55,8 +56,12 @@ const usersOf = (
   predecessor: Server | undefined,
   { catalog, clients }: RouterParts,
 ): readonly Client[] => {
-  const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients])
+  // Everybody who asks has one of its own.
+  if (server.options.isPerPrincipal) return []
+  const sees = (client: Client): boolean =>
+    catalog.sees(viewerOf(client), server.options) && !lacksWorkspace(server.options, client)
+  const users = [...(predecessor?.connections ?? [])].flatMap(({ clients }) => [...clients]).filter(sees)
   if (users.length > 0) return [...new Map(users.map(user => [server.profilesOf(user)[0], user])).values()]
-  const { anyone } = clients
+  const anyone = [...clients.all].find(sees)
   return anyone === undefined || catalog.isCached(server, anyone) ? [] : [anyone]
 }

@@ -1,10 +1,20 @@
 import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Call, Client, ClientHandler, DownstreamCall, ServerRequest, Welcome } from '../model/links.js'
-import { type ListName, listsChangedBy } from '../model/listing.js'
+import {
+  type Call,
+  type Client,
+  type ClientHandler,
+  type DownstreamCall,
+  type ServerRequest,
+  type Viewer,
+  viewerOf,
+  type Welcome,
+} from '../model/links.js'
+import { LIST_NAMES, type ListName, listsChangedBy } from '../model/listing.js'
 import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
+import type { ServerOptions } from '../peers/dial.js'
 import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { ROUTES } from './routes.js'
@@ -35,6 +45,29 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.catalog
   }
 
+  get clients(): Iterable<Client> {
+    return this.#parts.clients.all
+  }
+
+  get faults(): RouterParts['faults'] {
+    return this.#parts.faults
+  }
+
+  /** Undefined where nothing is counted. */
+  get meter(): RouterParts['callMeter'] {
+    return this.#parts.callMeter
+  }
+
+  /** Forgets what is kept of servers that are not configured any more. */
+  retain(servers: ReadonlySet<string>): void {
+    this.meter?.history.retain(servers)
+  }
+
+  /** How many calls on a connection wait for a client to answer a question. */
+  parkedOn(connection: Connection): number {
+    return this.#parts.parkedCalls.on(connection)
+  }
+
   start(): void {
     for (const server of this.pool.servers) {
       if (server.options.start === 'eager') server.start().catch(() => undefined)
@@ -62,6 +95,7 @@ export class Router implements ClientHandler, ConnectionListener {
     await pool.close()
     catalog.close()
     calls.close()
+    this.#parts.faults.close()
     logLevels.servers.close()
     listChanged.close()
     starter.close()
@@ -83,16 +117,40 @@ export class Router implements ClientHandler, ConnectionListener {
 
   async welcome(client: Client): Promise<Welcome> {
     const { clients, starter } = this.#parts
+    const viewer = viewerOf(client)
     clients.add(client)
-    await starter.startAll(client)
-    const offer = this.catalog.offer(client)
+    this.#parts.workspaces.met(client)
+    await starter.startAll(viewer)
+    const offer = this.catalog.offer(viewer)
     clients.welcomed(client, offer)
-    return { ...offer, instructions: this.catalog.instructions(client), own: this.catalog.own(client) }
+    return { ...offer, instructions: this.catalog.instructions(viewer), own: this.catalog.own(viewer) }
   }
 
   call(call: Call): void {
+    const settling = this.#parts.workspaces.settling(call)
+    if (settling === undefined) {
+      this.#route(call)
+      return
+    }
+    let isOver = false
+    call.onCancel = () => {
+      isOver = true
+    }
+    void settling.then(() => {
+      call.onCancel = undefined
+      if (!isOver) this.#route(call)
+    })
+  }
+
+  /** Whether any client works in a folder that is known. */
+  get hasWorkspace(): boolean {
+    return [...this.#parts.clients.all].some(({ workspace }) => workspace !== undefined)
+  }
+
+  #route(call: Call): void {
+    this.#parts.signIns.watch(call)
     const route = ROUTES.get(call.method)
-    if (route === undefined || !this.#parts.clients.mayUse(call.client, route)) {
+    if (route === undefined || !this.#parts.clients.mayUse(call, route)) {
       call.end(failed(new Fault('unknown-method', `Method not found: ${call.method.slice(0, 128)}`)))
       return
     }
@@ -117,19 +175,41 @@ export class Router implements ClientHandler, ConnectionListener {
     }
   }
 
+  /**
+   * The logins of a principal at its own server have changed: it may be asked again, and shows what it has.
+   * `link` is that of the page by which that came about, if it was one.
+   */
+  signedIn(server: ServerOptions, link?: string): void {
+    for (const connection of this.pool.connections())
+      if (connection.server === server) connection.retryLogin()
+    if (server.owned !== undefined) this.catalog.ownerChanged(true)
+    if (link !== undefined) this.#parts.signIns.done(link)
+  }
+
   ownIdentity(client: Client): JsonText | undefined {
-    const info = this.catalog.own(client)?.info
+    const info = this.catalog.own(viewerOf(client))?.info
     return info !== undefined && textMember(info, 'name') !== undefined ? info : undefined
   }
 
   toolSchema(client: Client, exposed: string): JsonText | undefined {
-    const tool = this.catalog.find(client, 'tools', exposed)
+    const tool = this.catalog.find(viewerOf(client), 'tools', exposed)
     return tool && memberOf(tool.text, 'inputSchema')
+  }
+
+  async lackingScopes(viewer: Viewer, tools: readonly string[]): Promise<readonly string[]> {
+    const checks = tools.map(async tool => {
+      const { server, own } = await this.#parts.owners.named(viewer, 'tools', tool)
+      return this.catalog.lackingScopes(viewer.caller, server.options, own)
+    })
+    // Calls of tools that are not there are answered as such.
+    const settled = await Promise.allSettled(checks)
+    return [...new Set(settled.flatMap(check => (check.status === 'fulfilled' ? check.value : [])))]
   }
 
   /** Tells the servers that only this client uses that its roots changed. */
   notified(client: Client, method: string, params: JsonText | undefined): void {
     if (method !== 'notifications/roots/list_changed') return
+    this.#parts.workspaces.rootsChanged(client)
     for (const connection of this.pool.connections()) {
       if (connection.onlyClient !== client || connection.share.capabilities.roots?.listChanged !== true)
         continue
@@ -137,15 +217,21 @@ export class Router implements ClientHandler, ConnectionListener {
     }
   }
 
+  callerChanged(client: Client): void {
+    this.#log.debug({ client: client.id }, 'a client comes with another credential')
+    for (const list of LIST_NAMES) this.#parts.listChanged.changed(list, false)
+  }
+
   /** Stops the servers that run for this client alone, unless it subscribed; they start again on demand. */
   rests(client: Client): void {
     if (this.#parts.subscriptions.has(client)) return
-    for (const server of this.pool.servers) if (server.options.sharing === 'session') server.release(client)
+    this.pool.rests(client)
   }
 
   left(client: Client): void {
-    const { clients, subscriptions, logLevels, urlElicitations, pool } = this.#parts
+    const { clients, subscriptions, logLevels, urlElicitations, signIns, pool } = this.#parts
     clients.remove(client)
+    signIns.forget(client)
     subscriptions.forget(client)
     logLevels.forget(client)
     urlElicitations.forget(client)
@@ -213,9 +299,8 @@ export class Router implements ClientHandler, ConnectionListener {
       const cursor = stringOf(text)
       if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
       // What a client sees must not depend on `server/discover`: it waits as long for starting servers.
-      const waitMs =
-        call.client.serverRequests === 'returned' ? this.#parts.starter.start(call.client).restMs : 0
-      const { result, version, hints } = await this.catalog.page(call.client, list, cursor, waitMs)
+      const waitMs = call.client.serverRequests === 'returned' ? this.#parts.starter.start(call).restMs : 0
+      const { result, version, hints } = await this.catalog.page(call, list, cursor, waitMs)
       if (cursor === undefined) this.#parts.clients.listed(call.client, list, version)
       call.end({ kind: 'result', result, hints })
     } catch (thrown) {

@@ -24,7 +24,16 @@ t.test('the room that was made for one server and taken by another is not taken 
     return Promise.resolve(true)
   }
   const bounds = boundsOf({ children: 1 }, clock)
-  const dialer = new Dialer(registry.configOf, { clock, log: silentLogger, children, bounds, makeRoom })
+  const logins = { of: () => Promise.resolve(undefined) }
+  const dialer = new Dialer(registry.configOf, {
+    clock,
+    log: silentLogger,
+    children,
+    bounds,
+    makeRoom,
+    logins,
+    programEnv: () => process.env,
+  })
   const { listener, signal, ...greeting } = linkOptions({ clock })
   const refused = { code: 'overloaded', data: { limit: 'children', max: 1 } }
   await t.rejects(dialer.dial(server, greeting, listener, signal), refused)

@@ -25,6 +25,8 @@ const handler = (answer: (call: Call) => void) => {
       answer(call)
     },
     ownIdentity: () => undefined,
+    lackingScopes: () => Promise.resolve([]),
+    callerChanged: () => undefined,
     toolSchema: () => undefined,
     notified: () => undefined,
     rests: () => undefined,

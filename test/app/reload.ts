@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { Reloader } from '../../src/app/reload.js'
 import { type ConfigDiff, diffConfigs } from '../../src/config/diff.js'
 import { loadConfig } from '../../src/config/load.js'
+import { parseConfig } from '../../src/config/parse.js'
 import type { ProxyConfig } from '../../src/config/types.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
@@ -39,7 +40,7 @@ class Bench {
     this.reloader = new Reloader({
       file,
       loaded,
-      env,
+      parse: text => parseConfig(text, file, env),
       apply: config => {
         if (this.refusal !== undefined) throw this.refusal
         const diff = diffConfigs(this.#config, config)
@@ -76,7 +77,7 @@ class Bench {
   /** Reads the file again, and waits until that is over. */
   async reload(): Promise<unknown> {
     const before = this.last
-    this.reloader.reload()
+    void this.reloader.reload()
     await until(() => this.last !== before, 'the reload')
     return this.last
   }
@@ -163,7 +164,7 @@ t.test('what is touched without being changed is not reloaded', async t => {
   const reloader = new Reloader({
     file: bench.file,
     loaded: { config, problems: [], disabled: [] },
-    env: {},
+    parse: text => parseConfig(text, bench.file, {}),
     apply: next => {
       applied += 1
       return diffConfigs(next, next)
@@ -178,14 +179,14 @@ t.test('what is touched without being changed is not reloaded', async t => {
   utimesSync(bench.file, 1, 1)
   await until(() => clock.pending > resting, 'the event')
   clock.advance(1000)
-  reloader.reload()
+  void reloader.reload()
   await until(() => applied === 2, 'the one that was asked for')
   t.equal(applied, 2)
 })
 
 t.test('wishes that come while a file is read are one more reading', async t => {
   const bench = await Bench.on(t, ONE)
-  for (let n = 0; n < 10; n += 1) bench.reloader.reload()
+  for (let n = 0; n < 10; n += 1) void bench.reloader.reload()
   bench.write(TWO)
   await until(() => bench.applied.length > 0, 'the first')
   await until(
@@ -205,9 +206,9 @@ t.test('a pipe is not waited for', { skip: skipWithout.fifos }, async t => {
 t.test('after it is closed nothing is applied', async t => {
   const bench = await Bench.on(t, ONE)
   bench.write(TWO)
-  bench.reloader.reload()
+  void bench.reloader.reload()
   bench.reloader.close()
-  bench.reloader.reload()
+  void bench.reloader.reload()
   for (let turn = 0; turn < 20; turn += 1) await new Promise(resolve => setImmediate(resolve))
   t.same([bench.applied, bench.last], [[], undefined])
 })

@@ -121,7 +121,9 @@ t.test('settings hold at once or after a restart, and are called as in the file'
       'what only a restart brings changes nothing now',
     )
   }
-  t.equal(isSameSetting('listen', plain, read({ s: ONE }, { listen: { port: 8808 } })), true)
+  const given = read({ s: ONE }, { listen: {} })
+  t.equal(isSameSetting('listen', given, read({ s: ONE }, { listen: { port: 8808 } })), true)
+  t.equal(isSameSetting('listen', plain, given), false, 'a daemon listens only then')
   t.equal(isSameSetting('listen', plain, read({ s: ONE }, { listen: { port: 1 } })), false)
   t.equal(isSameSetting('listen', undefined, plain), false)
 })

@@ -3,7 +3,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { type Loaded, PROTOCOL_VERSIONS, type ServerConfig } from '../../src/config/types.js'
+import { secretsOf } from '../../src/config/read/secrets.js'
+import {
+  type Loaded,
+  PROTOCOL_VERSIONS,
+  type ProxyConfig,
+  type ServerConfig,
+} from '../../src/config/types.js'
 import { MODERN_REVISION } from '../../src/eras/protocol.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
@@ -31,6 +37,7 @@ const LISTEN = {
   sse: true,
   ws: true,
   socket: undefined,
+  isGiven: true,
 }
 
 t.test('a server that says only what it must gets every default', async t => {
@@ -48,12 +55,18 @@ t.test('a server that says only what it must gets every default', async t => {
             unsetEnv: [],
             cwd: resolve('/etc/proxy'),
           },
+          tags: [],
+          description: undefined,
           tools: {
             allow: undefined,
             deny: [],
             rename: Object.create(null),
             override: Object.create(null),
           },
+          access: { see: [], call: [] },
+          oauth: undefined,
+          credentials: 'shared',
+          signInTool: true,
           uris: 'prefix',
           sharing: 'principal',
           start: 'lazy',
@@ -75,14 +88,23 @@ t.test('a server that says only what it must gets every default', async t => {
           written: { command: 'x', args: [] },
         },
       ],
-      listen: LISTEN,
+      waiting: [],
+      listen: { ...LISTEN, isGiven: false },
       pageSize: 1000,
       startupWaitMs: 4500,
       drainMs: 10_000,
       limits: DEFAULT_LIMITS,
+      auth: undefined,
       audit: undefined,
       logLevel: 'info',
+      daemon: { idleMs: 600_000, shellEnv: true },
       knownServers: true,
+      metrics: { listen: undefined, token: undefined, tools: 'counters', series: 2000 },
+      views: [],
+      clients: [],
+      expose: { tokens: 10_000 },
+      resultsMax: 48_000,
+      credentialStore: 'file',
       variables: [],
       stateKeys: [],
     },
@@ -135,12 +157,18 @@ t.test('everything that can be said arrives', async t => {
           unsetEnv: ['GONE'],
           cwd: resolve('/etc/proxy/sub'),
         },
+        tags: [],
+        description: undefined,
         tools: {
           allow: ['*'],
           deny: ['del*'],
           rename: { x: 'y.z' },
           override: { x: { title: 'T', description: 'D', annotations: { readOnlyHint: true } } },
         },
+        access: { see: [], call: [] },
+        oauth: undefined,
+        credentials: 'shared',
+        signInTool: true,
         uris: 'preserve',
         sharing: 'all',
         start: 'eager',
@@ -162,6 +190,7 @@ t.test('everything that can be said arrives', async t => {
         written: { command: 'x', args: ['1', '2'], cwd: 'sub' },
       },
     ],
+    waiting: [],
     listen: {
       http: true,
       host: '::1',
@@ -171,6 +200,7 @@ t.test('everything that can be said arrives', async t => {
       sse: false,
       ws: false,
       socket: '/home/ann/mcp.sock',
+      isGiven: true,
     },
     pageSize: 10_000,
     startupWaitMs: 0,
@@ -182,10 +212,18 @@ t.test('everything that can be said arrives', async t => {
       listBytes: 1_500_000,
       sessionIdle: 3_600_000,
     },
+    auth: undefined,
     audit: { to: { file: resolve('/etc/proxy/log/audit.jsonl') }, withArguments: true },
     logLevel: 'silent',
+    credentialStore: 'file',
+    daemon: { idleMs: 600_000, shellEnv: true },
     knownServers: false,
-    variables: [{ name: 'HOME', value: '/home/ann' }],
+    metrics: { listen: undefined, token: undefined, tools: 'counters', series: 2000 },
+    views: [],
+    clients: [],
+    expose: { tokens: 10_000 },
+    resultsMax: 48_000,
+    variables: [{ name: 'HOME', value: '/home/ann', from: 'environment' }],
     stateKeys: [KEY],
   })
 })
@@ -387,10 +425,10 @@ const BAD_SERVERS: Record<string, string[]> = {
       'error: mcpServers.a.args.0: the variable NOPE is not set. Set it in the environment of the proxy, or write ${NOPE:-default}.',
     ),
   ],
-  '{ "command": "x", "args": ["${workspaceFolder}"] }': [
+  '{ "command": "x", "args": ["${pathSeparator}"] }': [
     at(
       51,
-      'error: mcpServers.a.args.0: the variable workspaceFolder is not set. Only an editor knows it: write the path itself.',
+      'error: mcpServers.a.args.0: the variable pathSeparator is not set. Only an editor knows it: write the path itself.',
     ),
   ],
   '{ "command": "x", "args": ["${input:token}"] }': [
@@ -764,14 +802,23 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
   )
   t.same(loaded.config, {
     servers: [],
+    waiting: [],
     listen: { ...LISTEN, host: 'h' },
     pageSize: 1000,
     startupWaitMs: 4500,
     drainMs: 10_000,
     limits: DEFAULT_LIMITS,
+    auth: undefined,
     audit: undefined,
     logLevel: 'info',
+    daemon: { idleMs: 600_000, shellEnv: true },
     knownServers: true,
+    metrics: { listen: undefined, token: undefined, tools: 'counters', series: 2000 },
+    views: [],
+    clients: [],
+    expose: { tokens: 10_000 },
+    resultsMax: 48_000,
+    credentialStore: 'file',
     variables: [],
     stateKeys: [],
   })
@@ -987,4 +1034,44 @@ t.test('where audit lines go is a table', async t => {
   t.same(audit('"~/a"'), { to: { file: resolve('/home/ann/a') }, withArguments: false })
   t.equal(audit('true'), undefined)
   t.equal(audit('"${NOPE}"'), undefined)
+})
+
+t.test('variables come from the environment, then from the file of variables, and from files', t => {
+  const folder = t.testdir({
+    'secrets.env': `# ours\nexport A='it'\\''s' # note\nB="two\\nlines"\nC= bare # note\nD='a\nb'\nHOME_OF=/x\n`,
+    'other.env': 'A=other\n',
+    'token.txt': 'from-file\r\n',
+    big: 'x'.repeat(65 * 1024),
+  })
+  const load = (env: object, more: object = {}) =>
+    parseConfig(JSON.stringify({ mcpServers: { s: { command: 'x', env } }, ...more }), `${folder}/mcp.json`, {
+      HOME_OF: '/env',
+      HOME: '/home/me',
+    })
+  const envOf = (env: object, more?: object) => {
+    const { config, problems } = load(env, more)
+    t.same(problems, [])
+    const [server] = config?.servers ?? []
+    return { ...(server?.transport.kind === 'stdio' ? server.transport.env : {}) }
+  }
+  t.same(envOf({ A: '${A}', B: '${B}', C: '${C}', D: '${D}', E: '${HOME_OF}', H: '${userHome}' }), {
+    A: "it's",
+    B: 'two\nlines',
+    C: 'bare',
+    D: 'a\nb',
+    E: '/env',
+    H: '/home/me',
+  })
+  t.same(envOf({ A: '${A}' }, { envFile: 'other.env' }), { A: 'other' })
+  t.same(envOf({ A: 'x-${file:token.txt}' }), { A: 'x-from-file' })
+  t.ok(
+    secretsOf(load({ A: '${file:token.txt}' }).config as ProxyConfig).includes('from-file'),
+    'it is masked',
+  )
+  t.match(load({ A: '${file:gone}' }).problems, [{ severity: 'error', message: /gone is not there/ }])
+  t.match(load({ A: '${file:big}' }).problems, [{ severity: 'error', message: /big is longer than 64 KiB/ }])
+  t.match(load({}, { envFile: 'gone.env' }).problems, [
+    { severity: 'warning', message: /gone\.env is not there/ },
+  ])
+  t.end()
 })

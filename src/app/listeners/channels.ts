@@ -1,12 +1,13 @@
 import { servePipe } from '../../eras/index.js'
 import type { Clock } from '../../kernel/async/clock.js'
+import { type Caller, LOCAL, type RenewCaller } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { ClientHandler } from '../../model/links.js'
-import type { Principal } from '../../model/peer.js'
+import type { ClientHandler, Via } from '../../model/links.js'
 import { createStdioSelf, protectStdout } from '../../transport/stdio/self.js'
 import type { Channel } from '../../wire/channel.js'
 import { IDENTITY } from '../identity.js'
+import { firstWorkspace } from '../workspace.js'
 
 export interface ChannelContext {
   readonly handler: ClientHandler
@@ -17,29 +18,38 @@ export interface ChannelContext {
   readonly isDraining: () => boolean
   /** How many milliseconds calls have left once the proxy drains or their client has closed its side. */
   readonly drainMs: () => number
+  /** Whether answers depend on who asks, so that nobody may keep them for others. */
+  readonly isPrivate: boolean
 }
 
 /** Serves clients that each have a channel of their own: WebSockets, sockets. */
 export class ChannelListeners {
   readonly #context: ChannelContext
+  readonly #via: Via
   readonly #open = new Set<ReturnType<typeof servePipe>>()
 
-  constructor(context: ChannelContext) {
+  constructor(context: ChannelContext, via: Via) {
     this.#context = context
+    this.#via = via
   }
 
   get size(): number {
     return this.#open.size
   }
 
-  serve(channel: Channel, principal: Principal): void {
+  serve(channel: Channel, caller: Caller): void {
     if (this.#context.isDraining()) {
       void channel.close()
       return
     }
-    const listener = servePipe(channel, principal, { ...this.#context, identity: IDENTITY })
+    const listener = servePipe(channel, caller, { ...this.#context, identity: IDENTITY, via: this.#via })
     this.#open.add(listener)
     void listener.gone.then(() => this.#open.delete(listener))
+  }
+
+  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  renewCallers(renew: RenewCaller): void {
+    for (const listener of [...this.#open]) listener.renewCallers(renew)
   }
 
   /** Ends all sessions. Never rejects. */
@@ -56,11 +66,11 @@ export interface SocketEndpoint {
 /** Serves local clients on a socket, framed as on stdio. Rejects with a Fault `unavailable`. */
 export const serveSocket = async (path: string, context: ChannelContext): Promise<SocketEndpoint> => {
   const { listenSocket } = await import('../../transport/socket/server.js')
-  const listeners = new ChannelListeners(context)
+  const listeners = new ChannelListeners(context, 'socket')
   const listener = await listenSocket({
     ...context,
     path,
-    onChannel: channel => listeners.serve(channel, 'local'),
+    onChannel: channel => listeners.serve(channel, LOCAL),
   })
   return {
     path: listener.path,
@@ -78,10 +88,22 @@ export interface StdioEndpoint {
   close(): Promise<void>
 }
 
-/** Serves the client that started us, on stdin and stdout; from here on nothing else may write to stdout. */
-export const serveStdio = (context: Omit<ChannelContext, 'isDraining'>): StdioEndpoint => {
+/**
+ * Serves the client that started us, on stdin and stdout; from here on nothing else may write to stdout.
+ * `view` is one that exists; `given` is the folder that the client works in, if it says so.
+ */
+export const serveStdio = (
+  context: Omit<ChannelContext, 'isDraining'>,
+  view?: string,
+  given?: string,
+): StdioEndpoint => {
   protectStdout()
-  const listener = servePipe(createStdioSelf(context), 'local', { ...context, identity: IDENTITY })
+  const workspace = firstWorkspace(given, process.env['CLAUDE_PROJECT_DIR'])
+  const listener = servePipe(
+    createStdioSelf(context),
+    { ...LOCAL, workspace, cwd: firstWorkspace(process.cwd()), view },
+    { ...context, identity: IDENTITY, via: 'stdio' },
+  )
   return {
     gone: listener.gone,
     get isLeaving() {

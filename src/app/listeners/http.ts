@@ -1,19 +1,38 @@
-import type { ListenConfig } from '../../config/types.js'
-import { createHttpListener, createSseListener } from '../../eras/index.js'
-import type { Principal } from '../../model/peer.js'
-import type { RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
+import type { Views } from '../../catalog/views/views.js'
+import type { AuthConfig, ListenConfig, ProxyConfig } from '../../config/types.js'
+import {
+  createHttpListener,
+  createSseListener,
+  type HttpListener,
+  type SseListener,
+} from '../../eras/index.js'
+import type { Caller, Principal, RenewCaller } from '../../kernel/caller.js'
+import type { RefusalReason } from '../../kernel/meter.js'
+import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
+import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
 import type { HttpHandler } from '../../wire/http.js'
+import { encodeError } from '../../wire/jsonrpc.js'
+import type { Api } from '../api/api.js'
+import type { PageSessions } from '../api/page-sessions.js'
+import type { ResourceServer } from '../auth/resource-server.js'
+import { type ConnectContext, type ConnectEndpoint, createConnectEndpoint } from '../connect/endpoint.js'
 import { IDENTITY } from '../identity.js'
 import { lateModule } from '../late-module.js'
+import type { MetricsPages } from '../metrics/pages.js'
 import type { ProxyStatus } from '../status.js'
+import { createCallers } from './callers.js'
 import { type ChannelContext, ChannelListeners } from './channels.js'
+import type { PagesContext } from './pages.js'
+import { FACES, ViewCallers, viewIn } from './views.js'
 
 /** The endpoints on one HTTP port. */
 export interface HttpEndpoints {
   /** The MCP endpoint over Streamable HTTP, ready to be pasted into a client. */
   readonly url: string
+  /** The same for programs of this machine. */
+  readonly localUrl: string
   /** The endpoint over HTTP+SSE for older clients, if it is served. */
   readonly sseUrl: string | undefined
   /** The endpoint over WebSocket, if it is served. */
@@ -21,93 +40,195 @@ export interface HttpEndpoints {
   readonly host: string
   readonly port: number
   readonly sessions: number
+  /** How many credentials were refused; 0 without `auth`. */
+  refused(): number
+  /** Called when another configuration is in force. */
+  reload(): void
   /** Frees what is kept for convenience, and what nobody seems to use; called while memory is short. */
   shed(): void
   close(): Promise<void>
 }
 
-const MCP_PATH = '/mcp'
-const SSE_PATH = '/sse'
-const MESSAGES_PATH = '/messages'
-const WS_PATH = '/ws'
+const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = FACES
 /** Open to everybody: their answers are no secret. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
 export interface EndpointContext extends ChannelContext {
+  /** The configuration in force. */
+  readonly config: () => ProxyConfig
+  /** The folder for state that outlives a process. */
+  readonly stateDir: string
   readonly status: () => ProxyStatus
+  /** What people need to sign in at servers as themselves. */
+  readonly connect: ConnectContext
+  readonly views: Views
   /** Called with each refused request and its principal; undefined if refusals are not audited. */
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
+  /** Counts refusals; undefined where nothing is counted. */
+  readonly refused: ((reason: RefusalReason) => void) | undefined
+  /** The metrics in the format that a client prefers; undefined where there are none. */
+  readonly metrics: (() => Promise<MetricsPages>) | undefined
+  readonly api: () => Promise<Api>
+  readonly pageSessions: () => PageSessions
 }
 
 /** Serves all endpoints and pages on one port. Rejects with a Fault `unavailable` if it cannot listen. */
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
-  const { onRefused } = context
-  const http = createHttpListener({ ...context, identity: IDENTITY, principalOf })
-  const sse = listen.sse
-    ? createSseListener({ ...context, identity: IDENTITY, principalOf, messagesPath: MESSAGES_PATH })
-    : undefined
-  const ws = listen.ws ? createWsEndpoint(WS_PATH, context) : undefined
+  const { onRefused, bounds, refused, log, clock } = context
+  const { entry, principalAt, opened, resourceServer } = createCallers(listen, context)
+  const { http, sse, ws } = createListeners(listen, context, scopes =>
+    resourceServer()?.insufficientScope(MCP_PATH, scopes),
+  )
+  const { links } = context.connect
+  let origin = ''
+  const connect = connectEndpoint(context, { origin: () => origin, resourceServer })
+  const endpoints = endpointsOf(http, sse, context)
+  const { views } = context
+  const callers = new ViewCallers(views, (path, scopes) => resourceServer()?.insufficientScope(path, scopes))
   const listener = await listenHttp({
     ...listen,
+    ...entry,
+    authorize: callers.authorizing(entry.authorize),
     open: HEALTH_PATHS,
-    endpoints: new Map([
-      [MCP_PATH, withDraining(http.handle, context)],
-      ...(sse === undefined
-        ? []
-        : ([
-            [SSE_PATH, withDraining(sse.stream, context)],
-            [MESSAGES_PATH, sse.messages],
-          ] as const)),
-    ]),
+    endpoints: { get: path => endpoints.get(facePathOf(path, view => views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
-    ...(onRefused !== undefined && { onRefused: refused => onRefused(refused, principalOf(refused)) }),
-    other: async () => (await httpPages()).createPages(context),
-    bounds: context.bounds,
-    log: context.log,
-    clock: context.clock,
+    ...(onRefused !== undefined && {
+      onRefused: refused => onRefused(refused, principalAt(refused.remoteAddress)),
+    }),
+    other: () => otherPages(context, { resourceServer, connect }),
+    ...{ bounds, refused, log, clock },
   })
-  const at = `${urlHost(listener.host)}:${listener.port}`
+  const local = `http://${urlHost(listener.host)}:${listener.port}`
+  origin = await opened(local).catch(async (thrown: unknown) => {
+    await listener.close()
+    throw thrown
+  })
+  links.opened(origin)
   return {
-    url: `http://${at}${MCP_PATH}`,
-    sseUrl: sse && `http://${at}${SSE_PATH}`,
-    wsUrl: ws && `ws://${at}${WS_PATH}`,
+    url: origin + MCP_PATH,
+    localUrl: local + MCP_PATH,
+    sseUrl: sse && origin + SSE_PATH,
+    wsUrl: ws && origin.replace(/^http/, 'ws') + WS_PATH,
     host: listener.host,
     port: listener.port,
     get sessions() {
       return http.sessions + (sse?.sessions ?? 0) + (ws?.sessions ?? 0)
     },
+    refused: () => resourceServer()?.refused() ?? 0,
+    reload: () => renewCallers(resourceServer(), callers, [http, sse, ws]),
     shed() {
       http.shed()
       listener.shed()
     },
     async close() {
-      http.close()
-      sse?.close()
+      links.closed(origin)
+      for (const part of [http, sse, connect, resourceServer()?.authServer]) part?.close()
       await ws?.close()
       await listener.close()
     },
   }
 }
 
-const SHUTTING_DOWN = JSON.stringify({
-  jsonrpc: '2.0',
-  error: { code: -32603, message: 'The proxy is shutting down' },
-})
+const connectEndpoint = (
+  { connect, config }: EndpointContext,
+  { origin, resourceServer }: { origin: () => string; resourceServer: () => ResourceServer | undefined },
+): ConnectEndpoint =>
+  createConnectEndpoint({
+    ...connect,
+    origin,
+    auth: () => config().auth,
+    authServer: () => resourceServer()?.authServer,
+  })
+
+/** Applies other rules to who is here already. */
+const renewCallers = (
+  server: ResourceServer | undefined,
+  callers: ViewCallers,
+  endpoints: readonly ({ renewCallers(renew: RenewCaller): void } | undefined)[],
+): void => {
+  if (server === undefined) return
+  server.reload()
+  for (const each of endpoints)
+    each?.renewCallers(callers.renewing(caller => inPlace(server.renew(caller), caller)))
+}
+
+const createListeners = (
+  listen: ListenConfig,
+  context: EndpointContext,
+  challenge: Parameters<typeof createHttpListener>[0]['challenge'],
+) => {
+  const http = createHttpListener({
+    ...context,
+    identity: IDENTITY,
+    via: 'http',
+    extensions: extensionsOf(context.config().auth),
+    challenge,
+  })
+  const sse = listen.sse
+    ? createSseListener({ ...context, identity: IDENTITY, via: 'sse', messagesPath: MESSAGES_PATH })
+    : undefined
+  const ws = listen.ws ? createWsEndpoint(WS_PATH, context) : undefined
+  return { http, sse, ws }
+}
+
+const otherPages = async (
+  context: EndpointContext,
+  parts: Pick<PagesContext, 'resourceServer' | 'connect'>,
+): Promise<NodeHandler> => {
+  const publicUrl = (): string | undefined => context.config().auth?.publicUrl
+  return (await httpPages()).createPages({ ...context, ...parts, publicUrl })
+}
+
+/** With another credential a client still works where it did. */
+const inPlace = (renewed: Caller | undefined, { workspace }: Caller): Caller | undefined =>
+  renewed === undefined || workspace === undefined ? renewed : { ...renewed, workspace }
+
+const endpointsOf = (
+  http: HttpListener,
+  sse: SseListener | undefined,
+  context: EndpointContext,
+): ReadonlyMap<string, HttpHandler> => {
+  const streamable = [[MCP_PATH, withDraining(http.handle, context)]] as const
+  if (sse === undefined) return new Map(streamable)
+  return new Map([
+    ...streamable,
+    [SSE_PATH, withDraining(sse.stream, context)],
+    [MESSAGES_PATH, sse.messages],
+  ])
+}
+
+/** The path of the endpoint that serves a view; another path as it is, also that of a view we do not have. */
+const facePathOf = (path: string, isThere: (view: string) => boolean): string => {
+  const view = viewIn(path)
+  return view !== undefined && isThere(view) ? path.slice(0, path.length - view.length - 1) : path
+}
+
+const shuttingDown = (): Buffer =>
+  encodeError(undefined, ownErrorText(RPC_CODES.internal, 'The proxy is shutting down'))
 
 const httpPages = lateModule(() => import('./pages.js'))
 
-/** Serves only clients with a session while the proxy drains: they may still have answers to give. */
+/**
+ * Serves only clients with a session while the proxy drains, as they may still have answers to give, and in
+ * a view that is gone.
+ */
 const withDraining =
-  (handler: HttpHandler, { isDraining }: EndpointContext): HttpHandler =>
+  (handler: HttpHandler, { isDraining, refused, views }: EndpointContext): HttpHandler =>
   (request, responder) => {
-    if (isDraining() && request.headers['mcp-session-id'] === undefined) {
-      responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, SHUTTING_DOWN)
-    } else handler(request, responder)
+    const { view } = request.caller
+    if (request.headers['mcp-session-id'] !== undefined) handler(request, responder)
+    else if (isDraining()) {
+      refused?.('draining')
+      responder.send(503, { 'content-type': 'application/json', 'retry-after': '5' }, shuttingDown())
+    } else if (view === undefined || views.has(view)) handler(request, responder)
+    else responder.send(404, {})
   }
 
-/** One principal for all on this machine; without authentication, each other address is one of its own. */
-const principalOf = ({ remoteAddress }: { readonly remoteAddress: string }): Principal =>
-  remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress) ? 'local' : `anonymous ${remoteAddress}`
+/** Programs that authenticate as themselves are told that they may (ext-auth, "OAuth Client Credentials"). */
+const extensionsOf = (auth: AuthConfig | undefined): readonly string[] =>
+  auth?.embedded === undefined || auth.embedded.clients.length === 0
+    ? []
+    : ['io.modelcontextprotocol/oauth-client-credentials']
 
 /** The host of a URL that a person can open: loopback for a wildcard address. */
 const urlHost = (host: string): string => {
@@ -121,12 +242,17 @@ interface WsEndpoint {
   /** Takes over a connection. Rejects with a Fault `unavailable` while the module cannot be loaded. */
   readonly upgrade: UpgradeHandler
   readonly sessions: number
+  renewCallers(renew: RenewCaller): void
   close(): Promise<void>
 }
 
+interface WsContext extends ChannelContext {
+  readonly views: Pick<Views, 'has'>
+}
+
 /** Serves clients over WebSocket; the server is loaded with the first client. @internal */
-export const createWsEndpoint = (path: string, context: ChannelContext): WsEndpoint => {
-  const listeners = new ChannelListeners(context)
+export const createWsEndpoint = (path: string, context: WsContext): WsEndpoint => {
+  const listeners = new ChannelListeners(context, 'websocket')
   let server: WsServer | undefined
   let isClosing = false
   const load = async (): Promise<WsServer> => {
@@ -134,20 +260,21 @@ export const createWsEndpoint = (path: string, context: ChannelContext): WsEndpo
     // Several first clients may arrive at the same time.
     server ??= createWsServer({
       ...context,
-      paths: [path],
-      onChannel: (channel, request) => listeners.serve(channel, principalOf(request)),
+      serves: asked => facePathOf(asked, view => context.views.has(view)) === path,
+      onChannel: (channel, caller) => listeners.serve(channel, caller),
     })
     if (isClosing) void server.close()
     return server
   }
   return {
-    async upgrade(request, socket, head) {
+    async upgrade(request, socket, head, caller) {
       const loaded = server ?? (await load())
-      return await loaded.upgrade(request, socket, head)
+      return await loaded.upgrade(request, socket, head, caller)
     },
     get sessions() {
       return listeners.size
     },
+    renewCallers: renew => listeners.renewCallers(renew),
     async close() {
       isClosing = true
       await listeners.close()

@@ -1,12 +1,30 @@
+import type { IncomingMessage } from 'node:http'
 import express from 'express'
+import { unknownView, type Views } from '../../catalog/views/views.js'
 import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
+import type { Api } from '../api/api.js'
+import type { PageSessions } from '../api/page-sessions.js'
+import { API_BASE, answerPort } from '../api/port.js'
+import type { ResourceServer } from '../auth/resource-server.js'
+import type { ConnectEndpoint } from '../connect/endpoint.js'
+import { sendMetrics } from '../metrics/listener.js'
+import type { MetricsPages } from '../metrics/pages.js'
 import type { ProxyStatus } from '../status.js'
+import { viewIn } from './views.js'
 
 export interface PagesContext {
+  readonly resourceServer: () => ResourceServer | undefined
+  readonly connect: ConnectEndpoint
   readonly isDraining: () => boolean
   readonly bounds: Pick<LimitCounters, 'pressure'>
   readonly status: () => ProxyStatus
+  readonly metrics: (() => Promise<MetricsPages>) | undefined
+  readonly api: () => Promise<Api>
+  readonly pageSessions: () => PageSessions
+  /** Where clients reach us, if not at the address that we listen on. */
+  readonly publicUrl: () => string | undefined
+  readonly views: Pick<Views, 'names'>
 }
 
 /** The levels of memory pressure at which health is degraded, and at which the proxy is not ready. */
@@ -14,7 +32,8 @@ const DEGRADED: Pressure = 2
 const UNREADY: Pressure = 4
 
 /** Serves health and status pages beside the MCP endpoints. */
-export const createPages = ({ isDraining, bounds, status }: PagesContext): NodeHandler => {
+export const createPages = (context: PagesContext): NodeHandler => {
+  const { resourceServer, connect, isDraining, bounds, status, metrics, views } = context
   const app = express()
   app.disable('x-powered-by')
   // Unexpected errors are shown without their stack.
@@ -22,6 +41,11 @@ export const createPages = ({ isDraining, bounds, status }: PagesContext): NodeH
   app.use((_request, response, next) => {
     response.set('cache-control', 'no-store')
     next()
+  })
+  app.use((request, response, next) => {
+    const server = resourceServer()
+    if (server === undefined) next()
+    else return server.documents(request, response, next)
   })
   app.get('/healthz', (_request, response) => {
     response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ok' })
@@ -31,17 +55,61 @@ export const createPages = ({ isDraining, bounds, status }: PagesContext): NodeH
     else if (bounds.pressure >= UNREADY) response.status(503).json({ status: 'overloaded' })
     else response.json({ status: bounds.pressure >= DEGRADED ? 'degraded' : 'ready' })
   })
-  app.get('/status', (request, response) => {
-    if (isFromHere(request.socket)) response.json(status())
-    else response.status(403).json({ error: 'The status is told to programs of the same machine only' })
+  app.get('/status', async (request, response) => {
+    const refusal = await refuseStatus(request, resourceServer())
+    if (refusal === undefined) response.json(status())
+    else response.status(refusal.status).set(refusal.headers).send(refusal.body)
   })
-  app.use((_request, response) => {
-    response.status(404).json({ error: 'Not found: the MCP endpoint is /mcp' })
+  app.get('/metrics', async (request, response, next) => {
+    const refusal = await refuseStatus(request, resourceServer(), NO_METRICS_FROM_HERE)
+    if (refusal !== undefined) response.status(refusal.status).set(refusal.headers).send(refusal.body)
+    else if (metrics === undefined) next()
+    else await sendMetrics(await metrics(), request, response)
+  })
+  app.use((request, response) => {
+    const view = viewIn(request.path)
+    const isKnowable = view !== undefined && isFromHere(request.socket) && views.names.length > 0
+    const error = isKnowable ? unknownView(view, views.names) : 'the MCP endpoint is /mcp'
+    response.status(404).json({ error: `Not found: ${error}` })
   })
   return (request, response) => {
-    app(request, response)
+    const server = resourceServer()
+    const authServer = server?.authServer
+    const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
+    if (path.startsWith(`${API_BASE}/`)) {
+      void answerPort(request, response, {
+        ...{ api: context.api, sessions: context.pageSessions, publicOrigin: context.publicUrl() },
+        isFromHere: ({ socket }) => isFromHere(socket) && server?.isThroughProxy(request) !== true,
+        hasToken: server && (async asked => (await server.refuseStatus(asked)) === undefined),
+      })
+      return
+    }
+    if (connect.owns(path, query)) connect.handle(request, response)
+    else if (authServer?.owns(path) === true) authServer.handle(request, response)
+    else app(request, response)
   }
 }
+
+/** The status is told to programs of the same machine, and to whoever may see it by `auth`. */
+const refuseStatus = (
+  request: IncomingMessage,
+  server: ResourceServer | undefined,
+  refusal = NOT_FROM_HERE,
+) => {
+  if (isFromHere(request.socket) && server?.isThroughProxy(request) !== true) return undefined
+  return server === undefined ? refusal : server.refuseStatus(request)
+}
+
+const forbidden = (error: string) => ({
+  status: 403,
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify({ error }),
+})
+
+const NOT_FROM_HERE = forbidden('The status is told to programs of the same machine only')
+const NO_METRICS_FROM_HERE = forbidden(
+  'The metrics are told to programs of the same machine only: set "metrics.listen" and "metrics.token"',
+)
 
 interface Peer {
   readonly remoteAddress?: string | undefined

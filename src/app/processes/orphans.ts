@@ -2,7 +2,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
-import { endRecorded, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
+import { thisPlace } from '../../shim/place.js'
+import { endRecorded, findRecorded, hasRunSince, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { type ProcessRow, type ProcessTable, processTable } from '../../transport/process/process-table.js'
 import { processExists, processTree } from '../../transport/process/process-tree.js'
 import {
@@ -11,7 +12,6 @@ import {
   type InstanceRecord,
   readRecords,
   recordFolder,
-  thisPlace,
 } from '../state/instance.js'
 import { removePrivate } from '../state/private-file.js'
 import { stateDir } from '../state/state-key.js'
@@ -43,9 +43,9 @@ const isThat = ({ born, startedAt }: InstanceRecord, row: ProcessRow): boolean =
 export const endOrphans = async (options: OrphanOptions): Promise<void> => {
   const { folder, table, log } = options
   try {
-    const [records, place] = await Promise.all([readRecords(recordFolder(folder)), thisPlace()])
+    const records = await readRecords(recordFolder(folder))
     if (records.length === 0) return
-    const rows = await table.rows()
+    const [rows, place] = [await table.rows(), thisPlace()]
     await Promise.all(
       records.map(async record => {
         const file = join(recordFolder(folder), `${record.mark}.json`)
@@ -60,6 +60,8 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
         } else {
           await endLeftBy(record, options)
           await removeWithDrafts(recordFolder(folder), `${record.mark}.json`)
+          // The socket of a configuration belongs to whoever serves that now.
+          if (record.socket?.endsWith(`${record.mark}.sock`) === true) await removePrivate(record.socket)
         }
       }),
     )
@@ -92,10 +94,36 @@ const removeIfStale = async (file: string): Promise<void> => {
 export const runningProxies = async (): Promise<InstanceRecord[]> => {
   const records = await readRecords(recordFolder(stateDir(process.env)))
   if (records.length === 0) return []
-  const [place, rows] = await Promise.all([thisPlace(), processTable().rows()])
+  const [rows, place] = [await processTable().rows(), thisPlace()]
   return records
     .filter(record => record.place === place && isAlive(record, rows))
     .sort((one, other) => other.startedAt.localeCompare(one.startedAt))
+}
+
+/** A process that a killed proxy has left, with what tells it from a later one with its id. */
+export interface Leftover {
+  readonly pid: number
+  readonly born: string | undefined
+}
+
+/** What killed proxies of this user have left on this machine; nothing is ended. */
+export const leftovers = async (): Promise<readonly Leftover[]> => {
+  const records = await readRecords(recordFolder(stateDir(process.env)))
+  if (records.length === 0) return []
+  const table = processTable()
+  const [rows, place] = [await table.rows(), thisPlace()]
+  if (isBlind(rows)) return []
+  const dead = records.filter(
+    record => record.place === place && !isAlive(record, rows) && !isOurAncestor(record),
+  )
+  const found = await Promise.all(
+    dead.map(record => {
+      const recorded = { ...record, untilMs: Date.parse(record.writtenAt) }
+      return findRecorded(recorded, { table, clock: systemClock })
+    }),
+  )
+  const born = new Map(rows.map(row => [row.pid, row.born]))
+  return [...new Set(found.flat())].map(pid => ({ pid, born: born.get(pid) }))
 }
 
 /** Ends what earlier proxies left behind, and keeps a record of this one. Waits for neither. */

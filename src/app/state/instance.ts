@@ -1,7 +1,8 @@
-import { readdir, readlink } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../../kernel/logger.js'
+import { isObject } from '../../kernel/object.js'
+import { thisPlace } from '../../shim/place.js'
 import type { RecordedChild } from '../../transport/process/orphans.js'
 import type { ProcessTable } from '../../transport/process/process-table.js'
 import type { Children } from '../processes/children.js'
@@ -24,14 +25,13 @@ export interface InstanceRecord {
   readonly verb: string
   readonly url: string | undefined
   readonly config: string | undefined
+  /** The private socket, and the file that proves whose it is where there is one. */
+  readonly socket: string | undefined
+  readonly token?: string | undefined
   readonly children: readonly RecordedChild[]
 }
 
 export const recordFolder = (stateDir: string): string => join(stateDir, 'instances')
-
-/** Where our process ids are valid: containers that share a home folder do not see each other's processes. */
-export const thisPlace = async (): Promise<string> =>
-  `${hostname()} ${await readlink('/proc/self/ns/pid').catch(() => process.platform)}`
 
 const MARK = /^[A-Za-z0-9_-]{22}$/
 const MAX_RECORDS = 1000
@@ -53,9 +53,6 @@ const readRecord = (file: string, mark: string): InstanceRecord | undefined => {
     return undefined
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
 
 const isPid = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 1
@@ -85,6 +82,8 @@ export const parseRecord = (text: string): InstanceRecord | undefined => {
     verb,
     url: textAt(value, 'url'),
     config: textAt(value, 'config'),
+    socket: textAt(value, 'socket'),
+    token: textAt(value, 'token'),
     children: children.flatMap(parseChild),
   }
 }
@@ -99,6 +98,8 @@ interface InstanceFacts {
   readonly verb: string
   readonly url: string | undefined
   readonly config: string | undefined
+  readonly socket: string | undefined
+  readonly token?: string | undefined
 }
 
 export interface InstanceOptions {
@@ -172,7 +173,7 @@ export class Instance {
     return {
       version: 1,
       mark: children.mark,
-      place: await thisPlace(),
+      place: thisPlace(),
       pid: process.pid,
       born: this.#born.get(process.pid),
       startedAt: this.#startedAt,

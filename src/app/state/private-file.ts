@@ -104,6 +104,13 @@ export const createPrivateSync = (file: string, bytes: string): void => {
   }
 }
 
+/** Writes or replaces a file, and waits until it is on disk. Throws what the file system throws. */
+export const writeDraftSync = (file: string, bytes: string): void => {
+  mkdirSync(dirname(file), FOLDER)
+  rmSync(file, { force: true })
+  writeFileSync(file, bytes, { ...DRAFT, flush: true })
+}
+
 /** Removes a file, if it is there. Rejects with what the file system throws. */
 export const removePrivate = (file: string): Promise<void> => whenReleased(() => rm(file, { force: true }))
 

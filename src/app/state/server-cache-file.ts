@@ -15,6 +15,7 @@ import {
   textOf,
   valueOf,
 } from '../../kernel/json/text.js'
+import { isObject } from '../../kernel/object.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import type { ServerCapabilities, ServerFacts } from '../../model/peer.js'
 import { isRevision } from '../../model/revision.js'
@@ -109,9 +110,6 @@ const decodeLists = (text: JsonText): ServerSnapshot['lists'] => {
   }
   return lists
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
 
 const decodeCapabilities = (value: unknown): ServerCapabilities => {
   const all = isObject(value) ? value : {}

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import type { CachedServer, ServerCache } from '../../catalog/lists/profile-cache.js'
 import type { ServerConfig, ServerTransport } from '../../config/types.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Principal } from '../../kernel/caller.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import {
@@ -64,7 +65,7 @@ export class ServerCacheFiles implements ServerCache {
   reached(server: ServerOptions): void {
     const config = this.#context.configOf(server)
     const entry = this.#entry(server)
-    const print = config && fingerprint(config)
+    const print = config && fingerprint(config, server.owned?.owner)
     if (entry === undefined || print === undefined || print === entry.print) return
     entry.print = print
     entry.written = undefined
@@ -88,7 +89,11 @@ export class ServerCacheFiles implements ServerCache {
     const found = this.#entries.get(server)
     const config = found === undefined ? this.#context.configOf(server) : undefined
     if (config === undefined) return found
-    const entry: Entry = { print: fingerprint(config), written: undefined, isTouched: false }
+    const entry: Entry = {
+      print: fingerprint(config, server.owned?.owner),
+      written: undefined,
+      isTouched: false,
+    }
     this.#entries.set(server, entry)
     return entry
   }
@@ -129,9 +134,10 @@ const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 /** Changes with what goes into a fingerprint, or into a file. */
 const FORMAT = 1
 
-/** A hash of what identifies a server: its transport, credentials, revision and program files. @internal */
-export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig): string => {
+/** A hash of what tells servers apart: transport, credentials, revision, program files, and owner. */
+export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig, owner?: Principal): string => {
   const parts = [FORMAT, transport.kind, era, protocolVersion ?? null, ...partsOf(transport)]
+  if (owner !== undefined) parts.push({ owner })
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
 

@@ -1,7 +1,10 @@
+import type { ProblemId } from '../../kernel/problem-table.js'
 import type { Problem } from '../types.js'
 import type { Item, Spot } from './tree.js'
 
 export interface Words {
+  /** Its number, where it is not that of all mistakes in the file (D011). */
+  readonly id?: ProblemId
   readonly message: string
   readonly mend: string
 }

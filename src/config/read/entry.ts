@@ -6,13 +6,27 @@ import { KEYS } from '../schema/validate.generated.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Variable } from '../types.js'
 
+/** Whether an entry names a folder that only a client knows. */
+export interface WorkspaceUse {
+  isUsed: boolean
+}
+
+type Found = Pick<Variable, 'name' | 'value'>
+
 export interface ReadContext {
   readonly text: string
   /** The folder of the file, absolute. */
   readonly folder: string
   readonly env: Environment
   readonly report: Report
-  readonly variables: Variable[]
+  readonly variables: Found[]
+  /**
+   * The names of variables that a server lacks, where their values may still come; undefined where a lack is
+   * an error.
+   */
+  readonly lacks?: string[] | undefined
+  /** Where the folder of a client may be named, and whether it is. */
+  readonly workspace?: WorkspaceUse
 }
 
 /** The members of a server's entry, including those of `x-mcp-proxy` and other spellings of `url`. */

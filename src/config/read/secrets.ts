@@ -1,27 +1,46 @@
 import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/mask.js'
 import { bareRecord } from '../file/tree.js'
-import type { ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
+import type { AuthConfig, OAuthConfig, ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
 import { withoutDefaults } from './variables.js'
 
 /** Variables that the system or every shell sets: no secrets, and part of most paths and log lines. */
 const SYSTEM_NAME =
-  /^(?:PATH|HOME|(?:OLD)?PWD|USER(?:NAME|PROFILE)?|LOGNAME|HOST(?:NAME)?|SHELL|SHLVL|TERM|COLORTERM|LS_COLORS|LANG(?:UAGE)?|LC_\w+|TZ|TMP|TEMP|TMPDIR|DISPLAY|EDITOR|PAGER|XDG_\w+|SSH_(?:CLIENT|CONNECTION|TTY)|(?:LOCAL)?APPDATA|PROGRAM\w+|COMPUTERNAME|COMSPEC|SYSTEM\w+|HOMEDRIVE|HOMEPATH|PATHEXT|npm_(?:package|lifecycle|node|command|execpath)\w*)$/i
+  /^(?:PATH|HOME|userHome|(?:OLD)?PWD|USER(?:NAME|PROFILE)?|LOGNAME|HOST(?:NAME)?|SHELL|SHLVL|TERM|COLORTERM|LS_COLORS|LANG(?:UAGE)?|LC_\w+|TZ|TMP|TEMP|TMPDIR|DISPLAY|EDITOR|PAGER|XDG_\w+|SSH_(?:CLIENT|CONNECTION|TTY)|(?:LOCAL)?APPDATA|PROGRAM\w+|COMPUTERNAME|COMSPEC|SYSTEM\w+|HOMEDRIVE|HOMEPATH|PATHEXT|npm_(?:package|lifecycle|node|command|execpath)\w*)$/i
 
 /** Values that are no secrets: addresses of this machine, ports, switches. */
 const COMMON = /^(?:localhost|\[?::1\]?|127(?:\.\d+){3}|0\.0\.0\.0|\d{1,5}|true|false)$/
 
 /** Values of variables, `env` and `headers`, secret arguments, parts of addresses, and our keys. */
-export const secretsOf = ({ servers, stateKeys, variables }: ProxyConfig): readonly string[] => {
+export const secretsOf = ({
+  servers,
+  stateKeys,
+  auth,
+  variables,
+  metrics,
+}: ProxyConfig): readonly string[] => {
   const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
   const all = [
     ...expanded.flatMap(({ value }) => [value, ...inAddress(value)]),
     ...stateKeys,
-    ...servers.flatMap(({ transport }) => inTransport(transport)),
+    ...(metrics?.token === undefined ? [] : [metrics.token]),
+    ...inAuth(auth),
+    ...servers.flatMap(({ transport, oauth }) => [...inTransport(transport), ...inOAuth(oauth)]),
   ]
   // Errors about a server begin with its name.
   const names = new Set(servers.map(({ name }) => name))
   return all.filter(value => value !== '' && !names.has(value))
 }
+
+const inAuth = (auth: AuthConfig | undefined): readonly string[] =>
+  [
+    auth?.embedded?.login?.clientSecret,
+    ...(auth?.issuers ?? []).map(each => each.introspection?.clientSecret),
+  ].filter(secret => secret !== undefined)
+
+const inOAuth = ({ clientSecret, key, idp }: OAuthConfig = {}): readonly string[] =>
+  [clientSecret, idp?.clientSecret, key?.includes('-----BEGIN') === true ? key : undefined].filter(
+    secret => secret !== undefined,
+  )
 
 const inTransport = (transport: ServerTransport): readonly string[] => {
   if (transport.kind === 'socket') return []
@@ -107,6 +126,15 @@ function redactArgs(args: readonly string[]): readonly string[] {
 const masked = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   bareRecord(Object.keys(values).map((name): [string, string] => [name, MASK]))
 
+const maskedOAuth = ({ clientSecret, key, idp, ...open }: OAuthConfig): OAuthConfig => ({
+  ...open,
+  ...(clientSecret !== undefined && { clientSecret: MASK }),
+  ...(key !== undefined && { key: MASK }),
+  ...(idp !== undefined && {
+    idp: { ...idp, ...(idp.clientSecret !== undefined && { clientSecret: MASK }) },
+  }),
+})
+
 /** A server as it may be shown: variables without their values, `env` and `headers` masked. */
 export function redactServer({ written = {}, ...server }: ServerConfig): ServerConfig {
   const { transport } = server
@@ -115,7 +143,8 @@ export function redactServer({ written = {}, ...server }: ServerConfig): ServerC
   }
   if (transport.kind !== 'stdio') {
     const url = maskAddress(withoutDefaults(written.url ?? transport.url))
-    return { ...server, transport: { ...transport, url, headers: masked(transport.headers) } }
+    const oauth = server.oauth && maskedOAuth(server.oauth)
+    return { ...server, oauth, transport: { ...transport, url, headers: masked(transport.headers) } }
   }
   // A command may be a whole command line, if a wrong one.
   const words = withoutDefaults(written.command ?? transport.command).split(' ')

@@ -6,17 +6,22 @@ import type {
   Era,
   ProtocolVersion,
   Restart,
+  ServerAccess,
   ServerConfig,
   ServerTransport,
+  Sharing,
   Timeouts,
   ToolRules,
+  WaitingServer,
 } from '../types.js'
 import { type Entry, foldEntry, isDisabled, type ReadContext, readEntry } from './entry.js'
+import { readLogin } from './oauth.js'
 import { durationReader, readLimits } from './quantity.js'
-import { readReach } from './transport.js'
+import { type Reach, readReach } from './transport.js'
 
 export type ServerRead =
   | { readonly is: 'ready'; readonly config: ServerConfig; readonly members: ReadonlyMap<string, Item> }
+  | { readonly is: 'waiting'; readonly server: WaitingServer }
   | { readonly is: 'disabled' }
   | { readonly is: 'invalid' }
 
@@ -36,9 +41,13 @@ export function readServer(name: string, item: Item, context: ReadContext): Serv
   if (isDisabled(folded)) return { is: 'disabled' }
   const entry = readEntry(name, item, folded, context)
   const config = entry === undefined ? undefined : readConfig(entry, context)
-  return config === undefined || report.errors > errors
-    ? { is: 'invalid' }
-    : { is: 'ready', config, members: folded }
+  const { lacks = [] } = context
+  if (report.errors > errors) return { is: 'invalid' }
+  if (lacks.length > 0) {
+    const transport = folded.has('command') ? 'stdio' : 'http'
+    return { is: 'waiting', server: { name, transport, lacks: [...new Set(lacks)] } }
+  }
+  return config === undefined ? { is: 'invalid' } : { is: 'ready', config, members: folded }
 }
 
 /** Undefined, or incomplete, after errors were reported. */
@@ -62,8 +71,12 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
     prefix: values.prefix,
     transport: reach.transport,
     tools,
+    tags: values.tags ?? [],
+    description: values.description,
+    access: readAccess(values.access),
+    ...readLogin(entry, reach.transport, context),
     uris: values.uris ?? DEFAULTS.uris,
-    sharing: values.sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url'],
+    sharing: readSharing(entry, reach, report),
     start: values.start ?? DEFAULTS.start,
     era,
     protocolVersion: values.protocolVersion,
@@ -76,6 +89,29 @@ const readConfig = (entry: Entry, context: ReadContext): ServerConfig | undefine
     written: reach.written,
   }
 }
+
+const readSharing = ({ values, members: folded, item }: Entry, reach: Reach, report: Report): Sharing => {
+  const { sharing } = values
+  const place = folded.get('sharing') ?? item
+  if (reach.usesWorkspace === true) {
+    if (sharing !== 'principal' && sharing !== 'all') return sharing ?? 'workspace'
+    report.error(place, {
+      message: 'clients in different folders would share what runs in the folder of one',
+      mend: 'Write "workspace" or "session", or name no folder of a client in this entry.',
+    })
+  } else if (sharing === 'workspace') {
+    report.error(place, {
+      message: 'only a program runs in a folder',
+      mend: 'Write "principal" or "session".',
+    })
+  }
+  return sharing ?? DEFAULTS.sharing[reach.transport.kind === 'stdio' ? 'stdio' : 'url']
+}
+
+const readAccess = ({ see = [], call = {} }: Entry['values']['access'] = {}): ServerAccess => ({
+  see,
+  call: Object.entries(call),
+})
 
 const readTools = ({ values, members: folded }: Entry, report: Report): ToolRules => {
   const { allow, deny = [], rename = {}, override = {} } = values.tools ?? {}

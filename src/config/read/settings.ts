@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
+import { isObject } from '../../kernel/object.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/socket-path.js'
 import { DEFAULTS } from '../defaults.js'
 import { valueOf } from '../file/syntax.js'
@@ -6,23 +7,27 @@ import { type Item, itemAt, members } from '../file/tree.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { KEYS } from '../schema/validate.generated.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
-import type { AuditConfig, ListenConfig, ProxyConfig } from '../types.js'
+import type { AuditConfig, DaemonConfig, ListenConfig, ProxyConfig } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
+import { isOff, readMetrics } from './metrics.js'
 import { durationReader, readLimits } from './quantity.js'
 import { expandedPath, expandedWhole } from './variables.js'
+import { readViews } from './views.js'
 
 /** Reads everything beside the servers; what is wrong is reported and replaced by its default. */
 export const readSettings = (
   items: ReadonlyMap<string, Item>,
   context: ReadContext,
-): Omit<ProxyConfig, 'servers' | 'variables'> => {
+): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth'> => {
   const { report } = context
-  for (const key of ['listen', 'log', 'limits', 'requestState'] as const) {
+  for (const key of ['listen', 'log', 'metrics', 'daemon', 'limits', 'requestState', 'results'] as const) {
     const item = items.get(key)
     if (item !== undefined) warnUnknown(members(item), KEYS[key], NO_FOREIGN_KEYS, report)
   }
   const listenItem = items.get('listen')
-  const long = [...items].filter(([key, item]) => key !== 'listen' || !isShortForm(item))
+  const long = [...items].filter(
+    ([key, item]) => !(key === 'listen' && isShortForm(item)) && !isOff(key, item),
+  )
   const values = checkedSettings(new Map(long), context)
   const { startupWait, drain } = values
   const wait = durationReader(items, { startupWait, drain }, report)
@@ -36,11 +41,28 @@ export const readSettings = (
       ...readLimits(items.get('limits'), values.limits, { names: KEYS.limits, report }),
     },
     audit: readAudit(items.get('audit'), values, context),
+    daemon: readDaemon(items, values.daemon, report),
+    metrics: readMetrics(items.get('metrics'), values.metrics, context),
+    ...readViews(items, values, report),
+    resultsMax: resultsMax(values.results),
     logLevel: values.log?.level ?? DEFAULTS.logLevel,
+    credentialStore: values.credentialStore ?? DEFAULTS.credentialStore,
     knownServers: values.knownServers ?? DEFAULTS.knownServers,
     stateKeys: readStateKeys(items.get('requestState'), values.requestState, context),
   }
 }
+
+const resultsMax = ({ max = DEFAULTS.resultsMax }: SettingsValues['results'] = {}): number =>
+  max === 'off' ? Number.POSITIVE_INFINITY : max
+
+const readDaemon = (
+  items: ReadonlyMap<string, Item>,
+  { idle, shellEnv = DEFAULTS.daemon.shellEnv }: NonNullable<SettingsValues['daemon']> = {},
+  report: ReadContext['report'],
+): DaemonConfig => ({
+  idleMs: durationReader(members(items.get('daemon')), { idle }, report)('idle', DEFAULTS.daemon.idleMs, 100),
+  shellEnv,
+})
 
 const readAudit = (
   item: Item | undefined,
@@ -56,8 +78,11 @@ const readAudit = (
     : { to: { file: resolve(context.folder, path) }, withArguments }
 }
 
+/** Read by themselves: nothing of them may fall back to a default. */
+const APART = new Set(['auth', 'views', 'clients'])
+
 const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadContext): SettingsValues => {
-  const known = [...items].filter(([key]) => KEYS.root.includes(key))
+  const known = [...items].filter(([key]) => KEYS.root.includes(key) && !APART.has(key))
   const values: Record<string, unknown> = Object.fromEntries(known.map(([key, item]) => [key, valueOf(item)]))
   const result = validateSettings(values)
   if (result.is === 'fine') return result.value
@@ -71,13 +96,10 @@ const checkedSettings = (items: ReadonlyMap<string, Item>, { report }: ReadConte
   return rest.is === 'fine' ? rest.value : {}
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Removes the member at a path; the whole list if an element of it is bad. */
-const drop = (value: Record<string, unknown>, [step, ...rest]: readonly string[]): void => {
+const drop = (value: object, [step, ...rest]: readonly string[]): void => {
   if (step === undefined) return
-  const next = value[step]
+  const next: unknown = Reflect.get(value, step)
   if (rest.length > 0 && isObject(next)) drop(next, rest)
   else Reflect.deleteProperty(value, step)
 }
@@ -92,11 +114,11 @@ function readListen(
   context: ReadContext,
 ): ListenConfig {
   if (item !== undefined && isShortForm(item)) {
-    return { ...DEFAULTS.listen, http: false, socket: readSocket(item, context) }
+    return { ...DEFAULTS.listen, http: false, isGiven: true, socket: readSocket(item, context) }
   }
   const found = members(item)
   const socketItem = values?.socket === undefined ? undefined : found.get('socket')
-  const port = readPort(values)
+  const port = { ...readPort(values), isGiven: item !== undefined }
   if (socketItem !== undefined) return { ...port, socket: readSocket(socketItem, context) }
   const httpItem = found.get('http')
   if (!port.http && httpItem !== undefined) {
@@ -108,7 +130,7 @@ function readListen(
   return { ...port, socket: DEFAULTS.listen.socket }
 }
 
-const readPort = (given: SettingsValues['listen'] = {}): Omit<ListenConfig, 'socket'> => ({
+const readPort = (given: SettingsValues['listen'] = {}): Omit<ListenConfig, 'socket' | 'isGiven'> => ({
   http: given.http ?? DEFAULTS.listen.http,
   host: given.host ?? DEFAULTS.listen.host,
   port: given.port ?? DEFAULTS.listen.port,

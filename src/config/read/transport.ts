@@ -12,6 +12,8 @@ type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 export interface Reach {
   readonly transport: ServerTransport
   readonly written: ServerWritten
+  /** Whether it is in the folder of a client that it runs. */
+  readonly usesWorkspace?: boolean
 }
 
 const KINDS = {
@@ -55,7 +57,9 @@ export function readReach(entry: Entry, context: ReadContext): Reach | undefined
 
 const TYPE_MEND = 'Remove "type", or write what fits it.'
 
-const readStdio = (entry: Entry, command: Item, context: ReadContext): Reach => {
+const readStdio = (entry: Entry, command: Item, outer: ReadContext): Reach => {
+  const workspace = { isUsed: entry.values.sharing === 'workspace' }
+  const context = { ...outer, workspace }
   warnIgnored(entry, ['headers'], 'a program has no headers', context)
   const { values } = entry
   const argsItem = entry.members.get('args')
@@ -63,15 +67,20 @@ const readStdio = (entry: Entry, command: Item, context: ReadContext): Reach => 
   if (args.length === 0) warnOfSpaces(command, context)
   const cwd = entry.members.get('cwd')
   const { env, unsetEnv } = readEnv(entry.members.get('env'), context)
+  const program = {
+    command: expandedPath(command, context),
+    args: args.map(arg => expanded(String(arg.node.value), arg, context)),
+  }
+  const folder = cwd === undefined ? undefined : folderIn(expandedPath(cwd, context), context)
   return {
     transport: {
       kind: 'stdio',
-      command: expandedPath(command, context),
-      args: args.map(arg => expanded(String(arg.node.value), arg, context)),
+      ...program,
       env,
       unsetEnv,
-      cwd: cwd === undefined ? context.folder : resolve(context.folder, expandedPath(cwd, context)),
+      cwd: folder ?? (workspace.isUsed ? '${workspaceFolder}' : context.folder),
     },
+    usesWorkspace: workspace.isUsed,
     written: {
       command: String(command.node.value),
       args: values.args ?? [],
@@ -79,6 +88,10 @@ const readStdio = (entry: Entry, command: Item, context: ReadContext): Reach => 
     },
   }
 }
+
+/** A path as it is seen from the file, unless it begins with the folder of a client. */
+const folderIn = (path: string, { folder }: ReadContext): string =>
+  /^\$\{(?:workspaceFolder|cwd)\}/.test(path) ? path : resolve(folder, path)
 
 const readEnv = (item: Item | undefined, context: ReadContext) => {
   const entries = item === undefined ? [] : [...members(item)]
@@ -120,9 +133,10 @@ const readUrl = (
     if (same === undefined || same === item) continue
     report.nameWarning(same, { message: 'ignored, because another address is given', mend: 'Keep one.' })
   }
-  const errors = report.errors
+  const troubles = (): number => report.errors + (context.lacks?.length ?? 0)
+  const before = troubles()
   const url = expandedWhole(String(item.node.value), item, context)
-  const address = report.errors === errors ? readAddress(url, type) : undefined
+  const address = troubles() === before ? readAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
     warnIgnored(entry, ['headers'], 'a socket has no headers', context)

@@ -1,11 +1,14 @@
+import { resolve } from 'node:path'
 import type { Words } from '../file/problem.js'
+import { readSmallFile } from '../file/small-file.js'
 import type { Item } from '../file/tree.js'
 import type { Environment, Variable } from '../types.js'
-import type { ReadContext } from './entry.js'
+import type { ReadContext, WorkspaceUse } from './entry.js'
 
 /** Why a text could not be expanded; holds names of variables, never values. */
 type ExpansionFault =
   | { readonly is: 'unset'; readonly name: string }
+  | { readonly is: 'unread'; readonly path: string; readonly why: string }
   /** A `${` that begins none of the forms that we know. */
   | { readonly is: 'unknown-form' }
 
@@ -13,35 +16,67 @@ type ExpansionFault =
 interface Expansion {
   readonly text: string
   readonly faults: readonly ExpansionFault[]
-  readonly variables: readonly Variable[]
+  readonly variables: readonly Pick<Variable, 'name' | 'value'>[]
 }
 
 const PLACE = /\$\$\{|\$\{([^}]*)\}|\$\{/g
 const FORM = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
+const FILE_FORM = /^file:(?!-)([\s\S]+)$/
 
-const lookUp = (name: string, env: Environment): string | undefined =>
-  Object.hasOwn(env, name) ? env[name] : undefined
+/** What differs between the clients of a server, and is put in when it is started for them. */
+const WORKSPACE_NAMES = ['workspaceFolder', 'workspaceFolderBasename', 'cwd']
+
+const lookUp = (name: string, env: Environment): string | undefined => {
+  if (Object.hasOwn(env, name)) return env[name]
+  return name === 'userHome' ? expandHome('~', env) : undefined
+}
+
+/** As in a shell, the default is for a variable that is unset or empty. */
+const valueFor = (name: string, fallback: string | undefined, env: Environment): string | undefined => {
+  const found = lookUp(name, env)
+  return found === '' ? (fallback ?? found) : (found ?? fallback)
+}
 
 /**
  * Replaces `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env:VAR:-default}`; `$${` stands for `${`. As in
  * a shell, the default is for a variable that is unset or empty, and values are not expanded again.
+ * `${file:/path}` is the content of a file without its last line break; `folder` is what the path is relative
+ * to.
  * @internal
  */
-export function expand(text: string, env: Environment): Expansion {
+export function expand(text: string, env: Environment, folder = '/', workspace?: WorkspaceUse): Expansion {
   const faults: ExpansionFault[] = []
-  const variables: Variable[] = []
-  const replace = (all: string, inner: string | undefined): string => {
-    if (all === '$${') return '${'
-    const [, name, fallback] = FORM.exec(inner ?? '') ?? []
+  const variables: Pick<Variable, 'name' | 'value'>[] = []
+  const readFile = (all: string, written: string): string => {
+    const path = resolve(folder, expandHome(written, env) ?? written)
+    const read = readSmallFile(path)
+    if ('wrong' in read) {
+      faults.push({ is: 'unread', path, why: read.wrong })
+      return all
+    }
+    const value = read.text.replace(/\r?\n$/, '')
+    variables.push({ name: `file:${written}`, value })
+    return value
+  }
+  const readVariable = (all: string, inner: string): string => {
+    const [, name, fallback] = FORM.exec(inner) ?? []
     if (name === undefined || fallback?.includes('${') === true) {
       faults.push({ is: 'unknown-form' })
       return all
     }
-    const found = lookUp(name, env)
-    const value = found === '' ? (fallback ?? found) : (found ?? fallback)
+    if (workspace !== undefined && WORKSPACE_NAMES.includes(inner)) {
+      workspace.isUsed = true
+      return all
+    }
+    const value = valueFor(name, fallback, env)
     if (value === undefined) faults.push({ is: 'unset', name })
     else variables.push({ name, value })
     return value ?? all
+  }
+  const replace = (all: string, inner: string | undefined): string => {
+    if (all === '$${') return '${'
+    const file = FILE_FORM.exec(inner ?? '')?.[1]
+    return file === undefined ? readVariable(all, inner ?? '') : readFile(all, file)
   }
   return { text: text.replace(PLACE, replace), faults, variables }
 }
@@ -61,10 +96,19 @@ export const withoutDefaults = (text: string): string =>
   })
 
 /** Expands a text; what cannot be expanded is reported at `item`. */
-export const expanded = (raw: string, item: Item, { env, report, variables }: ReadContext): string => {
-  const { text, faults, variables: found } = expand(raw, env)
+export const expanded = (
+  raw: string,
+  item: Item,
+  { env, report, variables, lacks, folder, workspace }: ReadContext,
+): string => {
+  const { text, faults, variables: found } = expand(raw, env, folder, workspace)
   variables.push(...found)
-  for (const fault of faults) report.error(item, wordsFor(fault))
+  for (const fault of faults) {
+    if (lacks !== undefined && fault.is === 'unset' && !EDITOR_NAMES.includes(fault.name)) {
+      lacks.push(fault.name)
+      report.warning(item, waitWords(fault.name))
+    } else report.error(item, wordsFor(fault))
+  }
   if (text.includes('\0')) {
     report.error(item, {
       message: 'this holds a NUL character',
@@ -99,8 +143,12 @@ export const expandedPath = (item: Item, context: ReadContext): string => {
   return expandedWhole(path ?? '~', item, context)
 }
 
-// VS Code and Cursor replace these names; here they are variables like any other.
-const EDITOR_NAMES = ['workspaceFolder', 'workspaceFolderBasename', 'userHome', 'pathSeparator']
+const EDITOR_NAMES = [...WORKSPACE_NAMES, 'pathSeparator']
+
+const waitWords = (name: string): Words => ({
+  message: `the variable ${name} is not set, and the server waits for it (D020)`,
+  mend: `Set it in the file of variables ("envFile"), or start a client that has it in its environment.`,
+})
 
 const wordsFor = (fault: ExpansionFault): Words => {
   if (fault.is === 'unknown-form') {
@@ -109,7 +157,15 @@ const wordsFor = (fault: ExpansionFault): Words => {
       mend: 'Write ${NAME} or ${NAME:-default} for a variable, or $${ for the signs themselves.',
     }
   }
+  if (fault.is === 'unread') {
+    return {
+      id: 'D023',
+      message: `the file ${fault.path} ${fault.why}`,
+      mend: 'Create it, or write another path.',
+    }
+  }
   return {
+    id: 'D020',
     message: `the variable ${fault.name} is not set`,
     mend: EDITOR_NAMES.includes(fault.name)
       ? 'Only an editor knows it: write the path itself.'

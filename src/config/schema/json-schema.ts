@@ -16,17 +16,21 @@ export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema()
 
 /** The schemas from which the validator is generated: without texts for editors, but with `mend`. */
 export const createCheckedSchemas = () => {
-  const { properties: { mcpServers, ...beside } = {} } = without(
+  const { properties: { mcpServers, auth, ...beside } = {} } = without(
     ['description', 'default'],
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)
-  // Only the long form of "listen": a union could not tell which member does not fit.
+  // Only the long forms of "listen" and "metrics": a union could not tell which member does not fit.
   const settings: JsonSchema = {
     type: 'object',
-    properties: { ...beside, listen: part(beside['listen']?.anyOf?.[0]) },
+    properties: {
+      ...beside,
+      listen: part(beside['listen']?.anyOf?.[0]),
+      metrics: part(beside['metrics']?.anyOf?.[0]),
+    },
   }
-  return { server, settings }
+  return { server, settings, auth: part(auth) }
 }
 
 /** The keys that each object of a file may have. */
@@ -35,10 +39,19 @@ export const createKeys = () => {
   const names = (schema: JsonSchema): string[] => Object.keys(schema.properties ?? {})
   const of = (schema: JsonSchema, name: string): JsonSchema => part(schema.properties?.[name])
   const tools = of(server, 'tools')
+  const oauth = part(of(server, 'oauth').anyOf?.at(-1))
+  const view = part(of(settings, 'views').additionalProperties)
   return {
-    root: [...names(settings), 'mcpServers'],
+    root: [...names(settings), 'auth', 'mcpServers'],
     listen: names(of(settings, 'listen')),
     log: names(of(settings, 'log')),
+    metrics: names(of(settings, 'metrics')),
+    daemon: names(of(settings, 'daemon')),
+    results: names(of(settings, 'results')),
+    view: names(view),
+    viewTools: names(of(view, 'tools')),
+    client: names(part(of(settings, 'clients').additionalProperties)),
+    expose: names(part(of(settings, 'expose').anyOf?.at(-1))),
     requestState: names(of(settings, 'requestState')),
     limits: names(of(settings, 'limits')),
     server: names(server),
@@ -48,6 +61,9 @@ export const createKeys = () => {
     timeouts: names(of(server, 'timeouts')),
     serverLimits: names(of(server, 'limits')),
     restart: names(of(server, 'restart')),
+    oauth: names(oauth),
+    idp: names(of(oauth, 'idp')),
+    endpoints: names(of(oauth, 'endpoints')),
   }
 }
 

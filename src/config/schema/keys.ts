@@ -14,7 +14,7 @@ const instead = (mend: string, names: string): [string, string][] =>
 /** Keys of VS Code, Claude Code, Cursor, Gemini CLI, Cline, Zed and LibreChat within a server's entry. */
 export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefined>([
   ...harmless('alwaysAllow autoApprove trust alwaysLoad default_tools_approval_mode'),
-  ...harmless('name title description comment icon iconPath gallery version metadata'),
+  ...harmless('name title comment icon iconPath gallery version metadata'),
   ...harmless('dev source settings remoteConfigured chatMenu serverInstructions customUserVars'),
   ...instead(
     'For calls through this proxy set timeouts.call, for example "timeouts": { "call": "60s" }.',
@@ -26,7 +26,7 @@ export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefin
   ),
   ...instead(
     'If the server needs a credential, send it with "headers".',
-    'oauth auth apiKey authProviderType headersHelper bearer_token_env_var requiresOAuth',
+    'auth apiKey authProviderType headersHelper bearer_token_env_var requiresOAuth',
   ),
   ...instead('Write its variables into "env".', 'envFile env_file env_vars'),
   ...instead('Write "env" in its place.', 'environment envs'),
@@ -43,8 +43,8 @@ export const FOREIGN_ROOT_KEYS: ForeignKeys = new Map(harmless('inputs'))
 
 export const NO_FOREIGN_KEYS: ForeignKeys = new Map()
 
-// By convention a comment, or an extension.
-const isRemark = (name: string): boolean => /^(\/\/|_|#|x-|\$)/.test(name)
+/** Whether a key is a comment by convention, or an extension. */
+export const isRemark = (name: string): boolean => /^(\/\/|_|#|x-|\$)/.test(name)
 
 const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) => {
   const mend = foreign.get(name)

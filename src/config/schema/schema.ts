@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
+import { auth } from './auth.js'
 import { limits } from './limits.js'
 import { server } from './server.js'
-import { flag, objectMend, text, texts, wait, whole } from './values.js'
+import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
+import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originMend = 'Write a list of origins, such as ["https://app.example.com"].'
 const PORT_MEND = 'Write a whole number from 0 to 65535; 0 takes any free port.'
@@ -59,6 +61,67 @@ const log = z.object(
   objectMend('{ "level": "info" }'),
 )
 
+const METRICS_MEND = 'Write false, or an object such as { "listen": "127.0.0.1:9464" }.'
+
+const metrics = z.object(
+  {
+    listen: text('Write an address and a port, such as "127.0.0.1:9464".')
+      .optional()
+      .describe('An address that serves the metrics and nothing else, such as "127.0.0.1:9464".'),
+    token: text('Write a token, such as "${METRICS_TOKEN}".')
+      .optional()
+      .describe('What whoever reads them there must send as a bearer token; needed off this machine.'),
+    tools: z
+      .enum(['counters', 'histograms'], { error: 'Write "counters" or "histograms".' })
+      .optional()
+      .meta({
+        description: 'Whether each tool has only counters, or a histogram of its durations as well.',
+        default: DEFAULTS.metrics.tools,
+      }),
+    series: whole(100, 100_000).optional().meta({
+      description: 'The most series that are counted.',
+      default: DEFAULTS.metrics.series,
+    }),
+  },
+  { error: METRICS_MEND },
+)
+
+/** Also `false`, for editors only, as with "listen". */
+const metricsInEditors = z.union([metrics, z.literal(false).describe('Nothing is counted.')])
+
+const daemon = z.object(
+  {
+    idle: limit().optional().meta({
+      description: 'How long a daemon that was started by need stays without clients; "off" for ever.',
+      default: '10m',
+    }),
+    shellEnv: flag().optional().meta({
+      description:
+        'Whether a daemon takes PATH, and variables that it lacks, from the login shell of its user.',
+      default: DEFAULTS.daemon.shellEnv,
+    }),
+  },
+  objectMend('{ "idle": "10m" }'),
+)
+
+const viewName = 'Use a letter and up to 31 more of a to z, 0 to 9 and "-" for the name of a view.'
+
+const results = z.object(
+  {
+    max: z
+      .union([whole(1000, 10_000_000), z.literal('off')], {
+        error: 'Write a whole number of characters from 1000, or "off".',
+      })
+      .optional()
+      .meta({
+        description:
+          'The most characters of a result that a client in search mode gets at once; "off" for any.',
+        default: DEFAULTS.resultsMax,
+      }),
+  },
+  objectMend('{ "max": 48000 }'),
+)
+
 const KEYS_MEND = 'Write a list of strings, such as ["${STATE_KEY}"].'
 
 const requestState = z.object(
@@ -89,6 +152,12 @@ export const settings = z.object({
     description: 'How long calls that are under way may still take when the proxy is asked to end.',
     default: '10s',
   }),
+  envFile: text('Write the path of a file.').optional().meta({
+    description:
+      "A file with lines NAME='value', for variables that the environment of the proxy does not have; relative to this file.",
+    default: 'secrets.env',
+  }),
+  auth: auth.optional().describe('Who may come in, and for what; without it, nobody has to prove anything.'),
   audit: text('Write "off", "stderr", or the path of a file.').optional().meta({
     description: 'Where a line about each call is written: "off", "stderr", or the path of a file.',
     default: DEFAULTS.audit,
@@ -97,12 +166,31 @@ export const settings = z.object({
     description: 'Whether that line holds the arguments of tools and prompts too.',
     default: DEFAULTS.auditArguments,
   }),
+  credentialStore: z.enum(['file', 'keychain'], { error: 'Write "file" or "keychain".' }).optional().meta({
+    description:
+      'Where logins at servers are kept: in files of the state folder, or in the keychain of the user.',
+    default: DEFAULTS.credentialStore,
+  }),
   knownServers: flag().optional().meta({
     description:
       'Whether what servers said about themselves, and listed, is kept in the state folder of the user, so that they need not run to be listed.',
     default: DEFAULTS.knownServers,
   }),
   log: log.optional().describe('What is written to the log.'),
+  metrics: metrics.optional(),
+  daemon: daemon.optional().describe('The daemon that clients share.'),
+  views: z
+    .record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: viewName }), view, objectMend(VIEWS_EXAMPLE))
+    .optional()
+    .describe('Parts of what there is, by name; at /mcp/NAME, with --view NAME, or by "clients".'),
+  clients: z
+    .record(z.string(), client, objectMend('{ "cursor*": { "maxTools": 40 } }'))
+    .optional()
+    .describe('What clients get that call themselves so; "*" stands for anything.'),
+  expose: expose
+    .optional()
+    .describe('How tools are shown: all of them (direct), by search alone (search), or as suits the client.'),
+  results: results.optional().describe('What clients in search mode get of long results.'),
   limits: limits.optional().describe('How much clients and servers may make the proxy hold, or wait for.'),
   requestState: requestState
     .optional()
@@ -113,5 +201,8 @@ export const root = settings.extend({
   listen: listenInEditors
     .optional()
     .describe('Where clients find the proxy: an HTTP port, a socket, or both.'),
+  metrics: metricsInEditors
+    .optional()
+    .describe('What is counted for /metrics, and who may read it; false counts nothing.'),
   mcpServers: z.record(z.string().min(1), server).describe('The servers behind the proxy, by name.'),
 })

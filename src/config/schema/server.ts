@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { DEFAULTS } from '../defaults.js'
 import { PROTOCOL_VERSIONS } from '../types.js'
+import { access } from './auth.js'
 import { serverLimits } from './limits.js'
+import { oauth } from './oauth.js'
 import { flag, limit, objectMend, text, texts, wait, whole } from './values.js'
 
 const timeouts = z.object(
@@ -128,15 +130,47 @@ const own = {
       'What stands before "__" in the names of this server’s tools and prompts; false for nothing. Derived from the server’s name if absent.',
     ),
   tools: tools.optional().describe('Which tools of this server are shown, and under which names.'),
+  tags: texts('Write a list of tags, such as ["web"].')
+    .optional()
+    .describe('Words by which views name this server, and by which its tools are found.'),
+  description: z
+    .string({ error: 'Write a string, such as "{name} of the warehouse".' })
+    .optional()
+    .describe(
+      'What the server is for; shown for tools that say nothing of themselves, with {name}, {title}, {server} and {arguments} replaced.',
+    ),
+  access: access
+    .optional()
+    .describe('Which scopes are needed to see this server and to call its tools; counts only with auth.'),
+  oauth: oauth.optional().meta({
+    description:
+      'How to sign in at this server, if it asks for a login: found out (auto, true), as the object says, or not at all (false). Not beside an Authorization header.',
+    default: DEFAULTS.login.oauth,
+  }),
+  credentials: z
+    .enum(['shared', 'per-principal'], { error: 'Write "shared" or "per-principal".' })
+    .optional()
+    .meta({
+      description:
+        'Whose login is used at this server: one for all clients, or for each user of the proxy (auth) his own, with connections and lists of his own.',
+      default: DEFAULTS.login.credentials,
+    }),
+  signInTool: flag().optional().meta({
+    description:
+      'With "per-principal": whether users without a login are shown a tool that leads them there.',
+    default: DEFAULTS.login.signInTool,
+  }),
   uris: z.enum(['prefix', 'preserve'], { error: 'Write "prefix" or "preserve".' }).optional().meta({
     description: 'Whether resource URIs get the server’s prefix or pass through unchanged.',
     default: DEFAULTS.uris,
   }),
   sharing: z
-    .enum(['principal', 'session', 'all'], { error: 'Write "principal", "session" or "all".' })
+    .enum(['principal', 'workspace', 'session', 'all'], {
+      error: 'Write "principal", "workspace", "session" or "all".',
+    })
     .optional()
     .describe(
-      'Who shares one connection to this server: the sessions of one user (principal, the default for command), nobody (session, the default for url), or everybody (all; the server can then ask the client nothing).',
+      'Who shares one connection to this server: the sessions of one user (principal, the default for command), those of them in the same folder (workspace), nobody (session, the default for url), or everybody (all; the server can then ask the client nothing).',
     ),
   start: z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }).optional().meta({
     description: 'Whether the server starts when it is first needed or with the proxy.',

@@ -1,5 +1,6 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
 import type { z } from 'zod'
+import type { auth } from './auth.js'
 import type { settings } from './schema.js'
 import type { server } from './server.js'
 import * as generated from './validate.generated.js'
@@ -23,9 +24,13 @@ export type ServerValues = z.infer<typeof server>
 
 export type SettingsValues = z.infer<typeof settings>
 
+export type AuthValues = z.infer<typeof auth>
+
+export const validateAuth = (value: unknown): Validated<AuthValues> => validate(generated.auth, value)
+
 export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
 
-/** Validates everything beside the servers; "listen" in its long form only. */
+/** Validates everything beside the servers and `auth`; "listen" in its long form only. */
 export const validateSettings = (value: unknown): Validated<SettingsValues> =>
   validate(generated.settings, value)
 
@@ -40,30 +45,51 @@ const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
     const known = byPlace.get(place)
     if (known === undefined || weight(error) > weight(known)) byPlace.set(place, error)
   }
-  return { is: 'misfit', misfits: [...byPlace].map(([place, error]) => misfit(place, error)) }
+  // What does not fit within one form of a union says more than that none of them fits.
+  const places = [...byPlace.keys()]
+  // What has a bad name is not looked into.
+  const badNames = places.filter(place => byPlace.get(place)?.keyword === 'propertyNames')
+  const said = [...byPlace].filter(
+    ([place, { keyword }]) =>
+      !badNames.some(name => place.startsWith(`${name}/`)) &&
+      (keyword !== 'anyOf' || !places.some(other => other.startsWith(`${place}/`))),
+  )
+  return { is: 'misfit', misfits: said.map(([place, error]) => misfit(place, error)) }
+}
+
+/** The name that does not fit, if it is not a value that does not. */
+const badNameOf = ({ keyword, params }: ErrorObject): string | undefined => {
+  if (keyword === 'propertyNames') return String(params['propertyName'])
+  return keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined
 }
 
 /** A JSON Pointer (RFC 6901). */
-const placeOf = ({ keyword, instancePath, params }: ErrorObject): string =>
-  keyword === 'propertyNames'
-    ? `${instancePath}/${String(params['propertyName']).replaceAll('~', '~0').replaceAll('/', '~1')}`
-    : instancePath
+const placeOf = (error: ErrorObject): string => {
+  const name = error.keyword === 'required' ? String(error.params['missingProperty']) : badNameOf(error)
+  if (name === undefined) return error.instancePath
+  return `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
 
 /** How much an error says; in a union, the form of the right type says most. */
 const weight = ({ keyword }: ErrorObject): number => {
-  if (keyword === 'propertyNames') return 3
+  if (keyword === 'propertyNames' || keyword === 'additionalProperties') return 3
   if (keyword === 'type' || keyword === 'const') return 0
   return keyword === 'anyOf' || keyword === 'enum' ? 1 : 2
 }
 
-const misfit = (place: string, { keyword, parentSchema = {}, data }: ErrorObject): Misfit => {
-  const inName = keyword === 'propertyNames'
-  const { mend } = (inName ? parentSchema['propertyNames'] : parentSchema) as AnySchemaObject
+const misfit = (place: string, error: ErrorObject): Misfit => {
+  const { keyword, parentSchema = {}, data } = error
+  const { mend } = (
+    keyword === 'propertyNames' ? parentSchema['propertyNames'] : parentSchema
+  ) as AnySchemaObject
   return {
     path: place.split('/').slice(1).map(unescaped),
-    inName,
+    inName: badNameOf(error) !== undefined,
     expected: keyword === 'type' ? expectedKind(parentSchema, data) : undefined,
-    message: MESSAGES[keyword] ?? 'this value is not allowed here',
+    message:
+      keyword === 'required'
+        ? `"${place.split('/').at(-1)}" is missing here`
+        : (MESSAGES[keyword] ?? 'this value is not allowed here'),
     mend: String(mend),
   }
 }
@@ -85,6 +111,7 @@ const KINDS: Readonly<Partial<Record<string, string>>> = {
 
 const MESSAGES: Readonly<Partial<Record<string, string>>> = {
   propertyNames: 'this name is not allowed here',
+  additionalProperties: 'unknown key',
   pattern: 'this string does not have the right form',
   // The only minimum length in the schema is 1.
   minLength: 'this is empty',

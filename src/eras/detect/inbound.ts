@@ -1,6 +1,6 @@
 import { remembered } from '../../kernel/json/remembered.js'
 import { at, type JsonText, kindOf, memberOf, repeatedKey, stringOf } from '../../kernel/json/text.js'
-import { errorText } from '../../model/rpc-error.js'
+import { ownErrorText } from '../../model/rpc-error.js'
 import type { Classified, Malformed } from '../../wire/classify.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
@@ -99,7 +99,7 @@ const eraOfMessage = (message: Message, context: InboundContext): InboundVerdict
   const isBare = message.kind === 'request' && message.named !== undefined
   const envelope = 'params' in message && !isBare ? envelopeOf(message.params) : undefined
   const { isRepeated, claim } = envelope === undefined ? NO_CLAIM : readClaim(envelope)
-  if (isRepeated) return refused(message, errorText(-32600, 'A member of params._meta is repeated'))
+  if (isRepeated) return refused(message, ownErrorText(-32600, 'A member of params._meta is repeated'))
   if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification')) {
     return eraOfClaim(message, claim, context)
   }
@@ -135,14 +135,14 @@ const eraOfUnclaimed = (
 ): InboundVerdict => {
   switch (message.kind) {
     case 'request':
-      return refused(message, errorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
+      return refused(message, ownErrorText(-32602, `Missing _meta ${missingKeys(envelope).join(', ')}`))
     case 'notification':
       // Only requests carry the envelope (2026-07-28, schema, `RequestMetaObject`).
       return { is: 'modern', revision: MODERN_REVISIONS[0], message }
     case 'result':
     case 'error':
       return speaks === 'modern'
-        ? refused(message, errorText(-32600, 'Answers are not accepted: nothing was asked'))
+        ? refused(message, ownErrorText(-32600, 'Answers are not accepted: nothing was asked'))
         : { is: 'legacy', message }
   }
 }
@@ -159,7 +159,7 @@ const eraOfClaim = (
   const supported = speaks === 'legacy' ? SUPPORTED_LEGACY : MODERN_REVISIONS
   return refused(
     message,
-    errorText(MODERN_CODES.unsupportedVersion, 'Unsupported protocol version', {
+    ownErrorText(MODERN_CODES.unsupportedVersion, 'Unsupported protocol version', {
       supported,
       requested: claim,
     }),
@@ -171,7 +171,7 @@ const eraOfBatch = (items: readonly Classified[], meansModern: boolean): Inbound
     item => item.is === 'message' && 'params' in item.message && hasClaim(item.message.params),
   )
   if (!claims && !meansModern) return { is: 'legacy-batch', items }
-  const error = errorText(-32600, `Batch not supported in ${MODERN_REVISIONS[0]}`)
+  const error = ownErrorText(-32600, `Batch not supported in ${MODERN_REVISIONS[0]}`)
   return { is: 'refused', id: undefined, status: 400, error }
 }
 

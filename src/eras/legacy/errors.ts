@@ -1,3 +1,4 @@
+import { newErrorId } from '../../kernel/error-ids.js'
 import type { Fault } from '../../kernel/faults.js'
 import {
   at,
@@ -10,6 +11,7 @@ import {
   withMember,
 } from '../../kernel/json/text.js'
 import { sanitizeLine } from '../../kernel/mask.js'
+import type { Answer } from '../../model/outcome.js'
 import { asInternalError, errorCode, faultText, RPC_CODES, withErrorCode } from '../../model/rpc-error.js'
 import { MODERN_CODES } from '../protocol.js'
 
@@ -19,8 +21,17 @@ const RESOURCE_NOT_FOUND = -32002
 const NONE = rawText('{}')
 
 /** Encodes one of our faults as a legacy client reads it. */
-export const encodeFault = (fault: Fault): JsonText =>
-  faultText(fault, fault.code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[fault.code])
+export const encodeFault = (fault: Fault, errorId?: string): JsonText =>
+  faultText(fault, codeOf(fault), errorId)
+
+const codeOf = ({ code }: Fault): number =>
+  code === 'unknown-resource' ? RESOURCE_NOT_FOUND : RPC_CODES[code]
+
+/** Gives the fault that ends a call the id by which its client can ask about it. */
+export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
+  end.errorId = newErrorId(codeOf(end.fault), end.fault.message)
+  return encodeFault(end.fault, end.errorId)
+}
 
 /**
  * A modern server's error in the codes of legacy clients; `uri` is that of a `resources/read`, whose "not

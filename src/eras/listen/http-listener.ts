@@ -1,5 +1,6 @@
+import type { RenewCaller } from '../../kernel/caller.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
-import type { HttpListenerOptions } from '../../rpc/host.js'
+import type { ListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
@@ -18,13 +19,15 @@ export interface HttpListener {
   readonly sessions: number
   /** Frees memory by ending sessions that seem abandoned. */
   shed(): void
+  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  renewCallers(renew: RenewCaller): void
   close(): void
 }
 
 /**
  * Serves clients of all revisions on one endpoint; each message tells its era (2026-07-28, basic/versioning).
  */
-export const createHttpListener = (options: HttpListenerOptions): HttpListener => {
+export const createHttpListener = (options: ListenerOptions): HttpListener => {
   const legacy = new LegacyHttpListener(options)
   const modern = new ModernHttpListener(options)
   const { bounds = new LimitCounters(), clock } = options
@@ -49,6 +52,10 @@ export const createHttpListener = (options: HttpListenerOptions): HttpListener =
     },
     shed() {
       legacy.shed()
+    },
+    renewCallers(renew) {
+      legacy.renewCallers(renew)
+      modern.renewCallers(renew)
     },
     close() {
       isClosed = true

@@ -1,12 +1,13 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
+import { type Caller, hasEnded, type RenewCaller } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Principal } from '../../model/peer.js'
-import { errorText, faultText } from '../../model/rpc-error.js'
+import { faultText, ownErrorText } from '../../model/rpc-error.js'
 import { PipeWriter } from '../../rpc/channel/writer.js'
-import type { ListenerOptions } from '../../rpc/host.js'
+import { type ListenerOptions, REVOKED } from '../../rpc/host.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
 import { type Classified, classifyWithin } from '../../wire/classify.js'
 import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
@@ -22,11 +23,17 @@ export interface PipeListenerOptions extends ListenerOptions {
   readonly speaks?: ServedEras
   /** How long calls in flight may take after the client closed its input; 0 if absent. */
   readonly drainMs?: () => number
+  /** As `WriterOptions.idPrefix`. */
+  readonly idPrefix?: string
 }
 
 const NOTHING = Buffer.alloc(0)
 /** How often to check whether a client that has closed its input still waits for answers. */
 const LOOK_MS = 20
+/** How often to check whether the credential of a connection has ended. */
+const EXPIRY_LOOK_MS = 5000
+/** How long calls may still take then. */
+const EXPIRED_MS = 55_000
 
 /**
  * One client on a channel of its own: our stdio, a WebSocket, a socket. The era is detected per message: a
@@ -35,7 +42,7 @@ const LOOK_MS = 20
 export class PipeListener implements ChannelListener {
   readonly #channel: Channel
   readonly #writer: PipeWriter
-  readonly #principal: Principal
+  #caller: Caller
   readonly #legacy: LegacyUplink
   readonly #modern: ModernUplink
   readonly #speaks: ServedEras
@@ -43,22 +50,26 @@ export class PipeListener implements ChannelListener {
   readonly #log: Logger
   readonly #clock: Clock
   readonly #drainMs: () => number
+  /** Runs where the credential of the connection ends some time. */
+  readonly #expiry: Timer | undefined
   /** Runs while a client that has closed its input waits for answers. */
   #leaving: Timer | undefined
   readonly #gone = new Deferred<void>()
 
-  constructor(channel: Channel, principal: Principal, options: PipeListenerOptions) {
+  constructor(channel: Channel, caller: Caller, options: PipeListenerOptions) {
     this.#channel = channel
-    this.#principal = principal
+    this.#caller = caller
     this.#log = options.log
     this.#clock = options.clock
     this.#drainMs = options.drainMs ?? (() => 0)
     this.#speaks = options.speaks ?? 'both'
     this.#bounds = options.bounds ?? new LimitCounters()
     const cutOff = (): void => void this.close('the client does not read')
-    this.#writer = new PipeWriter(channel, options.clock, cutOff, this.#bounds)
-    this.#legacy = new LegacyUplink(principal, this.#writer, options)
+    this.#writer = new PipeWriter(channel, { ...options, bounds: this.#bounds }, cutOff)
+    this.#legacy = new LegacyUplink(caller, this.#writer, options)
     this.#modern = new ModernUplink(options, 'channel')
+    if (caller.endsMs < Number.POSITIVE_INFINITY)
+      this.#expiry = options.clock.every(EXPIRY_LOOK_MS, () => this.#expire())
     channel.listen(
       guarded(this, thrown => {
         this.#log.error(
@@ -75,31 +86,63 @@ export class PipeListener implements ChannelListener {
     return this.#gone.promise
   }
 
+  /** Requests of the client that are under way. */
+  get openCalls(): number {
+    return this.#legacy.openCalls + this.#modern.openCalls
+  }
+
+  /** The folder that the client works in, as far as that is known. */
+  get workspace(): string | undefined {
+    return this.#legacy.workspace
+  }
+
   /** Whether the client has closed its input, though it may still wait for answers. */
   get isLeaving(): boolean {
     return this.#leaving !== undefined
   }
 
+  /** Sends at once the answers that wait for the client to have read what came before them. */
+  flush(): void {
+    this.#writer.flush()
+  }
+
   /** Cancels the calls in flight and closes the channel. */
-  async close(reason: string): Promise<void> {
+  async close(reason: string, why?: 'unauthorized'): Promise<void> {
     this.#end(reason)
     this.#writer.flush()
-    await this.#channel.close()
+    await this.#channel.close(why)
+  }
+
+  /** Applies other rules: the connection ends, or goes on with what its credential allows now. */
+  renewCallers(renew: RenewCaller): void {
+    const [opener, sender] = [renew(this.#caller), renew(this.#legacy.caller)]
+    if (opener === undefined || sender === undefined) {
+      void this.close(REVOKED, 'unauthorized')
+      return
+    }
+    this.#caller = opener
+    this.#legacy.sentBy(sender)
+    this.#modern.renewCallers(renew)
   }
 
   // ── called by the channel ──
 
   message(bytes: Buffer): void {
-    this.take(bytes, classifyWithin(bytes, this.#bounds))
+    this.take(bytes, classifyWithin(bytes, this.#bounds), this.#caller)
   }
 
   /** Takes a message that was classified elsewhere. */
-  take(bytes: Buffer, classified: Classified): void {
+  take(bytes: Buffer, classified: Classified, caller: Caller): void {
+    if (hasEnded(caller) && this.#isRefused(classified)) return
+    this.#legacy.sentBy(caller)
     this.#writer.readsLate ||= isOfSdk(bytes)
-    const verdict = eraOf(classified, undefined, this.#speaks)
+    this.#serve(eraOf(classified, undefined, this.#speaks), caller)
+  }
+
+  #serve(verdict: ReturnType<typeof eraOf>, caller: Caller): void {
     switch (verdict.is) {
       case 'modern':
-        this.#claimed(verdict.message)
+        this.#claimed(verdict.message, caller)
         return
       case 'initialize':
         this.#legacy.receive(verdict.message, this.#writer)
@@ -160,11 +203,10 @@ export class PipeListener implements ChannelListener {
     this.#end('the client closed the connection')
   }
 
-  #claimed(message: Message & { kind: 'request' | 'notification' }): void {
+  #claimed(message: Message & { kind: 'request' | 'notification' }, caller: Caller): void {
     if (message.kind === 'request') {
       const key = idKey(message.id)
-      const principal = this.#principal
-      this.#modern.receive(message, { principal, replies: this.#writer, key, headers: undefined })
+      this.#modern.receive(message, { caller, replies: this.#writer, key, headers: undefined })
     } else if (message.method === 'notifications/cancelled') this.#modern.cancel(message.params)
   }
 
@@ -174,7 +216,25 @@ export class PipeListener implements ChannelListener {
     if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.receive(message, this.#writer)
   }
 
+  /** Refuses what is more than a word about requests under way. */
+  #isRefused(classified: Classified): boolean {
+    if (classified.is === 'malformed') return false
+    const { message } = classified.is === 'message' ? classified : { message: undefined }
+    if (message !== undefined && message.kind !== 'request') return false
+    this.#writer.write(encodeError(message?.id, faultText(expired())))
+    return true
+  }
+
+  /** Closes the connection once its calls have ended, which were let in, or after a while. */
+  #expire(): void {
+    if (!hasEnded(this.#caller)) return
+    const isBusy = this.#legacy.isBusy || this.#modern.isBusy
+    if (!isBusy || this.#caller.endsMs + EXPIRED_MS <= Date.now())
+      void this.close('its credential has ended', 'unauthorized')
+  }
+
   #end(reason: string): void {
+    this.#expiry?.cancel()
     this.#leaving?.cancel()
     this.#legacy.close(reason)
     this.#modern.close(reason)
@@ -183,7 +243,7 @@ export class PipeListener implements ChannelListener {
   #refuse(code: number, why: string, id: JsonText | undefined): void {
     this.#logDropped(why)
     if (id !== undefined || this.#readsErrorsWithoutId)
-      this.#writer.write(encodeError(id, errorText(code, why)))
+      this.#writer.write(encodeError(id, ownErrorText(code, why)))
   }
 
   get #readsErrorsWithoutId(): boolean {
@@ -195,9 +255,9 @@ export class PipeListener implements ChannelListener {
   }
 }
 
+const expired = (): Fault =>
+  new Fault('unauthorized', 'The credential of this connection has ended: connect again')
+
 /** Serves the one client at the other end of a channel. */
-export const servePipe = (
-  channel: Channel,
-  principal: Principal,
-  options: PipeListenerOptions,
-): PipeListener => new PipeListener(channel, principal, options)
+export const servePipe = (channel: Channel, caller: Caller, options: PipeListenerOptions): PipeListener =>
+  new PipeListener(channel, caller, options)

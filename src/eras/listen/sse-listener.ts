@@ -1,7 +1,7 @@
+import type { Caller, RenewCaller } from '../../kernel/caller.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
-import type { Principal } from '../../model/peer.js'
 import { faultText } from '../../model/rpc-error.js'
-import type { HttpListenerOptions } from '../../rpc/host.js'
+import type { ListenerOptions } from '../../rpc/host.js'
 import { refuse, refuseWith } from '../../rpc/http/errors.js'
 import { SessionQuota } from '../../rpc/session-quota.js'
 import { classifyWithin } from '../../wire/classify.js'
@@ -14,8 +14,8 @@ const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 
 /** What HTTP+SSE needs besides what Streamable HTTP needs. */
-export interface SseListenerOptions extends HttpListenerOptions {
-  /** The path of `messages`, announced to clients. */
+export interface SseListenerOptions extends ListenerOptions {
+  /** The path of `messages`, announced to clients; that of a view follows it. */
   readonly messagesPath?: string
 }
 
@@ -26,12 +26,15 @@ export interface SseListener {
   /** POST takes one message of the client. */
   readonly messages: HttpHandler
   readonly sessions: number
+  /** Applies other rules: what was opened with a credential that is no longer good ends. */
+  renewCallers(renew: RenewCaller): void
   close(): void
 }
 
 interface Served {
   readonly session: SseSession
   readonly pipe: PipeListener
+  readonly view: string | undefined
 }
 
 /** Serves the HTTP+SSE transport (2024-11-05, basic/transports): one endpoint to listen, one to send. */
@@ -52,6 +55,9 @@ export const createSseListener = (options: SseListenerOptions): SseListener => {
     messages: (request, responder) => endpoints.message(request, responder),
     get sessions() {
       return served.size
+    },
+    renewCallers(renew) {
+      for (const { pipe } of [...served.values()]) pipe.renewCallers(renew)
     },
     close() {
       for (const timer of timers) timer.cancel()
@@ -81,18 +87,20 @@ class SseEndpoints {
     } else if (!acceptedTypes(request.headers).events) {
       refuse(responder, 406, 'Accept must list text/event-stream')
     } else {
-      const principal = this.#options.principalOf(request)
-      const full = this.#quota.faultFor(principal)
-      if (full === undefined) this.#open(principal, responder)
+      const { caller } = request
+      const full = this.#quota.faultFor(caller.principal)
+      if (full === undefined) this.#open(caller, responder)
       else refuseWith(responder, 503, { id: undefined, error: faultText(full) }, { 'retry-after': '5' })
     }
   }
 
-  #open(principal: Principal, responder: HttpResponder): void {
+  #open(caller: Caller, responder: HttpResponder): void {
+    const { principal } = caller
     const { messagesPath = '/messages', clock, log } = this.#options
-    const session = new SseSession(responder, messagesPath, { principal, clock, log, bounds: this.#bounds })
-    const pipe = servePipe(session, principal, { ...this.#options, speaks: 'legacy' })
-    this.#served.set(session.id, { session, pipe })
+    const path = caller.view === undefined ? messagesPath : `${messagesPath}/${caller.view}`
+    const session = new SseSession(responder, path, { principal, clock, log, bounds: this.#bounds })
+    const pipe = servePipe(session, caller, { ...this.#options, speaks: 'legacy' })
+    this.#served.set(session.id, { session, pipe, view: caller.view })
     this.#quota.came(principal)
     void pipe.gone.then(() => {
       if (this.#served.delete(session.id)) this.#quota.left(principal)
@@ -108,7 +116,7 @@ class SseEndpoints {
       refuse(responder, 415, 'Content-Type must be application/json')
       return
     }
-    const { body } = request
+    const { body, caller } = request
     const served = this.#find(request)
     if (served === undefined) {
       refuse(responder, 404, 'Session not found: open the event stream to start a new one')
@@ -116,7 +124,7 @@ class SseEndpoints {
     }
     const { session, pipe } = served
     const classified = classifyWithin(body, this.#bounds)
-    // Anything that is JSON is for the session to judge, and to answer on its stream.
+    // Anything that is JSON is for the session to renew, and to answer on its stream.
     if (classified.is === 'malformed' && classified.code === -32700) {
       refuse(responder, 400, classified.why, { code: -32700 })
     } else if (!session.hasRoomFor(body.length)) {
@@ -125,13 +133,14 @@ class SseEndpoints {
       })
     } else {
       responder.send(202, { 'content-type': 'text/plain' }, 'Accepted')
-      session.receive(body.length, () => pipe.take(body, classified))
+      session.receive(body.length, () => pipe.take(body, classified, caller))
     }
   }
 
-  /** The session that a request names, unless it is another principal's. */
+  /** The session that a request names, unless it is another principal's, or of another view. */
   #find(request: HttpRequest): Served | undefined {
     const served = this.#served.get(request.query.get('sessionId') ?? '')
-    return served?.session.principal === this.#options.principalOf(request) ? served : undefined
+    const { principal, view } = request.caller
+    return served?.session.principal === principal && served.view === view ? served : undefined
   }
 }

@@ -180,13 +180,13 @@ const encodeClientCapabilities = (
 export const requestParams = (
   params: JsonText | undefined,
   identity: JsonText,
-  { caller, followsTasks }: Pick<Request, 'caller' | 'followsTasks'> = {},
+  { requester, followsTasks }: Pick<Request, 'requester' | 'followsTasks'> = {},
 ): JsonText =>
   withEnvelope(params, {
     version: MODERN_REVISION,
-    capabilities: caller?.capabilities ?? NO_CAPABILITIES,
+    capabilities: requester?.capabilities ?? NO_CAPABILITIES,
     clientInfo: identity,
-    logLevel: caller?.logLevel,
+    logLevel: requester?.logLevel,
     followsTasks,
   })
 

@@ -1,3 +1,4 @@
+import { newErrorId } from '../../kernel/error-ids.js'
 import type { Fault } from '../../kernel/faults.js'
 import {
   at,
@@ -12,11 +13,12 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
+import type { Answer } from '../../model/outcome.js'
 import {
   asInternalError,
   errorCode,
-  errorText,
   faultText,
+  ownErrorText,
   RPC_CODES,
   withErrorCode,
   withErrorData,
@@ -41,8 +43,16 @@ const isReserved = (code: number): boolean => code <= -32020 && code >= -32099
 /** Encodes one of our faults as a modern client reads it. */
 export const encodeFault = (fault: Fault): JsonText => faultText(fault)
 
+/** Gives the fault that ends a call the id by which its client can ask about it. */
+export const encodeEnd = (end: Answer & { readonly kind: 'fault' }): JsonText => {
+  const code = RPC_CODES[end.fault.code]
+  end.errorId = newErrorId(code, end.fault.message)
+  return faultText(end.fault, code, end.errorId)
+}
+
 /** The error of headers that contradict the body, with the message of `checkHeaders`. */
-export const headerMismatch = (message: string): JsonText => errorText(MODERN_CODES.headerMismatch, message)
+export const headerMismatch = (message: string): JsonText =>
+  ownErrorText(MODERN_CODES.headerMismatch, message)
 
 /** The error of a request that needs a capability; `required` is a `ClientCapabilities` object. */
 const missingCapability = (required: JsonText): JsonText =>

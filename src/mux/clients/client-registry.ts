@@ -1,8 +1,8 @@
 import type { Offer } from '../../catalog/capabilities.js'
 import type { Catalog } from '../../catalog/catalog.js'
-import type { Client, Welcome } from '../../model/links.js'
+import type { Principal } from '../../kernel/caller.js'
+import { type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
-import type { Principal } from '../../model/peer.js'
 import type { Audience, Change } from '../notifications/list-changed.js'
 import type { Route } from '../routes.js'
 
@@ -30,11 +30,11 @@ class ClientRecord implements Audience {
   isNews({ list, isFirst }: Change): boolean {
     if (!this.announced?.[LISTS[list].capability]) return false
     if (isFirst && !this.wasEarly && this.given[list] === undefined) return false
-    return this.#known[list] !== this.#catalog.version(this.client, list)
+    return this.#known[list] !== this.#catalog.version(viewerOf(this.client), list)
   }
 
   knows(list: ListName): void {
-    if (this.announced !== undefined) this.#known[list] = this.#catalog.version(this.client, list)
+    if (this.announced !== undefined) this.#known[list] = this.#catalog.version(viewerOf(this.client), list)
   }
 
   listed(list: ListName, version: string): void {
@@ -80,13 +80,14 @@ export class ClientRegistry {
   }
 
   /** Whether a client may use a method; registers a sessionless client with its first request. */
-  mayUse(client: Client, { needs, serverRequests }: Route): boolean {
+  mayUse(viewer: Viewer, { needs, serverRequests }: Route): boolean {
+    const { client } = viewer
     if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
     if (client.serverRequests === 'returned') this.add(client)
     const announced = this.#byClient.get(client)?.announced
     if (client.serverRequests === 'pushed' && announced === undefined) return false
     if (needs === undefined || announced?.[needs]) return true
-    const { capabilities, isComplete } = this.#catalog.offer(client)
+    const { capabilities, isComplete } = this.#catalog.offer(viewer)
     // A server that has not been reached yet may have it, so it is asked; sessions were told when they came.
     return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
   }
@@ -106,9 +107,8 @@ export class ClientRegistry {
       .flatMap(({ given }) => given[list] ?? [])
   }
 
-  get anyone(): Client | undefined {
-    const [first] = this.#byClient.keys()
-    return first
+  get all(): Iterable<Client> {
+    return this.#byClient.keys()
   }
 
   remove(client: Client): void {

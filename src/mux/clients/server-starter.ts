@@ -3,7 +3,7 @@ import { offers } from '../../catalog/lists/profile-cache.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Client } from '../../model/links.js'
+import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 
@@ -38,18 +38,19 @@ export class ServerStarter {
   }
 
   /** Starts the servers that a client does not know yet, and waits for them for a while. Never rejects. */
-  async startAll(client: Client): Promise<void> {
-    const { started, restMs } = this.start(client)
+  async startAll(viewer: Viewer): Promise<void> {
+    const { started, restMs } = this.start(viewer)
     if (restMs > 0) await within(started, { clock: this.#context.clock, ms: restMs })
   }
 
   /** Starts them without waiting; `restMs` is 0 if all were reached or had their time. */
-  start(client: Client): Start {
+  start(viewer: Viewer): Start {
+    const { client } = viewer
     const { catalog, startupWaitMs } = this.#context
-    const servers = [...catalog.views.keys()]
+    const servers = [...catalog.visibleTo(viewer).keys()]
     // Notifications of such a server would be lost until the client has a connection of its own.
     for (const server of servers) if (catalog.isOnlyFromDisk(server, client)) void startFor(server, client)
-    if (catalog.offer(client).isComplete) return NOTHING_TO_START
+    if (catalog.offer(viewer).isComplete) return NOTHING_TO_START
     // A server whose lists are remembered need not run for a client that may never use it.
     const starts = servers
       .filter(server => catalog.facts(server, client) === undefined)
@@ -59,7 +60,7 @@ export class ServerStarter {
       }))
       .filter(({ restMs }) => restMs > 0)
     const restMs = Math.max(0, ...starts.map(start => start.restMs))
-    if (restMs > SLOW_MS) this.#slow ??= this.#context.clock.after(SLOW_MS, () => this.#warnSlow(client))
+    if (restMs > SLOW_MS) this.#slow ??= this.#context.clock.after(SLOW_MS, () => this.#warnSlow(viewer))
     return { started: Promise.all(starts.map(start => start.started)), restMs }
   }
 
@@ -68,9 +69,10 @@ export class ServerStarter {
   }
 
   /** Opens a client's own connections to the servers of these lists, except idle ones. */
-  openFor(client: Client, lists: ReadonlySet<ListName>): void {
+  openFor(viewer: Viewer, lists: ReadonlySet<ListName>): void {
+    const { client } = viewer
     const { catalog } = this.#context
-    for (const server of catalog.views.keys()) {
+    for (const server of catalog.visibleTo(viewer).keys()) {
       const facts = catalog.facts(server, client)
       const hasSome = facts === undefined || [...lists].some(list => offers(facts, list))
       if (hasSome && (facts === undefined || !server.isResting(client)))
@@ -78,10 +80,11 @@ export class ServerStarter {
     }
   }
 
-  #warnSlow(client: Client): void {
+  #warnSlow(viewer: Viewer): void {
     this.#slow = undefined
+    const { client } = viewer
     const { catalog, log, startupWaitMs } = this.#context
-    for (const server of catalog.views.keys()) {
+    for (const server of catalog.visibleTo(viewer).keys()) {
       const isStarting = catalog.facts(server, client) === undefined && server.unansweredMs(client) > 0
       if (isStarting)
         log.warn(

@@ -126,10 +126,12 @@ export const noAnswer = (method: string, words: string): Answer =>
 /** How a request ends that cannot go on without input: a model that called a tool should read why. */
 export const noInput = (method: string, words: string, server: string): Answer =>
   method === 'tools/call'
-    ? resulted(
-        objectText([
+    ? {
+        kind: 'result',
+        isError: true,
+        result: objectText([
           ['content', arrayText([textBlock(words)])],
           ['isError', rawText('true')],
         ]),
-      )
+      }
     : failed(new Fault('internal', words, { data: { server } }))

@@ -78,7 +78,7 @@ const keyOf = (connection: Connection, id: string): string =>
   `${connection.server.name}\0${connection.share.key}\0${id}`
 
 /** Only 2025-11-25 has it (schema, `URL_ELICITATION_REQUIRED`). */
-const URL_ELICITATION_REQUIRED = -32042
+export const URL_ELICITATION_REQUIRED = -32042
 const NONE = rawText('[]')
 
 export interface UrlElicitation {

@@ -1,3 +1,4 @@
+import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
@@ -14,23 +15,30 @@ import { type Origin, originOf } from '../server-requests/origin.js'
 const EMPTY = rawText('{}')
 
 interface Recipient {
-  readonly who: Pick<Call, 'notify'>
+  readonly who: Pick<Call, 'notify' | 'caller'>
+  readonly client: Client
   readonly threshold: number
+}
+
+export interface LogLevelsOptions {
+  readonly catalog: Pick<Catalog, 'sees'>
+  readonly clock: Clock
+  readonly log: Logger
+  /** Whether loggers keep their own names because there is only one server. */
+  readonly isAlone: boolean
 }
 
 /** Keeps the log level of each client, and routes log messages of servers to clients. */
 export class LogLevels {
   readonly #calls: CallTable
-  /** Whether loggers keep their own names because there is only one server. */
   readonly #isAlone: boolean
+  readonly #catalog: Pick<Catalog, 'sees'>
   readonly #wanted = new Map<Client, number>()
   readonly servers: ServerLevels
 
-  constructor(
-    calls: CallTable,
-    options: { readonly clock: Clock; readonly log: Logger; readonly isAlone: boolean },
-  ) {
+  constructor(calls: CallTable, options: LogLevelsOptions) {
     this.#calls = calls
+    this.#catalog = options.catalog
     this.#isAlone = options.isAlone
     this.servers = new ServerLevels(calls, this.#wanted, options)
   }
@@ -54,7 +62,8 @@ export class LogLevels {
   relay(connection: Connection, params: JsonText | undefined, about: DownstreamCall | undefined): void {
     if (params === undefined) return
     const recipient = this.#recipientOf(connection, originOf(this.#calls.evidence(connection, about)))
-    if (recipient !== undefined && severityOf(params) >= recipient.threshold)
+    if (recipient === undefined || severityOf(params) < recipient.threshold) return
+    if (this.#catalog.sees({ client: recipient.client, caller: recipient.who.caller }, connection.server))
       recipient.who.notify('notifications/message', this.#named(connection, params))
   }
 
@@ -83,11 +92,12 @@ export class LogLevels {
     if (origin.is !== 'call') return undefined
     const { call } = origin.call
     if (call.client.serverRequests === 'pushed') return this.#sessionRecipient(call, call.client)
-    return call.logLevel === undefined ? undefined : { who: call, threshold: rankOf(call.logLevel) }
+    if (call.logLevel === undefined) return undefined
+    return { who: call, client: call.client, threshold: rankOf(call.logLevel) }
   }
 
   #sessionRecipient(who: Recipient['who'], client: Client): Recipient {
-    return { who, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
+    return { who, client, threshold: this.#wanted.get(client) ?? DEFAULT_RANK }
   }
 
   #named(connection: Connection, params: JsonText): JsonText {

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
+import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
@@ -27,6 +28,8 @@ interface ServerSubscription {
 }
 
 export interface Subscriber {
+  /** With what credential it listens at the moment. */
+  readonly caller: Caller
   notify(method: string, params: JsonText): void
 }
 
@@ -38,6 +41,8 @@ interface Subscription {
   readonly upstream: ServerSubscription
 }
 
+type Listening = Pick<Subscription, 'subscriber' | 'client'>
+
 export interface SubscriptionRequest {
   readonly subscriber: Subscriber
   /** The client whose connection it uses. */
@@ -48,9 +53,16 @@ export interface SubscriptionRequest {
 }
 
 export interface Joined {
+  readonly connection: Connection
   readonly isNew: boolean
   /** After anything but a result the subscription is gone. */
   readonly accepted: Promise<Outcome>
+}
+
+/** An update under the URI that its subscriber knows. */
+interface Update {
+  readonly params: JsonText
+  readonly uri: string
 }
 
 /** Unanswered requests: how many, and the last one about each URI. */
@@ -118,7 +130,7 @@ export class ResourceSubscriptions {
   async join({ subscriber, client, exposed, isWanted }: SubscriptionRequest): Promise<Joined | undefined> {
     if (exposed.length > URI_CHARS)
       throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
-    const { server, own } = await this.#context.owners.uri(client, exposed)
+    const { server, own } = await this.#context.owners.uri({ client, caller: subscriber.caller }, exposed)
     if (!isWanted()) return undefined
     const connection = server.connectionFor(client)
     const link = await connection.open()
@@ -134,7 +146,7 @@ export class ResourceSubscriptions {
       if (outcome.kind !== 'result') this.#remove(subscription)
       return outcome
     })
-    return { isNew: known === undefined, accepted }
+    return { connection, isNew: known === undefined, accepted }
   }
 
   leave(subscriber: Subscriber, exposed: string): void {
@@ -161,12 +173,18 @@ export class ResourceSubscriptions {
     const { onlyClient } = connection
     if (upstream !== undefined) {
       const below = uri.startsWith(upstream.own) ? uri.slice(upstream.own.length) : ''
-      for (const { subscriber, exposed } of upstream.subscribers)
-        notifyUpdated(subscriber, params, exposed + below)
+      for (const each of upstream.subscribers)
+        this.#tell(connection, each, { params, uri: each.exposed + below })
     } else if (onlyClient?.serverRequests === 'pushed') {
       const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
-      notifyUpdated(onlyClient, params, exposed)
+      this.#tell(connection, { subscriber: onlyClient, client: onlyClient }, { params, uri: exposed })
     }
+  }
+
+  /** Tells a subscriber of an update, unless it may not see the server's resources any more. */
+  #tell({ server }: Connection, { subscriber, client }: Listening, { params, uri }: Update): void {
+    if (this.#context.catalog.sees({ client, caller: subscriber.caller }, server, 'resources'))
+      subscriber.notify('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
   }
 
   /** Renews the subscriptions of a server that is back, and reports updates, as some may have been missed. */
@@ -175,8 +193,8 @@ export class ResourceSubscriptions {
       this.#subscribe(upstream)
       void upstream.accepted.then(outcome => {
         if (outcome.kind === 'result') {
-          for (const { subscriber, exposed } of upstream.subscribers)
-            notifyUpdated(subscriber, EMPTY, exposed)
+          for (const each of upstream.subscribers)
+            this.#tell(connection, each, { params: EMPTY, uri: each.exposed })
         } else this.#context.log.warn({ server: connection.server.name }, 'could not renew a subscription')
       })
     }
@@ -207,12 +225,12 @@ export class ResourceSubscriptions {
 
   /** Subscribes on the new connection, and reports an update, as some may have been missed. */
   async #move(one: Subscription): Promise<void> {
-    const { subscriber, exposed } = one
     this.#moving.add(one)
     try {
       const joined = await this.join({ ...one, isWanted: () => this.#moving.has(one) })
       const outcome = await joined?.accepted
-      if (outcome?.kind === 'result' && this.#moving.has(one)) notifyUpdated(subscriber, EMPTY, exposed)
+      if (joined !== undefined && outcome?.kind === 'result' && this.#moving.has(one))
+        this.#tell(joined.connection, one, { params: EMPTY, uri: one.exposed })
     } catch (thrown) {
       this.#context.log.warn({ why: Fault.from(thrown).message }, 'could not move a subscription')
     }
@@ -319,9 +337,6 @@ const request = async (
       : await askServer(link, method, textOf({ uri }), { clock, timeoutMs: server.timeouts.callMs })
   return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
 }
-
-const notifyUpdated = (subscriber: Subscriber, params: JsonText, uri: string): void =>
-  subscriber.notify('notifications/resources/updated', withMember(params, 'uri', textOf(uri)))
 
 /** Finds the subscription to a URI, perhaps in another spelling (RFC 3986 §6.2.2), or to one above it. */
 const upstreamOf = (

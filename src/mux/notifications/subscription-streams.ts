@@ -2,6 +2,7 @@ import type { Catalog } from '../../catalog/catalog.js'
 import { offers } from '../../catalog/lists/profile-cache.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
+import type { Caller, Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import {
   elementsOf,
@@ -17,7 +18,6 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed, resulted } from '../../model/outcome.js'
-import type { Principal } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import { whenCancelled } from '../calls/call-events.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
@@ -113,13 +113,13 @@ export class SubscriptionStreams {
     if (answers.length > 0) await within(Promise.all(answers), { clock, ms: ACK_WAIT_MS })
     if (stream.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) subscriptions.leave(stream, uri)
-    const { capabilities, isComplete } = catalog.offer(stream.call.client)
+    const { capabilities, isComplete } = catalog.offer(stream.call)
     const offered = LIST_NAMES.filter(list => capabilities[LISTS[list].capability])
     const honoured = {
       flags: flags.filter(flag => offered.some(list => LISTS[list].flag === flag)),
       uris: uris.filter(uri => accepted.has(uri)),
     }
-    starter.openFor(stream.call.client, listsOf(honoured))
+    starter.openFor(stream.call, listsOf(honoured))
     stream.open(honoured, isComplete)
   }
 
@@ -170,6 +170,10 @@ class Stream implements Subscriber, Audience {
     this.call.notify('notifications/subscriptions/acknowledged', acknowledgement(honoured))
   }
 
+  get caller(): Caller {
+    return this.call.caller
+  }
+
   get lists(): readonly ListName[] {
     return [...this.#since.keys()]
   }
@@ -195,7 +199,7 @@ class Stream implements Subscriber, Audience {
   }
 
   #version(list: ListName): string {
-    return this.#context.catalog.version(this.call.client, list)
+    return this.#context.catalog.version(this.call, list)
   }
 
   notify(method: string, params: JsonText | undefined): void {

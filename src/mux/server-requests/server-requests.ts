@@ -1,11 +1,20 @@
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { ByteAccount } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { mayHold } from '../../kernel/json/edit.js'
 import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Client, ProjectedRequest, Request, ServerRequest } from '../../model/links.js'
-import { type Answer, failed, type Outcome } from '../../model/outcome.js'
+import {
+  type Client,
+  type ProjectedRequest,
+  type Request,
+  type ServerRequest,
+  viewerOf,
+} from '../../model/links.js'
+import { type Answer, failed, type Outcome, resulted } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { CallHandle, InFlightCall, TaskHandle } from '../calls/in-flight-call.js'
@@ -19,8 +28,18 @@ import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver
 import { relatedTask, withoutTask } from '../tasks/task-state.js'
 import { canBeAsked, incapable } from './client-capabilities.js'
 import type { DeferredRoots } from './deferred-roots.js'
-import { type Evidence, originOf } from './origin.js'
+import { type Evidence, type Origin, originOf } from './origin.js'
 import { PassedRequest, withoutContext } from './passed-request.js'
+
+/** Whether a request for roots is for a client that has some. */
+const hasRoots = (origin: Origin<Client, InFlightCall>): boolean => {
+  if (origin.is === 'client') return origin.client.capabilities.roots !== undefined
+  return origin.is === 'call' && origin.call.call.client.capabilities.roots !== undefined
+}
+
+/** A folder as the only root, for clients that have none. */
+const rootsOf = (folder: string): JsonText =>
+  textOf({ roots: [{ uri: pathToFileURL(folder).href, name: basename(folder) }] })
 
 const NOBODY = 'No client request is associated with this request'
 
@@ -38,6 +57,7 @@ interface Passage {
 }
 
 export interface ServerRequestsContext {
+  readonly catalog: Pick<Catalog, 'sees'>
   readonly calls: CallTable
   readonly states: RequestStates
   readonly urlElicitations: UrlElicitations
@@ -79,14 +99,17 @@ export class ServerRequests {
     }
     const evidence = this.#evidence(connection, request)
     const origin = originOf(evidence)
+    const { root } = connection.share
+    if (root !== undefined && request.method === 'roots/list' && !hasRoots(origin)) {
+      request.answer(resulted(rootsOf(root)))
+      return
+    }
     switch (origin.is) {
       case 'call':
         this.#askIn(origin.call, request)
         return
       case 'client':
-        if (canBeAsked(request, origin.client.capabilities))
-          this.#push(connection, request, origin.client, undefined)
-        else request.answer(failed(incapable(request)))
+        this.#askOutside(connection, request, origin.client)
         return
       case 'ambiguous':
         this.#refuse(connection, request, 'No single client request is associated with this request')
@@ -95,6 +118,14 @@ export class ServerRequests {
         if (evidence.about === undefined && this.#context.deferredRoots.hold(connection, request)) return
         this.#refuse(connection, request, NOBODY)
     }
+  }
+
+  /** Asks the only client that ever used a connection, as long as it may see the server. */
+  #askOutside(connection: Connection, request: ServerRequest, client: Client): void {
+    if (!this.#context.catalog.sees(viewerOf(client), connection.server))
+      this.#refuse(connection, request, NOBODY)
+    else if (canBeAsked(request, client.capabilities)) this.#push(connection, request, client, undefined)
+    else request.answer(failed(incapable(request)))
   }
 
   /** A client with returned requests gets them in the results of only a few methods. */

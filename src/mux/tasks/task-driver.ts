@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../kernel/json/text.js'
-import type { Caller, CallSink, CancelReason, Downlink, DownstreamCall } from '../../model/links.js'
+import type { CallSink, CancelReason, Downlink, DownstreamCall, Requester } from '../../model/links.js'
 import { answerOf, failed, midway, type Outcome, resulted } from '../../model/outcome.js'
 import type { CallHandle, TaskHandle } from '../calls/in-flight-call.js'
 import { noInput } from '../input-required/questions.js'
@@ -16,7 +16,7 @@ export interface TaskCall {
   /** What was sent to the server; the task's progress comes under it. */
   readonly down: CallHandle | undefined
   readonly link: Pick<Downlink, 'call' | 'facts' | 'serverRequests'>
-  readonly caller: Caller
+  readonly requester: Requester
   readonly result: JsonText
 }
 
@@ -195,7 +195,7 @@ export class TaskDriver implements TaskHandle {
     members: readonly (readonly [string, JsonText])[],
     on: (outcome: Outcome) => void,
   ): void {
-    const { link, caller } = this.#call
+    const { link, requester } = this.#call
     const params = objectText([['taskId', textOf(this.taskId)], ...members])
     // A link may end a request before it returns it.
     const under: { isOver: boolean; down?: DownstreamCall } = { isOver: false }
@@ -207,7 +207,7 @@ export class TaskDriver implements TaskHandle {
         on(outcome)
       },
     }
-    under.down = link.call({ method, params, wantsProgress: false, caller, followsTasks: true }, sink)
+    under.down = link.call({ method, params, wantsProgress: false, requester, followsTasks: true }, sink)
     if (!under.isOver) this.#open.add(under.down)
   }
 

@@ -7,6 +7,7 @@ import { createWsEndpoint } from '../../../src/app/listeners/http.js'
 import { createProxy } from '../../../src/app/proxy.js'
 import { parseConfig } from '../../../src/config/parse.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { until } from '../../support/processes.js'
@@ -31,6 +32,8 @@ const setUp = async (t: Test) => {
     log: silentLogger,
     isDraining: () => false,
     drainMs: () => 0,
+    isPrivate: false,
+    views: { has: () => false },
   }
   const endpoint = createWsEndpoint('/ws', context)
   const asked: (readonly [IncomingMessage, Duplex, Buffer])[] = []
@@ -46,7 +49,7 @@ const setUp = async (t: Test) => {
     http.close()
   })
   /** Lets all in at once that have asked. */
-  const letIn = () => Promise.all(asked.splice(0).map(async upgrade => endpoint.upgrade(...upgrade)))
+  const letIn = () => Promise.all(asked.splice(0).map(async upgrade => endpoint.upgrade(...upgrade, LOCAL)))
   return { endpoint, asked, letIn, port }
 }
 

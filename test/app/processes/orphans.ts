@@ -4,9 +4,10 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { endOrphans, isAlive } from '../../../src/app/processes/orphans.js'
-import { type InstanceRecord, thisPlace } from '../../../src/app/state/instance.js'
+import type { InstanceRecord } from '../../../src/app/state/instance.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
+import { thisPlace } from '../../../src/shim/place.js'
 import { MARK_VARIABLE } from '../../../src/transport/process/orphans.js'
 import { type ProcessTable, processTable } from '../../../src/transport/process/process-table.js'
 import { isRunning, skipWithout, until } from '../../support/processes.js'
@@ -22,7 +23,7 @@ const setUp = async (t: Test) => {
   const folder = t.testdir()
   const records = join(folder, 'instances')
   mkdirSync(records)
-  const place = await thisPlace()
+  const place = thisPlace()
   const bornAt = async (pid: number) => (await table.rows()).find(row => row.pid === pid)?.born
   return {
     /** A server of the proxy with this mark. */
@@ -138,6 +139,7 @@ const record: InstanceRecord = {
   verb: 'serve',
   url: undefined,
   config: undefined,
+  socket: undefined,
   children: [],
 }
 const STARTED_MS = Date.parse(record.startedAt)

@@ -80,7 +80,7 @@ t.test('only files that nobody else can have written are read', { skip: skipWith
   t.same(await readRecords(join(folder, 'nowhere')), [])
 })
 
-const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json' }
+const facts = { verb: 'serve', url: 'http://127.0.0.1:1/mcp', config: '/mcp.json', socket: undefined }
 const table: ProcessTable = {
   rows: () => Promise.reject(new Error('takes a second on Windows')),
   births: () =>

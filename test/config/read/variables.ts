@@ -43,7 +43,7 @@ t.test('what cannot be expanded stays as it is and is named', async t => {
     ['${A', [unknown]],
     ['${1A}', [unknown]],
     ['${input:key}', [unknown]],
-    ['${file:/etc/x}', [unknown]],
+    ['${cmd:/etc/x}', [unknown]],
     ['${A#x}', [unknown]],
     ['${A:-${B}}', [unknown]],
   ]

@@ -2,6 +2,7 @@ import t from 'tap'
 import { eraOf, eraOfMethod, type ServedEras } from '../../../src/eras/detect/inbound.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
 import { classify } from '../../../src/wire/classify.js'
+import { unmarked } from '../../support/values.js'
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion'
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
@@ -18,7 +19,7 @@ const verdictOf = (body: unknown, headers?: Record<string, string>, speaks?: Ser
   return {
     ...(verdict.id === undefined ? {} : { id: valueOf(verdict.id) }),
     status: verdict.status,
-    error: valueOf(verdict.error),
+    error: unmarked(valueOf(verdict.error)),
   }
 }
 

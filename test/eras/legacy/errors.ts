@@ -2,6 +2,7 @@ import t from 'tap'
 import { encodeFault, projectError } from '../../../src/eras/legacy/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
+import { unmarked } from '../../support/values.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
@@ -87,6 +88,10 @@ t.test('an error that may pass is the very same', async t => {
 
 t.test('a resource that is not there has a code of its own', async t => {
   const gone = new Fault('unknown-resource', 'Resource not found', { data: { uri: 'x:1' } })
-  t.same(valueOf(encodeFault(gone)), { code: -32002, message: 'Resource not found', data: { uri: 'x:1' } })
+  t.same(unmarked(valueOf(encodeFault(gone))), {
+    code: -32002,
+    message: 'Resource not found',
+    data: { uri: 'x:1' },
+  })
   t.match(valueOf(encodeFault(new Fault('unknown-method', 'm'))), { code: -32601 })
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createHttpListener } from '../../../src/eras/listen/http-listener.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
@@ -32,7 +33,6 @@ const start = () => {
     clock,
     identity: IDENTITY,
     log: silentLogger,
-    principalOf: () => 'local',
   })
   const send = (method: string, body: string | object, headers: Record<string, string> = {}) => {
     const responder = new FakeResponder()
@@ -195,7 +195,6 @@ async function overSockets(t: Test) {
     ...around,
     handler,
     identity: IDENTITY,
-    principalOf: () => 'local',
   })
   const listener = await listenHttp({
     ...around,
@@ -203,6 +202,7 @@ async function overSockets(t: Test) {
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],
+    authorize: () => LOCAL,
     endpoints: new Map([['/mcp', host.handle]]),
     other: () => Promise.resolve((_request, response) => void response.writeHead(404).end()),
     bounds: boundsOf({ body: 1024 * 1024 }),
@@ -349,7 +349,6 @@ t.test(
       clock: new FakeClock(),
       identity: IDENTITY,
       log: silentLogger,
-      principalOf: () => 'local',
       bounds,
     })
     const post = (body: string) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { Progress } from '../../../src/model/progress.js'
@@ -13,7 +14,7 @@ const start = async (version?: string) => {
   const handler = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
-  const host = servePipe(client.channel, 'local', { handler, identity: IDENTITY, log, clock })
+  const host = servePipe(client.channel, LOCAL, { handler, identity: IDENTITY, log, clock })
   if (version !== undefined) {
     client.say(hello(version))
     await settled()

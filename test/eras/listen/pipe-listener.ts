@@ -2,6 +2,7 @@ import t from 'tap'
 import type { ServedEras } from '../../../src/eras/detect/inbound.js'
 import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { Deferred } from '../../../src/kernel/async/deferred.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { resulted } from '../../../src/model/outcome.js'
 import { ENVELOPE, modern } from '../../support/era/codec.js'
@@ -18,7 +19,7 @@ const start = (speaks?: ServedEras) => {
   const handler = new FakeHandler()
   const { log, lines } = recordedLog()
   const clock = new FakeClock()
-  const host = servePipe(client.channel, 'local', {
+  const host = servePipe(client.channel, LOCAL, {
     handler,
     identity: IDENTITY,
     log,

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { resulted } from '../../../src/model/outcome.js'
@@ -15,7 +16,7 @@ const start = () => {
   const client = new FarEnd()
   const handler = new FakeHandler()
   const clock = new FakeClock()
-  const host = servePipe(client.channel, 'local', {
+  const host = servePipe(client.channel, LOCAL, {
     handler,
     identity: IDENTITY,
     log: silentLogger,

@@ -4,6 +4,7 @@ import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
 import { createSseListener } from '../../../src/eras/listen/sse-listener.js'
 import { systemClock } from '../../../src/kernel/async/clock.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import type { Limits } from '../../../src/kernel/limits.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
@@ -14,7 +15,7 @@ import { FakeClock, settled } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
 import { FakeHandler } from '../../support/proxy/listeners.js'
 import { FakeServerRequest } from '../../support/server/fake-server.js'
-import { boundsOf, IDENTITY, progressOf } from '../../support/values.js'
+import { boundsOf, IDENTITY, progressOf, withoutErrorIds } from '../../support/values.js'
 import { type Heard, recordedLog } from '../../support/wire/channel-pair.js'
 import { FakeResponder, httpRequest, textOfChunk } from '../../support/wire/fake-http.js'
 
@@ -32,7 +33,7 @@ const INITIALIZE = {
 
 /** What was said after the endpoint. */
 const said = (stream: FakeResponder): Heard[] =>
-  stream.events.slice(1).map(({ text }) => JSON.parse(text) as Heard)
+  stream.events.slice(1).map(({ text }) => JSON.parse(withoutErrorIds(text)) as Heard)
 
 /** A host whose principals are the addresses of its clients. */
 function start(limits: Partial<Limits> = {}) {
@@ -46,7 +47,6 @@ function start(limits: Partial<Limits> = {}) {
     log,
     clock,
     bounds,
-    principalOf: ({ remoteAddress }) => remoteAddress,
   })
   const get = (from = '127.0.0.1', headers: Record<string, string> = { accept: 'text/event-stream' }) => {
     const responder = new FakeResponder()
@@ -125,7 +125,6 @@ t.test('messages may be taken at another path', t => {
     identity: IDENTITY,
     log: silentLogger,
     clock,
-    principalOf: () => 'local',
     messagesPath: '/a/b',
   }).stream(httpRequest('GET', {}), stream)
   t.match(stream.body, /data: \/a\/b\?sessionId=/)
@@ -418,7 +417,6 @@ async function overSockets(t: Test) {
     ...around,
     handler,
     identity: IDENTITY,
-    principalOf: () => 'local',
   })
   const listener = await listenHttp({
     ...around,
@@ -426,6 +424,7 @@ async function overSockets(t: Test) {
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],
+    authorize: () => LOCAL,
     endpoints: new Map([
       ['/sse', host.stream],
       ['/messages', host.messages],

@@ -10,6 +10,7 @@ import {
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
 import { repairError } from '../../../src/model/rpc-error.js'
+import { unmarked } from '../../support/values.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
@@ -157,13 +158,17 @@ t.test('what a modern server says about our own message does not blame the clien
 })
 
 t.test('our own errors have the codes, words and data of the specification', async t => {
-  t.same(valueOf(headerMismatch('Header mismatch: Mcp-Name missing')), {
+  t.same(unmarked(valueOf(headerMismatch('Header mismatch: Mcp-Name missing'))), {
     code: -32020,
     message: 'Header mismatch: Mcp-Name missing',
   })
   const gone = new Fault('unknown-resource', 'Resource not found', { data: { uri: 'x:1' } })
-  t.same(valueOf(encodeFault(gone)), { code: -32602, message: 'Resource not found', data: { uri: 'x:1' } })
-  t.same(valueOf(encodeFault(new Fault('timeout', 'late', { data: { server: 'a' } }))), {
+  t.same(unmarked(valueOf(encodeFault(gone))), {
+    code: -32602,
+    message: 'Resource not found',
+    data: { uri: 'x:1' },
+  })
+  t.same(unmarked(valueOf(encodeFault(new Fault('timeout', 'late', { data: { server: 'a' } })))), {
     code: -32603,
     message: 'late',
     data: { server: 'a', reason: 'timeout' },

@@ -24,6 +24,17 @@ const isQuiet = (t: Test, world: World): void => {
   t.match(world.router.load, { calls: 0, serverRequests: 0 })
 }
 
+/** The second of two requests, which must be the first again with answers. */
+const retryOf = <T extends { readonly params: unknown }>(
+  t: Test,
+  [, retry, ...more]: readonly T[],
+  inputResponses: object,
+): T | undefined => {
+  t.same(more, [])
+  t.same(retry?.params, { name: 'x', arguments: { day: 'fri' }, inputResponses, requestState: 'S1' })
+  return retry
+}
+
 // ── the four cells: each answer reaches the server once, each request runs once ──
 
 for (const [method, params, answer] of QUESTIONS) {
@@ -63,17 +74,10 @@ for (const [method, params, answer] of QUESTIONS) {
       t.equal(seen?.during, call)
       t.equal(seen?.ask.method, method)
       seen?.ask.answer(resulted(textOf(answer)))
-      const [, retry, ...more] = world.server('a').got('tools/call')
-      t.same(more, [])
-      t.same(retry?.params, {
-        name: 'x',
-        arguments: { day: 'fri' },
-        inputResponses: { k: answer },
-        requestState: 'S1',
-      })
+      const retry = retryOf(t, world.server('a').got('tools/call'), { k: answer })
       retry?.answer(BOOKED)
       t.same(call.ended, { result: BOOKED })
-      t.match(retry?.caller, { capabilities: client.capabilities })
+      t.match(retry?.requester, { capabilities: client.capabilities })
       isQuiet(t, world)
     },
   )
@@ -89,15 +93,7 @@ for (const [method, params, answer] of QUESTIONS) {
       t.not(wish.requestState, 'S1')
       isQuiet(t, world)
       const retry = again(call, { k: answer })
-      const [, second, ...more] = a.got('tools/call')
-      t.same(more, [])
-      t.same(second?.params, {
-        name: 'x',
-        arguments: { day: 'fri' },
-        inputResponses: { k: answer },
-        requestState: 'S1',
-      })
-      second?.answer(BOOKED)
+      retryOf(t, a.got('tools/call'), { k: answer })?.answer(BOOKED)
       t.same(retry.ended, { result: BOOKED })
       isQuiet(t, world)
     },
@@ -283,12 +279,12 @@ t.test('each request says what its client can be asked, and how severe log lines
   const callerOf = async (client: typeof legacy, logLevel?: 'debug') => {
     client.call('tools/call', { name: 'b__x' }, logLevel && { logLevel })
     await settled()
-    return world.server('b').last('tools/call').caller
+    return world.server('b').last('tools/call').requester
   }
   t.same(await callerOf(legacy), { capabilities: forms, logLevel: undefined })
   await legacy.get('logging/setLevel', { level: 'warning' })
   t.same(await callerOf(legacy), { capabilities: forms, logLevel: 'warning' })
   t.same(await callerOf(modern), { capabilities: CAN_NOTHING, logLevel: undefined })
   t.same(await callerOf(modern, 'debug'), { capabilities: CAN_NOTHING, logLevel: 'debug' })
-  t.equal(world.server('b').last('tools/list').caller, undefined, 'nobody can be asked for ourselves')
+  t.equal(world.server('b').last('tools/list').requester, undefined, 'nobody can be asked for ourselves')
 })

@@ -311,7 +311,7 @@ t.test('a task of the extension is followed for every client; its result is in i
     server.last('tools/call').becomes(flat())
     await world.pass(1000)
     t.match(server.last('tasks/get'), { params: { taskId: 't1' }, followsTasks: true })
-    t.same(server.last('tasks/get').caller, server.last('tools/call').caller)
+    t.same(server.last('tasks/get').requester, server.last('tools/call').requester)
     server.last('tasks/get').becomes(flat('working', { pollIntervalMs: 3000 }))
     await world.pass(3000)
     server.last('tasks/get').answer(state('completed', { result: DONE }))

@@ -1,8 +1,8 @@
 import type { ByteAccount, Holding } from '../../../kernel/byte-account.js'
 import { Fault } from '../../../kernel/faults.js'
-import type { JsonText } from '../../../kernel/json/text.js'
+import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LegacyRevision } from '../../../model/revision.js'
-import { errorText } from '../../../model/rpc-error.js'
+import { ownErrorText } from '../../../model/rpc-error.js'
 import type { ReplyStream } from '../../../rpc/host.js'
 import type { Classified } from '../../../wire/classify.js'
 import { encodeError } from '../../../wire/jsonrpc.js'
@@ -27,6 +27,14 @@ const isInitialize = (item: Classified): boolean =>
 /** Whether a member of a batch gets an answer: requests do, and whatever is too malformed to tell. */
 export const isAnswered = (item: Classified): boolean =>
   item.is === 'message' ? item.message.kind === 'request' : item.is === 'batch' || !item.isResponse
+
+/** The names of the tools that the members of a batch call. */
+export const toolsCalledIn = (items: readonly Classified[]): readonly string[] =>
+  items.flatMap(item => {
+    if (item.is !== 'message' || item.message.kind !== 'request') return []
+    const { method, params, named } = item.message
+    return method === 'tools/call' ? (named ?? (params && textMember(params, 'name')) ?? []) : []
+  })
 
 /** A reply stream for messages that are not answered. */
 export const SILENT: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
@@ -57,8 +65,8 @@ export const runBatch = (
     const stream = isAnswered(item) ? repliesTo(idOf(item)) : SILENT
     if (item.is === 'message') uplink.receive(item.message, stream)
     else if (item.is === 'batch')
-      stream.end(encodeError(undefined, errorText(-32600, 'A batch may not hold a batch')))
-    else stream.end(encodeError(item.id, errorText(item.code, item.why)))
+      stream.end(encodeError(undefined, ownErrorText(-32600, 'A batch may not hold a batch')))
+    else stream.end(encodeError(item.id, ownErrorText(item.code, item.why)))
   }
 }
 

@@ -1,18 +1,19 @@
 import type { Clock } from '../../../kernel/async/clock.js'
+import type { Caller, Principal, RenewCaller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
-import type { Principal } from '../../../model/peer.js'
+import { insufficientScope } from '../../../model/access.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
-import type { HttpListenerOptions } from '../../../rpc/host.js'
-import { refuse, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
+import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
+import { refuse, refuseForScopes, refuseWith, statusOfFull } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
 import { SessionQuota } from '../../../rpc/session-quota.js'
 import type { Classified } from '../../../wire/classify.js'
 import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
-import { batchError, isAnswered, runBatch, SILENT } from './batch.js'
+import { batchError, isAnswered, runBatch, SILENT, toolsCalledIn } from './batch.js'
 import { HttpSession, REST_MS } from './http-session.js'
 import type { LiveStream } from './http-streams.js'
 import { ReplayTotal } from './replay.js'
@@ -25,12 +26,12 @@ const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 're
 
 /** Serves an endpoint for the revisions with sessions (2025-03-26 to 2025-11-25, "Streamable HTTP"). */
 export class LegacyHttpListener {
-  readonly #options: HttpListenerOptions
+  readonly #options: ListenerOptions
   readonly #sessions: HttpSessions
   readonly #live = new LinkedList<LiveStream>()
   readonly #bounds: LimitCounters
 
-  constructor(options: HttpListenerOptions) {
+  constructor(options: ListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#sessions = new HttpSessions(options.clock, this.#bounds)
@@ -56,6 +57,11 @@ export class LegacyHttpListener {
     if (this.#bounds.pressure >= 3) this.#sessions.kept.clear()
   }
 
+  /** Applies other rules: sessions end whose credential is no longer good. */
+  renewCallers(renew: RenewCaller): void {
+    this.#sessions.renewCallers(renew)
+  }
+
   close(reason: string): void {
     this.#sessions.close(reason)
   }
@@ -64,21 +70,20 @@ export class LegacyHttpListener {
 
   /** Takes `initialize`: the session begins. */
   initialize(message: Message, { request, responder, accepts }: HttpExchange): void {
-    const { principalOf } = this.#options
+    const { caller } = request
     const existing = request.headers['mcp-session-id']
-    const known = existing === undefined ? undefined : this.#sessions.find(existing, principalOf(request))
+    const known = existing === undefined ? undefined : this.#sessions.find(existing, caller)
     if (known !== undefined) {
       known.uplink.receive(message, known.post(responder, 'json'))
       return
     }
-    const principal = principalOf(request)
-    const full = this.#sessions.makeRoom(principal)
+    const full = this.#sessions.makeRoom(caller.principal)
     if (full !== undefined) {
       const id = message.kind === 'request' ? message.id : undefined
       refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
       return
     }
-    const session = new HttpSession(principal, this.#live, this.#sessions.kept, this.#options)
+    const session = new HttpSession(caller, this.#live, this.#sessions.kept, this.#options)
     const post = session.post(responder, accepts.json ? 'json' : 'streams')
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
@@ -89,7 +94,7 @@ export class LegacyHttpListener {
 
   /** Takes any other message, in the session that it names. */
   message(message: Message, exchange: HttpExchange): void {
-    const { responder, accepts } = exchange
+    const { request, responder, accepts } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
     if (message.kind !== 'request') {
@@ -107,12 +112,14 @@ export class LegacyHttpListener {
     // Once a stream has begun, a rejection has no status of its own.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
-    if (isStreamed(message, session, accepts)) post.startStreamIfOpen()
+    // Nor has one with scopes to be checked, before they are.
+    const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
+    if (isChecked && isStreamed(message, session, accepts)) post.startStreamIfOpen()
   }
 
   /** Takes an array of messages, in the session that it names. */
   batch(items: readonly Classified[], exchange: HttpExchange): void {
-    const { responder, accepts } = exchange
+    const { responder } = exchange
     const session = this.#session(exchange)
     if (session === undefined) return
     const error = batchError(items, session.uplink)
@@ -120,6 +127,29 @@ export class LegacyHttpListener {
       refuse(responder, 400, error)
       return
     }
+    const { caller } = exchange.request
+    const tools = caller.scopes === undefined ? [] : toolsCalledIn(items)
+    if (tools.length === 0) this.#run(items, session, exchange)
+    else void this.#runIfAllowed(items, tools, session, exchange)
+  }
+
+  /** An HTTP status cannot be for a part: a batch is refused as a whole if one of its calls needs more. */
+  async #runIfAllowed(
+    items: readonly Classified[],
+    tools: readonly string[],
+    session: HttpSession,
+    exchange: HttpExchange,
+  ): Promise<void> {
+    const { caller } = exchange.request
+    const { handler, challenge } = this.#options
+    const lacking = await handler.lackingScopes({ client: session.uplink, caller }, tools)
+    const why = lacking.length === 0 ? undefined : insufficientScope(lacking)
+    if (refuseForScopes(exchange.responder, why, challenge)) return
+    session.uplink.sentBy(caller)
+    this.#run(items, session, exchange)
+  }
+
+  #run(items: readonly Classified[], session: HttpSession, { responder, accepts }: HttpExchange): void {
     const isAsking = items.some(isAnswered)
     if (!isAsking) responder.send(202, {})
     const post = isAsking ? session.post(responder, accepts.events ? 'streams' : 'json') : SILENT
@@ -159,8 +189,7 @@ export class LegacyHttpListener {
       refuse(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
       return undefined
     }
-    const session =
-      id.length > HANDLE_CHARS ? undefined : this.#sessions.find(id, this.#options.principalOf(request))
+    const session = id.length > HANDLE_CHARS ? undefined : this.#sessions.find(id, request.caller)
     if (session === undefined) {
       refuse(responder, 404, 'Session not found: send initialize to start a new one')
       return undefined
@@ -210,11 +239,12 @@ export class HttpSessions {
     return this.#byId.size
   }
 
-  /** Finds a session by its id, unless it is another principal's. */
-  find(id: string, principal: Principal): HttpSession | undefined {
+  /** Finds a session by its id, unless it is another principal's, or of another view. */
+  find(id: string, caller: Caller): HttpSession | undefined {
     const session = this.#byId.get(id)
-    if (session?.uplink.principal !== principal) return undefined
-    session.used()
+    if (session?.uplink.principal !== caller.principal) return undefined
+    if (session.uplink.view !== caller.view) return undefined
+    session.used(caller)
     return session
   }
 
@@ -271,6 +301,15 @@ export class HttpSessions {
       if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
         this.end(session, 'it was idle for too long')
       }
+    }
+  }
+
+  renewCallers(renew: RenewCaller): void {
+    for (const session of [...this.#byId.values()]) {
+      const caller = renew(session.uplink.caller)
+      if (caller === undefined) this.end(session, REVOKED)
+      else session.uplink.sentBy(caller)
+      session.releaseUnless(listening => renew(listening) !== undefined)
     }
   }
 

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
+import { type Caller, hasEnded } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
-import type { Principal } from '../../../model/peer.js'
 import type { ListenerOptions, Outlet } from '../../../rpc/host.js'
 import type { HttpResponder } from '../../../wire/http.js'
 import {
@@ -55,6 +55,8 @@ export class HttpSession implements Outlet {
   readonly #bounds: LimitCounters
   readonly #streams = new Map<number, EventStream>()
   #standalone: EventStream | undefined
+  /** Who opened it last. */
+  #listening: Caller
   #isResting = false
   #postCount = 0
   /** What answers to POSTs need, with events and without. */
@@ -64,16 +66,12 @@ export class HttpSession implements Outlet {
   #waiting: readonly Waiting[] = []
   readonly #holding: Holding
 
-  constructor(
-    principal: Principal,
-    live: LinkedList<LiveStream>,
-    kept: ReplayTotal,
-    options: ListenerOptions,
-  ) {
+  constructor(caller: Caller, live: LinkedList<LiveStream>, kept: ReplayTotal, options: ListenerOptions) {
     this.#clock = options.clock
     this.#bounds = options.bounds ?? new LimitCounters()
     this.lastUsedMs = options.clock.nowMs()
-    this.uplink = new LegacyUplink(principal, this, options)
+    this.#listening = caller
+    this.uplink = new LegacyUplink(caller, this, options)
     this.#holding = this.#bounds.unread.open(() => {
       for (const waiting of this.#wait([])) waiting.undeliverable()
     })
@@ -82,6 +80,7 @@ export class HttpSession implements Outlet {
       bounds: this.#bounds,
       clock: options.clock,
       log: options.log,
+      challenge: options.challenge,
       isPrimed: () => this.uplink.revision >= PRIMED_SINCE,
       live,
     }
@@ -123,7 +122,8 @@ export class HttpSession implements Outlet {
   }
 
   /** Notes a request of the client. */
-  used(): void {
+  used(caller: Caller): void {
+    this.uplink.sentBy(caller)
     this.lastUsedMs = this.#clock.nowMs()
     this.#isResting = false
   }
@@ -145,6 +145,7 @@ export class HttpSession implements Outlet {
 
   /** Opens the standalone stream; a newer one takes the older one's place. */
   listen(responder: HttpResponder): void {
+    this.#listening = this.uplink.caller
     const stream = this.#standalone ?? new EventStream(this.context)
     this.#streams.set(stream.number, stream)
     this.#standalone = stream
@@ -163,6 +164,7 @@ export class HttpSession implements Outlet {
       responder.send(204, { 'mcp-session-id': this.id })
       return true
     }
+    if (stream === this.#standalone) this.#listening = this.uplink.caller
     stream.attach(responder, { 'mcp-session-id': this.id }, false)
     for (const { id, frame } of place.events) stream.replay(id, frame)
     if (stream === this.#standalone) this.#flush(stream)
@@ -178,8 +180,14 @@ export class HttpSession implements Outlet {
     this.#wait([])
   }
 
-  /** Drops events that are too old, and server requests that found no stream. */
+  /** Lets go of the standalone stream if its opener may not have it any more; another may take it up. */
+  releaseUnless(mayListen: (caller: Caller) => boolean): void {
+    if (!mayListen(this.#listening)) this.#standalone?.release()
+  }
+
+  /** Drops what is too old: events, server requests that found no stream, the stream of an old credential. */
   expire(): void {
+    this.releaseUnless(caller => !hasEnded(caller))
     this.context.replay.expire()
     const sinceMs = this.#clock.nowMs() - QUESTION_WAIT_MS
     const late = this.#waiting.filter(isRequest).filter(question => question.sinceMs <= sinceMs)

@@ -3,8 +3,8 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { ReplyStream } from '../../../rpc/host.js'
-import { statusOfFull } from '../../../rpc/http/errors.js'
+import type { ReplyStream, ScopeChallenge } from '../../../rpc/host.js'
+import { refuseForScopes, statusOfFull } from '../../../rpc/http/errors.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS, sseEvent } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
@@ -20,6 +20,7 @@ export interface StreamContext {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
+  readonly challenge: ScopeChallenge | undefined
   /**
    * Whether streams begin with a priming event, whose empty data breaks SDK clients older than 2025-11-25.
    */
@@ -84,6 +85,11 @@ export class EventStream implements LiveStream {
   end(): void {
     this.#isEnded = true
     this.#context.replay.end(this.number)
+    this.release()
+  }
+
+  /** Ends the response, and leaves the stream to be resumed. */
+  release(): void {
     this.#out?.end()
     this.#detach()
   }
@@ -180,6 +186,7 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (frame !== undefined) {
       const full = statusOfFull(why)
       const headers = this.#on.jsonHeaders()
+      if (refuseForScopes(this.#responder, why, this.#context.challenge, this.#on.headers())) return
       if (full === undefined) this.#responder.send(200, headers, frame)
       else this.#responder.send(full.status, { ...headers, ...full.headers }, frame)
     } else if (this.#on.elsewhere !== undefined) {

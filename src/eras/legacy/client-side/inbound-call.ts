@@ -1,6 +1,7 @@
+import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import type { Call, CancelReason, Client } from '../../../model/links.js'
+import type { Call, CancelReason, Client, OnOver } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
@@ -8,7 +9,7 @@ import type { ReplyStream } from '../../../rpc/host.js'
 import { encodeProgress, tokenOf } from '../../../rpc/progress-token.js'
 import { encodeError, encodeNotification, frameResult, type Message } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
-import { encodeFault, projectError } from '../errors.js'
+import { encodeEnd, encodeFault, projectError } from '../errors.js'
 import { projectOnce } from '../project/messages.js'
 
 /** What an inbound call needs from its session. */
@@ -20,6 +21,7 @@ interface Session extends Client {
 /** One request of a legacy client, from its arrival to its answer; its id and token never leave this hop. */
 export class InboundCall implements Call {
   readonly client: Client
+  readonly caller: Caller
   readonly method: string
   readonly params: JsonText | undefined
   readonly named: string | undefined
@@ -27,8 +29,13 @@ export class InboundCall implements Call {
   /** Legacy sessions set their level once for all requests. */
   readonly logLevel = undefined
   readonly replies: ReplyStream
+  servedBy: string | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
-  onOver: ((outcome: Outcome | undefined) => void) | undefined
+  ownName: string | undefined
+  beganMs: number | undefined
+  sentMs: number | undefined
+  awayMs: number | undefined
+  onOver: OnOver | undefined
   readonly #id: JsonText
   readonly #key: string
   readonly #token: JsonText | undefined
@@ -39,6 +46,7 @@ export class InboundCall implements Call {
   constructor(request: Message & { kind: 'request' }, key: string, replies: ReplyStream, session: Session) {
     const { id, method, params, named } = request
     this.client = session
+    this.caller = session.caller
     this.method = method
     this.params = params
     this.named = named
@@ -70,7 +78,7 @@ export class InboundCall implements Call {
     this.#session.forget(this.#key)
     const answer = answerOf(outcome)
     this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
-    this.onOver?.(outcome)
+    this.onOver?.(outcome, this)
   }
 
   /** Cancels the call for the client, which gets no answer (utilities/cancellation). */
@@ -89,7 +97,7 @@ export class InboundCall implements Call {
     this.#session.forget(this.#key)
     this.onCancel?.(reason)
     this.replies.end(answer)
-    this.onOver?.(undefined)
+    this.onOver?.(undefined, this)
   }
 
   #frame(outcome: Answer): OutgoingMessage {
@@ -104,7 +112,7 @@ export class InboundCall implements Call {
       case 'error':
         return encodeError(this.#id, this.#projected(outcome))
       case 'fault':
-        return encodeError(this.#id, encodeFault(outcome.fault))
+        return encodeError(this.#id, encodeEnd(outcome))
     }
   }
 

@@ -34,6 +34,7 @@ export class ReplayTotal {
 
   added(replay: Replay, bytes: number): void {
     this.#bytes += bytes
+    this.#bounds.queues.replay += bytes
     if (replay !== this.#newest) {
       this.#replays.delete(replay)
       this.#replays.add(replay)
@@ -49,6 +50,7 @@ export class ReplayTotal {
 
   removed(replay: Replay, bytes: number, isEmpty: boolean): void {
     this.#bytes -= bytes
+    this.#bounds.queues.replay -= bytes
     if (!isEmpty) return
     this.#replays.delete(replay)
     if (replay === this.#newest) this.#newest = undefined

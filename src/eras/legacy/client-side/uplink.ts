@@ -1,14 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import type { Holding } from '../../../kernel/byte-account.js'
+import { type Caller, mayTheSame, type Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
+import { unguessableId } from '../../../kernel/ids.js'
 import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Call, Client, ProjectedRequest, ServerRequest, Welcome } from '../../../model/links.js'
+import type { Call, Client, ProjectedRequest, ServerRequest, Via, Welcome } from '../../../model/links.js'
 import { failed, resulted } from '../../../model/outcome.js'
-import { type ClientCapabilities, NO_CAPABILITIES, newClientId, type Principal } from '../../../model/peer.js'
+import { type ClientCapabilities, NO_CAPABILITIES, newClientId } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
-import { errorText, RPC_CODES } from '../../../model/rpc-error.js'
+import { ownErrorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
 import { encodeError, encodeNotification, encodeResult, idKey, type Message } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
@@ -24,6 +25,7 @@ interface Waiting {
   readonly message: Message
   readonly replies: ReplyStream
   readonly holding: Holding
+  readonly caller: Caller
 }
 
 /** Messages that may wait for the answer to `initialize`. */
@@ -37,26 +39,46 @@ const QUEUE_MAX = 1000
 export class LegacyUplink implements Client {
   readonly id = newClientId()
   readonly principal: Principal
+  readonly via: Via | undefined
   readonly serverRequests = 'pushed'
   revision: LegacyRevision = NEWEST_LEGACY
   capabilities: ClientCapabilities = NO_CAPABILITIES
   info: JsonText = EMPTY
+  readonly view: string | undefined
+  workspace: string | undefined
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
   readonly #calls = new HashTable<string, InboundCall>()
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
   #state: 'new' | 'initializing' | 'open' | 'closed' = 'new'
+  #caller: Caller
   #hasInputEnded = false
   /** Messages received while initializing; the first is `initialize` itself. */
   #waiting: Waiting[] = []
 
-  constructor(principal: Principal, outlet: Outlet, options: UplinkOptions) {
-    this.principal = principal
+  constructor(caller: Caller, outlet: Outlet, options: UplinkOptions) {
+    this.principal = caller.principal
+    this.workspace = caller.workspace
+    this.#caller = caller
+    this.view = caller.view
     this.#outlet = outlet
+    this.via = options.via
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#serverRequests = new PendingServerRequests(outlet, this.#bounds)
+  }
+
+  get caller(): Caller {
+    return this.#caller
+  }
+
+  /** Notes who sends what comes from now on: the same principal, perhaps with another credential. */
+  sentBy(caller: Caller): void {
+    const before = this.#caller
+    if (caller === before) return
+    this.#caller = caller
+    if (this.#state === 'open' && !mayTheSame(before, caller)) this.#options.handler.callerChanged(this)
   }
 
   get sessionId(): string | undefined {
@@ -117,7 +139,7 @@ export class LegacyUplink implements Client {
       refuse(message, replies, new Fault('overloaded', `${words} before the answer to initialize`))
       return false
     }
-    this.#waiting.push({ message, replies, holding })
+    this.#waiting.push({ message, replies, holding, caller: this.#caller })
     return true
   }
 
@@ -141,7 +163,7 @@ export class LegacyUplink implements Client {
 
   project(method: string, params: JsonText | undefined, isShared: boolean): ProjectedRequest {
     const { revision, capabilities } = this
-    const target = { revision, capabilities, isShared, newElicitationId: randomUUID }
+    const target = { revision, capabilities, isShared, newElicitationId: unguessableId }
     return projectServerRequest(method, params, target)
   }
 
@@ -171,6 +193,11 @@ export class LegacyUplink implements Client {
     if (this.#state === 'open') this.#options.handler.rests(this)
   }
 
+  /** Whether the server of a call in flight is known: it will not be refused any more. */
+  isRouted(id: JsonText): boolean {
+    return this.#calls.get(idKey(id))?.servedBy !== undefined
+  }
+
   /** Frees the id of a call that has ended. */
   forget(key: string): void {
     this.#calls.take(key)
@@ -195,7 +222,7 @@ export class LegacyUplink implements Client {
     const { id } = message
     const key = idKey(id)
     if (this.#calls.has(key)) {
-      replies.end(encodeError(id, errorText(RPC_CODES['invalid-request'], 'Request id already in use')))
+      replies.end(encodeError(id, ownErrorText(RPC_CODES['invalid-request'], 'Request id already in use')))
       return
     }
     if (this.#calls.size >= this.#bounds.max.callsPerClient) {
@@ -212,7 +239,7 @@ export class LegacyUplink implements Client {
   #initialize(message: Message & { kind: 'request' }, replies: ReplyStream): void {
     const { id, params } = message
     if (this.#state !== 'new') {
-      replies.end(encodeError(id, errorText(RPC_CODES['invalid-request'], 'Already initialized')))
+      replies.end(encodeError(id, ownErrorText(RPC_CODES['invalid-request'], 'Already initialized')))
       return
     }
     try {
@@ -233,7 +260,10 @@ export class LegacyUplink implements Client {
     if (this.#state !== 'initializing') return
     this.#state = 'open'
     replies.end(encodeResult(id, writeInitialize(this.revision, welcome, this.#options.identity)))
-    for (const { message, replies: stream } of this.#takeWaiting().slice(1)) this.receive(message, stream)
+    for (const { message, replies: stream, caller } of this.#takeWaiting().slice(1)) {
+      this.sentBy(caller)
+      this.receive(message, stream)
+    }
   }
 
   // ── notifications ──

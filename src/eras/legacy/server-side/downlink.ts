@@ -13,12 +13,11 @@ import type {
 import type { Answer } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
-import { errorText, RPC_CODES } from '../../../model/rpc-error.js'
+import { bareFaultText, errorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
 import { idKey } from '../../../wire/jsonrpc.js'
 import { cancelledKey, methodNotFound } from '../../protocol.js'
-import { encodeFault } from '../errors.js'
 import type { LegacyFacts } from '../initialize-params.js'
 import { SERVER_REQUESTS } from '../methods.js'
 import { Heartbeat, type HeartbeatOptions } from './heartbeat.js'
@@ -160,7 +159,7 @@ export class LegacyDownlink implements Downlink, ConversationListener, OutboundC
         this.#serverRequests.delete(key)
         if (outcome.kind === 'result') this.conversation.sendResult(id, outcome.result)
         else {
-          const error = outcome.kind === 'error' ? outcome.error : encodeFault(outcome.fault)
+          const error = outcome.kind === 'error' ? outcome.error : bareFaultText(outcome.fault)
           this.conversation.sendError(id, error)
         }
       },

@@ -1,9 +1,10 @@
 import type { Clock } from '../../../kernel/async/clock.js'
+import type { Caller, Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, ownText, rawText } from '../../../kernel/json/text.js'
-import type { Client, ProjectedRequest, ServerRequest } from '../../../model/links.js'
+import type { Client, ProjectedRequest, ServerRequest, Via } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
-import { type ClientCapabilities, newClientId, type Principal } from '../../../model/peer.js'
+import { type ClientCapabilities, newClientId } from '../../../model/peer.js'
 import { MODERN_REVISION } from '../../protocol.js'
 import type { Envelope } from '../envelope.js'
 
@@ -11,23 +12,32 @@ import type { Envelope } from '../envelope.js'
 const UNNAMED = rawText('{"name":"unknown","version":"0"}')
 
 /**
- * Everyone who sends the same client info at one endpoint or channel; there are no sessions to tell clients
- * apart (basic, "Statelessness"). They may be several people: it is fit for what they share, such as
- * connections and limits, never for ownership.
+ * Everyone with the same principal, scopes and folder who sends the same client info at one endpoint or
+ * channel: there are no sessions to tell clients apart (basic, "Statelessness"). They may be several people:
+ * it is fit for what they share, such as connections and limits, never for ownership.
  */
 export class ModernClient implements Client {
   readonly id = newClientId()
   readonly principal: Principal
+  /** The latest of several, all of which may do the same. */
+  caller: Caller
   readonly revision = MODERN_REVISION
+  readonly via: Via | undefined
   readonly serverRequests = 'returned'
   readonly capabilities: ClientCapabilities
   readonly info: JsonText
+  readonly view: string | undefined
+  workspace: string | undefined
   /** Requests in flight. */
   openCalls = 0
   lastUsedMs: number
 
-  constructor(principal: Principal, { capabilities, info }: Envelope, nowMs: number) {
-    this.principal = principal
+  constructor(caller: Caller, { capabilities, info }: Envelope, nowMs: number, via?: Via) {
+    this.via = via
+    this.principal = caller.principal
+    this.caller = caller
+    this.view = caller.view
+    this.workspace = caller.workspace
     this.capabilities = capabilities
     this.info = info === undefined ? UNNAMED : ownText(info)
     this.lastUsedMs = nowMs
@@ -67,11 +77,13 @@ export class ModernClients {
   readonly #clock: Clock
   readonly #limits: () => ClientLimits
   readonly #left: (client: ModernClient) => void
+  readonly #via: Via | undefined
   readonly #known = new Map<string, Known>()
   #bytes = 0
 
   /** `left` is called once for each client that is forgotten. */
-  constructor(clock: Clock, limits: () => ClientLimits, left: (client: ModernClient) => void) {
+  constructor(clock: Clock, limits: () => ClientLimits, left: (client: ModernClient) => void, via?: Via) {
+    this.#via = via
     this.#clock = clock
     this.#limits = limits
     this.#left = left
@@ -82,16 +94,17 @@ export class ModernClients {
   }
 
   /** The client behind a request; undefined if it is new and there is no room. */
-  of(principal: Principal, envelope: Envelope): ModernClient | undefined {
+  of(caller: Caller, envelope: Envelope): ModernClient | undefined {
     const nowMs = this.#clock.nowMs()
-    const key = keyOf(principal, envelope)
+    const key = keyOf(caller, envelope)
     const known = this.#known.get(key)
     if (known !== undefined) {
       known.client.lastUsedMs = nowMs
+      known.client.caller = caller
       return known.client
     }
     if (!this.#makeRoom(key.length)) return undefined
-    const client = new ModernClient(principal, envelope, nowMs)
+    const client = new ModernClient(caller, envelope, nowMs, this.#via)
     this.#known.set(key, { client, bytes: key.length })
     this.#bytes += key.length
     return client
@@ -144,5 +157,10 @@ export class ModernClients {
 }
 
 /** JSON contains no NUL, so that keys are unambiguous. */
-const keyOf = (principal: Principal, { declared, info }: Envelope): string =>
-  [principal, declared.toString('latin1'), info?.toString('latin1') ?? ''].join('\0')
+const keyOf = (
+  { principal, scopes, view = '', workspace = '' }: Caller,
+  { declared, info }: Envelope,
+): string => {
+  const who = scopes === undefined ? principal : `${principal}\0${JSON.stringify([...scopes].sort())}`
+  return [who, view, workspace, declared.toString('latin1'), info?.toString('latin1') ?? ''].join('\0')
+}

@@ -1,5 +1,14 @@
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, objectText, rawText, textMember, textOf, withAt } from '../../../kernel/json/text.js'
+import {
+  type JsonText,
+  memberOf,
+  objectText,
+  rawText,
+  textMember,
+  textOf,
+  withAt,
+  withMembers,
+} from '../../../kernel/json/text.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
 import type { Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
@@ -7,7 +16,7 @@ import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { META, MODERN_REVISION } from '../../protocol.js'
-import { encodeFault, httpStatusOf, projectError, type Stage } from '../errors.js'
+import { encodeEnd, httpStatusOf, projectError, type Stage } from '../errors.js'
 import { isCacheable, mayNeedInput } from '../methods.js'
 import { projectOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
@@ -18,6 +27,8 @@ export interface RequestFacts {
   readonly params: JsonText | undefined
   /** `ClientCapabilities` of the request, as they came. */
   readonly declared: JsonText
+  /** Whether the answer depends on who asks (server/utilities/caching, `cacheScope`). */
+  readonly isPrivate?: boolean
 }
 
 /** An encoded response, and its status over HTTP. */
@@ -52,7 +63,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
       // An unknown method has the status of a request that was not dispatched.
       return errorResponse(
         id,
-        encodeFault(outcome.fault),
+        encodeEnd(outcome),
         outcome.fault.code === 'unknown-method' ? 'entry' : 'dispatched',
       )
   }
@@ -87,7 +98,7 @@ const resultText = (
   }
   // A server without result types is older than cache hints.
   const own = type === 'absent' ? UNCACHED : readCacheHints(result)
-  const members = isCacheable(method) ? hintMembers(hints ?? own) : []
+  const members = isCacheable(method) ? hintMembers(restricted(hints ?? own, asked)) : []
   const complete = stamped(projectOnce(method, result), { type: 'complete', identity, members })
   return {
     frame: frameResult(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
@@ -95,10 +106,25 @@ const resultText = (
   }
 }
 
+const restricted = (hints: CacheHints, { isPrivate = false }: RequestFacts): CacheHints =>
+  isPrivate ? { ...hints, cacheScope: 'private' } : hints
+
 /** The result of `server/discover`. Lists only this revision: older ones cannot be used in an envelope. */
-export const writeDiscover = (welcome: Welcome): JsonText =>
-  objectText([
+export const writeDiscover = (welcome: Welcome, extensions: readonly string[] = []): JsonText => {
+  const capabilities = encodeServerCapabilities(welcome, MODERN_REVISION)
+  const known = memberOf(capabilities, 'extensions') ?? NO_EXTENSIONS
+  const extended = withMembers(
+    known,
+    extensions.map(id => [id, NO_EXTENSIONS]),
+  )
+  return objectText([
     ['supportedVersions', textOf([MODERN_REVISION])],
-    ['capabilities', encodeServerCapabilities(welcome, MODERN_REVISION)],
+    [
+      'capabilities',
+      extensions.length === 0 ? capabilities : withMembers(capabilities, [['extensions', extended]]),
+    ],
     ...(welcome.instructions === undefined ? [] : [['instructions', textOf(welcome.instructions)] as const]),
   ])
+}
+
+const NO_EXTENSIONS = rawText('{}')

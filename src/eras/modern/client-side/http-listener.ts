@@ -1,9 +1,10 @@
+import type { RenewCaller } from '../../../kernel/caller.js'
 import { at } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { type Link, LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { HttpListenerOptions } from '../../../rpc/host.js'
-import { refuse } from '../../../rpc/http/errors.js'
+import type { ListenerOptions, ScopeChallenge } from '../../../rpc/host.js'
+import { refuse, refuseForScopes } from '../../../rpc/http/errors.js'
 import { tokenOf } from '../../../rpc/progress-token.js'
 import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
@@ -16,15 +17,13 @@ import { ModernUplink, type RequestMessage } from './uplink.js'
 
 /** Serves an endpoint for this revision (basic/transports/streamable-http): every POST is independent. */
 export class ModernHttpListener {
-  readonly #options: HttpListenerOptions
   readonly #uplink: ModernUplink
   readonly #answers: AnswerContext
   #exchanges = 0
 
-  constructor(options: HttpListenerOptions) {
-    this.#options = options
-    const { bounds = new LimitCounters(), log } = options
-    this.#answers = { log, bounds, open: new LinkedList() }
+  constructor(options: ListenerOptions) {
+    const { bounds = new LimitCounters(), log, challenge } = options
+    this.#answers = { log, bounds, challenge, open: new LinkedList() }
     this.#uplink = new ModernUplink(options, 'endpoint')
   }
 
@@ -39,9 +38,13 @@ export class ModernHttpListener {
     for (const answer of this.#answers.open) answer.keepAlive()
   }
 
-  /** Forgets clients that have been idle for long; called periodically. */
+  /** Ends what has lasted too long; called periodically. */
   sweep(): void {
     this.#uplink.sweep()
+  }
+
+  renewCallers(renew: RenewCaller): void {
+    this.#uplink.renewCallers(renew)
   }
 
   close(reason: string): void {
@@ -49,7 +52,7 @@ export class ModernHttpListener {
   }
 
   #request(message: RequestMessage, { request, responder, accepts }: HttpExchange): void {
-    const { headers } = request
+    const { headers, caller } = request
     const form = formOf(message, accepts)
     if (form === 'json' && message.method === LISTEN) {
       refuse(responder, 406, 'Accept must list text/event-stream', { id: message.id })
@@ -58,8 +61,7 @@ export class ModernHttpListener {
     this.#exchanges += 1
     const key = String(this.#exchanges)
     const replies = new HttpAnswer(responder, form, this.#answers)
-    const principal = this.#options.principalOf(request)
-    this.#uplink.receive(message, { principal, replies, key, headers })
+    this.#uplink.receive(message, { caller, replies, key, headers })
     responder.onGone(() => this.#uplink.find(key)?.cancel('the client closed the stream'))
   }
 }
@@ -88,6 +90,7 @@ type AnswerForm =
 export interface AnswerContext {
   readonly log: Logger
   readonly bounds: LimitCounters
+  readonly challenge: ScopeChallenge | undefined
   /** Answers that are not complete, for keep-alive comments. */
   readonly open: LinkedList<HttpAnswer>
 }
@@ -123,8 +126,12 @@ export class HttpAnswer implements Replies {
     this.#write(frame)
   }
 
-  end(frame: OutgoingMessage | undefined, { status, headers }: Ending): void {
+  end(frame: OutgoingMessage | undefined, { status, headers, why }: Ending): void {
     if (this.#isOver) return
+    if (this.#out === undefined && refuseForScopes(this.#responder, why, this.#context.challenge)) {
+      this.#close()
+      return
+    }
     const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === 200)
     if (frame !== undefined && isEvent) this.#write(whole(frame))
     else if (frame !== undefined)

@@ -1,6 +1,7 @@
+import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
-import type { Call, CancelReason } from '../../../model/links.js'
+import type { Call, CancelReason, OnOver } from '../../../model/links.js'
 import type { LogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, resulted } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
@@ -24,6 +25,7 @@ const EMPTY = rawText('{}')
 /** What an inbound call is made from. */
 export interface InboundRequest extends RequestFacts {
   readonly client: ModernClient
+  readonly caller: Caller
   readonly logLevel: LogLevel | undefined
   readonly replies: Replies
   /** The `Implementation` object that results are signed with. */
@@ -35,18 +37,25 @@ export interface InboundRequest extends RequestFacts {
 /** One request of a modern client, from its arrival to its answer; its id and token never leave this hop. */
 export class InboundCall implements Call {
   readonly client: ModernClient
+  readonly caller: Caller
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   readonly logLevel: LogLevel | undefined
   onCancel: ((reason: CancelReason) => void) | undefined
-  onOver: ((outcome: Outcome | undefined) => void) | undefined
+  servedBy: string | undefined
+  ownName: string | undefined
+  beganMs: number | undefined
+  sentMs: number | undefined
+  awayMs: number | undefined
+  onOver: OnOver | undefined
   readonly #request: InboundRequest
   readonly #token: JsonText | undefined
   #isOver = false
 
   constructor(request: InboundRequest) {
     this.client = request.client
+    this.caller = request.caller
     this.method = request.method
     this.params = request.params
     this.logLevel = request.logLevel
@@ -76,7 +85,7 @@ export class InboundCall implements Call {
     if (this.#isOver) return
     this.#close()
     this.#answer(outcome)
-    this.onOver?.(outcome)
+    this.onOver?.(outcome, this)
   }
 
   /** Cancels the call for the client, which gets no answer (basic/patterns/cancellation). */
@@ -85,7 +94,7 @@ export class InboundCall implements Call {
     this.#close()
     this.onCancel?.(reason)
     this.#request.replies.end(undefined, { status: 200 })
-    this.onOver?.(undefined)
+    this.onOver?.(undefined, this)
   }
 
   /** Ends the call from our side: the client gets an error, or the orderly end of its subscription. */
@@ -94,15 +103,15 @@ export class InboundCall implements Call {
     this.#close()
     this.onCancel?.(reason)
     this.#answer(this.method === LISTEN ? resulted(EMPTY) : failed(why))
-    this.onOver?.(undefined)
+    this.onOver?.(undefined, this)
   }
 
   #answer(outcome: Outcome): void {
     const { frame, status } = this.#encoded(outcome)
-    const full = outcome.kind === 'fault' ? statusOfFull(outcome.fault) : undefined
+    const why = outcome.kind === 'fault' ? outcome.fault : undefined
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
     const behind = isListenEnd ? this.#cancelled() : undefined
-    this.#request.replies.end(frame, { status, ...full, behind })
+    this.#request.replies.end(frame, { status, ...statusOfFull(why), behind, why })
   }
 
   /** If encoding fails, the fault is the answer: the client must not wait forever. */
@@ -139,6 +148,8 @@ export interface Ending {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** On a pipe: what follows the answer. */
   readonly behind?: Buffer | undefined
+  /** The fault that the answer tells of. */
+  readonly why?: Fault | undefined
 }
 
 /** PORT. Takes the messages about one request, ending with its answer. */

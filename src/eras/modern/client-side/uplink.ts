@@ -1,10 +1,10 @@
+import { type Caller, hasEnded, mayTheSame, type RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
-import type { Principal } from '../../../model/peer.js'
-import type { ListenerOptions } from '../../../rpc/host.js'
+import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { statusOfFull } from '../../../rpc/http/errors.js'
 import type { HttpHeaders } from '../../../wire/http.js'
 import type { Message } from '../../../wire/jsonrpc.js'
@@ -21,7 +21,7 @@ export type RequestMessage = Extract<Message, { kind: 'request' }>
 
 /** How a request arrived. */
 export interface RequestContext {
-  readonly principal: Principal
+  readonly caller: Caller
   readonly replies: Replies
   /** Identifies the request: by its id on a pipe, by its exchange over HTTP. */
   readonly key: string
@@ -60,7 +60,8 @@ export class ModernUplink {
       clients: entry === 'channel' ? CHANNEL_CLIENTS : bounds.max.clients,
       bytes: INFO_TOTAL_BYTES,
     })
-    this.#clients = new ModernClients(options.clock, limits, client => options.handler.left(client))
+    const left = (client: ModernClient): void => options.handler.left(client)
+    this.#clients = new ModernClients(options.clock, limits, left, options.via)
   }
 
   /** Whether any client of this era is known. */
@@ -72,6 +73,11 @@ export class ModernUplink {
   get isBusy(): boolean {
     for (const { method } of this.#calls.values()) if (method !== LISTEN) return true
     return false
+  }
+
+  /** Requests under way. */
+  get openCalls(): number {
+    return this.#calls.size
   }
 
   find(key: string): InboundCall | undefined {
@@ -93,14 +99,25 @@ export class ModernUplink {
     else this.#options.handler.call(call)
   }
 
-  /** Forgets clients that have been idle for long; called periodically. */
+  /** Forgets clients that have been idle for long, and ends what was opened with an old credential. */
   sweep(): void {
     this.#clients.sweep()
+    for (const call of this.#calls.values())
+      if (call.method === LISTEN && hasEnded(call.caller)) call.abandon(REVOKED, disconnected(REVOKED))
+  }
+
+  /** Applies other rules; a request for changes ends, too, if its caller may see others now. */
+  renewCallers(renew: RenewCaller): void {
+    for (const call of this.#calls.values()) {
+      const caller = renew(call.caller)
+      const isSame = caller !== undefined && (call.method !== LISTEN || mayTheSame(caller, call.caller))
+      if (!isSame) call.abandon(REVOKED, disconnected(REVOKED))
+    }
   }
 
   /** Ends every request in flight and forgets the clients. */
   close(reason: string): void {
-    const why = new Fault('disconnected', `The connection is over: ${reason}`)
+    const why = disconnected(reason)
     for (const call of this.#calls.values()) call.abandon(reason, why)
     this.#clients.close()
   }
@@ -122,7 +139,7 @@ export class ModernUplink {
     const { method, params } = message
     const check = readEnvelope(params)
     if (check.is === 'malformed') throw check.fault
-    const schema = context.headers && this.#schemaOf(message, context.principal, check.envelope)
+    const schema = context.headers && this.#schemaOf(message, context.caller, check.envelope)
     const mismatch = context.headers && checkHeaders(context.headers, method, params, schema)
     if (mismatch !== undefined) {
       this.#refuse(message, context, headerMismatch(mismatch))
@@ -137,17 +154,19 @@ export class ModernUplink {
 
   #callOf(
     message: RequestMessage,
-    { principal, replies, key }: RequestContext,
+    { caller, replies, key }: RequestContext,
     envelope: Envelope,
   ): InboundCall {
     const { id, method, params } = message
-    const client = this.#clientOf(principal, envelope)
+    const client = this.#clientOf(caller, envelope)
     const call = new InboundCall({
       id,
       method,
       params,
       declared: envelope.declared,
       client,
+      caller,
+      isPrivate: this.#options.isPrivate === true,
       logLevel: envelope.logLevel,
       replies,
       identity: () => this.#options.handler.ownIdentity(client) ?? this.#identity,
@@ -160,15 +179,15 @@ export class ModernUplink {
   async #discover(call: InboundCall): Promise<void> {
     const welcome = await this.#options.handler.welcome(call.client)
     // Servers come and go, and no notification says that a cached answer is stale.
-    call.end({ kind: 'result', result: writeDiscover(welcome), hints: UNCACHED })
+    call.end({ kind: 'result', result: writeDiscover(welcome, this.#options.extensions), hints: UNCACHED })
   }
 
   /** Throws a Fault `overloaded` if there are too many clients or requests in flight. */
-  #clientOf(principal: Principal, envelope: Envelope): ModernClient {
+  #clientOf(caller: Caller, envelope: Envelope): ModernClient {
     const { max } = this.#bounds
     if (this.#entry === 'channel' && this.#calls.size >= max.callsPerClient)
       throw this.#bounds.overloaded('callsPerClient', `You have ${this.#calls.size} requests under way`)
-    const client = this.#clients.of(principal, envelope)
+    const client = this.#clients.of(caller, envelope)
     if (client === undefined)
       throw this.#bounds.overloaded('clients', 'Too many clients have requests in flight')
     if (client.openCalls < max.callsPerStatelessClient) return client
@@ -177,14 +196,10 @@ export class ModernUplink {
   }
 
   /** The schema that the client may have read `x-mcp-header` annotations from. */
-  #schemaOf(
-    { method, params }: RequestMessage,
-    principal: Principal,
-    envelope: Envelope,
-  ): JsonText | undefined {
+  #schemaOf({ method, params }: RequestMessage, caller: Caller, envelope: Envelope): JsonText | undefined {
     const name = method === 'tools/call' && params !== undefined ? textMember(params, 'name') : undefined
     if (name === undefined) return undefined
-    return this.#options.handler.toolSchema(this.#clientOf(principal, envelope), name)
+    return this.#options.handler.toolSchema(this.#clientOf(caller, envelope), name)
   }
 
   #refuse({ id }: RequestMessage, { replies }: RequestContext, error: JsonText, why?: Fault): void {
@@ -192,3 +207,5 @@ export class ModernUplink {
     replies.end(frame, statusOfFull(why) ?? { status })
   }
 }
+
+const disconnected = (reason: string): Fault => new Fault('disconnected', `The connection is over: ${reason}`)

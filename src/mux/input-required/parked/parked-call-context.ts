@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { Call, Client } from '../../../model/links.js'
+import type { Call, Viewer } from '../../../model/links.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
@@ -32,9 +32,8 @@ export interface ParkRound {
   readonly history: History
 }
 
-export interface Parkable {
+export interface Parkable extends Viewer {
   readonly connection: Connection
-  readonly client: Client
   readonly method: string
   readonly params: JsonText | undefined
   retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined
@@ -46,6 +45,8 @@ export interface ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
   readonly account: ByteAccount
+  /** Hears how long a call was parked before its client came back. */
+  readonly onParked: ((ms: number) => void) | undefined
   /** Makes the `requestState` by which the client finds the call again. */
   mintState(parked: Parkable, round: ParkRound): string
   wantsNotification(call: Call, method: string, params: JsonText | undefined): boolean

@@ -1,5 +1,6 @@
 import type { Timer } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
+import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { Call, CancelReason, Client, ServerRequest } from '../../../model/links.js'
@@ -57,6 +58,7 @@ export class ParkedCall implements Call, Parkable {
   #round: number
   #beat: Timer | undefined
   #lastMs = Number.POSITIVE_INFINITY
+  #parkedMs = 0
 
   constructor(call: Call, connection: Connection, context: ParkedCallContext, earlier?: EarlierRun) {
     this.connection = connection
@@ -73,6 +75,10 @@ export class ParkedCall implements Call, Parkable {
 
   get client(): Client {
     return this.#upstream.client
+  }
+
+  get caller(): Caller {
+    return this.#upstream.caller
   }
 
   get logLevel(): LogLevel | undefined {
@@ -175,6 +181,7 @@ export class ParkedCall implements Call, Parkable {
   #resume(call: Call, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Answer>): void {
     deadline.cancel()
     this.#stopBeat()
+    this.#context.onParked?.(this.#context.clock.nowMs() - this.#parkedMs)
     this.#state = RUNNING
     this.#weigh()
     this.#attach(call)
@@ -215,6 +222,7 @@ export class ParkedCall implements Call, Parkable {
     this.#round += 1
     this.#questions.number(this.#round)
     const outcome = this.#inputRequired()
+    this.#parkedMs = clock.nowMs()
     this.#state = { at: 'parked', deadline: clock.after(waitMs, () => this.expire()) }
     // SDK servers give up on a question after 60 s unless they get progress.
     this.#beat = clock.every(limits.beatMs, () => this.#questions.beat())

@@ -1,15 +1,17 @@
 import type { Catalog } from '../../../catalog/catalog.js'
+import type { Item } from '../../../catalog/lists/listed.js'
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
+import type { Principal } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { at, type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { Call } from '../../../model/links.js'
-import type { Principal } from '../../../model/peer.js'
+import { insufficientScope } from '../../../model/access.js'
+import type { Call, Viewer } from '../../../model/links.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
-import type { RequestStates } from '../retry/request-states.js'
+import { invalidState, type RequestStates } from '../retry/request-states.js'
 import { ParkedCall } from './parked-call.js'
 import type { EarlierRun, Parkable, ParkedCallContext, ParkLimits, ParkRound } from './parked-call-context.js'
 
@@ -23,13 +25,17 @@ export const PARK_LIMITS: ParkLimits = {
   resultBytes: 1024 * 1024,
 }
 
+type ParkCatalog = Pick<Catalog, 'find' | 'sees' | 'viewFor' | 'lackingScopes'>
+
 export interface ParkedCallsOptions {
-  readonly catalog: Pick<Catalog, 'find'>
+  readonly catalog: ParkCatalog
   readonly clock: Clock
   readonly limits?: ParkLimits | undefined
   readonly bounds: LimitCounters
   readonly states: Pick<RequestStates, 'seal' | 'replica'>
   readonly logLevels: Pick<LogLevels, 'isWanted'>
+  /** Hears how long a call was parked. */
+  readonly onParked?: ((ms: number) => void) | undefined
 }
 
 interface Slot {
@@ -42,7 +48,8 @@ export class ParkedCalls implements ParkedCallContext {
   readonly clock: Clock
   readonly limits: ParkLimits
   readonly account: ByteAccount
-  readonly #catalog: Pick<Catalog, 'find'>
+  readonly onParked: ((ms: number) => void) | undefined
+  readonly #catalog: ParkCatalog
   readonly #bounds: LimitCounters
   readonly #states: Pick<RequestStates, 'seal' | 'replica'>
   readonly #logLevels: Pick<LogLevels, 'isWanted'>
@@ -54,6 +61,7 @@ export class ParkedCalls implements ParkedCallContext {
   readonly #onConnection = new Map<Connection, number>()
 
   constructor(options: ParkedCallsOptions) {
+    this.onParked = options.onParked
     this.#catalog = options.catalog
     this.clock = options.clock
     this.limits = options.limits ?? PARK_LIMITS
@@ -87,7 +95,24 @@ export class ParkedCalls implements ParkedCallContext {
   ): 'taken' | 'gone' | Fault {
     const parked = this.#byId.get(state.parkId)
     if (parked === undefined) return 'gone'
-    return parked.retry(call, state.round, responses) ?? 'taken'
+    return this.#refusal(call, parked.connection) ?? parked.retry(call, state.round, responses) ?? 'taken'
+  }
+
+  /** Why a retry may not take over its call: its own credential allows less. */
+  #refusal(call: Call, { server }: Connection): Fault | undefined {
+    const { caller, method, params } = call
+    if (caller.scopes === undefined && this.#catalog.viewFor(call.client) === undefined) return undefined
+    if (!this.#catalog.sees(call, server)) return invalidState()
+    if (method !== 'tools/call') return undefined
+    const tool = this.#toolOf(call, params)
+    if (tool === undefined) return invalidState()
+    const lacking = this.#catalog.lackingScopes(caller, server, tool.own)
+    return lacking.length === 0 ? undefined : insufficientScope(lacking)
+  }
+
+  #toolOf(viewer: Viewer, params: JsonText | undefined): Item | undefined {
+    const name = params && textMember(params, 'name')
+    return name === undefined ? undefined : this.#catalog.find(viewer, 'tools', name)
   }
 
   /** Ends all that is parked, as at its deadline. */
@@ -106,11 +131,10 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /** Only what a tool says about itself lets it be called again: what it does may be done only once. */
-  mayReplay({ client, method, params, connection }: Omit<Parkable, 'retry' | 'expire'>): boolean {
-    if (method !== 'tools/call') return true
-    if (!connection.server.replay) return false
-    const name = params && textMember(params, 'name')
-    const tool = name === undefined ? undefined : this.#catalog.find(client, 'tools', name)
+  mayReplay(parked: Omit<Parkable, 'retry' | 'expire'>): boolean {
+    if (parked.method !== 'tools/call') return true
+    if (!parked.connection.server.replay) return false
+    const tool = this.#toolOf(parked, parked.params)
     return ['readOnlyHint', 'idempotentHint'].some(
       hint => tool !== undefined && at(tool.text, 'annotations', hint)?.toString() === 'true',
     )

@@ -97,6 +97,8 @@ export class InputRetries {
         return { params: bare(params) }
       case 'url':
         return this.#visited(call, state, responses, connection)
+      case 'sign-in':
+        return { params: bare(params) }
     }
   }
 
@@ -106,29 +108,37 @@ export class InputRetries {
     responses: JsonText | undefined,
     connection: Connection,
   ): EarlierRun {
-    const { client, method, params } = call
-    if (!this.#context.parkedCalls.mayReplay({ client, method, params, connection }))
+    const { client, caller, method, params } = call
+    if (!this.#context.parkedCalls.mayReplay({ client, caller, method, params, connection }))
       throw new Fault('invalid-params', 'Request state expired; call the tool again')
     return { round: state.round, answers: [...state.history, ...answersTo(state, responses)] }
   }
 
   #visited(
-    { method, params }: Call,
+    call: Call,
     { elicitations }: StateOf<'url'>,
     responses: JsonText | undefined,
     connection: Connection,
   ): Resumed | Answer {
-    const action = responses && otherThanAccept(responses)
-    if (action === 'decline' || action === 'cancel') {
-      const { name } = connection.server
-      const words = `Server ${name} needed a page to be visited; the user answered: ${action}`
-      return noInput(method, words, name)
-    }
+    const declined = declinedVisit(call, responses, connection.server.name)
+    if (declined !== undefined) return declined
     return {
-      params: bare(params),
+      params: bare(call.params),
       after: this.#context.urlElicitations.completed(connection, elicitations, VISIT_WAIT_MS),
     }
   }
+}
+
+/** How a call ends whose user did not want to visit a page; undefined if there is no such answer. */
+export const declinedVisit = (
+  { method }: Call,
+  responses: JsonText | undefined,
+  server: string,
+): Answer | undefined => {
+  const action = responses && otherThanAccept(responses)
+  if (action !== 'decline' && action !== 'cancel') return undefined
+  const words = `Server ${server} needed a page to be visited; the user answered: ${action}`
+  return noInput(method, words, server)
 }
 
 const otherThanAccept = (responses: JsonText): string | undefined => {

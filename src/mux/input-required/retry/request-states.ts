@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { unguessableId } from '../../../kernel/ids.js'
 import { canonicalJson } from '../../../kernel/json/canonical.js'
 import { type JsonText, rawText, withoutMembers } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
-import type { Principal } from '../../../model/peer.js'
 import type { SealedState, Sealer, StateFacts } from './sealed-state.js'
 
 /** Requests that may be answered with questions (basic/patterns/mrtr), and the members that identify them. */

@@ -61,7 +61,13 @@ interface UrlFacts {
   readonly elicitations: readonly string[]
 }
 
-export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts
+/** A page of ours on which the user was to sign in before the call is made again. */
+interface SignInFacts {
+  readonly kind: 'sign-in'
+  readonly link: string
+}
+
+export type StateFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFacts
 
 export type SealedState = Binding & StateFacts
 export type StateOf<K extends StateFacts['kind']> = SealedState & { readonly kind: K }
@@ -173,6 +179,8 @@ const membersOfKind = (state: StateFacts): readonly (readonly [string, JsonText]
       return state.inner === undefined ? [] : [['s', state.inner]]
     case 'url':
       return [['e', textOf(state.elicitations)]]
+    case 'sign-in':
+      return [['l', textOf(state.link)]]
   }
 }
 
@@ -214,6 +222,8 @@ const factsOf = (text: JsonText): StateFacts | undefined => {
       return { kind, inner: memberOf(text, 's') }
     case 'url':
       return { kind, elicitations: stringsOf(listOf(text, 'e')) }
+    case 'sign-in':
+      return { kind, link: textMember(text, 'l') ?? '' }
     default:
       return undefined
   }

@@ -3,6 +3,7 @@ import { HttpSessions } from '../../../../src/eras/legacy/client-side/http-liste
 import { HttpSession } from '../../../../src/eras/legacy/client-side/http-session.js'
 import { createHttpListener } from '../../../../src/eras/listen/http-listener.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
+import { LOCAL } from '../../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
 import { LinkedList } from '../../../../src/kernel/linked-list.js'
@@ -42,7 +43,6 @@ const start = (limits: Partial<Limits> = {}) => {
     identity: IDENTITY,
     log,
     bounds,
-    principalOf: request => request.remoteAddress,
   })
   const send = (method: string, headers: Headers, body?: string | object, from = '127.0.0.1') => {
     const responder = new FakeResponder()
@@ -253,7 +253,7 @@ const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
     clock.advance(10)
     if (table.makeRoom('local') !== undefined) return undefined
     const options = { clock, handler, identity: IDENTITY, log: silentLogger, bounds }
-    const session = new HttpSession('local', new LinkedList(), table.kept, options)
+    const session = new HttpSession(LOCAL, new LinkedList(), table.kept, options)
     say(session, hello('2025-06-18'))
     table.add(session)
     await settled()
@@ -279,14 +279,14 @@ t.test('at the cap only sessions of clients that seem to be gone give way', asyn
   t.equal(bounds.hits.sessions?.hits, 1)
   clock.advance(10_000)
   t.ok(await add())
-  t.equal(table.find(unused?.id ?? '', 'local'), undefined, 'it has not asked for anything for 10 s')
+  t.equal(table.find(unused?.id ?? '', LOCAL), undefined, 'it has not asked for anything for 10 s')
   clock.advance(9_000)
   t.equal(await add(), undefined)
   clock.advance(300_000)
-  t.equal(table.find(used?.id ?? '', 'local'), used)
+  t.equal(table.find(used?.id ?? '', LOCAL), used)
   t.ok(await add(), 'the one that came last has been away')
-  t.equal(table.find(used?.id ?? '', 'local'), used)
-  t.equal(table.find(listening?.id ?? '', 'local'), listening, 'whoever listens is there')
+  t.equal(table.find(used?.id ?? '', LOCAL), used)
+  t.equal(table.find(listening?.id ?? '', LOCAL), listening, 'whoever listens is there')
   t.equal(table.size, 3)
 })
 
@@ -299,7 +299,7 @@ t.test('a session that asked for something gives way when it was away for five m
   t.equal(await add(), undefined)
   clock.advance(1_000)
   t.ok(await add())
-  t.equal(table.find(used?.id ?? '', 'local'), undefined)
+  t.equal(table.find(used?.id ?? '', LOCAL), undefined)
 })
 
 t.test('a session that nobody uses ends, one with an open stream or a call does not', async t => {
@@ -311,7 +311,7 @@ t.test('a session that nobody uses ends, one with an open stream or a call does 
   say(busy, { id: 1, method: 'tools/call' })
   clock.advance(2000)
   table.sweep()
-  t.equal(table.find(idle?.id ?? '', 'local'), undefined)
+  t.equal(table.find(idle?.id ?? '', LOCAL), undefined)
   t.equal(table.size, 2)
   t.equal(handler.gone.length, 1)
   stream.goAway()
@@ -331,7 +331,7 @@ t.test('a session whose client is silent lives for a day', async t => {
     clock.advance(3_600_000)
     table.sweep()
   }
-  t.equal(table.find(session?.id ?? '', 'local'), session, 'and from its next request on another day')
+  t.equal(table.find(session?.id ?? '', LOCAL), session, 'and from its next request on another day')
   clock.advance(24 * 3_600_000 + 1)
   table.sweep()
   t.equal(table.size, 0)
@@ -346,7 +346,7 @@ t.test('while memory is short sessions that seem to be abandoned end, the idlest
   clock.advance(300_001)
   const fresh = await add()
   say(fresh, { id: 1, method: 'ping' })
-  const isThere = (at: number) => table.find(all[at]?.id ?? '', 'local') !== undefined
+  const isThere = (at: number) => table.find(all[at]?.id ?? '', LOCAL) !== undefined
   bounds.pressure = 2
   t.equal(await add(), undefined)
   table.shed()
@@ -367,7 +367,7 @@ t.test('a client without an open stream that asks for nothing is taken to be awa
     table.sweep()
   }
   t.same(handler.rested, [session?.uplink])
-  table.find(session?.id ?? '', 'local')
+  table.find(session?.id ?? '', LOCAL)
   clock.advance(301_000)
   table.sweep()
   t.equal(handler.rested.length, 2, 'it came back and went away again')

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { LegacyUplink } from '../../../../src/eras/legacy/client-side/uplink.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
+import { LOCAL } from '../../../../src/kernel/caller.js'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { LimitCounters } from '../../../../src/kernel/limit-counters.js'
@@ -13,7 +14,7 @@ import { whole } from '../../../../src/wire/message-parts.js'
 import { settled } from '../../../support/fake-clock.js'
 import { FakeHandler } from '../../../support/proxy/listeners.js'
 import { FakeServerRequest } from '../../../support/server/fake-server.js'
-import { boundsOf, IDENTITY, progressOf, shown } from '../../../support/values.js'
+import { boundsOf, IDENTITY, progressOf, shown, withoutErrorIds } from '../../../support/values.js'
 import { type Heard, rpc } from '../../../support/wire/channel-pair.js'
 
 const INFO = { name: 'c', version: '1' }
@@ -31,7 +32,7 @@ const start = (bounds?: LimitCounters) => {
   let asked = 0
   const undeliverable: (() => void)[] = []
   const uplink = new LegacyUplink(
-    'local',
+    LOCAL,
     {
       notify: frame => heard.push(`ambient ${frame.toString()}`),
       request: (frame, then) => {
@@ -59,7 +60,11 @@ const start = (bounds?: LimitCounters) => {
       },
     })
   }
-  const take = () => heard.splice(0).filter(line => line !== 'nothing')
+  const take = () =>
+    heard
+      .splice(0)
+      .filter(line => line !== 'nothing')
+      .map(withoutErrorIds)
   const open = async (version?: string, capabilities?: object) => {
     say(hello(version, capabilities))
     await settled()

@@ -11,6 +11,7 @@ import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Welcome } from '../../../../src/model/links.js'
 import { failed, type Outcome, resulted } from '../../../../src/model/outcome.js'
 import { whole } from '../../../../src/wire/message-parts.js'
+import { withoutErrorIds } from '../../../support/values.js'
 
 const IDENTITY = rawText('{"name":"proxy","version":"1"}')
 const STAMP = '"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"proxy","version":"1"}}'
@@ -27,7 +28,7 @@ const asked = (
 
 const encoded = (outcome: Outcome, request: RequestFacts): string => {
   const { frame, status } = encodeOutcome(outcome, request, IDENTITY)
-  return `${status} ${whole(frame).toString().replace('{"jsonrpc":"2.0",', '{')}`
+  return `${status} ${withoutErrorIds(whole(frame).toString()).replace('{"jsonrpc":"2.0",', '{')}`
 }
 
 const result = (text: string): Outcome => resulted(rawText(text))

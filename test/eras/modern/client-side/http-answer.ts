@@ -17,7 +17,7 @@ const start = (form: 'json' | 'json-first' | 'stream') => {
     responder,
     open,
     lines,
-    answer: new HttpAnswer(responder, form, { log, open, bounds: boundsOf() }),
+    answer: new HttpAnswer(responder, form, { log, open, bounds: boundsOf(), challenge: undefined }),
   }
 }
 

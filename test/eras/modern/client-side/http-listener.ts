@@ -28,7 +28,6 @@ const start = () => {
     clock,
     identity: IDENTITY,
     log,
-    principalOf: request => request.remoteAddress,
   })
   const post = (body: string | object, headers: Headers = {}, from = '127.0.0.1') => {
     const responder = new FakeResponder()
@@ -289,6 +288,6 @@ t.test('what two principals ask the same way is not of the same client', async t
   ask(call(1), {}, '10.0.0.1')
   t.same(
     handler.calls.map(({ client }) => client.principal),
-    ['127.0.0.1', '10.0.0.1'],
+    ['local', 'anonymous 10.0.0.1'],
   )
 })

@@ -9,6 +9,7 @@ import { resulted } from '../../../../src/model/outcome.js'
 import { classify } from '../../../../src/wire/classify.js'
 import type { HttpHeaders } from '../../../../src/wire/http.js'
 import { whole } from '../../../../src/wire/message-parts.js'
+import { callerWith } from '../../../support/client/fake-client.js'
 import { ENVELOPE, mirrored, modern } from '../../../support/era/codec.js'
 import { FakeClock, settled } from '../../../support/fake-clock.js'
 import { FakeHandler } from '../../../support/proxy/listeners.js'
@@ -39,7 +40,7 @@ const start = (limits: Partial<Limits> = {}, way: Entry = 'endpoint') => {
     if (classified.is !== 'message' || classified.message.kind !== 'request') throw new Error('no request')
     exchanges += 1
     uplink.receive(classified.message, {
-      principal,
+      caller: callerWith(principal),
       key: key ?? String(exchanges),
       headers,
       replies: {

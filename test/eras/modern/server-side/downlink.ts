@@ -12,7 +12,7 @@ t.test(
   'each request says who calls and what may be asked, and nothing else of the client’s envelope',
   async t => {
     const { server, call } = modernOnPipe()
-    const caller = {
+    const requester = {
       capabilities: { ...NO_CAPABILITIES, elicitation: { form: true, url: false } },
       logLevel: 'warning',
     } as const
@@ -31,7 +31,7 @@ t.test(
         task: { ttl: 1 },
         requestState: 's',
       },
-      { caller },
+      { requester },
     )
     call('prompts/list')
     t.same(server.take(), [

@@ -1,0 +1,89 @@
+import type { IncomingMessage } from 'node:http'
+import type { ListenConfig } from '../../config/types.js'
+import { type Caller, LOCAL, type Principal, unprovenCaller } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import type { GateOptions } from '../../transport/http/gate.js'
+import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
+import { ENDPOINTS, SIGN_IN_PATH } from '../auth-server/metadata.js'
+import { CLIENT_DOCUMENT_PATH } from '../connect/client-document.js'
+import { CONNECT_PATH } from '../connect/sign-in-links.js'
+import { workspaceOfRequest } from '../workspace.js'
+
+/** Who sends the requests of one HTTP port. */
+export interface Callers {
+  /** What `auth` adds to the names of the port, and who is let in. */
+  readonly entry: Pick<GateOptions, 'authorize'> & Partial<GateOptions>
+  /** Whose request from an address was refused, as far as is known. */
+  readonly principalAt: (address: string) => Principal
+  /** Call with the URL of the port; resolves with where clients reach it. Until then nobody is let in. */
+  readonly opened: (local: string) => Promise<string>
+  /** Undefined without `auth`, and until it is opened. */
+  readonly resourceServer: () => ResourceServer | undefined
+}
+
+/** Without `auth` callers are known by their address alone, and nothing else is loaded. */
+export const createCallers = (
+  { allowedHosts, allowedOrigins }: ListenConfig,
+  context: ResourceServerContext,
+): Callers => {
+  const { auth } = context.config()
+  if (auth === undefined) return BY_ADDRESS
+  const { publicUrl } = auth
+  let server: ResourceServer | undefined
+  return {
+    entry: {
+      ...(publicUrl !== undefined && {
+        allowedHosts: [...allowedHosts, new URL(publicUrl).host],
+        allowedOrigins: [...allowedOrigins, publicUrl],
+      }),
+      isShared,
+      async authorize(request, path) {
+        if (server === undefined) throw new Fault('unavailable', 'The proxy is starting')
+        const admitted = await server.authorize(request, path)
+        return 'status' in admitted || server.isThroughProxy(request) ? admitted : placed(admitted, request)
+      },
+    },
+    principalAt: address => anonymousAt(address).principal,
+    async opened(local) {
+      const origin = publicUrl ?? local
+      const { createResourceServer } = await import('../auth/resource-server.js')
+      server = await createResourceServer(auth, { origin, local }, context)
+      return origin
+    },
+    resourceServer: () => server,
+  }
+}
+
+/** What clients in web pages use before they have a token; nobody is known there by a cookie. */
+const PUBLIC_PATHS: ReadonlySet<string> = new Set([
+  ENDPOINTS.registration,
+  ENDPOINTS.token,
+  ENDPOINTS.revocation,
+  CLIENT_DOCUMENT_PATH,
+])
+
+const isShared = (path: string): boolean =>
+  PUBLIC_PATHS.has(path) ||
+  path.startsWith('/.well-known/') ||
+  // A form says itself where it comes from, and a browser may say `null` of our own pages.
+  path.startsWith(`${SIGN_IN_PATH}/`) ||
+  path.startsWith(`${CONNECT_PATH}/`)
+
+const anonymousAt = (address: string): Caller => unprovenCaller(`anonymous ${address}`)
+
+/** One principal for all on this machine; each other address is one of its own. */
+const callerAt = (address = ''): Caller => (isLoopbackHost(address) ? LOCAL : anonymousAt(address))
+
+/** A caller, with the folder that it works in if its request names one. */
+const placed = (caller: Caller, request: IncomingMessage): Caller => {
+  const workspace = workspaceOfRequest(request)
+  return workspace === undefined ? caller : { ...caller, workspace }
+}
+
+const BY_ADDRESS: Callers = {
+  entry: { authorize: request => placed(callerAt(request.socket.remoteAddress), request), isShared },
+  principalAt: address => callerAt(address).principal,
+  opened: local => Promise.resolve(local),
+  resourceServer: () => undefined,
+}

@@ -1,0 +1,25 @@
+import { createToolFilter } from '../../catalog/exposure.js'
+import { aliasOf, exposedName } from '../../catalog/names/names.js'
+import type { ServerConfig } from '../../config/types.js'
+import { memberOf, stringOf } from '../../kernel/json/text.js'
+import { fingerprint } from './server-cache.js'
+import { cacheFolder, decodeServer, readCacheFile } from './server-cache-file.js'
+
+/**
+ * The tools that these servers listed when they last ran, under the names that clients see; for those who
+ * type them. Starts nothing.
+ */
+export const knownTools = (servers: readonly ServerConfig[], stateDir: string): readonly string[] => {
+  const names = servers.flatMap(server => {
+    const bytes = readCacheFile(cacheFolder(stateDir), fingerprint(server))
+    const profiles = (bytes && decodeServer(bytes)) ?? new Map<never, never>()
+    const filter = createToolFilter(server.tools)
+    const found = [...profiles.values()].flatMap(({ lists }) => lists.tools ?? [])
+    const own = found.flatMap(tool => stringOf(memberOf(tool, 'name')) ?? [])
+    return own.filter(name => filter.isAllowed(name)).map(name => exposed(server, filter.renamed(name)))
+  })
+  return [...new Set(names)]
+}
+
+const exposed = ({ name: server, prefix }: ServerConfig, name: string): string =>
+  prefix === false ? name : exposedName(aliasOf(server, prefix), name)

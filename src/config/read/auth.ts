@@ -1,0 +1,303 @@
+import { resolve } from 'node:path'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { tokenHash } from '../../kernel/personal-token.js'
+import { DEFAULTS } from '../defaults.js'
+import type { Words } from '../file/problem.js'
+import { valueOf } from '../file/syntax.js'
+import { bareRecord, type Item, itemAt } from '../file/tree.js'
+import { isRemark } from '../schema/keys.js'
+import { suggest } from '../schema/suggest.js'
+import { KEYS } from '../schema/validate.generated.js'
+import { type AuthValues, validateAuth } from '../schema/validate.js'
+import type {
+  AuthConfig,
+  EmbeddedServer,
+  MachineClient,
+  Person,
+  PersonalToken,
+  TokenIssuer,
+} from '../types.js'
+import { type ReadContext, reportMisfits } from './entry.js'
+import { expandedPath, expandedWhole } from './variables.js'
+
+/**
+ * Reads who may come in; undefined if the file says nothing about it. Whatever is wrong makes all of it
+ * invalid, a key that was probably meant to be `auth` too.
+ */
+export const readAuth = (
+  items: ReadonlyMap<string, Item>,
+  context: ReadContext,
+): AuthConfig | undefined | 'invalid' => {
+  const { report } = context
+  const { errors } = report
+  for (const [key, item] of items) if (!KEYS.root.includes(key)) refuseLookalike(key, item, context)
+  const item = items.get('auth')
+  const values = item && checked(item, context)
+  const auth = item && values && new AuthReader(item, context).read(values)
+  return report.errors > errors ? 'invalid' : auth
+}
+
+const refuseLookalike = (key: string, item: Item, { report }: ReadContext): void => {
+  if (isRemark(key) || suggest(key, KEYS.root) !== 'auth') return
+  report.nameError(item, {
+    message: 'this key is unknown, and looks like "auth"',
+    mend: 'Correct it, or remove it.',
+  })
+}
+
+const checked = (item: Item, { report }: ReadContext): AuthValues | undefined => {
+  const result = validateAuth(valueOf(item))
+  if (result.is === 'fine') return result.value
+  const misfits = result.misfits.map(misfit => ({ ...misfit, path: ['auth', ...misfit.path] }))
+  reportMisfits(misfits, new Map([['auth', item]]), report)
+  return undefined
+}
+
+type Path = readonly string[]
+
+type Values<K extends keyof AuthValues> = NonNullable<AuthValues[K]>
+type PersonValues = Values<'people'>[string]
+type TokenValues = NonNullable<PersonValues['tokens']>[number]
+type EmbeddedValues = Exclude<Values<'embedded'>, boolean>
+type LoginValues = NonNullable<EmbeddedValues['login']>
+type MachineValues = NonNullable<EmbeddedValues['clients']>[string]
+
+/** Turns checked values into their resolved form, and reports what does not go together. */
+class AuthReader {
+  readonly #item: Item
+  readonly #context: ReadContext
+
+  constructor(item: Item, context: ReadContext) {
+    this.#item = item
+    this.#context = context
+  }
+
+  read(values: AuthValues): AuthConfig {
+    const publicUrl = values.publicUrl === undefined ? undefined : this.#origin(['publicUrl'])
+    const people = Object.entries(values.people ?? {}).map(([name, person]) => this.#person(name, person))
+    this.#refuseShared(people)
+    const auth: AuthConfig = {
+      publicUrl: publicUrl?.origin,
+      loopback: values.loopback ?? DEFAULTS.auth.loopback,
+      baseScope: values.baseScope ?? DEFAULTS.auth.baseScope,
+      people,
+      issuers: this.#issuers(values.issuers ?? []),
+      embedded: this.#embedded(values.embedded),
+      grants: values.grants ?? [],
+      scopeImplies: bareRecord(Object.entries(values.scopeImplies ?? {})),
+    }
+    this.#checkTogether(auth, publicUrl)
+    return auth
+  }
+
+  #checkTogether({ loopback, embedded, people, issuers }: AuthConfig, publicUrl: URL | undefined): void {
+    const isLocal = publicUrl === undefined || isLoopbackHost(publicUrl.hostname)
+    if (loopback === 'open' && !isLocal) {
+      this.#error(['loopback'], {
+        message: 'behind a reverse proxy on this machine everybody comes from loopback',
+        mend: 'Write "token", or remove "publicUrl".',
+      })
+    }
+    if (embedded !== undefined && publicUrl?.protocol === 'http:' && !isLocal) {
+      this.#error(['publicUrl'], {
+        message: 'the embedded authorization server needs https',
+        mend: 'Put TLS in front of the proxy, and write the https address of publicUrl here.',
+      })
+    }
+    if (embedded === undefined && issuers.length === 0 && people.every(({ tokens }) => tokens.length === 0)) {
+      this.#context.report.warning(this.#item, {
+        message: 'nobody has a token, so nobody can come in',
+        mend: 'Add "people" (mcp-proxy auth token NAME prints a token), "issuers" or "embedded".',
+      })
+    }
+  }
+
+  #person(name: string, { tokens = [], subjects = [], scopes }: PersonValues): Person {
+    const at = ['people', name]
+    return {
+      name,
+      tokens: tokens.map((token, index) => this.#token(token, [...at, 'tokens', String(index)])),
+      subjects: subjects.map(({ sub }, index) => ({
+        issuer: this.#text([...at, 'subjects', String(index), 'issuer']),
+        sub,
+      })),
+      scopes,
+    }
+  }
+
+  #token({ name, hash, token, expires }: TokenValues, at: Path): PersonalToken {
+    if ((hash === undefined) === (token === undefined)) {
+      this.#error(at, {
+        message: 'a token has a hash or a variable',
+        mend: 'Write "hash" or "token", one of them.',
+      })
+    }
+    const sha256 =
+      token === undefined ? hash?.slice('sha256:'.length).toLowerCase() : this.#hashed([...at, 'token'])
+    const expiresMs = expires === undefined ? Number.POSITIVE_INFINITY : endOf(expires)
+    if (Number.isNaN(expiresMs)) {
+      this.#error([...at, 'expires'], {
+        message: 'this is no day and no time',
+        mend: 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".',
+      })
+    }
+    return { name: name ?? `token ${Number(at.at(-1)) + 1}`, sha256: sha256 ?? '', expiresMs }
+  }
+
+  #hashed(at: Path): string {
+    return tokenHash(this.#secret(at))
+  }
+
+  #refuseShared(people: readonly Person[]): void {
+    const owners = new Map<string, string>()
+    const claim = (key: string, name: string, at: Path, what: string): void => {
+      const owner = owners.get(key)
+      owners.set(key, name)
+      if (owner === undefined) return
+      this.#error(at, {
+        message: `this ${what} stands here for ${owner} already`,
+        mend: 'Remove one of the two.',
+      })
+    }
+    for (const { name, tokens, subjects } of people) {
+      for (const [index, { sha256 }] of tokens.entries())
+        claim(sha256, name, ['people', name, 'tokens', String(index)], 'token')
+      for (const [index, { issuer, sub }] of subjects.entries())
+        claim(`${issuer} ${sub}`, name, ['people', name, 'subjects', String(index)], 'subject')
+    }
+  }
+
+  #issuers(values: Values<'issuers'>): readonly TokenIssuer[] {
+    const seen = new Set<string>()
+    return values.map((value, index) => {
+      const at = ['issuers', String(index)]
+      const { audience, scopeClaim, groupsClaim, jwksUri, strictType = false, introspection } = value
+      const allowHttp = value.allowHttp ?? false
+      const issuer = this.#address([...at, 'issuer'], allowHttp)
+      if (seen.has(issuer)) {
+        this.#error([...at, 'issuer'], {
+          message: 'this issuer stands here already',
+          mend: 'Remove one of the two.',
+        })
+      }
+      seen.add(issuer)
+      return {
+        issuer,
+        audience,
+        scopeClaim,
+        groupsClaim,
+        jwksUri: jwksUri === undefined ? undefined : this.#address([...at, 'jwksUri'], allowHttp),
+        strictType,
+        introspection: introspection && {
+          clientId: this.#text([...at, 'introspection', 'clientId']),
+          clientSecret: this.#secret([...at, 'introspection', 'clientSecret']),
+        },
+        allowHttp,
+      }
+    })
+  }
+
+  #embedded(value: AuthValues['embedded'] = false): EmbeddedServer | undefined {
+    if (value === false) return undefined
+    const { clients = {}, login, ...rest }: EmbeddedValues = value === true ? {} : value
+    return {
+      registration: rest.registration ?? DEFAULTS.embedded.registration,
+      privateRedirects: rest.privateRedirects ?? DEFAULTS.embedded.privateRedirects,
+      clients: Object.entries(clients).map(([id, client]) => this.#machine(id, client)),
+      login: login && this.#login(login),
+    }
+  }
+
+  #login({ clientSecret, groupsClaim, allowHttp = false }: LoginValues): EmbeddedServer['login'] {
+    const at = ['embedded', 'login']
+    return {
+      issuer: this.#address([...at, 'issuer'], allowHttp),
+      clientId: this.#text([...at, 'clientId']),
+      clientSecret: clientSecret === undefined ? undefined : this.#secret([...at, 'clientSecret']),
+      groupsClaim,
+      allowHttp,
+    }
+  }
+
+  #machine(id: string, { hash, secret, jwks, scopes }: MachineValues): MachineClient {
+    const at = ['embedded', 'clients', id]
+    if ([hash, secret, jwks].filter(each => each !== undefined).length !== 1) {
+      this.#error(at, {
+        message: 'a program has a secret or keys',
+        mend: 'Write "hash", "secret" or "jwks", one of them.',
+      })
+    }
+    const file = jwks === undefined ? undefined : expandedPath(this.#at([...at, 'jwks']), this.#context)
+    return {
+      id,
+      sha256:
+        secret === undefined ? hash?.slice('sha256:'.length).toLowerCase() : this.#hashed([...at, 'secret']),
+      jwks: file === undefined ? undefined : resolve(this.#context.folder, file),
+      scopes,
+    }
+  }
+
+  /** The address of somebody else's server, as it is written: clients and tokens compare it as text. */
+  #address(at: Path, allowHttp: boolean): string {
+    const text = this.#text(at)
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hash !== '') {
+      this.#error(at, {
+        message: 'this is no address',
+        mend: 'Write a whole address, such as "https://login.example.com".',
+      })
+    } else if (url.protocol === 'http:' && !allowHttp && !isLoopbackHost(url.hostname)) {
+      this.#error(at, {
+        message: 'this address has no TLS',
+        mend: 'Write its https address, or add "allowHttp": true.',
+      })
+    }
+    return text
+  }
+
+  /** Scheme, host and port, without anything behind them. */
+  #origin(at: Path): URL | undefined {
+    const text = this.#text(at)
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href
+    if (isOrigin) return url
+    this.#error(at, {
+      message: 'this is not scheme, host and port alone',
+      mend: 'Write for example "https://mcp.example.com", without a path.',
+    })
+    return undefined
+  }
+
+  #secret(at: Path): string {
+    const item = this.#at(at)
+    if (!/\$\{/.test(String(item.node.value))) {
+      this.#context.report.warning(item, {
+        message: 'a secret stands here as it is',
+        mend: 'Put it into a variable, such as "${NAME}"; or, for a token, write its "hash".',
+      })
+    }
+    return this.#text(at)
+  }
+
+  #text(at: Path): string {
+    const item = this.#at(at)
+    return expandedWhole(String(item.node.value), item, this.#context)
+  }
+
+  #at(path: Path): Item {
+    return itemAt(this.#item, path)
+  }
+
+  #error(at: Path, words: Words): void {
+    this.#context.report.error(this.#at(at), words)
+  }
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+const DAY_MS = 24 * 60 * 60_000
+
+/** The end of a day in UTC, or a time; NaN if it is neither. */
+const endOf = (text: string): number => {
+  if (DAY.test(text)) return Date.parse(text) + DAY_MS
+  return /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN
+}

@@ -1,0 +1,60 @@
+import { resolve } from 'node:path'
+import { readSmallFile } from '../file/small-file.js'
+import { bareRecord, type Item } from '../file/tree.js'
+import type { Environment } from '../types.js'
+import type { ReadContext } from './entry.js'
+import { expandedPath } from './variables.js'
+
+/** Beside the configuration. */
+export const DEFAULT_ENV_FILE = 'secrets.env'
+
+const QUOTED = `(?:'[^']*'|"(?:[^"\\\\]|\\\\[\\s\\S])*"|\\\\')+`
+const LINE = new RegExp(
+  `^[ \\t]*(?:export[ \\t]+)?([A-Za-z_][A-Za-z0-9_]*)=[ \\t]*(?:(${QUOTED})[ \\t]*(?:#.*)?$|(.*)$)`,
+  'gm',
+)
+const QUOTED_PART = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\(')/g
+
+/**
+ * The variables in lines of the form `NAME=value`, as a shell would quote them; a value in quotes may go over
+ * several lines. Other lines are passed over. The object has no prototype.
+ */
+export const parseEnvFile = (text: string): Readonly<Record<string, string>> =>
+  bareRecord(
+    Array.from(text.matchAll(LINE), ([, name = '', quoted, bare = '']): [string, string] => [
+      name,
+      quoted === undefined ? bare.replace(/(?:^|\s)#.*$/, '').trim() : unquoted(quoted),
+    ]),
+  )
+
+const unquoted = (text: string): string =>
+  text.replace(
+    QUOTED_PART,
+    (_all, single?: string, double?: string, quote?: string) =>
+      single ??
+      quote ??
+      (double ?? '').replace(/\\([\s\S])/g, (_pair, sign: string) => (sign === 'n' ? '\n' : sign)),
+  )
+
+/** Writes a line that `parseEnvFile` and a shell read as this variable. */
+export const envFileLine = (name: string, value: string): string =>
+  `${name}='${value.replaceAll("'", `'\\''`)}'\n`
+
+/** The variables in `envFile`; in `secrets.env` if none is named. */
+export const readEnvFile = (item: Item | undefined, context: ReadContext): Environment => {
+  const { folder, report } = context
+  if (item !== undefined && (item.node.type !== 'string' || item.node.value === '')) return {}
+  const { errors } = report
+  const path = resolve(folder, item === undefined ? DEFAULT_ENV_FILE : expandedPath(item, context))
+  if (report.errors > errors) return {}
+  const read = readSmallFile(path)
+  if ('text' in read) return parseEnvFile(read.text)
+  if (item !== undefined || !read.isMissing) {
+    const place = item ?? { node: { type: 'null', offset: 0, length: 0 }, key: 'envFile', nameOffset: 0 }
+    report.warning(place, {
+      message: `the file of variables ${path} ${read.wrong}`,
+      mend: 'Create it with lines NAME=\'value\', or name another one with "envFile".',
+    })
+  }
+  return {}
+}

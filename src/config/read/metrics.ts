@@ -1,0 +1,69 @@
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { DEFAULTS } from '../defaults.js'
+import { type Item, members } from '../file/tree.js'
+import type { SettingsValues } from '../schema/validate.js'
+import type { MetricsConfig } from '../types.js'
+import type { ReadContext } from './entry.js'
+import { expandedWhole } from './variables.js'
+
+/** Whether a setting stands there as `false`, which switches all of it off. */
+export const isOff = (key: string, item: Item | undefined): boolean =>
+  key === 'metrics' && item?.node.type === 'boolean' && item.node.value === false
+
+const ADDRESS = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i
+const MOST_PORT = 65_535
+
+/** What is counted; a place to listen that is no address is reported, and then there is none. */
+export const readMetrics = (
+  item: Item | undefined,
+  values: SettingsValues['metrics'],
+  context: ReadContext,
+): MetricsConfig | undefined => {
+  if (isOff('metrics', item)) return undefined
+  const token = textAt(given('token', item, values), context)
+  const listen = readAddress(given('listen', item, values), context)
+  const listenItem = members(item).get('listen')
+  if (listen !== undefined && listenItem !== undefined && isOpen(listen, token)) {
+    context.report.error(listenItem, {
+      message: 'others reach this address, and there is no "token"',
+      mend: 'Add "token", or listen on 127.0.0.1; until then the proxy does not start.',
+    })
+  }
+  return { ...DEFAULTS.metrics, ...chosen(values), listen, token }
+}
+
+const chosen = ({ tools, series }: NonNullable<SettingsValues['metrics']> = {}) => ({
+  ...(tools !== undefined && { tools }),
+  ...(series !== undefined && { series }),
+})
+
+/** A member whose form is right. */
+const given = (
+  key: 'token' | 'listen',
+  item: Item | undefined,
+  values: SettingsValues['metrics'],
+): Item | undefined => (values?.[key] === undefined ? undefined : members(item).get(key))
+
+/** Whether anybody on the network could read them. */
+const isOpen = ({ host }: NonNullable<MetricsConfig['listen']>, token: string | undefined): boolean =>
+  token === undefined && !isLoopbackHost(host)
+
+const textAt = (item: Item | undefined, context: ReadContext): string | undefined => {
+  if (item === undefined) return undefined
+  const { errors } = context.report
+  const text = expandedWhole(String(item.node.value), item, context)
+  return context.report.errors > errors || text === '' ? undefined : text
+}
+
+const readAddress = (item: Item | undefined, context: ReadContext): MetricsConfig['listen'] => {
+  const text = textAt(item, context)
+  if (item === undefined || text === undefined) return undefined
+  const parts = ADDRESS.exec(text)
+  const port = Number(parts?.[3])
+  if (parts !== null && port <= MOST_PORT) return { host: parts[1] ?? parts[2] ?? '', port }
+  context.report.error(item, {
+    message: 'this is not an address with a port',
+    mend: 'Write both, such as "127.0.0.1:9464"; until then there is no such address.',
+  })
+  return undefined
+}

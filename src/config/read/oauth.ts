@@ -1,0 +1,216 @@
+import { resolve } from 'node:path'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { DEFAULTS } from '../defaults.js'
+import type { Report, Words } from '../file/problem.js'
+import { type Item, itemAt, members } from '../file/tree.js'
+import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
+import { KEYS } from '../schema/validate.generated.js'
+import type { AuthConfig, OAuthConfig, ServerConfig, ServerTransport } from '../types.js'
+import type { Entry, ReadContext } from './entry.js'
+import { expandedPath, expandedWhole } from './variables.js'
+
+/** How we sign in at a server, and whose login that is; reports what does not go together. */
+export const readLogin = (
+  entry: Entry,
+  transport: ServerTransport,
+  context: ReadContext,
+): Pick<ServerConfig, 'oauth' | 'credentials' | 'signInTool'> => {
+  const { oauth, credentials, signInTool } = entry.values
+  const obstacle = obstacleOf(transport)
+  refuseUnfit(entry, obstacle, context)
+  const item = typeof oauth === 'object' ? entry.members.get('oauth') : undefined
+  const settings = item === undefined ? {} : readOAuth(item, context)
+  if (credentials === 'per-principal' && isForMachines(settings))
+    context.report.error(entry.members.get('credentials') ?? entry.item, NOT_FOR_MACHINES)
+  return {
+    oauth: obstacle !== undefined || oauth === false ? undefined : settings,
+    credentials: credentials ?? DEFAULTS.login.credentials,
+    signInTool: signInTool ?? DEFAULTS.login.signInTool,
+  }
+}
+
+const refuseUnfit = (entry: Entry, obstacle: Words | undefined, { report }: ReadContext): void => {
+  const { oauth = 'auto', credentials, sharing } = entry.values
+  const refuse = (key: string, words: Words | undefined): void => {
+    const at = entry.members.get(key)
+    if (at !== undefined && words !== undefined) report.error(at, words)
+  }
+  refuse('oauth', oauth === 'auto' || oauth === false ? undefined : obstacle)
+  if (credentials !== 'per-principal') return
+  refuse('credentials', obstacle ?? (oauth === false ? NO_LOGIN : undefined))
+  refuse('sharing', sharing === 'all' ? NOT_FOR_ALL : undefined)
+}
+
+/** Reports where a server wants to know its users apart, and nobody can tell who they are. */
+export const checkUsers = (
+  servers: ReadonlyMap<string, Item>,
+  { config, auth }: { readonly config: readonly ServerConfig[]; readonly auth: AuthConfig | undefined },
+  report: Report,
+): void => {
+  const words = auth === undefined ? NO_USERS : canBeRecognized(auth) ? undefined : NO_BROWSERS
+  if (words === undefined) return
+  for (const { name, credentials } of config) {
+    const item = servers.get(name)
+    if (credentials === 'per-principal' && item !== undefined)
+      report.warning(itemAt(item, ['credentials']), words)
+  }
+}
+
+const canBeRecognized = ({ embedded, issuers, people }: AuthConfig): boolean =>
+  issuers.length === 0 || embedded?.login !== undefined || people.some(({ tokens }) => tokens.length > 0)
+
+const NO_USERS: Words = {
+  message: 'without "auth" the programs of this machine are one user, and all others cannot sign in',
+  mend: 'Add "auth", or write "shared".',
+}
+
+const NO_BROWSERS: Words = {
+  message: 'nobody could prove in a browser to be who a token of "auth.issuers" stands for',
+  mend: 'Add "auth.embedded" with "login", or personal tokens in "auth.people".',
+}
+
+/** Whether a server is signed in at by OAuth, if it asks for it and nothing else is configured. */
+export const mayHaveLogin = (transport: ServerTransport): boolean => obstacleOf(transport) === undefined
+
+/** Why there can be no login by OAuth; undefined if there can. */
+const obstacleOf = (transport: ServerTransport): Words | undefined => {
+  if (transport.kind === 'stdio' || transport.kind === 'socket') return NOT_REMOTE
+  const hasToken = Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
+  return hasToken ? HAS_TOKEN : undefined
+}
+
+const NOT_FOR_ALL: Words = {
+  message: 'a connection for all cannot have a credential for each ("credentials")',
+  mend: 'Write "principal" or "session", or leave it out.',
+}
+
+const isForMachines = ({ grant = 'authorization_code' }: OAuthConfig): boolean =>
+  grant !== 'authorization_code' && grant !== 'device'
+
+const NOT_FOR_MACHINES: Words = {
+  message: 'with this "grant" the proxy signs in as itself, not as each of its users',
+  mend: 'Write "shared", or leave out "oauth.grant".',
+}
+
+const NO_LOGIN: Words = {
+  message: '"oauth" is false, so nobody can sign in there',
+  mend: 'Remove one of the two.',
+}
+
+const HAS_TOKEN: Words = {
+  message: 'there is an Authorization header already',
+  mend: 'Keep "oauth", or the header under "headers".',
+}
+
+const NOT_REMOTE: Words = {
+  message: 'a program, or a socket of this machine, has no login',
+  mend: 'Remove it; a program gets its secrets in "env".',
+}
+
+const readOAuth = (item: Item, context: ReadContext): OAuthConfig => {
+  const found = members(item)
+  const { idp, endpoints } = { idp: found.get('idp'), endpoints: found.get('endpoints') }
+  warnUnknown(found, KEYS.oauth, NO_FOREIGN_KEYS, context.report)
+  if (idp !== undefined) warnUnknown(members(idp), KEYS.idp, NO_FOREIGN_KEYS, context.report)
+  if (endpoints !== undefined)
+    warnUnknown(members(endpoints), KEYS.endpoints, NO_FOREIGN_KEYS, context.report)
+  const text = (...path: string[]): string | undefined => {
+    const at = itemAt(item, path)
+    return at.node.type === 'string' ? expandedWhole(String(at.node.value), at, context) : undefined
+  }
+  const flag = (key: string): boolean => found.get(key)?.node.value === true
+  const config: OAuthConfig = {
+    clientId: text('clientId'),
+    clientSecret: text('clientSecret'),
+    issuer: address(item, ['issuer'], context),
+    scopes: scopesIn(found.get('scopes')),
+    redirectUri: text('redirectUri'),
+    clientMetadataUrl: address(item, ['clientMetadataUrl'], context),
+    grant: text('grant') as OAuthConfig['grant'],
+    key: pathOrKey(found.get('key'), context),
+    idp: idp && {
+      issuer: address(idp, ['issuer'], context) ?? '',
+      clientId: text('idp', 'clientId') ?? '',
+      clientSecret: text('idp', 'clientSecret'),
+      idToken: file(members(idp).get('idToken'), context) ?? '',
+    },
+    assertion: file(found.get('assertion'), context),
+    resource: found.get('resource')?.node.value === false ? false : text('resource'),
+    endpoints:
+      endpoints && Object.fromEntries(KEYS.endpoints.map(key => [key, address(endpoints, [key], context)])),
+    allowPrivate: flag('allowPrivate'),
+    dpop: flag('dpop'),
+  }
+  checkTogether(config, item, context)
+  return config
+}
+
+const scopesIn = (item: Item | undefined): readonly string[] | undefined =>
+  item?.node.children?.map(({ value }) => String(value))
+
+/** An address that is not sent to a browser or another program, so that it must be one of HTTP. */
+const address = (item: Item, path: readonly string[], context: ReadContext): string | undefined => {
+  const at = itemAt(item, path)
+  if (at === item || at.node.type !== 'string') return undefined
+  const { errors } = context.report
+  const url = expandedWhole(String(at.node.value), at, context)
+  if (context.report.errors === errors && !/^https?:\/\//i.test(URL.canParse(url) ? url : '')) {
+    context.report.error(at, {
+      message: 'this is not an address of HTTP',
+      mend: 'Write a whole address, such as "https://login.example.com".',
+    })
+  }
+  return url
+}
+
+const file = (item: Item | undefined, context: ReadContext): string | undefined =>
+  item && resolve(context.folder, expandedPath(item, context))
+
+/** A key that stands in a variable has lines; a path has none. */
+const pathOrKey = (item: Item | undefined, context: ReadContext): string | undefined => {
+  if (item === undefined) return undefined
+  const text = expandedWhole(String(item.node.value), item, context)
+  return text.includes('-----BEGIN') ? text : file(item, context)
+}
+
+const checkTogether = (config: OAuthConfig, item: Item, { report }: ReadContext): void => {
+  const { redirectUri, allowPrivate } = config
+  const lack = lackOf(config)
+  if (lack !== undefined) report.error(itemAt(item, ['grant']), lack)
+  if (redirectUri !== undefined && !isListenable(redirectUri)) {
+    report.error(itemAt(item, ['redirectUri']), {
+      message: 'this is no address of this machine that could be listened on',
+      mend: 'Write one with its port, such as "http://localhost:3118/callback".',
+    })
+  }
+  if (allowPrivate === true) {
+    report.warning(itemAt(item, ['allowPrivate']), {
+      message: 'the server may send the proxy to any address of the network that it is in',
+      mend: 'Remove it, unless the authorization server has a private address.',
+    })
+  }
+}
+
+/** What the grant needs besides. */
+const lackOf = ({ grant, clientId, clientSecret, key, idp, assertion }: OAuthConfig): Words | undefined => {
+  const isClient = clientId !== undefined && (clientSecret ?? key) !== undefined
+  if (grant === 'client_credentials' && !isClient) {
+    return {
+      message: 'this needs to know who we are',
+      mend: 'Add "clientId", and "clientSecret" or "key".',
+    }
+  }
+  if (grant === 'id-jag' && (idp === undefined || clientId === undefined)) {
+    return {
+      message: 'this needs to know who vouches for the person',
+      mend: 'Add "clientId" and "idp".',
+    }
+  }
+  if (grant !== 'jwt-bearer' || assertion !== undefined) return undefined
+  return { message: 'this needs a token to show', mend: 'Add "assertion", the file that holds it.' }
+}
+
+const isListenable = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url?.protocol === 'http:' && isLoopbackHost(url.hostname) && url.port !== ''
+}

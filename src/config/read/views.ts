@@ -1,0 +1,135 @@
+import { DEFAULTS } from '../defaults.js'
+import type { Report } from '../file/problem.js'
+import { valueOf } from '../file/syntax.js'
+import { type Item, kindOf, members } from '../file/tree.js'
+import { suggest } from '../schema/suggest.js'
+import { KEYS } from '../schema/validate.generated.js'
+import { type SettingsValues, validateSettings } from '../schema/validate.js'
+import type { ClientConfig, Expose, ProxyConfig, ViewConfig } from '../types.js'
+import { reportMisfits } from './entry.js'
+
+type ViewValues = NonNullable<SettingsValues['views']>[string]
+type ClientValues = NonNullable<SettingsValues['clients']>[string]
+type ExposeValues = SettingsValues['expose']
+
+/** Has nothing: what is meant to leave something out, and cannot be read, must not show all. */
+const emptyView = (name: string): ViewConfig => ({
+  name,
+  servers: [],
+  tags: undefined,
+  tools: { allow: undefined, deny: [] },
+  annotations: {},
+  resources: false,
+  prompts: false,
+  scopes: [],
+  expose: undefined,
+})
+
+/** No client can ask for it. */
+const NO_VIEW = ''
+
+/** Reads which clients see what, and how. One that cannot be read is reported, and sees nothing. */
+export const readViews = (
+  items: ReadonlyMap<string, Item>,
+  { expose }: SettingsValues,
+  report: Report,
+): Pick<ProxyConfig, 'views' | 'clients' | 'expose'> => {
+  const views = [...objectAt(items, 'views', report)].map(([name, item]) =>
+    readView(name, item, { items, report }),
+  )
+  const clients = [...objectAt(items, 'clients', report)].map(([name, item]) =>
+    readClient(name, item, { items, report, views }),
+  )
+  const isLost = clients.some(({ view }) => view === NO_VIEW)
+  return {
+    views: isLost ? [...views, emptyView(NO_VIEW)] : views,
+    clients,
+    expose: exposeOf(expose) ?? DEFAULTS.expose,
+  }
+}
+
+const objectAt = (
+  items: ReadonlyMap<string, Item>,
+  key: 'views' | 'clients',
+  report: Report,
+): ReadonlyMap<string, Item> => {
+  const item = items.get(key)
+  if (item !== undefined && item.node.type !== 'object')
+    report.error(item, {
+      message: `expected an object, found ${kindOf(item)}`,
+      mend: 'Write an object, with a name for each member.',
+    })
+  return members(item)
+}
+
+interface Reading {
+  readonly items: ReadonlyMap<string, Item>
+  readonly report: Report
+}
+
+const readView = (name: string, item: Item, { items, report }: Reading): ViewConfig => {
+  const errors = report.errors
+  refuseUnknown(item, KEYS.view, report)
+  refuseUnknown(members(item).get('tools'), KEYS.viewTools, report)
+  const result = validateSettings({ views: { [name]: valueOf(item) } })
+  if (result.is === 'misfit') reportMisfits(result.misfits, items, report)
+  const values = result.is === 'fine' ? result.value.views?.[name] : undefined
+  return values === undefined || report.errors > errors ? emptyView(name) : viewOf(name, values)
+}
+
+const viewOf = (name: string, values: ViewValues): ViewConfig => ({
+  name,
+  servers: values.servers,
+  tags: values.tags,
+  tools: { allow: values.tools?.allow, deny: values.tools?.deny ?? [] },
+  annotations: values.annotations ?? {},
+  resources: values.resources ?? true,
+  prompts: values.prompts ?? true,
+  scopes: values.scopes ?? [],
+  expose: exposeOf(values.expose),
+})
+
+const readClient = (
+  name: string,
+  item: Item,
+  { items, report, views }: Reading & { readonly views: readonly ViewConfig[] },
+): ClientConfig => {
+  const errors = report.errors
+  refuseUnknown(item, KEYS.client, report)
+  const result = validateSettings({ clients: { [name]: valueOf(item) } })
+  if (result.is === 'misfit') reportMisfits(result.misfits, items, report)
+  const values: ClientValues = (result.is === 'fine' ? result.value.clients?.[name] : undefined) ?? {}
+  const view = members(item).get('view')
+  if (view !== undefined && values.view !== undefined) checkView(view, values.view, views, report)
+  return {
+    name,
+    view: report.errors > errors ? NO_VIEW : values.view,
+    maxTools: values.maxTools,
+    expose: exposeOf(values.expose),
+  }
+}
+
+const checkView = (item: Item, view: string, views: readonly ViewConfig[], report: Report): void => {
+  const names = ['default', ...views.map(({ name }) => name)]
+  if (names.includes(view)) return
+  const meant = suggest(view, names)
+  report.error(item, {
+    message: 'there is no view of this name',
+    mend: meant === undefined ? 'Add it to "views", or name one of those.' : `Did you mean "${meant}"?`,
+  })
+}
+
+/** Unlike elsewhere a key that is not known is no trifle here: it was to leave something out. */
+const refuseUnknown = (item: Item | undefined, known: readonly string[], report: Report): void => {
+  for (const [key, member] of members(item)) {
+    if (known.includes(key)) continue
+    const meant = suggest(key, known)
+    report.nameError(member, {
+      message: 'unknown key',
+      mend: meant === undefined ? 'Check its spelling, or remove it.' : `Did you mean "${meant}"?`,
+    })
+  }
+}
+
+const exposeOf = (values: ExposeValues): Expose | undefined =>
+  typeof values === 'string' ? { mode: values } : values

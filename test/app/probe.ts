@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { probeServers } from '../../src/app/probe.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { addSecrets } from '../../src/kernel/mask.js'
+import { TINY } from '../support/proxy/start.js'
+
+const LONG = 'a-name-of-a-tool-that-is-longer-than-any-client-takes'
+/** Runs a script in front of the tiny server. */
+const before = (script: string) => ({
+  command: process.execPath,
+  args: ['-e', `${script}; import(${JSON.stringify(TINY)})`],
+})
+
+t.test('servers are started, asked what they have and ended, and it is told what was wrong', async t => {
+  const [secret] = ['hunter2hunter2']
+  t.teardown(addSecrets([secret ?? '']))
+  const text = JSON.stringify({
+    mcpServers: {
+      tiny: { command: process.execPath, args: [TINY], tools: { rename: { echo: LONG } } },
+      bare: { command: process.execPath, args: [TINY], prefix: false, tools: { deny: ['f*'] } },
+      noisy: before("console.log('Server is up')"),
+      dies: { command: process.execPath, args: ['-e', `console.error('no ${secret}'); process.exit(3)`] },
+      silent: { command: process.execPath, args: ['-e', 'process.stdin.resume()'] },
+    },
+  })
+  const { config } = parseConfig(text, join(t.testdir(), 'mcp.json'), process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  const servers = config.servers.map(server => ({
+    ...server,
+    // The tests of probing wait for a silent server as long as this.
+    timeouts: { ...server.timeouts, ...(server.name === 'silent' && { connectMs: 300 }) },
+  }))
+  const found = await probeServers(config, servers, 20_000)
+  const [tiny, bare, noisy, dies, silent] = found
+  t.match(tiny, { server: 'tiny', transport: 'stdio', state: 'ready', noise: undefined, lastWords: [] })
+  t.match(tiny?.tools[0], {
+    name: /^tiny__a-name-of-.{20,}_[a-z2-7]{6}$/,
+    long: `tiny__${LONG}`,
+    hasHints: false,
+  })
+  t.match(tiny?.tools[1], { name: 'tiny__strict', long: 'tiny__strict', schema: { type: 'object' } })
+  t.same(
+    bare?.tools.map(({ name }) => name),
+    ['echo', 'strict', 'refuse', 'picture'],
+  )
+  t.match(noisy, { state: 'ready', noise: 'Server is up' })
+  t.match(dies, { state: 'failed', why: 'exited with code 3', lastWords: ['no ***'], tools: [] })
+  t.match(silent, { state: 'failed' })
+})

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { parseConfig } from '../../../src/config/parse.js'
+import { secretsOf } from '../../../src/config/read/secrets.js'
+
+const hash = (fill: string): string => fill.repeat(64)
+const ENV = { CI_TOKEN: 'mcpp_secret', SECRET: 'hunter2hunter2', URL: 'https://mcp.example.com' }
+
+const read = (auth: unknown, more: object = {}) =>
+  parseConfig(JSON.stringify({ auth, mcpServers: { a: { command: 'x' } }, ...more }), '/f/mcp.json', ENV)
+const problems = (auth: unknown, more: object = {}): unknown[] =>
+  read(auth, more).problems.map(({ severity, key, message }) => [severity, key, message])
+
+t.test('people, issuers and the embedded server are read, with their defaults', async t => {
+  const { config, problems } = read({
+    publicUrl: '${URL}',
+    people: {
+      alice: { tokens: [{ name: 'laptop', hash: `sha256:${hash('A')}`, expires: '2027-06-30' }] },
+      ci: { tokens: [{ token: '${CI_TOKEN}' }], scopes: ['mcp', 'github'] },
+    },
+    issuers: [
+      { issuer: 'https://login.example.com', introspection: { clientId: 'p', clientSecret: '${SECRET}' } },
+    ],
+    embedded: true,
+    grants: [{ group: 'developers', scopes: ['mcp'] }],
+    scopeImplies: { 'github:admin': ['github'] },
+  })
+  t.same(problems, [])
+  const auth = config?.auth
+  t.equal(auth?.publicUrl, 'https://mcp.example.com')
+  t.same([auth?.loopback, auth?.baseScope], ['token', 'mcp'])
+  const end = Date.UTC(2027, 6, 1)
+  t.same(auth?.people[0]?.tokens, [{ name: 'laptop', sha256: hash('a'), expiresMs: end }])
+  const sha256 = createHash('sha256').update('mcpp_secret').digest('hex')
+  t.same(auth?.people[1]?.tokens, [{ name: 'token 1', sha256, expiresMs: Number.POSITIVE_INFINITY }])
+  t.match(auth?.issuers, [{ issuer: 'https://login.example.com', audience: undefined, allowHttp: false }])
+  t.match(auth?.embedded, {
+    registration: 'open',
+    privateRedirects: ['cursor://anysphere.cursor-mcp/oauth/callback'],
+    login: undefined,
+  })
+  t.ok(config && secretsOf(config).includes('hunter2hunter2'), 'what stands in a variable is masked')
+})
+
+t.test('without auth nobody has to prove anything, and embedded: false is none', async t => {
+  t.equal(read(undefined).config?.auth, undefined)
+  const { config } = read({ embedded: false, people: { a: { tokens: [{ hash: `sha256:${hash('1')}` }] } } })
+  t.equal(config?.auth?.embedded, undefined)
+})
+
+t.test('AU-1: a mistake in auth makes the file unusable, and never means that it is off', async t => {
+  const token = { hash: `sha256:${hash('1')}` }
+  const people = { alice: { tokens: [token] } }
+  const rows: readonly (readonly [unknown, readonly (readonly string[])[]])[] = [
+    [null, [['auth', 'expected an object, found null']]],
+    [{ people, loopbak: 'open' }, [['auth.loopbak', 'unknown key']]],
+    [{ people, loopback: 'off' }, [['auth.loopback', 'this value is not allowed here']]],
+    [
+      { people: { alice: { tokens: [{}] } } },
+      [['auth.people.alice.tokens.0', 'a token has a hash or a variable']],
+    ],
+    [{ people: { alice: { tokens: [token], scope: [] } } }, [['auth.people.alice.scope', 'unknown key']]],
+    [
+      { people: { alice: { tokens: [{ ...token, expires: 'soon' }] } } },
+      [['auth.people.alice.tokens.0.expires', 'this is no day and no time']],
+    ],
+    [
+      { people: { alice: { tokens: [token] }, bob: { tokens: [token] } } },
+      [['auth.people.bob.tokens.0', 'this token stands here for alice already']],
+    ],
+    [
+      { people, publicUrl: 'https://p.test/x' },
+      [['auth.publicUrl', 'this is not scheme, host and port alone']],
+    ],
+    [
+      { people, publicUrl: '${GONE}' },
+      [
+        ['auth.publicUrl', 'the variable GONE is not set'],
+        ['auth.publicUrl', 'this is not scheme, host and port alone'],
+      ],
+    ],
+    [
+      { issuers: [{ issuer: 'http://login.example.com' }] },
+      [['auth.issuers.0.issuer', 'this address has no TLS']],
+    ],
+    [
+      { issuers: [{ issuer: 'https://i.test' }, { issuer: 'https://i.test' }] },
+      [['auth.issuers.1.issuer', 'this issuer stands here already']],
+    ],
+    [
+      { embedded: { clients: { nightly: { hash: token.hash, jwks: 'x' } } } },
+      [['auth.embedded.clients.nightly', 'a program has a secret or keys']],
+    ],
+    [
+      { people, loopback: 'open', publicUrl: 'https://p.test' },
+      [['auth.loopback', 'behind a reverse proxy on this machine everybody comes from loopback']],
+    ],
+    [
+      { embedded: true, publicUrl: 'http://192.0.2.7:8808' },
+      [['auth.publicUrl', 'the embedded authorization server needs https']],
+    ],
+    [{ people, baseScope: 'a b' }, [['auth.baseScope', 'this string does not have the right form']]],
+  ]
+  for (const [auth, wanted] of rows) {
+    const { config } = read(auth)
+    t.equal(config, undefined, JSON.stringify(auth))
+    t.same(
+      problems(auth),
+      wanted.map(each => ['error', ...each]),
+      JSON.stringify(auth),
+    )
+  }
+})
+
+t.test('a key that looks like auth is an error, a remark is not', async t => {
+  t.equal(read(undefined, { auht: {} }).config, undefined)
+  t.ok(read(undefined, { _auth: {}, 'x-auth': {}, audit: 'off' }).config)
+})
+
+t.test(
+  'secrets that stand in the file as they are, and an auth that lets nobody in, are warned of',
+  async t => {
+    t.same(problems({ people: { ci: { tokens: [{ token: 'mcpp_x' }] } } }), [
+      ['warning', 'auth.people.ci.tokens.0.token', 'a secret stands here as it is'],
+    ])
+    t.same(problems({}), [['warning', 'auth', 'nobody has a token, so nobody can come in']])
+  },
+)
+
+t.test('AU-35: a mistake in the access of a server leaves that server out, and no other', async t => {
+  const access = (a: object) =>
+    parseConfig(
+      JSON.stringify({ mcpServers: { a: { command: 'x', access: a }, b: { command: 'x' } } }),
+      'f',
+      ENV,
+    )
+  t.same(
+    access({ sea: ['github'] }).config?.servers.map(({ name }) => name),
+    ['b'],
+  )
+  t.same(access({ see: ['github'], call: { 'delete_*': ['admin'] } }).config?.servers[0]?.access, {
+    see: ['github'],
+    call: [['delete_*', ['admin']]],
+  })
+})
