@@ -1,18 +1,12 @@
 import yargs, { type Argv } from 'yargs'
 import { IDENTITY } from '../app/identity.js'
 import { suggest } from '../config/schema/suggest.js'
-import { type Chosen, CliError, EXIT, EXIT_TABLE, type Verb } from './verb.js'
-import { bridge } from './verbs/bridge.js'
-import { call } from './verbs/call.js'
-import { check } from './verbs/check.js'
-import { list } from './verbs/list.js'
-import { serve } from './verbs/serve.js'
-import { status } from './verbs/status.js'
-import { stdio } from './verbs/stdio.js'
+import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
+import { print } from './output/output.js'
+import { type Chosen, CliError, EXIT, EXIT_TABLE, type Flags, type Verb, type VerbArguments } from './verb.js'
 
-const VERBS: readonly Verb[] = [serve, stdio, bridge, check, list, call, status]
-const FLAGS = new Map(VERBS.flatMap(({ flags }) => Object.entries(flags)))
 const HELP_WIDTH = 110
+const HELP = new Set(['--help', '-h'])
 
 /**
  * Parses any command line, and prints help where it is asked for; `command` is what followed `--`. Resolves
@@ -22,20 +16,35 @@ export const readCommandLine = async (
   words: readonly string[],
   command: readonly string[] | undefined,
 ): Promise<Chosen | undefined> => {
+  if (words.every(word => HELP.has(word)) && words.length > 0) {
+    print(allCommands())
+    return undefined
+  }
   let chosen: Chosen | undefined
-  const cli = createCli(words)
-  for (const verb of VERBS) {
-    cli.command(
-      verb.usage,
-      verb.describe,
-      own => describe(own, verb),
-      args => {
-        if (command !== undefined && verb.usage !== bridge.usage) {
-          throw new CliError(EXIT.usage, 'only bridge takes a command after --')
-        }
-        chosen = { isService: verb.isService === true, run: () => verb.run(args, command) }
-      },
-    )
+  const cli = createCli(words).fail((message: string | null, error: Error | undefined) => {
+    if (error instanceof CliError) throw error
+    throw usageError(message ?? error?.message ?? 'the command line is wrong', words)
+  })
+  const add = (to: Argv, verb: Verb, usage: string): void => {
+    const build = (own: Argv): Argv => describe(own, verb, usage)
+    const choose = (args: VerbArguments<Flags>): void => {
+      if (command !== undefined && verb.takesCommand !== true) {
+        throw new CliError(EXIT.usage, 'only add and bridge take a command after --')
+      }
+      chosen = { isService: verb.isService === true, run: () => verb.run(args, command) }
+    }
+    // The page of all commands is ours; that of a group is made of these.
+    if (usage === verb.usage) to.command(verb.usage, false, build, choose)
+    else to.command(verb.usage, verb.describe, build, choose)
+  }
+  for (const each of COMMANDS) {
+    if (!isGroup(each)) add(cli, each, each.usage)
+    else {
+      cli.command(each.usage, false, own => {
+        for (const verb of each.verbs) add(own, verb, `${each.usage} ${verb.usage}`)
+        return own.usage(`$0 ${each.usage} <command>\n\n${each.describe}`).demandCommand(1, NO_COMMAND)
+      })
+    }
   }
   await cli.parseAsync()
   return chosen
@@ -45,7 +54,7 @@ const createCli = (words: readonly string[]): Argv =>
   yargs([...words])
     .scriptName('mcp-proxy')
     .locale('en')
-    .usage('Many MCP servers behind one address.\n\n  $0 <command> [options]')
+    .usage('$0 <command> [options]')
     .parserConfiguration({
       'parse-numbers': false,
       'parse-positional-numbers': false,
@@ -55,38 +64,105 @@ const createCli = (words: readonly string[]): Argv =>
     })
     .exitProcess(false)
     .strict()
-    .recommendCommands()
-    .demandCommand(1, 1, 'name a command: serve, stdio, bridge, check, list, call or status')
-    .check(checkRepeated)
+    .demandCommand(1, NO_COMMAND)
+    .check(args => checkRepeated(args, words))
     .help()
     .alias('help', 'h')
     .version(IDENTITY.version)
-    .epilogue(EXIT_TABLE)
     .wrap(process.stdout.isTTY ? Math.min(HELP_WIDTH, process.stdout.columns) : HELP_WIDTH)
     .showHelpOnFail(false)
-    .fail((message: string | null, error: Error | undefined) => {
-      throw new CliError(EXIT.usage, usageMessage(message ?? error?.message ?? 'the command line is wrong'))
-    })
 
-const describe = (cli: Argv, { synopsis, flags, positionals = {}, examples }: Verb): Argv => {
-  if (synopsis !== undefined) cli.usage(synopsis)
+/** The page of all commands. */
+const allCommands = (): string => {
+  const width = Math.max(...COMMANDS.map(each => nameOf(each).length)) + 2
+  const line = (each: Command): string => `  mcp-proxy ${nameOf(each).padEnd(width)}${each.describe}`
+  const sections = SECTIONS.map(([title, commands]) => [`${title}:`, ...commands.map(line)].join('\n'))
+  return ['Many MCP servers behind one address.', WAYS, ...sections, EXIT_TABLE].join('\n\n')
+}
+
+const WAYS = `  mcp-proxy                     How things are, or how to begin
+  mcp-proxy <command> --help    What a command does, with examples and options
+  mcp-proxy --version`
+
+const describe = (cli: Argv, verb: Verb, usage: string): Argv => {
+  const { synopsis, describe: sentence, flags, positionals = {}, examples } = verb
+  cli.usage(synopsis ?? `$0 ${usage}\n\n${sentence}`)
   for (const [name, options] of Object.entries(positionals)) cli.positional(name, options)
   cli.options(flags)
   for (const [command, description] of examples) cli.example(command, description)
   return cli
 }
 
-/** Turns a message of yargs into one that helps. */
-const usageMessage = (message: string): string => {
-  if (message.startsWith('Not enough non-option arguments')) return 'call needs the name of a tool'
-  const unknown = /^Unknown argument: ([a-z-]+)$/i.exec(message)?.[1]
-  const meant = unknown === undefined ? undefined : suggest(unknown, [...FLAGS.keys()])
-  return meant === undefined ? message : `${message}. Did you mean --${meant}?`
+/** Turns a message of yargs into an error that helps. */
+const usageError = (message: string, words: readonly string[]): CliError => {
+  const command = commandAt(words)
+  if (message === NO_COMMAND) return noCommand(words, command)
+  const choice = /Argument: (\S+), Given: "(.*?)", Choices: (.*)/.exec(message)
+  if (choice !== null) return wrongChoice(choice, words)
+  const unknown = /^Unknown (?:arguments?|commands?): ([^\s,]+)/.exec(message)?.[1]
+  if (unknown !== undefined) return unknownWord(unknown, words, command)
+  const isShort = message.startsWith('Not enough non-option arguments')
+  if (command !== undefined && !isGroup(command) && isShort && command.needs !== undefined) {
+    const why = `it is used as: mcp-proxy ${command.usage}`
+    return new CliError(EXIT.usage, `${nameOf(command)} needs ${command.needs}`, { why })
+  }
+  return new CliError(EXIT.usage, message.replaceAll('\n', ' '))
 }
 
+const NO_COMMAND = 'no command is named'
+
+const noCommand = (words: readonly string[], command: Command | undefined): CliError => {
+  const flag = words.find(word => word.startsWith('-'))?.replace(/^-+/, '')
+  const meant = flag === undefined ? undefined : suggest(flag, ['help', 'version'])
+  const what = meant === undefined ? NO_COMMAND : `--${flag} is no option here; did you mean --${meant}?`
+  return new CliError(EXIT.usage, what, { why: commandsOf(command) })
+}
+
+const wrongChoice = (
+  [, name = '', given = '', list = '']: RegExpExecArray,
+  words: readonly string[],
+): CliError => {
+  const choices = list.replaceAll('"', '').split(', ')
+  const place = words.some(word => word.startsWith(`--${name}`)) ? `--${name}` : name
+  const what = `"${given}" is no value of ${place}${hint(suggest(given, choices))}`
+  return new CliError(EXIT.usage, what, { why: `it is one of ${choices.join(', ')}` })
+}
+
+const namesIn = (command: Command | undefined): readonly string[] =>
+  command !== undefined && isGroup(command)
+    ? command.verbs.map(verb => `${nameOf(command)} ${nameOf(verb)}`)
+    : COMMANDS.map(nameOf)
+
+const commandsOf = (command: Command | undefined): string => `commands are ${namesIn(command).join(', ')}`
+
+const unknownWord = (word: string, words: readonly string[], command: Command | undefined): CliError => {
+  const isFlag = !words.includes(word)
+  const shown = isFlag ? `${word.length === 1 ? '-' : '--'}${word}` : `"${word}"`
+  if (isFlag && command !== undefined && !isGroup(command)) {
+    const shownFlags = Object.entries(command.flags).filter(([, { hidden }]) => hidden !== true)
+    const own = [...shownFlags.map(([name]) => name), 'help']
+    const meant = suggest(word, own)
+    const why = `${nameOf(command)} has ${own.map(name => `--${name}`).join(', ')}`
+    return new CliError(EXIT.usage, `${shown} is no option here${hint(meant && `--${meant}`)}`, { why })
+  }
+  if (command !== undefined && !isGroup(command)) {
+    const why = `it is used as: mcp-proxy ${command.usage} [options]`
+    return new CliError(EXIT.usage, `${shown} is one word too many`, { why })
+  }
+  const lead = command === undefined ? '' : `${nameOf(command)} `
+  const meant = suggest(lead + word, namesIn(command))
+  const what = isFlag ? `${shown} stands without a command` : `${shown} is no command`
+  const mend = meant === undefined ? undefined : `mcp-proxy ${meant}`
+  return new CliError(EXIT.usage, what + hint(meant), { why: commandsOf(command), mend })
+}
+
+const hint = (meant: string | undefined): string => (meant === undefined ? '' : `; did you mean ${meant}?`)
+
 /** yargs makes an array of any flag that is given twice. */
-const checkRepeated = (args: Readonly<Record<string, unknown>>): true => {
-  for (const [flag, { array }] of FLAGS) {
+const checkRepeated = (args: Readonly<Record<string, unknown>>, words: readonly string[]): true => {
+  const command = commandAt(words)
+  const flags = command === undefined || isGroup(command) ? {} : command.flags
+  for (const [flag, { array }] of Object.entries(flags)) {
     if (array === true || !Array.isArray(args[flag])) continue
     throw new CliError(EXIT.usage, `--${flag} may be given once`)
   }

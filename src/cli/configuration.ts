@@ -1,22 +1,36 @@
+import { existsSync } from 'node:fs'
+import type { ProxyEnvironment } from '../app/environment/environment.js'
 import { formatProblem } from '../config/file/problem.js'
 import type { Loaded, ProxyConfig } from '../config/types.js'
+import { defaultConfigFile } from '../kernel/default-config-file.js'
+import { problem } from '../kernel/problems.js'
 import { say } from './output/output.js'
-import { CliError, EXIT } from './verb.js'
+import { thisMachine } from './setup-files.js'
+import { CliError, EXIT, problemError } from './verb.js'
 
-/** The file named by the flag or the environment. Throws a CliError if none is. */
+/** The file named by the flag or the environment, or else that of the user; it need not exist. */
+export const configTarget = (flag: string | undefined): string =>
+  named(flag) ?? named(process.env['MCP_PROXY_CONFIG']) ?? defaultConfigFile(thisMachine())
+
+/** The same for verbs that read it. Throws a CliError if none is named, and the user has none. */
 export const configFile = (flag: string | undefined): string => {
-  const file = flag ?? process.env['MCP_PROXY_CONFIG']
-  if (file !== undefined && file !== '') return file
-  throw new CliError(
-    EXIT.usage,
-    'no configuration: give --config FILE, or set MCP_PROXY_CONFIG (for one server, see mcp-proxy bridge)',
-  )
+  const file = configTarget(flag)
+  const isNamed = (named(flag) ?? named(process.env['MCP_PROXY_CONFIG'])) !== undefined
+  if (isNamed || existsSync(file)) return file
+  const why = `${file} is not there, and neither --config nor MCP_PROXY_CONFIG names another`
+  throw problemError(EXIT.configuration, problem('D010', { file }, { why }))
 }
 
-/** Reads a configuration with its problems. */
-export const loadFile = async (file: string): Promise<Loaded> => {
-  const { loadConfig } = await import('../config/load.js')
-  return await loadConfig(file, process.env)
+const named = (path: string | undefined): string | undefined => (path === '' ? undefined : path)
+
+/** Reads a configuration with its problems; without `environment` its variables are those of this process. */
+export const loadFile = async (file: string, environment?: ProxyEnvironment): Promise<Loaded> => {
+  const { loadConfig, readConfigText } = await import('../config/load.js')
+  if (environment === undefined) return await loadConfig(file, process.env)
+  const { parseConfig } = await import('../config/parse.js')
+  const read = await readConfigText(file)
+  if ('unusable' in read) return read.unusable
+  return await environment.load((env, later) => parseConfig(read.text, file, env, later))
 }
 
 export interface Usable extends Loaded {
@@ -29,19 +43,28 @@ export const readConfiguration = async (flag: string | undefined): Promise<Proxy
 /**
  * Reads a configuration, prints its problems and keeps the good servers. Throws a CliError if none is left.
  */
-export const readUsable = async (flag: string | undefined): Promise<Usable> => {
+export const readUsable = async (
+  flag: string | undefined,
+  environment?: ProxyEnvironment,
+): Promise<Usable> => {
   const file = configFile(flag)
-  const { config, problems, disabled } = await loadFile(file)
+  const { config, problems, disabled } = await loadFile(file, environment)
   for (const problem of problems) say(formatProblem(problem))
   if (config === undefined) {
-    throw new CliError(EXIT.configuration, `${file} cannot be used: fix the errors above and start again`)
+    throw new CliError(EXIT.configuration, `${file} cannot be used (D011)`, {
+      why: 'the errors stand above',
+      mend: `mcp-proxy check --config ${file}`,
+    })
   }
-  if (config.servers.length > 0) return { config, problems, disabled }
+  if (config.servers.length + config.waiting.length > 0) return { config, problems, disabled }
   const unusable = disabled.map(({ name, why }) => `${name} (${why})`).join(', ')
-  throw new CliError(
-    EXIT.configuration,
-    unusable === ''
-      ? `${file} names no server: add one to "mcpServers"`
-      : `no server of ${file} is left: ${unusable}; fix or enable one of them`,
-  )
+  throw unusable === ''
+    ? new CliError(EXIT.configuration, `${file} names no server`, {
+        why: '"mcpServers" is empty',
+        mend: 'mcp-proxy add NAME -- COMMAND',
+      })
+    : new CliError(EXIT.configuration, `no server of ${file} is left`, {
+        why: unusable,
+        mend: `mcp-proxy check --config ${file}`,
+      })
 }

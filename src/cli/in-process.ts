@@ -1,7 +1,7 @@
 import type { LocalClient, LocalClientOptions } from '../app/local-client.js'
 import type { ServerStatus } from '../app/status.js'
 import type { LogLevel, ProxyConfig } from '../config/types.js'
-import { say } from './output/output.js'
+import { ProgressLine } from './output/progress.js'
 import { EXIT } from './verb.js'
 
 /** A proxy in this process, for verbs that end by themselves. */
@@ -20,9 +20,8 @@ interface Finding {
 /** More than any list has, so that one page is enough and a server that is down is awaited once. */
 const PAGE_SIZE = 1_000_000
 const POLL_MS = 50
-/** When slow servers are first reported, and then how often. */
-const FIRST_REPORT_MS = 2000
-const REPORT_EVERY_MS = 15_000
+/** Nobody wonders about less. */
+const QUIET_MS = 500
 
 /**
  * Starts the servers, waits for each for its own time to connect, does `work`, shows its result and ends
@@ -74,27 +73,26 @@ export const inProcess = async (
   return code
 }
 
-/** Watches servers start, reports slow ones, and remembers why one failed although it is being retried. */
+/** Watches them start, shows on a terminal which are slow, and remembers why one that is retried failed. */
 const watchStarts = (current: () => readonly ServerStatus[]) => {
   const whys = new Map<string, string>()
   const startedMs = performance.now()
-  let nextReportMs = FIRST_REPORT_MS
+  const line = new ProgressLine()
   const look = (): void => {
     const all = current()
     for (const { name, why } of all) if (why !== undefined) whys.set(name, why)
     const spentMs = performance.now() - startedMs
-    if (spentMs < nextReportMs) return
-    nextReportMs += REPORT_EVERY_MS
-    const slow = all
-      .filter(({ name, state }) => state === 'starting' && !whys.has(name))
-      .map(({ name }) => name)
-    if (slow.length > 0) say(`still starting after ${Math.round(spentMs / 1000)} s: ${slow.join(', ')}`)
+    const slow = all.filter(({ name, state }) => state === 'starting' && !whys.has(name))
+    if (spentMs < QUIET_MS || slow.length === 0) return
+    const names = slow.map(({ name }) => name).join(', ')
+    line.show(`starting ${names} … ${Math.round(spentMs / 1000)} s`)
   }
   const timer = setInterval(look, POLL_MS)
   return {
     stop(): void {
       look()
       clearInterval(timer)
+      line.clear()
     },
     status: (): readonly ServerStatus[] =>
       current().map(one => (one.state === 'ready' ? one : { ...one, why: one.why ?? whys.get(one.name) })),

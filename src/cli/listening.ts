@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import type { ListenConfig } from '../config/types.js'
+import type { AuthConfig, ListenConfig } from '../config/types.js'
+import { isLoopbackHost } from '../kernel/loopback.js'
 import { isNamedPipe, socketPathOf } from '../kernel/socket-path.js'
 import { say } from './output/output.js'
 import { CliError, EXIT, textOption, textsOption } from './verb.js'
@@ -10,12 +11,12 @@ export const listenOptions = {
   socket: textOption('A unix domain socket or named pipe to listen on: a path, unix:///PATH or pipe:///NAME'),
   'allow-remote': {
     type: 'boolean',
-    describe: 'Listen on an address that other machines can reach, although there is no authentication',
+    describe: 'Listen on an address that other machines can reach, although there is no "auth"',
   },
   'allowed-host': textsOption('A Host that clients may use besides localhost; may be repeated'),
 } as const
 
-interface ListenFlags {
+export interface ListenFlags {
   readonly host?: string | undefined
   readonly port?: string | undefined
   readonly socket?: string | undefined
@@ -26,20 +27,24 @@ interface ListenFlags {
 const PORT_MAX = 65_535
 const WILDCARDS = ['0.0.0.0', '::', '']
 
-const isLoopback = (host: string): boolean =>
-  host.toLowerCase() === 'localhost' || host === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(host)
-
 /**
  * Where to listen: flags win over the file, and `--host` or `--port` asks for HTTP. Throws a CliError for a
- * bad port or socket, or an address that needs `--allow-remote`.
+ * bad port or socket, or an address that needs `--allow-remote`, or a public URL.
  */
-export const resolveListen = (configured: ListenConfig, flags: ListenFlags): ListenConfig => {
+export const resolveListen = (
+  configured: ListenConfig,
+  flags: ListenFlags,
+  auth?: AuthConfig,
+): ListenConfig => {
   const host = (flags.host ?? configured.host).replace(/^\[(.*)\]$/, '$1')
   const port = flags.port === undefined ? configured.port : readPort(flags.port)
   const allowedHosts = [...configured.allowedHosts, ...(flags.allowedHost ?? [])]
   const http = configured.http || flags.host !== undefined || flags.port !== undefined
   const socket = flags.socket === undefined ? configured.socket : readSocket(flags.socket)
-  if (http && !isLoopback(host)) checkRemote(host, allowedHosts, flags.allowRemote === true)
+  if (http && !isLoopbackHost(host)) {
+    if (flags.allowRemote !== true) checkGuarded(host, auth)
+    checkNames(host, allowedHosts, auth)
+  }
   return { ...configured, http, host, port, allowedHosts, socket }
 }
 
@@ -52,20 +57,32 @@ const readSocket = (text: string): string => {
   return isNamedPipe(text) ? text : resolve(text)
 }
 
-const readPort = (text: string): number => {
+/** Throws a CliError. */
+export const readPort = (text: string): number => {
   const port = Number(text)
   if (/^\d{1,5}$/.test(text) && port <= PORT_MAX) return port
   throw new CliError(EXIT.usage, `--port must be a number from 0 to ${PORT_MAX}, not "${text}"`)
 }
 
-const checkRemote = (host: string, allowedHosts: readonly string[], isAllowed: boolean): void => {
-  if (!isAllowed) {
+const checkGuarded = (host: string, auth: AuthConfig | undefined): void => {
+  if (auth !== undefined) return
+  throw new CliError(
+    EXIT.usage,
+    `${host} can be reached from other machines, and there is no "auth": anyone who reaches the port can ` +
+      'use every server. Give people tokens (see mcp-proxy auth token --help), listen on 127.0.0.1, or add ' +
+      '--allow-remote if something else guards the port, and name the hosts that clients use in ' +
+      'listen.allowedHosts or with --allowed-host.',
+  )
+}
+
+/** Without `publicUrl` clients are known to use the address that we listen on, if anything. */
+const checkNames = (host: string, allowedHosts: readonly string[], auth: AuthConfig | undefined): void => {
+  if (auth?.publicUrl !== undefined) return
+  if (auth !== undefined && (auth.issuers.length > 0 || auth.embedded !== undefined)) {
     throw new CliError(
-      EXIT.usage,
-      `${host} can be reached from other machines, and there is no authentication yet: anyone who ` +
-        'reaches the port can use every server. Listen on 127.0.0.1, or add --allow-remote if something ' +
-        'else guards the port, and name the hosts that clients use in listen.allowedHosts or with ' +
-        '--allowed-host.',
+      EXIT.configuration,
+      `${host} can be reached from other machines: set auth.publicUrl to the address under which clients ` +
+        'reach the proxy, since tokens of authorization servers name it',
     )
   }
   if (WILDCARDS.includes(host) && allowedHosts.length === 0) {

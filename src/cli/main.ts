@@ -1,9 +1,7 @@
-import { inspect } from 'node:util'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { Fault } from '../kernel/faults.js'
-import { flush, say, tolerateReaders } from './output/output.js'
+import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
-import { type Chosen, CliError, EXIT, type Verb } from './verb.js'
+import { type Chosen, EXIT, type Verb } from './verb.js'
 
 /** How long a service that ends waits for its output to be read. */
 const FLUSH_MS = 500
@@ -11,8 +9,8 @@ const FLUSH_MS = 500
 /** Runs a command line, without node and script, to its end. Resolves with the exit code; never rejects. */
 export const main = async (argv: readonly string[]): Promise<number> => {
   tolerateReaders()
-  const { code, isService } = await run(argv).catch((thrown: unknown) => ({
-    code: explain(thrown, argv),
+  const { code, isService } = await run(argv).catch(async (thrown: unknown) => ({
+    code: await explained(thrown, argv),
     isService: false,
   }))
   await flush(isService ? FLUSH_MS : undefined)
@@ -22,50 +20,61 @@ export const main = async (argv: readonly string[]): Promise<number> => {
 const run = async (argv: readonly string[]) => {
   // What follows -- is another program's command line, which no parser of ours may see.
   const end = argv.indexOf('--')
-  const words = end === -1 ? argv : argv.slice(0, end)
+  const [first, ...others] = end === -1 ? argv : argv.slice(0, end)
   const command = end === -1 ? undefined : argv.slice(end + 1)
-  const chosen = (await chooseSimple(words, command)) ?? (await chooseWithYargs(words, command))
+  if (first === undefined && command === undefined) return { code: await overviewed(), isService: false }
+  if (first === '--get-yargs-completions') return { code: await completed(argv.slice(1)), isService: false }
+  const all = first === undefined ? [] : [first, ...others]
+  const words = first === 'help' ? [...others, '--help'] : all
+  const chosen = (await chooseService(words, command)) ?? (await chooseWithYargs(words, command))
   if (chosen === undefined) return { code: EXIT.ok, isService: false }
   if (chosen.isService) keepHeapRoom()
   return { code: await chosen.run(), isService: chosen.isService }
 }
 
-/** yargs takes 10 MiB and as long to load as the proxy, so it is loaded only where it is needed. */
+const overviewed = async (): Promise<number> => {
+  const { overview } = await import('./overview.js')
+  return await overview()
+}
+
+const completed = async (words: readonly string[]): Promise<number> => {
+  const { complete } = await import('./complete.js')
+  return await complete(words)
+}
+
 const chooseWithYargs = async (words: readonly string[], command: readonly string[] | undefined) => {
   const { readCommandLine } = await import('./command-line.js')
   return await readCommandLine(words, command)
 }
 
-const chooseSimple = async (
+/** yargs takes 13 MiB for as long as we run, and 40 ms to load: services with simple arguments do without. */
+const chooseService = async (
   [name = '', ...words]: readonly string[],
   command: readonly string[] | undefined,
 ): Promise<Chosen | undefined> => {
-  const load = VERBS.get(name)
-  if (load === undefined || (command !== undefined && name !== 'bridge')) return undefined
+  const load = SERVICES.get(name)
+  if (load === undefined) return undefined
   const verb = await load()
+  if (command !== undefined && verb.takesCommand !== true) return undefined
   const args = parseSimple(verb, words)
-  return args && { isService: verb.isService === true, run: () => verb.run(args, command) }
+  return args && { isService: true, run: () => verb.run(args, command) }
 }
 
-const VERBS = new Map<string, () => Promise<Verb>>([
+const SERVICES = new Map<string, () => Promise<Verb>>([
   ['serve', async () => (await import('./verbs/serve.js')).serve],
   ['stdio', async () => (await import('./verbs/stdio.js')).stdio],
   ['bridge', async () => (await import('./verbs/bridge.js')).bridge],
-  ['check', async () => (await import('./verbs/check.js')).check],
-  ['list', async () => (await import('./verbs/list.js')).list],
-  ['call', async () => (await import('./verbs/call.js')).call],
-  ['status', async () => (await import('./verbs/status.js')).status],
 ])
 
-const explain = (thrown: unknown, [word = '']: readonly string[]): number => {
-  if (thrown instanceof CliError) {
-    say(`mcp-proxy: ${thrown.message}`)
-    if (thrown.code === EXIT.usage) say(`Try: mcp-proxy ${VERBS.has(word) ? `${word} ` : ''}--help`)
-    return thrown.code
-  }
-  const isExpected = thrown instanceof Fault && thrown.code !== 'internal'
-  say(`mcp-proxy: ${isExpected ? thrown.message : inspect(thrown)}`)
-  return thrown instanceof Fault ? EXIT.failure : EXIT.negative
+/** Says what went wrong; the words that name a command lead to its help. */
+const explained = async (thrown: unknown, argv: readonly string[]): Promise<number> => {
+  const [{ explain }, { commandAt, isGroup }] = await Promise.all([
+    import('./explain.js'),
+    import('./all-verbs.js'),
+  ])
+  const command = commandAt(argv)
+  const isInGroup = command !== undefined && command !== commandAt(argv.slice(0, 1))
+  return explain(thrown, command === undefined ? [] : argv.slice(0, isInGroup && !isGroup(command) ? 2 : 1))
 }
 
 /**

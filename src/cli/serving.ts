@@ -1,12 +1,19 @@
 import { stat } from 'node:fs/promises'
-import type { Proxy } from '../app/proxy.js'
+import type { Control, ControlledVariables } from '../app/control/control.js'
+import { KeptLines } from '../app/control/kept-lines.js'
+import type { ProxyEnvironment } from '../app/environment/environment.js'
+import type { AdjustableLogger } from '../app/guarded-logger.js'
+import type { Proxy, ProxyOptions } from '../app/proxy.js'
+import type { Reloader } from '../app/reload.js'
 import type { Instance, InstanceOptions } from '../app/state/instance.js'
 import { type ConfigDiff, isSameSetting } from '../config/diff.js'
-import type { LogLevel, ProxyConfig } from '../config/types.js'
+import type { Loaded, LogLevel, ProxyConfig } from '../config/types.js'
 import { systemClock } from '../kernel/async/clock.js'
+import { Fault } from '../kernel/faults.js'
 import type { Usable } from './configuration.js'
 import { addressesOf, addressSnippets, listeningLines, type Way } from './output/announcement.js'
 import { print, say } from './output/output.js'
+import { openPlace, type Seat } from './seat.js'
 import { EXIT } from './verb.js'
 
 interface Served {
@@ -14,8 +21,16 @@ interface Served {
   readonly level: LogLevel
   readonly isAlone?: boolean
   readonly verb: 'serve' | 'stdio' | 'bridge'
+  /** The view of the client on stdin; one that exists. */
+  readonly view?: string | undefined
   /** Where the configuration came from; it may change while we run. */
   readonly source?: Source
+  /** The place of the configuration, if it is ours alone. */
+  readonly seat?: Seat | undefined
+  /** The folder that the client on stdio says it works in. */
+  readonly workspace?: string | undefined
+  /** Where its variables come from, if not from this process alone. */
+  readonly environment?: ProxyEnvironment | undefined
 }
 
 interface Source {
@@ -38,14 +53,19 @@ interface Snippets {
 /** Serves until a signal comes. Prints the addresses to stdout, and snippets for clients to stderr. */
 export const serveNetwork = async (served: Served, { name, more, first }: Snippets): Promise<number> => {
   const { http, socket } = served.config.listen
-  const { proxy, shutdown, settle } = await start(served)
+  const { proxy, shutdown, settle, open } = await start(served)
   try {
+    // Clients that wait for the daemon come first.
+    await open()
+    await proxy.listenMetrics()
     const httpFront = http ? await proxy.listen() : undefined
     const socketFront = socket === undefined ? undefined : await proxy.listenSocket(socket)
     const addresses = addressesOf(httpFront, socketFront?.path, first)
-    print(listeningLines(addresses))
-    say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
-    settle(httpFront?.url)
+    if (served.seat?.sink === undefined) {
+      print(listeningLines(addresses))
+      say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
+    }
+    settle(httpFront?.localUrl)
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
@@ -58,10 +78,12 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
  * Serves the client on our stdin and stdout until it leaves or a signal comes; shows `hint` on a terminal.
  */
 export const serveStdio = async (served: Served, hint: string): Promise<number> => {
-  const { proxy, shutdown, settle } = await start(served)
+  const { proxy, shutdown, settle, open } = await start(served)
   if (process.stdin.isTTY) say(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
-  void proxy.serveStdio().gone.then(() => shutdown.end(EXIT.ok))
-  settle(undefined)
+  void proxy.serveStdio(served.view, served.workspace).gone.then(() => shutdown.end(EXIT.ok))
+  // Not on the way of the first answer, and no reason to leave a client without its servers.
+  proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
+  void open().then(() => settle(undefined))
   return await shutdown.ended
 }
 
@@ -80,66 +102,119 @@ export const loadParts = async () => {
   return [proxy, ...(await Promise.all(others))] as const
 }
 
-const start = async ({ config, level, isAlone = false, verb, source }: Served) => {
+const start = async (served: Served) => {
+  const { config, level, verb, source, seat, environment } = served
   const [{ createProxy }, { createLogger }, shutdowns, { stateDir }] = await loadParts()
-  const { Reloader } = source && (await isFile(source.file)) ? await import('../app/reload.js') : {}
+  const reload = source && (await isFile(source.file)) ? await import('../app/reload.js') : undefined
   // On Windows SIGHUP means only that the console is closed.
-  const terminal = Reloader && process.platform !== 'win32' ? shutdowns.watchTerminal() : undefined
-  const log = await createLogger({ level, isTerminal: process.stderr.isTTY })
+  const terminal = reload && process.platform !== 'win32' ? shutdowns.watchTerminal() : undefined
+  const lines = new KeptLines()
+  const isTerminal = process.stderr.isTTY
+  const log = await createLogger({ level, isTerminal, sink: seat?.sink, keep: sink => lines.over(sink) })
   const proxy: Proxy = createProxy(config, {
     log,
-    isAlone,
-    // There are no other servers to show meanwhile.
-    ...(isAlone && { listWaitMs: config.startupWaitMs }),
+    ...proxyOptions(served),
     stateDir: stateDir(process.env),
     configStatus: () => reloader?.status,
+    configProblems: () => reloader?.problems ?? [],
+    lines,
+    reread: () => followed?.reload,
   })
-  const apply = (next: ProxyConfig): ConfigDiff => {
-    // The command line decides where to listen for as long as we run.
-    const isSame = isSameSetting('listen', source?.loaded.config, next)
-    return proxy.reload(isSame ? { ...next, listen: config.listen } : next)
-  }
-  const onReloaded = ({ logLevel }: ProxyConfig): void => {
-    if (source?.isLevelFixed === false) log.level = logLevel
-  }
-  const onRefused = (problems: readonly string[]): void =>
-    proxy.audit.reloaded({ result: 'refused', problems })
   const reloader =
-    Reloader && source
-      ? new Reloader({ ...source, apply, onReloaded, onRefused, log, env: process.env, clock: systemClock })
-      : undefined
+    source && reload && new reload.Reloader({ ...source, ...reloading(proxy, log, { ...served, source }) })
+  const followed = reloader && (await follow(reloader, proxy, environment))
   let instance: Promise<Instance | undefined> | undefined
+  let control: Control | undefined
   const close = async (): Promise<void> => {
     reloader?.close()
     await proxy.close()
     await (await instance)?.close()
+    // Whoever waits for our place takes it at once.
+    await control?.close()
   }
   const drain = (): Promise<void> => {
     reloader?.close()
     return proxy.drain()
   }
+  /** Opens the private socket. */
+  const open = async (): Promise<void> => {
+    const parts = { seat, proxy, config, lines, log, ...followed, file: source?.file }
+    control = await openPlace({ ...parts, end: code => shutdown.end(code) })
+  }
   /** Call once clients are served. */
   const settle = (url: string | undefined): void => {
     reloader?.start()
-    instance ??= register({ facts: { verb, url, config: source?.file }, children: proxy.children, log })
-  }
-  const onHangup = (): boolean => {
-    if (reloader === undefined || terminal?.isClosed !== false) return false
-    log.info({ file: source?.file }, 'SIGHUP: reading the configuration again')
-    proxy.audit.reopen()
-    reloader.reload()
-    return true
+    const { socket, token } = control?.place ?? {}
+    const facts = { verb, url, config: source?.file, socket, token }
+    instance ??= register({ facts, children: proxy.children, log })
   }
   const shutdown = shutdowns.createShutdown({
     drain,
     close,
     isService: true,
-    onHangup,
+    onHangup: () => {
+      if (terminal?.isClosed !== false || followed === undefined) return false
+      log.info({ file: source?.file }, 'SIGHUP: reading the configuration again')
+      proxy.audit.reopen()
+      void followed.reload()
+      return true
+    },
     log,
     codeOf: () => EXIT.ok,
   })
-  return { proxy, settle, shutdown }
+  return { proxy, settle, shutdown, open }
 }
+
+const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
+  isAlone,
+  // There are no other servers to show meanwhile.
+  ...(isAlone && { listWaitMs: config.startupWaitMs }),
+  ...(environment && { programEnv: () => environment.forPrograms() }),
+})
+
+/** What programs on the private socket may do with a configuration that can be read again. */
+const follow = async (reloader: Reloader, proxy: Proxy, environment: ProxyEnvironment | undefined) => {
+  if (environment === undefined) return { reload: () => reloader.reload() }
+  const { variablesOf, wantedBy } = await import('../app/environment/environment.js')
+  environment.onLate = () => void reloader.reload()
+  const variables: ControlledVariables = {
+    all: () => variablesOf(proxy.config),
+    wanted: () => wantedBy(proxy.config),
+    async bring(values, client) {
+      if (environment.bring(values, client, proxy.config)) await reloader.reload()
+    },
+  }
+  const reload = async (): Promise<void> => {
+    environment.forgetShell()
+    await reloader.reload()
+  }
+  return { reload, variables }
+}
+
+/** How a changed file reaches a proxy. */
+const reloading = (
+  proxy: Proxy,
+  log: AdjustableLogger,
+  { config, source, environment }: Served & { readonly source: Source },
+) => ({
+  apply: (next: ProxyConfig): ConfigDiff => {
+    // The command line decides where to listen for as long as we run.
+    const isSame = isSameSetting('listen', source.loaded.config, next)
+    return proxy.reload(isSame ? { ...next, listen: config.listen } : next)
+  },
+  onReloaded: ({ logLevel }: ProxyConfig): void => {
+    if (!source.isLevelFixed) log.level = logLevel
+  },
+  onRefused: (problems: readonly string[]): void => proxy.audit.reloaded({ result: 'refused', problems }),
+  parse: async (text: string): Promise<Loaded> => {
+    const { parseConfig } = await import('../config/parse.js')
+    const { file } = source
+    if (environment === undefined) return parseConfig(text, file, process.env)
+    return await environment.load((env, later) => parseConfig(text, file, env, later))
+  },
+  clock: systemClock,
+  log,
+})
 
 /** Ends what dead proxies left behind, and records what we would leave. Never rejects. */
 const register = async (

@@ -1,5 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options, PositionalOptions } from 'yargs'
 import type { LogLevel } from '../config/types.js'
+import type { problem } from '../kernel/problems.js'
 
 export type Flags = Readonly<Record<string, Options>>
 
@@ -15,15 +16,26 @@ export interface Verb<F extends Flags = Flags, P extends Positionals = Positiona
   /** As yargs reads it, such as `call <tool> [pairs..]`. */
   readonly usage: string
   readonly describe: string
+  /** What a command line lacks that names no more than the verb, such as `the name of a tool`. */
+  readonly needs?: string
   /** What its help begins with in place of both. */
   readonly synopsis?: string
   readonly flags: F
   readonly positionals?: P
   readonly examples: readonly (readonly [command: string, description: string])[]
+  /** Whether a command may follow `--`. */
+  readonly takesCommand?: boolean
   /** Whether it runs until it is told to end: then nobody who does not read its output may hold it up. */
   readonly isService?: boolean
   /** `command` is what followed `--`. Resolves with the exit code; rejects with a CliError or a Fault. */
   run(args: VerbArguments<F, P>, command: readonly string[] | undefined): Promise<number>
+}
+
+/** One word after `mcp-proxy` with verbs of its own behind it, such as `auth login`. */
+export interface VerbGroup {
+  readonly usage: string
+  readonly describe: string
+  readonly verbs: readonly Verb[]
 }
 
 /** Gives `run` the types of the flags and positionals. */
@@ -37,16 +49,33 @@ export interface Chosen {
   readonly run: () => Promise<number>
 }
 
-/** Ends a verb with a message for the user. */
+/** The second and third line of an error. */
+interface Explained {
+  readonly why?: string | undefined
+  /** A command to paste. */
+  readonly mend?: string | undefined
+}
+
+/** Ends a verb with what is wrong, and as far as it is known why, and what mends it. */
 export class CliError extends Error {
   readonly code: number
+  readonly why: string | undefined
+  readonly mend: string | undefined
 
-  constructor(code: number, message: string) {
-    super(message)
+  constructor(code: number, what: string, { why, mend }: Explained = {}) {
+    super(what)
     this.name = 'CliError'
     this.code = code
+    this.why = why
+    this.mend = mend
   }
 }
+
+/** The same for a problem with a number (docs/doctor.md). */
+export const problemError = (
+  code: number,
+  { id, message, why, mend }: ReturnType<typeof problem>,
+): CliError => new CliError(code, `${id}: ${message}`, { why, mend })
 
 export const textOption = (describe: string) =>
   ({ type: 'string', requiresArg: true, describe }) as const satisfies Options
@@ -55,7 +84,9 @@ export const textOption = (describe: string) =>
 export const textsOption = (describe: string) =>
   ({ type: 'string', array: true, requiresArg: true, describe }) as const satisfies Options
 
-export const configOption = textOption('The configuration file; MCP_PROXY_CONFIG names it if absent')
+export const configOption = textOption(
+  'The configuration file; else that of MCP_PROXY_CONFIG, else ~/.config/mcp-proxy/mcp.json',
+)
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
 
@@ -63,6 +94,11 @@ export const logLevelOption = {
   choices: LEVELS,
   requiresArg: true,
   describe: 'How much is logged to stderr',
+} as const satisfies Options
+
+export const jsonOption = {
+  type: 'boolean',
+  describe: 'One JSON document',
 } as const satisfies Options
 
 /** Exit codes; part of the interface of every verb, so they never change. */

@@ -1,22 +1,42 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { COMMANDS, isGroup, nameOf } from '../../src/cli/all-verbs.js'
 import { growthPercent } from '../../src/cli/main.js'
-import { runHere } from '../support/proxy/start.js'
+import { logout } from '../../src/cli/verbs/auth/logout.js'
+import { RawClient } from '../support/client/raw-client.js'
+import { configFile, runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
 
 const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 
 const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
-  ['', /name a command: serve, stdio, bridge, check, list, call or status/],
-  ['sevre', /Did you mean serve\?/],
-  ['nonsense', /Unknown argument: nonsense/],
-  ['serve --prot 1', /Unknown argument: prot\. Did you mean --port\?/],
+  ['--config x', /no command is named\n {2}why: commands are .*import, add/],
+  ['--verson', /--verson is no option here; did you mean --version\?/],
+  [
+    'sevre',
+    /^mcp-proxy: "sevre" is no command; did you mean serve\?\n {2}why: commands are .*\n {2}mend: mcp-proxy serve\n$/,
+  ],
+  ['nonsense', /"nonsense" is no command/],
+  ['check --port 1', /--port is no option here\n {2}why: check has --config/],
+  ['serve --prot 1', /--prot is no option here; did you mean --port\?/],
   ['serve --config', /Not enough arguments following: config/],
   ['serve --config a --config b', /--config may be given once/],
   ['bridge --era auto --era auto -- node', /--era may be given once/],
-  ['serve --config a --log-level loud', /Choices: "debug", "info"/],
-  ['serve --config a extra', /Unknown argument: extra/],
-  ['serve -- node server.js', /only bridge takes a command after --/],
+  [
+    'serve --config a --log-level loud',
+    /"loud" is no value of --log-level\n {2}why: it is one of debug, info/,
+  ],
+  ['serve --config a extra', /"extra" is one word too many/],
+  ['serve -- node server.js', /only add and bridge take a command after --/],
   ['call', /call needs the name of a tool/],
+  ['auth', /why: commands are auth login, auth logout/],
+  ['auth nonsense', /"nonsense" is no command/],
+  ['auth lgoin x', /did you mean auth login\?\n.*\n {2}mend: mcp-proxy auth login\n/],
+  [
+    'auth login',
+    /login needs the name or the address of a server\n.*\n {2}mend: mcp-proxy auth login --help/,
+  ],
+  ['completion bahs', /"bahs" is no value of shell; did you mean bash\?/],
   ['bridge', /which server\? Write its command after --/],
   ['bridge --', /which server\?/],
   ['bridge http://localhost:1/mcp -- node', /a URL and a command are two servers/],
@@ -25,7 +45,10 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['bridge unix:x.sock', /a complete address that begins with http:/],
   ['bridge --from ws http://localhost:1/mcp', /--from ws needs a complete ws or wss address/],
   ['bridge --from sse ws://localhost:1/mcp', /--from sse needs a complete http or https address/],
-  ['bridge --from grpc http://localhost:1', /Choices: "auto", "http", "sse", "ws"/],
+  [
+    'bridge --from grpc http://localhost:1',
+    /"grpc" is no value of --from\n {2}why: it is one of auto, http, sse, ws/,
+  ],
   ['bridge --from sse -- node', /--from is for a URL/],
   ['bridge --header a:b unix:/run/x.sock', /a socket has no headers/],
   ['bridge --to unix -- node', /--to unix needs --socket PATH/],
@@ -40,17 +63,16 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['bridge --header nonsense http://localhost:1/mcp', /--header needs "Name: value"/],
   ['bridge --port 65536 -- node', /--port must be a number from 0 to 65535, not "65536"/],
   ['bridge --port 80x -- node', /--port must be a number/],
-  ['bridge --host 0.0.0.0 -- node', /no authentication yet.*--allow-remote.*listen\.allowedHosts/],
+  ['bridge --host 0.0.0.0 -- node', /there is no "auth".*--allow-remote.*listen\.allowedHosts/],
 ]
 
-t.test('a wrong command line is told in a line, with a way to help, and ends with 2', async t => {
+t.test('a wrong command line is told in three lines, with a command to paste, and ends with 2', async t => {
   for (const [words, says] of USAGE) {
     const { code, out, err } = await runHere(t, ...words.split(' ').filter(word => word !== ''))
     t.equal(code, 2, words)
     t.equal(out, '', 'nothing on stdout')
     t.match(err, says, words)
-    t.match(err, /\nTry: mcp-proxy (serve |call |bridge )?--help\n$/)
-    t.ok(err.split('\n').length <= 5, 'it is short')
+    t.match(err, /^mcp-proxy: .*\n {2}why: .*\n {2}mend: mcp-proxy .*\n$/, words)
   }
 })
 
@@ -66,12 +88,87 @@ t.test('help and version go to stdout, and help explains the exit codes', async 
   t.same(await runHere(t, '--version'), { code: 0, out: `${version}\n`, err: '' })
 })
 
-t.test('every verb has help with an example', async t => {
-  for (const verb of ['serve', 'stdio', 'bridge', 'check', 'list', 'call']) {
-    const { code, out } = await runHere(t, verb, '--help')
+t.test('the help of every verb is a sentence, its options, and three examples or more', async t => {
+  const verbs = COMMANDS.flatMap(command =>
+    isGroup(command) ? command.verbs.map(verb => [nameOf(command), nameOf(verb)]) : [[nameOf(command)]],
+  )
+  for (const words of verbs) {
+    const { code, out } = await runHere(t, ...words, '--help')
     t.equal(code, 0)
-    t.match(out, new RegExp(`Examples:\\n  mcp-proxy ${verb} `))
+    t.match(
+      out,
+      new RegExp(
+        `^mcp-proxy ${words.join(' ')}[\\s\\S]*\\n\\n[A-Z].*\\n[\\s\\S]*Options:[\\s\\S]*Examples:\\n`,
+      ),
+      words.join(' '),
+    )
+    const examples = out.slice(out.indexOf('Examples:')).match(/^ {2}\S/gm) ?? []
+    t.ok(examples.length >= 3, `${words.join(' ')} has ${examples.length} examples`)
     t.notMatch(out, /npx mcp-proxy/)
+  }
+})
+
+t.test('help shows commands by what they are for, and help VERB is VERB --help', async t => {
+  const { out } = await runHere(t, 'help')
+  t.match(
+    out,
+    /Start:[\s\S]* import [\s\S]* install [\s\S]*Run:[\s\S]* connect [\s\S]* serve [\s\S]*Look:[\s\S]* status [\s\S]* list /,
+  )
+  t.same(await runHere(t, 'help', 'auth', 'login'), await runHere(t, 'auth', 'login', '--help'))
+})
+
+t.test('alone, mcp-proxy says what was found, and once it is set up how things are', async t => {
+  const home = t.testdir({
+    '.cursor': { 'mcp.json': '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" } } }' },
+    '.kiro': { settings: { 'mcp.json': '{ "mcpServers": { "other": { "command": "x" } } }' } },
+  })
+  setEnv(t, { MCP_PROXY_CONFIG: '', HOME: home, USERPROFILE: home, APPDATA: join(home, '.config') })
+  const before = await runHere(t)
+  t.match(before, { code: 0, out: /Cursor 2 servers, Kiro 1 server, 2 different/, err: /mcp-proxy init/ })
+  await runHere(t, 'import')
+  const { code, out, err } = await runHere(t)
+  t.equal(code, 0)
+  t.equal(out.trimEnd().split('\n').length, 6)
+  t.match(out, /^mcp-proxy \S+\nconfiguration .*mcp\.json\ndaemon +does not run[\s\S]*\nservers +2 servers\n/)
+  t.equal(err.match(/^ {2}mcp-proxy /gm)?.length, 3)
+})
+
+t.test('shells complete commands, options, their values, clients, servers and tools', async t => {
+  const file = configFile(t, { one: tiny(), other: { command: 'x', disabled: true } })
+  const complete = async (...words: string[]) =>
+    (await runHere(t, '--get-yargs-completions', ...words)).out.split('\n').filter(line => line !== '')
+  for (const [words, found] of [
+    ['mcp-proxy ena', ['enable']],
+    ['mcp-proxy auth log', ['login', 'logout']],
+    ['mcp-proxy auth login --no', ['--no-browser']],
+    ['mcp-proxy install --scope ', ['user', 'project']],
+    ['mcp-proxy install cursor vscode', ['vscode', 'vscode-insiders']],
+    ['mcp-proxy import --from curs', ['cursor']],
+    ['mcp-proxy help auth logo', ['logout']],
+    [`mcp-proxy enable --config ${file} o`, ['one', 'other']],
+    [`mcp-proxy enable --config ${file} one o`, []],
+    [`mcp-proxy add x`, []],
+    ['mcp-proxy nonsense ', []],
+    ['fish mcp-proxy auth logo', [`logout\t${logout.describe}`]],
+  ] as const) {
+    t.same(await complete(...words.split(' ')), found, words)
+  }
+  // What a server listed when it last ran is known without starting it.
+  const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
+  const url = (await proxy.line(/listening/)).split(' ').at(-1) ?? ''
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.request('tools/list')
+  proxy.child.kill('SIGTERM')
+  await proxy.exited
+  t.match(await complete('mcp-proxy', 'call', '--config', file, 'one__e'), ['one__echo'])
+})
+
+t.test('the scripts of shells ask this program', async t => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, out } = await runHere(t, 'completion', shell)
+    t.equal(code, 0)
+    t.match(out, 'mcp-proxy --get-yargs-completions')
   }
 })
 
@@ -83,13 +180,12 @@ t.test('help after -- belongs to the command', async t => {
 })
 
 t.test('without a configuration it is said how to name one', async t => {
-  const before = process.env.MCP_PROXY_CONFIG
-  t.teardown(() => {
-    if (before === undefined) delete process.env.MCP_PROXY_CONFIG
-    else process.env.MCP_PROXY_CONFIG = before
+  const home = t.testdir()
+  setEnv(t, { MCP_PROXY_CONFIG: '', HOME: home, USERPROFILE: home, APPDATA: home })
+  t.match(await runHere(t, 'list'), {
+    code: 3,
+    err: /D010: .*\n {2}why: .*neither --config nor MCP_PROXY_CONFIG.*\n {2}mend: mcp-proxy init\n$/,
   })
-  process.env.MCP_PROXY_CONFIG = ''
-  t.match(await runHere(t, 'list'), { code: 2, err: /--config FILE, or set MCP_PROXY_CONFIG/ })
   process.env.MCP_PROXY_CONFIG = '/nowhere/mcp.json'
   t.match(await runHere(t, 'list'), { code: 3, err: /^\/nowhere\/mcp\.json: error: there is no such file/ })
   t.match((await runHere(t, 'list', '--config', '/elsewhere')).err, /^\/elsewhere: error/, 'the flag wins')

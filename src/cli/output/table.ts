@@ -1,18 +1,17 @@
 import picocolors from 'picocolors'
+import { hasColor } from './look.js'
 import { oneLine } from './output.js'
 
 export interface Look {
-  /** Columns of the terminal; undefined for a file or a pipe, where nothing is cut or coloured. */
+  /** Columns of the terminal; undefined for a file or a pipe, where nothing is cut. */
   readonly width: number | undefined
   readonly hasColor: boolean
 }
 
-/** How to draw on our stdout. NO_COLOR and FORCE_COLOR count only on terminals (https://no-color.org). */
+/** How to draw on our stdout. */
 export const stdoutLook = (): Look => {
   const { isTTY, columns } = process.stdout
-  return isTTY
-    ? { width: columns, hasColor: picocolors.isColorSupported }
-    : { width: undefined, hasColor: false }
+  return { width: isTTY ? columns : undefined, hasColor: hasColor(process.stdout) }
 }
 
 const GAP = '  '

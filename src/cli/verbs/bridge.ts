@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { DEFAULTS, MAX_DURATION_MS } from '../../config/defaults.js'
+import { mayHaveLogin } from '../../config/read/oauth.js'
 import { durationMs } from '../../config/read/quantity.js'
 import type { Era, ProxyConfig, ServerConfig } from '../../config/types.js'
 import { listenOptions, resolveListen } from '../listening.js'
@@ -59,6 +60,7 @@ type Args = VerbArguments<typeof flags, typeof positionals>
 export const bridge = defineVerb({
   usage: 'bridge [url]',
   isService: true,
+  takesCommand: true,
   describe: 'Put one server behind another transport, as it is: -- COMMAND [ARG…], or a URL',
   synopsis:
     '$0 bridge [options] -- COMMAND [ARG…]\n$0 bridge [options] URL\n\n' +
@@ -82,6 +84,11 @@ export const bridge = defineVerb({
       name,
       prefix: undefined,
       transport,
+      access: { see: [], call: [] },
+      tags: [],
+      description: undefined,
+      ...DEFAULTS.login,
+      oauth: mayHaveLogin(transport) ? {} : undefined,
       tools: { allow: undefined, deny: [], rename: {}, override: {} },
       uris: 'preserve',
       sharing: transport.kind === 'stdio' ? DEFAULTS.sharing.stdio : DEFAULTS.sharing.url,
@@ -97,12 +104,21 @@ export const bridge = defineVerb({
     }
     const config: ProxyConfig = {
       servers: [server],
+      waiting: [],
       listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
       pageSize: DEFAULTS.pageSize,
       startupWaitMs: startupWaitOf(args.startupWait),
       drainMs: DEFAULTS.drainMs,
+      credentialStore: DEFAULTS.credentialStore,
+      daemon: DEFAULTS.daemon,
+      metrics: { ...DEFAULTS.metrics, listen: undefined, token: undefined },
+      views: [],
+      clients: [],
+      expose: { mode: 'direct' },
+      resultsMax: DEFAULTS.resultsMax,
       knownServers: DEFAULTS.knownServers,
       limits: DEFAULTS.limits,
+      auth: undefined,
       audit: undefined,
       logLevel: DEFAULTS.logLevel,
       variables: [],

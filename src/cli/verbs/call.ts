@@ -1,20 +1,31 @@
 import { suggest } from '../../config/schema/suggest.js'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
-import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
+import {
+  elementsOf,
+  type JsonText,
+  memberOf,
+  membersOf,
+  objectText,
+  stringOf,
+  textOf,
+} from '../../kernel/json/text.js'
 import { plainText } from '../../kernel/plain-text.js'
 import { readConfiguration } from '../configuration.js'
 import { inProcess, type Session } from '../in-process.js'
-import { oneLine, print, say } from '../output/output.js'
+import { loginFault, loginOption, withLogins } from '../logins.js'
+import { count, oneLine, print, say } from '../output/output.js'
 import { toolArguments } from '../tool-arguments.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../verb.js'
 
 export const call = defineVerb({
   usage: 'call <tool> [pairs..]',
   describe: 'Call a tool and print its result; starts only the servers that could have it',
+  needs: 'the name of a tool',
   flags: {
     config: configOption,
     args: textOption('Arguments as a JSON object; key=value wins over its members'),
-    json: { type: 'boolean', describe: 'The whole result as the server wrote it' },
+    json: { type: 'boolean', describe: 'The whole result, as one JSON document' },
+    login: loginOption,
     'log-level': logLevelOption,
   },
   positionals: {
@@ -28,6 +39,7 @@ export const call = defineVerb({
   },
   examples: [
     ['mcp-proxy call github__search_issues query=bug limit=5 --config mcp.json', 'Calls one tool'],
+    ['mcp-proxy call memory__read_graph', 'A tool without arguments'],
     ['mcp-proxy call files__read_file --args \'{"path":"README.md"}\' --json', 'Arguments as JSON'],
   ],
   async run(args) {
@@ -37,15 +49,17 @@ export const call = defineVerb({
     // If none could have it, all are asked, to suggest the name that was meant.
     const asked: ProxyConfig = servers.length === 0 ? config : { ...config, servers }
     const onProgress = process.stderr.isTTY ? (params: JsonText) => say(progressLine(params)) : undefined
-    return await inProcess(asked, { level: args.logLevel ?? 'error', onProgress }, async session => {
+    const work = async (session: Session) => {
       const tool = await findTool(session, args.tool, servers)
       const values = toolArguments(args.pairs, args.args, memberOf(tool, 'inputSchema'))
       const result = await callTool(session, args.tool, values)
       return {
         code: isError(result) ? EXIT.negative : EXIT.ok,
-        show: () => (args.json === true ? print(result) : showResult(result)),
+        show: () => (args.json === true ? print(documentOf(result)) : showResult(result)),
       }
-    })
+    }
+    const options = { level: args.logLevel ?? 'error', onProgress }
+    return await withLogins(config, args.login, () => inProcess(asked, options, work))
   },
 })
 
@@ -62,13 +76,18 @@ const findTool = async (
   const failed = status().filter(
     server => server.state !== 'ready' && candidates.some(candidate => candidate.name === server.name),
   )
+  const fault = loginFault(failed)
+  if (fault !== undefined) throw fault
   if (failed.length > 0) {
     const reasons = failed.map(server => `${server.name}: ${server.why ?? 'no answer in time'}`).join('; ')
-    throw new CliError(EXIT.failure, `none of the reachable servers has a tool ${name} (${reasons})`)
+    throw new CliError(EXIT.failure, `none of the reachable servers has a tool ${name}`, { why: reasons })
   }
   const meant = suggest(name, tools.map(nameOf))
-  const hint = meant === undefined ? 'mcp-proxy list shows all' : `did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `there is no tool ${name}; ${hint}`)
+  const hint = meant === undefined ? '' : `; did you mean ${meant}?`
+  throw new CliError(EXIT.usage, `there is no tool ${name}${hint}`, {
+    why: `the servers have ${count(tools.length, 'tool')}, and none of this name`,
+    mend: meant === undefined ? 'mcp-proxy list' : `mcp-proxy call ${meant}`,
+  })
 }
 
 const callTool = async ({ client }: Session, name: string, values: JsonText): Promise<JsonText> => {
@@ -78,6 +97,12 @@ const callTool = async ({ client }: Session, name: string, values: JsonText): Pr
     ['arguments', values],
   ])
   return resultOf(await client.request('tools/call', params))
+}
+
+/** The result as the server wrote it, behind the version of this form. */
+const documentOf = (result: JsonText): JsonText => {
+  const members = [...membersOf(result)].filter(({ key }) => key !== 'version')
+  return objectText([['version', textOf(1)], ...members.map(({ key, value }) => [key, value] as const)])
 }
 
 const isError = (result: JsonText): boolean => memberOf(result, 'isError')?.toString('latin1') === 'true'

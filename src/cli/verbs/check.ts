@@ -1,6 +1,13 @@
 import { formatProblem } from '../../config/file/problem.js'
 import { redactServer, secretsOf } from '../../config/read/secrets.js'
-import type { DisabledServer, ServerConfig, ServerTransport } from '../../config/types.js'
+import type {
+  AuthConfig,
+  DisabledServer,
+  ListenConfig,
+  ServerConfig,
+  ServerTransport,
+} from '../../config/types.js'
+import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
 import { addSecrets, mask } from '../../kernel/mask.js'
 import { configFile, loadFile } from '../configuration.js'
 import { count, print, say } from '../output/output.js'
@@ -15,6 +22,8 @@ export const check = defineVerb({
   flags: { config: configOption },
   examples: [
     ['mcp-proxy check --config mcp.json', 'What is wrong with the file, and which servers it configures'],
+    ['mcp-proxy check', 'The configuration that all verbs use where none is named'],
+    ['mcp-proxy check && mcp-proxy daemon restart', 'Only a configuration that is right'],
   ],
   async run(args) {
     const { prefixOf } = await import('../../app/server-registry.js')
@@ -26,13 +35,32 @@ export const check = defineVerb({
     ]
     if (config !== undefined) addSecrets(secretsOf(config))
     if (rows.length > 0) print(mask(tableText(HEADINGS, rows, stdoutLook())))
+    if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
+    const more = await printFindings(args.config)
     const errors = problems.filter(({ severity }) => severity === 'error').length
-    const warnings = problems.length - errors
+    const warnings = problems.length - errors + more
     const servers = config?.servers.length ?? 0
     say(`${count(servers, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
     return errors > 0 ? EXIT.negative : EXIT.ok
   },
 })
+
+/** What `doctor` says of the configuration beside what is wrong in the file itself. */
+const FURTHER = ['D012', 'D013', 'D016']
+
+/** Resolves with the number of warnings. */
+const printFindings = async (config: string | undefined): Promise<number> => {
+  const [{ examine, gatherOnce, worstFirst }, { sourcesOf }] = await Promise.all([
+    import('../../doctor/examine.js'),
+    import('./doctor/sources.js'),
+  ])
+  const sources = sourcesOf({ config, server: undefined, isOffline: true, timeoutMs: 0 })
+  const options = { only: FURTHER, server: undefined, isOffline: true }
+  const found = worstFirst(await examine(gatherOnce(sources), options))
+  const words = { error: 'error', warn: 'warning', note: 'note' }
+  for (const { id, level, message, mend } of found) print(mask(`${words[level]}  ${id}: ${message}; ${mend}`))
+  return found.filter(({ level }) => level === 'warn').length
+}
 
 const rowOf = (server: ServerConfig, prefix: string | undefined): string[] => {
   const { name, transport, sharing } = redactServer(server)
@@ -45,3 +73,38 @@ const reachOf = (transport: ServerTransport): string => {
 }
 
 const rowOfDisabled = ({ name, why }: DisabledServer): string[] => [name, `(${why})`, '', '', '']
+
+const printAuth = async (auth: AuthConfig, listen: ListenConfig): Promise<void> => {
+  print(mask(acceptedText(auth, listen)))
+  const { embedded, publicUrl } = auth
+  if (embedded?.login === undefined) return
+  const { checkLogin } = await import('../../app/auth-server/server.js')
+  // Nothing in it is secret, and what follows "login:" would be masked.
+  print(await checkLogin(embedded.login, publicUrl))
+}
+
+/** What will be accepted over HTTP, one line for each source of tokens. */
+const acceptedText = (auth: AuthConfig, { host }: ListenConfig): string => {
+  const { publicUrl, loopback, baseScope, people, issuers, embedded } = auth
+  const isPlain = publicUrl === undefined ? !isLoopbackHost(host) : isUnencrypted(publicUrl)
+  return [
+    `auth at ${publicUrl ?? 'the address that is listened on'}; every token needs the scope ${baseScope}`,
+    ...(isPlain ? ['  tokens travel unencrypted: put TLS in front and set auth.publicUrl'] : []),
+    ...(loopback === 'open' ? ['  programs of this machine come in without a token'] : []),
+    ...people.flatMap(({ name, tokens, scopes = [baseScope] }) =>
+      tokens.map(
+        token => `  ${name}, ${token.name} (${endOf(token.expiresMs)}): ${scopes.join(' ') || 'no scopes'}`,
+      ),
+    ),
+    ...issuers.map(({ issuer, introspection }) => {
+      const how = introspection === undefined ? 'signed tokens' : 'signed tokens, and others that it confirms'
+      return `  ${issuer}: ${how}`
+    }),
+    ...(embedded === undefined ? [] : ['  tokens of its own authorization server']),
+  ].join('\n')
+}
+
+const endOf = (ms: number): string => {
+  if (!Number.isFinite(ms)) return 'no end'
+  return `${ms <= Date.now() ? 'ended' : 'ends'} ${new Date(ms).toISOString()}`
+}

@@ -3,6 +3,7 @@ import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { readConfiguration } from '../configuration.js'
 import { inProcess, type Session } from '../in-process.js'
+import { loginFault, loginOption, withLogins } from '../logins.js'
 import { print } from '../output/output.js'
 import { type Look, stdoutLook, tableText } from '../output/table.js'
 import { configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
@@ -21,23 +22,29 @@ export const list = defineVerb({
   flags: {
     config: configOption,
     json: { type: 'boolean', describe: 'One JSON document, with all items as their servers wrote them' },
+    login: loginOption,
     'log-level': logLevelOption,
   },
   examples: [
+    ['mcp-proxy list', 'What clients see, and which servers failed and why'],
     ['mcp-proxy list --config mcp.json', 'What clients of this configuration see'],
     ['mcp-proxy list --config mcp.json --json | jq -r ".tools[].name"', 'The names of all tools'],
   ],
   async run(args) {
     const config = await readConfiguration(args.config)
-    return await inProcess(config, { level: args.logLevel ?? 'error' }, async session => {
-      const found = await readAll(session)
-      const servers = session.status()
-      return {
-        code: servers.some(({ state }) => state === 'ready') ? EXIT.ok : EXIT.failure,
-        show: () =>
-          print(args.json === true ? documentText(servers, found) : tables(servers, found, stdoutLook())),
-      }
-    })
+    return await withLogins(config, args.login, mayHelp =>
+      inProcess(config, { level: args.logLevel ?? 'error' }, async session => {
+        const found = await readAll(session)
+        const servers = session.status()
+        const fault = loginFault(servers.filter(({ name }) => mayHelp(name)))
+        if (fault !== undefined) throw fault
+        return {
+          code: servers.some(({ state }) => state === 'ready') ? EXIT.ok : EXIT.failure,
+          show: () =>
+            print(args.json === true ? documentText(servers, found) : tables(servers, found, stdoutLook())),
+        }
+      }),
+    )
   },
 })
 
@@ -56,13 +63,15 @@ const readAll = async ({ client }: Session): Promise<Found> => {
   return new Map(await Promise.all(LISTS.map(async ({ list: name }) => [name, await read(name)] as const)))
 }
 
-const stateOf = ({ state }: ServerStatus): string => (state === 'ready' ? 'ready' : 'failed')
+const stateOf = ({ state }: ServerStatus): string =>
+  state === 'ready' || state.startsWith('needs-') || state === 'auth-unreachable' ? state : 'failed'
 
 const reasonOf = ({ state, why }: ServerStatus): string | undefined =>
   state === 'ready' ? undefined : (why ?? 'no answer in time')
 
 const documentText = (servers: readonly ServerStatus[], found: Found): JsonText =>
   objectText([
+    ['version', textOf(1)],
     [
       'servers',
       textOf(

@@ -1,19 +1,34 @@
 import { resolve } from 'node:path'
+import type { ProxyEnvironment } from '../../app/environment/environment.js'
+import type { LogLevel } from '../../config/types.js'
 import { configFile, readUsable } from '../configuration.js'
-import { listenOptions, resolveListen } from '../listening.js'
+import { type ListenFlags, listenOptions, resolveListen } from '../listening.js'
 import { stdioSnippet } from '../output/announcement.js'
+import { say } from '../output/output.js'
+import { type Seat, type ServeMode, takeSeatOf } from '../seat.js'
 import { serveNetwork } from '../serving.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption } from '../verb.js'
 
 const NOWHERE =
   'the configuration leaves nothing to listen on: change "listen", or give --port NUMBER or --socket PATH'
 
+const TOKEN_HINT =
+  'Over HTTP each client sends its token: --header "Authorization: Bearer TOKEN" for Claude Code,\n' +
+  '"headers": { "Authorization": "Bearer TOKEN" } in an entry of "mcpServers" or "servers".'
+
 export const serve = defineVerb({
   usage: 'serve',
   isService: true,
   describe:
     'Serve all servers of a configuration as one, over HTTP (/mcp, /sse), WebSocket (/ws) and a socket',
-  flags: { config: configOption, ...listenOptions, 'log-level': logLevelOption },
+  flags: {
+    config: configOption,
+    ...listenOptions,
+    'log-level': logLevelOption,
+    daemon: { type: 'boolean', hidden: true, describe: 'Run as the daemon that clients share' },
+    keep: { type: 'boolean', hidden: true, describe: 'Stay without clients' },
+    service: { type: 'boolean', hidden: true, describe: 'Somebody starts it again when it hands over' },
+  },
   examples: [
     ['mcp-proxy serve --config mcp.json', 'All servers of the file at http://127.0.0.1:8808/mcp'],
     ['mcp-proxy serve --config mcp.json --port 0', 'On any free port; the first line of stdout names it'],
@@ -23,20 +38,51 @@ export const serve = defineVerb({
     ],
   ],
   async run(args) {
-    const loaded = await readUsable(args.config)
-    const { config } = loaded
-    const listen = resolveListen(config.listen, args)
-    if (!listen.http && listen.socket === undefined) throw new CliError(EXIT.configuration, NOWHERE)
     const file = resolve(configFile(args.config))
-    const more = stdioSnippet('mcp-proxy', ['stdio', '--config', file])
-    return await serveNetwork(
-      {
-        config: { ...config, listen },
-        level: args.logLevel ?? config.logLevel,
-        verb: 'serve',
-        source: { file, loaded, isLevelFixed: args.logLevel !== undefined },
-      },
-      { name: 'mcp-proxy', more },
-    )
+    const seat = await takeSeatOf(file, args)
+    if (seat === 'taken') return EXIT.ok
+    try {
+      return await serveAt(file, args, seat)
+    } finally {
+      seat?.lock.release()
+    }
   },
 })
+
+interface ServeFlags extends ListenFlags, ServeMode {
+  readonly config?: string | undefined
+  readonly logLevel?: LogLevel | undefined
+}
+
+const environmentFor = async ({ daemon, service }: ServeMode): Promise<ProxyEnvironment> => {
+  const { ProxyEnvironment } = await import('../../app/environment/environment.js')
+  const isPersons = daemon !== true && service !== true
+  return new ProxyEnvironment({ env: process.env, isPersons, tell: say })
+}
+
+const serveAt = async (file: string, args: ServeFlags, seat: Seat | undefined): Promise<number> => {
+  const environment = await environmentFor(args)
+  const loaded = await readUsable(args.config, environment)
+  const { config } = loaded
+  const listen = resolveListen(config.listen, args, config.auth)
+  const isAsked = config.listen.isGiven || args.host !== undefined || args.port !== undefined
+  const isDaemon = seat?.isDaemon === true
+  // What clients start by need opens no port that nobody asked for.
+  const http = listen.http && (isAsked || !isDaemon)
+  if (!isDaemon && !http && listen.socket === undefined) {
+    throw new CliError(EXIT.configuration, NOWHERE)
+  }
+  const hints = config.auth?.people.some(({ tokens }) => tokens.length > 0) === true ? [TOKEN_HINT] : []
+  const more = [...hints, stdioSnippet('mcp-proxy', ['stdio', '--config', file])].join('\n\n')
+  return await serveNetwork(
+    {
+      config: { ...config, listen: { ...listen, http } },
+      level: args.logLevel ?? config.logLevel,
+      verb: 'serve',
+      source: { file, loaded, isLevelFixed: args.logLevel !== undefined },
+      seat,
+      environment,
+    },
+    { name: 'mcp-proxy', more },
+  )
+}

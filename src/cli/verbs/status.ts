@@ -1,9 +1,9 @@
-import { resolve } from 'node:path'
-import type { InstanceRecord } from '../../app/state/instance.js'
+import type { VariableStatus } from '../../app/environment/environment.js'
 import type { ProxyStatus, ServerStatus } from '../../app/status.js'
-import { isSamePath } from '../../config/file/watch.js'
+import { isObject, objectIn } from '../../kernel/object.js'
 import { count, print } from '../output/output.js'
 import { stdoutLook, tableText } from '../output/table.js'
+import { askRunning, runningName, theRunning } from '../running.js'
 import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
 
 export const status = defineVerb({
@@ -12,6 +12,7 @@ export const status = defineVerb({
   flags: {
     url: textOption('The address of the proxy, any of those that it prints when it starts'),
     config: configOption,
+    env: { type: 'boolean', describe: 'Where each variable of the configuration comes from' },
     json: { type: 'boolean', describe: 'One JSON document' },
   },
   examples: [
@@ -20,45 +21,22 @@ export const status = defineVerb({
     ['mcp-proxy status --json | jq -r ".servers[] | select(.state != \\"ready\\").name"', ''],
   ],
   async run(args) {
-    const url = args.url === undefined ? await findUrl(args.config) : statusUrl(args.url)
-    const text = await askFor(url)
-    const found = parseStatus(text, url)
-    print(args.json === true ? JSON.stringify(found, null, 2) : shown(found))
+    if (args.env === true) return await showVariables(args)
+    const found = args.url === undefined ? await askOwn(args.config) : await askUrl(statusUrl(args.url))
+    print(args.json === true ? JSON.stringify(jsonStatus(found), null, 2) : shown(found))
     return EXIT.ok
   },
 })
 
 // ── which proxy ──
 
-/**
- * The URL of the only proxy, or of the only one with this configuration. Throws a CliError if there is not
- * just one.
- */
-const findUrl = async (config: string | undefined): Promise<URL> => {
-  const { runningProxies } = await import('../../app/processes/orphans.js')
-  const all = await runningProxies()
-  const file = config ?? process.env['MCP_PROXY_CONFIG']
-  const meant = all.filter(one => config === undefined || runsWith(one, config))
-  const reachable = meant.filter(({ url }) => url !== undefined)
-  // The variable chooses among several proxies, but does not hide the only one.
-  const preferred = reachable.filter(one => file !== undefined && runsWith(one, file))
-  const [one, another] = preferred.length === 1 ? preferred : reachable
-  if (one?.url === undefined) throw new CliError(EXIT.failure, noneWords(meant))
-  if (another === undefined) return statusUrl(one.url)
-  const list = reachable.map(each => `  ${nameOf(each)}`).join('\n')
-  throw new CliError(EXIT.usage, `several proxies run; choose one with --url or --config:\n${list}`)
+/** Asks the running proxy that is meant. Throws a CliError. */
+const askOwn = async (config: string | undefined): Promise<ProxyStatus> => {
+  const one = await theRunning(config, '--url or --config')
+  if (one.socket !== undefined) return parseStatus(await askRunning(one, '/v1/status'), one.socket)
+  if (one.url !== undefined) return await askUrl(statusUrl(one.url))
+  throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)
 }
-
-const runsWith = (one: InstanceRecord, file: string): boolean =>
-  one.config !== undefined && isSamePath(one.config, resolve(file))
-
-const noneWords = (found: readonly InstanceRecord[]): string =>
-  found.length === 0
-    ? 'no proxy of this user runs here, or none with that configuration; give --url for one of another user'
-    : `no running proxy has a port to ask: ${found.map(nameOf).join(', ')}`
-
-const nameOf = ({ verb, pid, url, config }: InstanceRecord): string =>
-  [`${verb}, pid ${pid}`, url, config].filter(part => part !== undefined).join(', ')
 
 const statusUrl = (text: string): URL => {
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -71,6 +49,8 @@ const statusUrl = (text: string): URL => {
 // ── its answer ──
 
 const LIMIT_MS = 5000
+
+const askUrl = async (url: URL): Promise<ProxyStatus> => parseStatus(await askFor(url), url.host)
 
 const askFor = async (url: URL): Promise<string> => {
   let response: Response
@@ -88,7 +68,8 @@ const askFor = async (url: URL): Promise<string> => {
   throw new CliError(EXIT.failure, `${url.host} ${words} (HTTP ${response.status})`)
 }
 
-const parseStatus = (text: string, { host }: URL): ProxyStatus => {
+/** What `/status` answered; throws a CliError for anything else. */
+export const parseStatus = (text: string, host: string): ProxyStatus => {
   try {
     const value: unknown = JSON.parse(text)
     if (isStatus(value)) return value
@@ -98,14 +79,46 @@ const parseStatus = (text: string, { host }: URL): ProxyStatus => {
   throw new CliError(EXIT.failure, `${host} is not mcp-proxy`)
 }
 
-const isStatus = (value: unknown): value is ProxyStatus =>
-  typeof value === 'object' && value !== null && 'servers' in value && Array.isArray(value.servers)
+const isStatus = (value: unknown): value is ProxyStatus => isObject(value) && Array.isArray(value['servers'])
+
+// ── its variables ──
+
+interface Asked {
+  readonly url?: string | undefined
+  readonly config?: string | undefined
+  readonly json?: boolean | undefined
+}
+
+/** Shows where variables come from, which only their user may know. */
+const showVariables = async ({ url, config, json }: Asked): Promise<number> => {
+  if (url !== undefined) throw new CliError(EXIT.usage, '--env is told on this machine only, without --url')
+  const one = await theRunning(config, '--config')
+  const variables = variablesIn(await askRunning(one, '/v1/env'))
+  const row = ({ name, from, waiting }: VariableStatus): string[] =>
+    from === undefined ? [name, 'not set (D020)', waiting.join(' ')] : [name, from, '']
+  if (json === true) print(JSON.stringify({ version: 1, variables }, null, 2))
+  else print(tableText(['NAME', 'FROM', 'WAITING FOR IT'], variables.map(row), stdoutLook()))
+  return EXIT.ok
+}
+
+const variablesIn = (text: string): readonly VariableStatus[] => {
+  const all = objectIn(text)?.['variables']
+  return Array.isArray(all) ? (all as readonly VariableStatus[]) : []
+}
 
 // ── for people ──
 
 const HEADINGS = 'NAME,STATE,SINCE,TRANSPORT,REVISION,PID,TOOLS,CLIENTS,FAILURES,LAST ERROR'.split(',')
 
-const shown = (found: ProxyStatus): string => {
+/** The form of it that programs read: its version is that of the form, and that of the proxy is inside. */
+export const jsonStatus = ({ name, version, ...rest }: ProxyStatus): object => ({
+  version: 1,
+  name,
+  proxy: { name, version },
+  ...rest,
+})
+
+export const shown = (found: ProxyStatus): string => {
   const head = [
     `${found.name} ${found.version}`,
     `pid ${found.pid}`,
@@ -116,8 +129,8 @@ const shown = (found: ProxyStatus): string => {
     `${Math.round(found.rssBytes / 2 ** 20)} MiB${found.pressure > 0 ? ', short of memory' : ''}`,
   ]
   const table = tableText(HEADINGS, [...found.servers, ...leavingOf(found)].map(rowOf), stdoutLook())
-  const top = [head.join(', '), ...configLines(found)].join('\n')
-  return [top, table, ...limitLines(found)].join('\n\n')
+  const top = [head.join(', '), ...configLines(found), ...authLines(found)].join('\n')
+  return [top, table, ...principalLines(found), ...limitLines(found)].join('\n\n')
 }
 
 /** Absent in older versions. */
@@ -130,18 +143,40 @@ const configLines = ({ config }: ProxyStatus): readonly string[] => {
   const line = `configuration ${file}, loaded ${loadedAt}, generation ${generation}`
   if (last?.result === 'refused') {
     const problems = last.problems.map(problem => `  ${problem}`)
-    return [line, `NOT RELOADED at ${last.at}, the old one stays:`, ...problems]
+    return [line, `NOT RELOADED at ${last.at} (D014), the old one stays:`, ...problems]
   }
   const waiting = last?.needRestart ?? []
-  return waiting.length === 0 ? [line] : [line, `only after a restart: ${waiting.join(', ')}`]
+  return waiting.length === 0 ? [line] : [line, `only after a restart (D015): ${waiting.join(', ')}`]
 }
+
+/** Who may come in over HTTP; absent in older versions. */
+const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
+  if (auth === undefined) return []
+  const { people, issuers, embedded, refused } = auth
+  const sources = [
+    ...(people > 0 ? [`tokens of ${people === 1 ? '1 person' : `${people} people`}`] : []),
+    ...issuers,
+    ...(embedded ? ['its own authorization server'] : []),
+  ]
+  return [`auth: ${sources.join(', ') || 'nobody has a token'}; ${count(refused, 'refused credential')}`]
+}
+
+/** Where each has a login of his own. */
+const principalLines = ({ servers }: ProxyStatus): readonly string[] =>
+  servers.flatMap(({ name, principals }) =>
+    principals === undefined
+      ? []
+      : [
+          `${name}: each with his own login; ${principals.signedIn} of ${principals.served} here are signed in`,
+        ],
+  )
 
 /** The limits that were reached; absent in older versions. */
 const limitLines = ({ limits = {} }: Partial<ProxyStatus>): readonly string[] => {
   const reached = Object.entries(limits).map(
     ([name, { hits, agoMs }]) => `${name} ${count(hits, 'time')}, last ${spanText(agoMs)} ago`,
   )
-  return reached.length === 0 ? [] : [`Limits that were reached: ${reached.join('; ')}`]
+  return reached.length === 0 ? [] : [`Limits that were reached (D080): ${reached.join('; ')}`]
 }
 
 const rowOf = (server: ServerStatus): string[] => [
@@ -157,7 +192,8 @@ const rowOf = (server: ServerStatus): string[] => [
   lastErrorOf(server),
 ]
 
-const lastErrorOf = ({ lastError, stderr }: ServerStatus): string => {
+const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string => {
+  if (state === 'waiting') return why ?? ''
   if (lastError === undefined) return ''
   const line = stderr?.at(-1)
   const output = line === undefined ? '' : `; it last wrote: ${line}`

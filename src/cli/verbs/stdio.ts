@@ -2,15 +2,22 @@ import { resolve } from 'node:path'
 import { configFile, readUsable } from '../configuration.js'
 import { stdioSnippet } from '../output/announcement.js'
 import { loadParts, serveStdio } from '../serving.js'
-import { configOption, defineVerb, logLevelOption } from '../verb.js'
+import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../verb.js'
 
 export const stdio = defineVerb({
   usage: 'stdio',
   isService: true,
   describe: 'Serve all servers of a configuration as one, on stdin and stdout',
-  flags: { config: configOption, 'log-level': logLevelOption },
+  flags: {
+    config: configOption,
+    view: textOption('The view that the client gets'),
+    'log-level': logLevelOption,
+    workspace: { ...textOption('The folder that the client works in'), hidden: true },
+  },
   examples: [
     ['mcp-proxy stdio --config mcp.json', 'All servers of the file, for the client that starts this'],
+    ['mcp-proxy stdio --log-level debug 2> log', 'With all that happens in a file'],
+    ['mcp-proxy connect --config mcp.json', 'The same from a daemon that all clients share'],
   ],
   async run(args) {
     const [loaded] = await Promise.all([readUsable(args.config), loadParts()])
@@ -18,6 +25,11 @@ export const stdio = defineVerb({
     const file = resolve(configFile(args.config))
     const hint = stdioSnippet('mcp-proxy', ['stdio', '--config', file])
     const source = { file, loaded, isLevelFixed: args.logLevel !== undefined }
-    return await serveStdio({ config, level: args.logLevel ?? config.logLevel, verb: 'stdio', source }, hint)
+    const { view, workspace } = args
+    const names = ['default', ...config.views.map(({ name }) => name)]
+    if (view !== undefined && !names.includes(view))
+      throw new CliError(EXIT.usage, `there is no view ${view}; there are: ${[...new Set(names)].join(', ')}`)
+    const level = args.logLevel ?? config.logLevel
+    return await serveStdio({ config, level, verb: 'stdio', source, view, workspace }, hint)
   },
 })

@@ -65,6 +65,8 @@ t.test(
       'ws',
       'express',
       'pino-pretty',
+      'jose',
+      'oidc-provider',
     ]
     t.same(
       loaded.filter(name => needless.includes(name)),

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { configFile, runHere } from '../../support/proxy/start.js'
+import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
 const SECRETS = /s3cret|hunter2/
 
@@ -22,7 +24,9 @@ t.test('check shows what a good file amounts to, without its secrets', async t =
   t.match(out, /^near +socket +near__ +session +unix:\/\/\/run\/mcp\.sock$/m)
   t.match(out, /^off +\(disabled\)$/m)
   t.notMatch(out + err, SECRETS)
-  t.equal(err, '4 servers, 0 errors, 0 warnings\n')
+  t.match(out, /^warning +D013: my server\.env\.KEY holds a secret; mcp-proxy doctor --fix --only D013$/m)
+  t.match(out, /^warning +D013: web\.url holds a secret; /m)
+  t.match(err, /^4 servers, 0 errors, [34] warnings\n$/, 'with one for rights where files have them')
 })
 
 t.test('check tells where an error is and how to mend it, and ends with 1', async t => {
@@ -41,6 +45,52 @@ t.test('check tells where an error is and how to mend it, and ends with 1', asyn
   t.match(out, /^bad +\(invalid\)$/m)
   t.match(err, '1 server, 1 error,')
 })
+
+t.test('check says which tokens will be accepted, without any of them', async t => {
+  const hash = `sha256:${'0'.repeat(64)}`
+  const people = {
+    alice: { tokens: [{ name: 'laptop', hash, expires: '2020-01-01' }], scopes: ['mcp', 'github'] },
+    ci: { tokens: [{ token: '${CHECK_CI_TOKEN}' }] },
+  }
+  process.env['CHECK_CI_TOKEN'] = 'aVerySecretToken1234'
+  const issuers = [{ issuer: 'https://login.example.com' }]
+  const auth = { publicUrl: 'http://192.0.2.1', people, issuers }
+  const { code, out } = await runHere(t, 'check', '--config', configFile(t, { one: tiny() }, { auth }))
+  t.equal(code, 0)
+  t.match(out, /^auth at http:\/\/192\.0\.2\.1; every token needs the scope mcp$/m)
+  t.match(out, /^ {2}tokens travel unencrypted: put TLS in front/m)
+  t.match(out, /^ {2}alice, laptop \(ended 2020-01-02T00:00:00.000Z\): mcp github$/m)
+  t.match(out, /^ {2}ci, token 1 \(no end\): mcp$/m)
+  t.match(out, /^ {2}https:\/\/login\.example\.com: signed tokens$/m)
+  t.notMatch(out, /aVerySecretToken1234|0{64}/)
+})
+
+t.test(
+  'check says whether people can sign in at the identity provider, and what to register there',
+  async t => {
+    const idp = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/authorize` }))
+    })
+    await new Promise<void>(resolve => idp.listen(0, '127.0.0.1', resolve))
+    const issuer = `http://127.0.0.1:${(idp.address() as AddressInfo).port}`
+    const login = { issuer, clientId: 'p' }
+    const auth = { publicUrl: 'https://mcp.example.com', embedded: { login } }
+    const file = configFile(t, { one: tiny() }, { auth })
+    const there = await runHere(t, 'check', '--config', file)
+    const known = `auth.embedded.login: ${issuer}`
+    const register = 'register there: https://mcp.example.com/oauth/callback'
+    t.match(there, { code: 0, out: `ok  ${known} answers; ${register}\n` })
+    await new Promise(resolve => {
+      idp.close(resolve)
+      idp.closeAllConnections()
+    })
+    const gone = await runHere(t, 'check', '--config', file)
+    t.equal(gone.code, 0)
+    t.match(gone.out, `warning  ${known} does not answer`)
+    t.match(gone.out, register)
+  },
+)
 
 t.test('check of a file that is not there ends with 1', async t => {
   const { code, out } = await runHere(t, 'check', '--config', '/nowhere/mcp.json')

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { resolveListen } from '../../../src/cli/listening.js'
 import { DEFAULTS } from '../../../src/config/defaults.js'
+import { parseConfig } from '../../../src/config/parse.js'
 import { socketUrlOf } from '../../../src/kernel/socket-path.js'
 import {
   codeOnSignal,
@@ -160,6 +161,33 @@ t.test('which addresses are refused is a table', async t => {
   t.equal(listen('10.0.0.1', true).host, '10.0.0.1')
   const named = resolveListen({ ...DEFAULTS.listen, allowedHosts: ['a'] }, { allowedHost: ['b'], port: '0' })
   t.same(named, { ...DEFAULTS.listen, port: 0, allowedHosts: ['a', 'b'] })
+})
+
+t.test('with auth an address that others can reach needs no permission, but perhaps a name', async t => {
+  const hash = `sha256:${'0'.repeat(64)}`
+  const people = { alice: { tokens: [{ hash }] } }
+  const resolved = (auth: object, host = '192.0.2.1') => {
+    const { config } = parseConfig(JSON.stringify({ mcpServers: {}, auth }), 'test.json', {})
+    return resolveListen(DEFAULTS.listen, { host }, config?.auth).host
+  }
+  const publicUrl = 'https://mcp.example.com'
+  t.equal(resolved({ people }), '192.0.2.1')
+  const issuers = [{ issuer: 'https://login.example.com' }]
+  t.throws(() => resolved({ issuers }), { code: 3, message: /set auth\.publicUrl/ })
+  t.throws(() => resolved({ embedded: true }), { code: 3, message: /set auth\.publicUrl/ })
+  t.equal(resolved({ issuers, publicUrl }, '0.0.0.0'), '0.0.0.0')
+  t.equal(resolved({ issuers }, '127.0.0.1'), '127.0.0.1')
+})
+
+t.test('a proxy with auth tells clients its public URL, and status finds it all the same', async t => {
+  const publicUrl = 'https://mcp.example.com'
+  const file = configFile(t, { one: tiny() }, { auth: { publicUrl, people: { alice: {} } } })
+  const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])
+  t.match(await proxy.line(/\/mcp$/), /listening on https:\/\/mcp\.example\.com\/mcp$/)
+  await until(async () => {
+    const { code, out } = await runHere(t, 'status', '--config', file)
+    return code === 0 && /^auth: nobody has a token; 0 refused credentials$/m.test(out)
+  }, 'the status')
 })
 
 t.test('flags add to what the file listens on', async t => {

@@ -66,7 +66,7 @@ t.test('of several proxies one must be chosen', async t => {
   await Promise.all([end(first.proxy), end(second)])
 })
 
-t.test('a proxy without a port cannot be asked', async t => {
+t.test('a proxy without a port is asked on its private socket', async t => {
   const proxy = startBin(t, [
     'bridge',
     '--to',
@@ -79,8 +79,10 @@ t.test('a proxy without a port cannot be asked', async t => {
     '0',
   ])
   await proxy.line(/listening/)
-  const words = /no running proxy has a port to ask: bridge, pid \d+/
-  await until(async () => words.test((await runHere(t, 'status')).err), 'the record')
+  await until(async () => (await runHere(t, 'status')).code === 0, 'the record')
+  t.match((await runHere(t, 'status')).out, new RegExp(`^mcp-proxy \\S+, pid ${proxy.child.pid}, ready`))
+  const { version, proxy: shown } = JSON.parse((await runHere(t, 'status', '--json')).out)
+  t.same([version, shown.name], [1, 'mcp-proxy'], 'the version is that of the document')
   await end(proxy)
 })
 
@@ -96,7 +98,7 @@ t.test('what is no proxy is told so', async t => {
     const { code, err } = await runHere(t, 'status', '--url', url)
     return [code, err]
   }
-  t.same(await ask(`http://127.0.0.1:${port}/mcp`), [4, `mcp-proxy: 127.0.0.1:${port} is not mcp-proxy\n`])
+  t.match(await ask(`http://127.0.0.1:${port}/mcp`), [4, `mcp-proxy: 127.0.0.1:${port} is not mcp-proxy\n`])
   t.match(await ask('http://127.0.0.1:1/mcp'), [4, /127\.0\.0\.1:1 cannot be reached: nothing answers/])
   t.match(await ask('nonsense'), [2, /--url must be a complete http address/])
   t.match(await ask('unix:///x'), [2, /--url must be a complete http address/])
@@ -115,7 +117,7 @@ t.test('status names the limits that were reached, and marks lists that are not 
   t.equal((await client.call(1, 'one__echo', JSON.stringify({ s: 'x'.repeat(5000) }))).status, 413)
   const { out } = await runHere(t, 'status', '--url', url)
   t.match(out, /^one +ready .* 4\+ +1 +0/m)
-  t.match(out, /^Limits that were reached: .*body 1 time, last \d+s ago/m)
+  t.match(out, /^Limits that were reached \(D080\): .*body 1 time, last \d+s ago/m)
   t.match(out, /items \d+ times?, last/)
   const log = proxy.err
   t.match(log, /"limit":"body","max":4096,"hits":1/)

@@ -1,0 +1,46 @@
+import type { Verb, VerbGroup } from './verb.js'
+import { add } from './verbs/add.js'
+import { auth } from './verbs/auth/auth.js'
+import { bridge } from './verbs/bridge.js'
+import { call } from './verbs/call.js'
+import { check } from './verbs/check.js'
+import { completion } from './verbs/completion.js'
+import { connect } from './verbs/connect.js'
+import { daemon } from './verbs/daemon/daemon.js'
+import { doctor } from './verbs/doctor/doctor.js'
+import { disable, enable } from './verbs/enable.js'
+import { importVerb } from './verbs/import.js'
+import { init } from './verbs/init.js'
+import { install } from './verbs/install.js'
+import { list } from './verbs/list.js'
+import { logs } from './verbs/logs.js'
+import { remove } from './verbs/remove.js'
+import { serve } from './verbs/serve.js'
+import { service } from './verbs/service/service.js'
+import { status } from './verbs/status.js'
+import { stdio } from './verbs/stdio.js'
+import { ui } from './verbs/ui.js'
+import { why } from './verbs/why.js'
+
+export type Command = Verb | VerbGroup
+
+/** All that may follow `mcp-proxy`, in the groups and the order in which the help shows it. */
+export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
+  ['Start', [init, importVerb, add, install, remove, enable, disable]],
+  ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
+  ['Look', [status, why, logs, ui, list, call, doctor, check, completion]],
+]
+
+export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands)
+
+export const isGroup = (command: Command): command is VerbGroup => 'verbs' in command
+
+/** The word that a command begins with. */
+export const nameOf = ({ usage }: Command): string => usage.split(' ', 1).join()
+
+/** What the first words of a command line name; undefined for a word that is none of them. */
+export const commandAt = ([first, second]: readonly string[]): Command | undefined => {
+  const command = COMMANDS.find(each => nameOf(each) === first)
+  if (command === undefined || !isGroup(command)) return command
+  return command.verbs.find(each => nameOf(each) === second) ?? command
+}

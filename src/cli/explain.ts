@@ -1,0 +1,53 @@
+import { inspect } from 'node:util'
+import { Fault } from '../kernel/faults.js'
+import { SetupError } from '../setup/setup-error.js'
+import { say } from './output/output.js'
+import { CliError, EXIT } from './verb.js'
+
+interface Lines {
+  readonly code: number
+  readonly what: string
+  readonly why?: string | undefined
+  readonly mend?: string | undefined
+}
+
+/** Says on stderr what ended a command line, in three lines, and returns the exit code. */
+export const explain = (thrown: unknown, words: readonly string[]): number => {
+  const { code, what, why = WHYS[code], mend = mendFor(code, words) } = linesOf(thrown)
+  say(`mcp-proxy: ${what}`)
+  if (why !== undefined) say(`  why: ${why}`)
+  if (mend !== undefined) say(`  mend: ${mend}`)
+  return code
+}
+
+const linesOf = (thrown: unknown): Lines => {
+  if (thrown instanceof CliError) {
+    const { code, message: what, why, mend } = thrown
+    return { code, what, why, mend }
+  }
+  if (thrown instanceof SetupError) {
+    const { message: what, file, line } = thrown
+    const isSpot = line > 0
+    const mend = isSpot ? `mend line ${line} of ${file}, and run this again` : 'run this again'
+    return { code: EXIT.failure, what, why: 'nothing was written to it', mend }
+  }
+  if (!(thrown instanceof Fault)) return { code: EXIT.negative, what: inspect(thrown), why: 'this is a bug' }
+  const { server } = thrown.data ?? {}
+  const mend =
+    thrown.code === 'unauthorized' && typeof server === 'string'
+      ? `mcp-proxy auth login ${server}`
+      : undefined
+  const what = thrown.code === 'internal' ? inspect(thrown) : thrown.message
+  return { code: EXIT.failure, what, mend }
+}
+
+const WHYS: Readonly<Partial<Record<number, string>>> = {
+  [EXIT.usage]: 'the command line says something else than it may; nothing was done',
+  [EXIT.configuration]: 'the configuration cannot be used as it is',
+  [EXIT.failure]: 'what this needs is not there, or did not answer',
+}
+
+const mendFor = (code: number, words: readonly string[]): string | undefined => {
+  if (code === EXIT.usage) return ['mcp-proxy', ...words, '--help'].join(' ')
+  return code === EXIT.configuration || code === EXIT.failure ? 'mcp-proxy doctor' : undefined
+}

@@ -1,0 +1,70 @@
+import type { ServerStatus } from '../app/status.js'
+import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import { Fault } from '../kernel/faults.js'
+import { mask } from '../kernel/mask.js'
+import { problem } from '../kernel/problems.js'
+import { inProcess } from './in-process.js'
+import { mark } from './output/look.js'
+import { count, oneLine, say } from './output/output.js'
+
+/** How the first start of a server went. */
+export interface Started {
+  readonly name: string
+  /** Undefined if it did not start. */
+  readonly tools: number | undefined
+  readonly ms: number | undefined
+  /** With its number, and without secrets. */
+  readonly problem: string | undefined
+}
+
+/** Starts all servers once, and says of each how many tools it has, or what is wrong with it. */
+export const startOnce = async (config: ProxyConfig): Promise<readonly Started[]> => {
+  const beganMs = performance.now()
+  let found: readonly Started[] = []
+  await inProcess(config, { level: 'silent' }, async session => {
+    // Where no server answers there is no list; each says why for itself.
+    await session.client.list('tools').catch(expectFault)
+    const spentMs = performance.now() - beganMs
+    found = session.status().map(status => resultOf(status, config.servers, spentMs))
+    return { code: 0, show: () => undefined }
+  })
+  for (const { name, tools, ms = 0, problem: words } of found) {
+    const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
+    say(`${mark(words === undefined)} ${name}  ${words ?? good}`)
+  }
+  return found
+}
+
+const expectFault = (thrown: unknown): void => {
+  if (!(thrown instanceof Fault)) throw thrown
+}
+
+const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentMs: number): Started => {
+  const { name, state, items, stateMs } = status
+  if (state === 'ready') {
+    return {
+      name,
+      tools: items?.tools ?? 0,
+      ms: Math.max(0, Math.round(spentMs - stateMs)),
+      problem: undefined,
+    }
+  }
+  const { id, message, why, mend } = troubleOf(
+    status,
+    servers.find(each => each.name === name),
+  )
+  const words = `${id}: ${message}${why === undefined ? '' : ` (${oneLine(why)})`}; mend: ${mend}`
+  return { name, tools: undefined, ms: undefined, problem: mask(words) }
+}
+
+const troubleOf = (
+  { name: server, state, why = 'no answer in time' }: ServerStatus,
+  config?: ServerConfig,
+) => {
+  if (state === 'needs-auth') return problem('D036', { server })
+  if (config?.transport.kind !== 'stdio') return problem('D035', { server }, { why })
+  const { command } = config.transport
+  if (!/not found|ENOENT/.test(why)) return problem('D031', { server }, { why })
+  const mend = /(?:^|[/\\])uvx?$/.test(command) ? 'install uv: https://docs.astral.sh/uv' : undefined
+  return problem('D030', { server, command }, { mend })
+}

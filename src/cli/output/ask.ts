@@ -1,0 +1,115 @@
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { CliError } from '../verb.js'
+
+/** Whether somebody sits at both ends; else nothing is asked. */
+export const isInteractive = (): boolean => process.stdin.isTTY && process.stderr.isTTY
+
+const INTERRUPTED = 130
+
+interface Waiting {
+  readonly answer: (line: string) => void
+  readonly stop: (thrown: unknown) => void
+}
+
+/** One dialogue on stderr for as long as the process runs: what is typed ahead is the next answer. */
+class Dialogue {
+  #isHidden = false
+  #isOver = false
+  #waiting: Waiting | undefined
+  readonly #ahead: string[] = []
+  readonly #lines = createInterface({
+    input: process.stdin,
+    output: new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        if (this.#isHidden) done()
+        else process.stderr.write(chunk, done)
+      },
+    }),
+    terminal: true,
+    historySize: 0,
+  })
+
+  constructor() {
+    this.#lines.on('line', line => {
+      const waiting = this.#waiting
+      this.#waiting = undefined
+      if (waiting === undefined) this.#ahead.push(line)
+      else waiting.answer(line)
+    })
+    this.#lines.on('SIGINT', () => {
+      // Between two questions it is meant for whatever is done there.
+      if (this.#waiting === undefined) process.kill(process.pid, 'SIGINT')
+      else this.#waiting.stop(STOPPED)
+    })
+    this.#lines.on('close', () => {
+      this.#isOver = true
+      this.#waiting?.stop(STOPPED)
+    })
+  }
+
+  async ask(question: string, isHidden: boolean): Promise<string> {
+    if (isHidden) process.stderr.write(question)
+    this.#isHidden = isHidden
+    try {
+      return (await this.#line(isHidden ? '' : question)).trim()
+    } finally {
+      this.#waiting = undefined
+      this.#isHidden = false
+      if (isHidden) process.stderr.write('\n')
+    }
+  }
+
+  #line(question: string): Promise<string> {
+    return new Promise((answer, stop) => {
+      this.#lines.setPrompt(question)
+      this.#lines.prompt()
+      const ahead = this.#ahead.shift()
+      if (ahead !== undefined) answer(ahead)
+      else if (this.#isOver) stop(STOPPED)
+      else this.#waiting = { answer, stop }
+    })
+  }
+}
+
+const STOPPED = new CliError(INTERRUPTED, 'stopped: nothing more was written')
+
+let dialogue: Dialogue | undefined
+
+/** Asks on stderr. Rejects with a CliError at Ctrl-C, and at the end of stdin. */
+export const ask = async (question: string, isHidden = false): Promise<string> => {
+  dialogue ??= new Dialogue()
+  return await dialogue.ask(question, isHidden)
+}
+
+/** Asks a question that a bare Enter answers with yes. */
+export const confirm = async (question: string): Promise<boolean> =>
+  /^(?:y|yes)?$/i.test(await ask(`${question} [Y/n] `))
+
+/** The numbers of a list in an answer, as indices; undefined for anything else. @internal */
+export const readNumbers = (answer: string, count: number): readonly number[] | undefined => {
+  const words = answer.split(/[\s,]+/).filter(word => word !== '')
+  const found = words.map(word => (/^\d{1,4}$/.test(word) ? Number(word) - 1 : -1))
+  return words.length > 0 && found.every(at => at >= 0 && at < count) ? [...new Set(found)] : undefined
+}
+
+/** A list of which some, all or none may be chosen. */
+interface Choice<T> {
+  readonly title: string
+  readonly items: readonly T[]
+  readonly labelOf: (item: T) => string
+  readonly question: string
+}
+
+/** Shows a numbered list and asks: Enter takes all, numbers take some, n none. Rejects as `ask` does. */
+export const choose = async <T>({ title, items, labelOf, question }: Choice<T>): Promise<readonly T[]> => {
+  const list = items.map((item, at) => `${at + 1} ${labelOf(item)}`).join('  ')
+  process.stderr.write(`${title}  ${list}\n`)
+  for (;;) {
+    const answer = await ask(`  ${question} [Y/n, or numbers such as 1 2] `)
+    if (/^(?:y|yes|all)?$/i.test(answer)) return items
+    if (/^(?:n|no|none)$/i.test(answer)) return []
+    const numbers = readNumbers(answer, items.length)
+    if (numbers !== undefined) return items.filter((_, at) => numbers.includes(at))
+  }
+}

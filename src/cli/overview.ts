@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { IDENTITY } from '../app/identity.js'
+import type { ProxyStatus } from '../app/status.js'
+import type { Loaded } from '../config/types.js'
+import { packageFile } from '../kernel/package-file.js'
+import { isInNpxCache } from '../setup/install/programs.js'
+import { configTarget, loadFile } from './configuration.js'
+import { findServers, foundParts } from './finding.js'
+import { count, print, say } from './output/output.js'
+import { setupFiles } from './setup-files.js'
+import { EXIT } from './verb.js'
+
+/** What `mcp-proxy` alone says on a terminal: how things are, or what there is to begin with. */
+export const overview = async (): Promise<number> => {
+  const file = resolve(configTarget(undefined))
+  if (!existsSync(file)) return await beginning()
+  const loaded = await loadFile(file)
+  const [state, clients] = await Promise.all([askDaemon(file), installedIn()])
+  const errors = loaded.problems.filter(({ severity }) => severity === 'error').length
+  print(
+    [
+      `mcp-proxy ${IDENTITY.version}`,
+      `configuration  ${file}${errors > 0 ? `, ${count(errors, 'error')}` : ''}`,
+      `daemon         ${state === undefined ? 'does not run; clients start it' : runs(state)}`,
+      `servers        ${serversLine(loaded, state)}`,
+      `tools          ${state === undefined ? 'known once it runs' : toolsOf(state)}`,
+      `clients        ${clients.join(', ') || 'none start it yet'}`,
+    ].join('\n'),
+  )
+  const first = errors > 0 ? CHECK : clients.length === 0 ? INSTALL : STATUS
+  say(['', 'Next:', ...[first, LIST, DOCTOR].map(next)].join('\n'))
+  return EXIT.ok
+}
+
+type Next = readonly [command: string, about: string]
+
+const CHECK: Next = ['check', 'what is wrong with the configuration']
+const INSTALL: Next = ['install --all', 'put it into the clients of this machine']
+const STATUS: Next = ['status', 'how each server is']
+const LIST: Next = ['list', 'what clients see']
+const DOCTOR: Next = ['doctor', 'what is not well, and what mends it']
+
+const next = ([command, about]: Next): string => `  mcp-proxy ${command.padEnd(15)}${about}`
+
+const beginning = async (): Promise<number> => {
+  const found = await findServers(undefined)
+  const parts = foundParts(found)
+  const names = found.plan.servers.filter(({ entry }) => entry !== undefined)
+  print(
+    parts.length === 0
+      ? 'mcp-proxy is not set up yet, and no client on this machine has servers.'
+      : `mcp-proxy is not set up yet. Found: ${parts.join(', ')}, ${names.length} different.`,
+  )
+  // What npx runs is on nobody's PATH.
+  const isCached = isInNpxCache(fileURLToPath(packageFile('package.json')))
+  const program = isCached ? 'npx mcp-proxy-daemon' : 'mcp-proxy'
+  say(`\nNext:\n  ${program} init   puts one proxy in place of them; shows everything before it is written`)
+  return EXIT.ok
+}
+
+/** A terminal does not wait for a daemon that hangs. */
+const PATIENCE_MS = 1000
+
+const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
+  const [{ ask }, { asking }, { placeId, placeOf, thisMachine }, { parseStatus }] = await Promise.all([
+    import('../shim/ask.js'),
+    import('../app/control/seat.js'),
+    import('../shim/place.js'),
+    import('./verbs/status.js'),
+  ])
+  try {
+    const machine = thisMachine()
+    const place = placeOf(placeId(file, machine.at), process.env, machine)
+    return parseStatus((await ask(asking(place, PATIENCE_MS), '/v1/status')).body, place.socket)
+  } catch {
+    // `mcp-proxy doctor` says why.
+    return undefined
+  }
+}
+
+/** Clients that our entry was written into. */
+const installedIn = async (): Promise<readonly string[]> => {
+  const [{ files, state }, { Journals }, { CLIENTS }] = await Promise.all([
+    setupFiles(),
+    import('../setup/install/journal.js'),
+    import('../setup/clients/clients.js'),
+  ])
+  const installs = await new Journals(files.disk, state).all()
+  const ids = new Set(installs.map(({ client }) => client))
+  return CLIENTS.filter(({ id }) => ids.has(id)).map(({ label }) => label)
+}
+
+const runs = ({ pid, version, sessions }: ProxyStatus): string =>
+  `runs, pid ${pid}, version ${version}, ${count(sessions, 'session')}`
+
+const serversLine = ({ config, disabled }: Loaded, state: ProxyStatus | undefined): string => {
+  const all = config?.servers.length ?? 0
+  const parts = [count(all, 'server')]
+  const ready = state?.servers.filter(each => each.state === 'ready').length
+  if (ready !== undefined) parts.push(`${ready} ready`)
+  const ill = state?.servers.filter(({ state: is }) => is === 'failed' || is === 'backoff') ?? []
+  if (ill.length > 0) parts.push(`in trouble: ${ill.map(({ name }) => name).join(' ')}`)
+  if (disabled.length > 0) parts.push(`left out: ${disabled.map(({ name }) => name).join(' ')}`)
+  return parts.join(', ')
+}
+
+const toolsOf = ({ servers }: ProxyStatus): string =>
+  String(servers.reduce((sum, { items }) => sum + (items?.tools ?? 0), 0))

@@ -1,0 +1,43 @@
+import { durationMs } from '../../../config/read/quantity.js'
+import { print } from '../../output/output.js'
+import { CliError, configOption, defineVerb, EXIT, textOption } from '../../verb.js'
+import { findServer, signIn } from './signing-in.js'
+
+export const login = defineVerb({
+  usage: 'login <server>',
+  describe: 'Sign in at a server; a proxy that runs uses the login at once',
+  needs: 'the name or the address of a server',
+  flags: {
+    config: configOption,
+    'no-browser': { type: 'boolean', describe: 'Print the address to be opened, and read where it led' },
+    device: { type: 'boolean', describe: 'Sign in on another device with a code, where that is possible' },
+    timeout: { ...textOption('How long to wait for the person, such as 10m'), default: '5m' },
+    'forget-client': { type: 'boolean', describe: 'Register this proxy anew at the authorization server' },
+  },
+  positionals: {
+    server: { type: 'string', demandOption: true, describe: 'Its name, or its address for bridge' },
+  },
+  examples: [
+    ['mcp-proxy auth login linear --config mcp.json', 'Opens a browser'],
+    ['mcp-proxy auth login notion --no-browser', 'On a machine without one'],
+    ['mcp-proxy auth login https://mcp.example.com/mcp', 'For mcp-proxy bridge'],
+  ],
+  async run(args) {
+    const timeoutMs = durationMs(args.timeout)
+    if (!(timeoutMs > 0)) {
+      throw new CliError(EXIT.usage, `--timeout must be a duration, such as 10m, not "${args.timeout}"`)
+    }
+    const server = await findServer(args.server, args.config)
+    const { tokens } = await signIn(server, {
+      usesBrowser: args.noBrowser !== true,
+      wantsDevice: args.device === true,
+      forgetsClient: args.forgetClient === true,
+      timeoutMs,
+      say: print,
+    })
+    const scopes = tokens?.scopes === undefined ? '' : `, scopes ${tokens.scopes.join(' ')}`
+    const renewal = tokens?.refresh === undefined ? '' : ', refreshes by itself'
+    print(`${server.name}: signed in${scopes}${renewal}. A running proxy uses it now.`)
+    return EXIT.ok
+  },
+})

@@ -1,0 +1,59 @@
+import type { LoginStatus } from '../../../app/credentials/login-status.js'
+import { sanitizeLine } from '../../../kernel/mask.js'
+import { readConfiguration } from '../../configuration.js'
+import { print } from '../../output/output.js'
+import { stdoutLook, tableText } from '../../output/table.js'
+import { configOption, defineVerb, EXIT } from '../../verb.js'
+import { spanText } from '../status.js'
+import { openStore, signInServers } from './signing-in.js'
+
+const HEADINGS = ['SERVER', 'OWNER', 'STATE', 'SCOPES', 'EXPIRES', 'REFRESH']
+
+export const status = defineVerb({
+  usage: 'status',
+  describe: 'Show the logins at the servers of a configuration',
+  flags: {
+    config: configOption,
+    all: { type: 'boolean', describe: 'Also the logins of those who sign in through pages of the proxy' },
+    json: { type: 'boolean', describe: 'One JSON document' },
+  },
+  examples: [
+    ['mcp-proxy auth status', 'Where you are signed in, for what and for how long'],
+    ['mcp-proxy auth status --all', 'With "credentials": "per-principal": all who are'],
+    ['mcp-proxy auth status --json | jq .logins', 'For programs'],
+  ],
+  async run(args) {
+    const { loginStatuses } = await import('../../../app/credentials/login-status.js')
+    const config = await readConfiguration(args.config)
+    const store = await openStore(config.credentialStore)
+    const found = await loginStatuses(store, signInServers(config), args.all === true)
+    const table = (): string => tableText(HEADINGS, found.map(rowOf), stdoutLook())
+    print(args.json === true ? JSON.stringify({ version: 1, logins: found }, null, 2) : table())
+    return EXIT.ok
+  },
+})
+
+const NOTHING = '–'
+
+const rowOf = ({ server, owner, state, scopes, leftMs, isRenewable, isForServer }: LoginStatus): string[] => {
+  const needsPerson = state !== 'ok' && state !== 'none'
+  const renewal = isRenewable === undefined ? NOTHING : isRenewable ? 'yes' : 'no'
+  const remark = isForServer === false ? ' (the token is not for this server alone)' : ''
+  return [
+    server,
+    shownOwner(owner),
+    state,
+    scopes?.join(' ') ?? NOTHING,
+    leftMs === undefined ? NOTHING : leftMs === 0 ? 'now' : `in ${spanText(leftMs)}`,
+    (needsPerson && isByCommand(owner) ? `run: mcp-proxy auth login ${server}` : renewal) + remark,
+  ]
+}
+
+/** Others sign in through pages. */
+const isByCommand = (owner: string): boolean => owner === 'shared' || owner === 'local'
+
+/** The subject of an issuer as people write it: its name first. */
+const shownOwner = (owner: string): string => {
+  const [, issuer, subject] = /^(https?:\S+) (.*)$/s.exec(owner) ?? []
+  return sanitizeLine(issuer === undefined ? owner : `${subject}@${issuer}`)
+}

@@ -1,0 +1,35 @@
+import { createPersonalToken, tokenHash } from '../../../kernel/personal-token.js'
+import { print } from '../../output/output.js'
+import { CliError, defineVerb, EXIT, jsonOption } from '../../verb.js'
+
+/** What the schema of the configuration takes for a name, and what stays one word in principals and logs. */
+const NAME = /^[^\s"\\]+$/
+
+export const token = defineVerb({
+  usage: 'token <name>',
+  describe: 'Make a token with which a person or program may come in, and the line for the configuration',
+  needs: 'the name of a person or program',
+  synopsis:
+    '$0 auth token NAME\n\nPrints a new token once; the configuration gets only its hash. Adding the line ' +
+    'takes effect with a reload, and so does removing it.',
+  flags: { json: jsonOption },
+  positionals: { name: { type: 'string', demandOption: true, describe: 'Whom the token stands for' } },
+  examples: [
+    ['mcp-proxy auth token alice', 'A token for alice, and the line that lets it in'],
+    ['mcp-proxy auth token build-server', 'One for a program'],
+    ['mcp-proxy auth token alice --json', 'Both as one JSON document'],
+  ],
+  run({ name, json }) {
+    if (!NAME.test(name)) throw new CliError(EXIT.usage, 'the name must be one word without quotes')
+    const made = createPersonalToken()
+    const hash = `sha256:${tokenHash(made)}`
+    if (json === true) {
+      print(JSON.stringify({ version: 1, name, token: made, hash }))
+      return Promise.resolve(EXIT.ok)
+    }
+    const people = `${JSON.stringify(name)}: { "tokens": [{ "hash": "${hash}" }] }`
+    print(`${made}   shown once; give it to ${name}`)
+    print(`Put into the file:  "auth": { "people": { ${people} } }`)
+    return Promise.resolve(EXIT.ok)
+  },
+})

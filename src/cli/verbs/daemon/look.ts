@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { isWanted, type LogFilter } from '../../../app/control/kept-lines.js'
+import { asking } from '../../../app/control/seat.js'
+import type { SessionStatus } from '../../../app/control/sessions.js'
+import { ask, bodyOf, follow } from '../../../shim/ask.js'
+import { isNobody } from '../../../shim/place.js'
+import { print, say } from '../../output/output.js'
+import { stdoutLook, tableText } from '../../output/table.js'
+import { CliError, configOption, defineVerb, EXIT, textOption } from '../../verb.js'
+import { spanMs } from '../logs.js'
+import { jsonStatus, parseStatus, shown, spanText } from '../status.js'
+import { daemonPlace, wedged } from './place.js'
+
+export const status = defineVerb({
+  usage: 'status',
+  describe: 'Show the daemon, its clients and its servers; code 1 if it does not run',
+  flags: {
+    config: configOption,
+    all: { type: 'boolean', describe: 'All proxies of this user, not only that of one configuration' },
+    json: { type: 'boolean', describe: 'One JSON document' },
+  },
+  examples: [
+    ['mcp-proxy daemon status', 'Whether it runs, who uses it, and where its log is'],
+    ['mcp-proxy daemon status --all', 'Every proxy of this user'],
+    ['mcp-proxy daemon status --json | jq .clients', 'Its clients, for programs'],
+  ],
+  async run({ config, all = false, json = false }) {
+    if (all) return await showAll(json)
+    const where = daemonPlace(config)
+    try {
+      const [state, sessions] = [
+        await ask(asking(where.place), '/v1/status'),
+        await ask(asking(where.place), '/v1/sessions'),
+      ]
+      const found = parseStatus(state.body, where.place.socket)
+      const clients = sessionsIn(sessions.body)
+      const { log } = where.place
+      if (json) print(JSON.stringify({ ...jsonStatus(found), clients, log }, null, 2))
+      else print([shown(found), sessionTable(clients), `log ${log}`].filter(part => part !== '').join('\n\n'))
+      return EXIT.ok
+    } catch (thrown) {
+      if (!isNobody(thrown)) throw thrown instanceof CliError ? thrown : wedged(thrown, where)
+      if (json) print(JSON.stringify({ version: 1, state: 'stopped', log: where.place.log }, null, 2))
+      else print(`The daemon of ${where.file} does not run; its log is ${where.place.log}`)
+      return EXIT.negative
+    }
+  },
+})
+
+const showAll = async (isJson: boolean): Promise<number> => {
+  const { runningProxies } = await import('../../../app/processes/orphans.js')
+  const all = await runningProxies()
+  const rows = all.map(({ pid, verb, config = '-', url = '-', startedAt }) => [
+    String(pid),
+    verb,
+    spanText(Date.now() - Date.parse(startedAt)),
+    config,
+    url,
+  ])
+  if (isJson) {
+    const proxies = all.map(({ pid, verb, startedAt, config, url }) => ({
+      pid,
+      verb,
+      startedAt,
+      config,
+      url,
+    }))
+    print(JSON.stringify({ version: 1, proxies }, null, 2))
+  } else print(tableText(['PID', 'VERB', 'AGE', 'CONFIGURATION', 'ADDRESS'], rows, stdoutLook()))
+  return all.length > 0 ? EXIT.ok : EXIT.negative
+}
+
+const sessionsIn = (text: string): readonly SessionStatus[] => {
+  const { sessions = [] } = JSON.parse(text) as { sessions?: readonly SessionStatus[] }
+  return sessions
+}
+
+const sessionTable = (sessions: readonly SessionStatus[]): string =>
+  sessions.length === 0
+    ? ''
+    : tableText(
+        ['CLIENT', 'PID', 'VERSION', 'AGE', 'CALLS', 'VIEW', 'WORKSPACE'],
+        sessions.map(({ client = '-', pid, version, ageMs, calls, view = '-', workspace = '-' }) => [
+          client,
+          String(pid),
+          version,
+          spanText(ageMs),
+          String(calls),
+          view,
+          workspace,
+        ]),
+        stdoutLook(),
+      )
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+export const logs = defineVerb({
+  usage: 'logs',
+  describe: 'Print the log of the daemon, with what its servers write to stderr',
+  flags: {
+    config: configOption,
+    follow: { type: 'boolean', alias: 'f', describe: 'Go on as lines come' },
+    server: textOption('Only lines about this server'),
+    since: textOption('Only lines of this last time, such as 10m'),
+    level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
+  },
+  examples: [
+    ['mcp-proxy daemon logs -f --server github --level warn', 'What goes wrong with one server'],
+    ['mcp-proxy daemon logs --since 10m', 'What happened of late'],
+    ['mcp-proxy daemon logs --level error', 'Only what went wrong'],
+  ],
+  async run({ config, follow: isFollowed = false, server, since, level }) {
+    const { place } = daemonPlace(config)
+    const filter: LogFilter = {
+      server,
+      level,
+      sinceMs: since === undefined ? undefined : Date.now() - spanMs(since),
+    }
+    for (const line of writtenLines(place.log)) if (isWanted(line, filter)) print(line)
+    if (!isFollowed) return EXIT.ok
+    const query = new URLSearchParams({ follow: '', since: String(Date.now()) })
+    if (server !== undefined) query.set('server', server)
+    if (level !== undefined) query.set('level', level)
+    const { stream } = await follow(asking(place), `/v1/logs?${query.toString()}`)
+    stream.on('data', (chunk: Buffer) => process.stdout.write(chunk))
+    await bodyOf(stream)
+    say(`mcp-proxy: the daemon has ended`)
+    return EXIT.ok
+  },
+})
+
+/** The lines of the log and of the one before it; none if there is no log. */
+const writtenLines = (log: string): readonly string[] =>
+  [`${log}.1`, log].flatMap(path => {
+    try {
+      return readFileSync(path, 'utf8')
+        .split('\n')
+        .filter(line => line !== '')
+    } catch {
+      return []
+    }
+  })

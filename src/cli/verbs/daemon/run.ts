@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { asking, occupantOf } from '../../../app/control/seat.js'
+import { isObject } from '../../../kernel/object.js'
+import { ask } from '../../../shim/ask.js'
+import { isNobody } from '../../../shim/place.js'
+import { count, print, say } from '../../output/output.js'
+import { configOption, defineVerb, EXIT } from '../../verb.js'
+import { type DaemonPlace, daemonPlace, startedDaemon, wedged } from './place.js'
+
+const keepOption = { type: 'boolean', describe: 'Stay without clients' } as const
+
+export const start = defineVerb({
+  usage: 'start',
+  describe: 'Start the daemon, unless it runs, and wait until it answers',
+  flags: { config: configOption, keep: keepOption },
+  examples: [
+    ['mcp-proxy daemon start', 'Ends by itself some time after its last client'],
+    ['mcp-proxy daemon start --keep', 'Runs until it is stopped, with or without clients'],
+    ['mcp-proxy daemon start --config mcp.json', 'That of another configuration'],
+  ],
+  async run({ config, keep = false }) {
+    print(`mcp-proxy runs, pid ${await startedDaemon(daemonPlace(config), keep)}`)
+    return EXIT.ok
+  },
+})
+
+export const stop = defineVerb({
+  usage: 'stop',
+  describe: 'End the daemon and its servers; clients that are still there start it again when they need it',
+  flags: { config: configOption },
+  examples: [
+    ['mcp-proxy daemon stop', 'Waits for calls that are under way, and says which clients had any'],
+    ['mcp-proxy daemon stop --config mcp.json', 'That of another configuration'],
+    ['mcp-proxy daemon stop && mcp-proxy serve', 'To watch it in a terminal'],
+  ],
+  async run({ config }) {
+    if (await stopped(daemonPlace(config))) return EXIT.ok
+    say('mcp-proxy: there is no daemon to stop')
+    return EXIT.negative
+  },
+})
+
+export const restart = defineVerb({
+  usage: 'restart',
+  describe: 'End the daemon and start it again; its clients notice nothing',
+  flags: { config: configOption, keep: keepOption },
+  examples: [
+    ['mcp-proxy daemon restart', 'With the settings that need a restart, and the version installed'],
+    ['mcp-proxy daemon restart --keep', 'And stay without clients'],
+    ['mcp-proxy daemon restart --config mcp.json', 'That of another configuration'],
+  ],
+  async run({ config, keep = false }) {
+    const where = daemonPlace(config)
+    await stopped(where)
+    print(`mcp-proxy runs, pid ${await startedDaemon(where, keep)}`)
+    return EXIT.ok
+  },
+})
+
+/** Calls, then servers, then we. */
+const END_MS = 25_000
+const POLL_MS = 50
+
+/** Ends the daemon, and resolves once it has ended; false if there is none. */
+export const stopped = async (where: DaemonPlace): Promise<boolean> => {
+  const { place } = where
+  try {
+    const { body } = await ask(asking(place), '/v1/stop', '')
+    const answer: unknown = JSON.parse(body)
+    const { pid, calls, sessions }: Record<string, unknown> = isObject(answer) ? answer : {}
+    for (const line of underWay(calls, sessions)) say(line)
+    for (const endMs = performance.now() + END_MS; performance.now() < endMs; ) {
+      // On its way out it may hang up.
+      if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return true
+      await delay(POLL_MS)
+    }
+  } catch (thrown) {
+    if (isNobody(thrown)) return false
+    throw wedged(thrown, where)
+  }
+  throw wedged(new Error('it was told to end, and still runs'), where)
+}
+
+const underWay = (calls: unknown, sessions: unknown): readonly string[] => {
+  if (typeof calls !== 'number' || calls === 0) return []
+  const all: readonly unknown[] = Array.isArray(sessions) ? sessions : []
+  const lines = all.flatMap(one =>
+    isObject(one) && typeof one['calls'] === 'number' && one['calls'] > 0
+      ? [`  ${clientName(one)}: ${count(one['calls'], 'call')}`]
+      : [],
+  )
+  return [`waiting for ${count(calls, 'call')} under way:`, ...lines]
+}
+
+const clientName = ({ client, pid }: Record<string, unknown>): string =>
+  typeof client === 'string' ? client : `client behind pid ${String(pid)}`

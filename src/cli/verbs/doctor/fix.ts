@@ -1,0 +1,143 @@
+import { chmodSync, rmSync } from 'node:fs'
+import type { Examined, Gather } from '../../../doctor/examine.js'
+import { worstFirst } from '../../../doctor/examine.js'
+import type { Finding, Fix } from '../../../doctor/finding.js'
+import { mask } from '../../../kernel/mask.js'
+import { PROBLEMS, type ProblemRow } from '../../../kernel/problem-table.js'
+import type { PlannedInstall } from '../../../setup/install/install.js'
+import { SetupError } from '../../../setup/setup-error.js'
+import { confirm } from '../../output/ask.js'
+import { say } from '../../output/output.js'
+import { CliError } from '../../verb.js'
+
+export interface FixOptions {
+  readonly config: string | undefined
+  readonly file: string
+  readonly isAsking: boolean
+  readonly isJson: boolean
+  readonly gather: Gather
+}
+
+/** What a fix changes, and how. */
+interface Plan {
+  readonly lines: readonly string[]
+  readonly carryOut: () => Promise<void>
+}
+
+/** Mends what can be mended, one question each. Resolves with the numbers of which something was mended. */
+export const fixAll = async (all: readonly Examined[], options: FixOptions): Promise<readonly string[]> => {
+  const mended = new Set<string>()
+  const done = new Set<string>()
+  for (const found of worstFirst(all)) {
+    const { fix, id } = found
+    const key = JSON.stringify(fix)
+    if (fix === undefined || done.has(key)) continue
+    done.add(key)
+    try {
+      if (await fixOne(found, fix, options)) mended.add(id)
+    } catch (thrown) {
+      if (!(thrown instanceof SetupError || thrown instanceof CliError || isSystemError(thrown))) throw thrown
+      say(`${id}: ${thrown.message}`)
+    }
+  }
+  return [...mended]
+}
+
+const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'syscall' in thrown
+
+const fixOne = async ({ id, message }: Finding, fix: Fix, options: FixOptions): Promise<boolean> => {
+  const { lines, carryOut } = await planOf(fix, options)
+  if (lines.length === 0) return false
+  const row: ProblemRow = PROBLEMS[id]
+  say(mask(`${id}: ${message}`))
+  for (const line of lines) say(`  ${line}`)
+  if (options.isAsking && !(await confirm(`  ${row.fix ?? 'mends it'}: do it?`))) return false
+  await carryOut()
+  return true
+}
+
+const planOf = async (fix: Fix, options: FixOptions): Promise<Plan> => {
+  switch (fix.is) {
+    case 'rights': {
+      const { path, mode } = fix
+      return plan(`chmod ${mode.toString(8)} ${path}`, () => chmodSync(path, mode))
+    }
+    case 'remove':
+      return await planRemoval(fix.path, options)
+    case 'end':
+      return await planEnd(fix)
+    case 'restart':
+    case 'service':
+      return await planRun(fix.is, options)
+    case 'move-secrets': {
+      const { planSecrets } = await import('./move-secrets.js')
+      return await planSecrets(options.file)
+    }
+    case 'install':
+    case 'refresh': {
+      const { plannedInstalls } = await import('../install.js')
+      const clients = fix.is === 'install' ? [fix.client] : []
+      const refresh = fix.is === 'refresh'
+      return planFiles(await plannedInstalls({ config: options.config, clients, refresh }))
+    }
+    case 'accept-tools': {
+      const { acceptTools } = await import('./probes.js')
+      const probes = (await options.gather('probes')) ?? []
+      return plan('takes all tools as they are now', () => acceptTools(options.file, probes))
+    }
+  }
+}
+
+const planRun = async (what: 'restart' | 'service', options: FixOptions): Promise<Plan> => {
+  const { config, gather, isJson } = options
+  if (what === 'restart') {
+    const { restarted } = await import('./restart.js')
+    const kept = (await gather('daemon'))?.status?.kept
+    return plan('mcp-proxy daemon restart', () => restarted(config, kept))
+  }
+  // What that prints would stand before the document.
+  if (isJson) return { lines: [], carryOut: () => Promise.resolve() }
+  const { reinstall } = await import('./service.js')
+  return plan('mcp-proxy service install', () => reinstall(config))
+}
+
+const plan = (line: string, work: () => unknown): Plan => ({
+  lines: [line],
+  carryOut: async () => {
+    await work()
+  },
+})
+
+/** Looks again: somebody may have come to that place by now. */
+const planRemoval = async (path: string, { file }: FixOptions): Promise<Plan> => {
+  const [{ readDaemon }, { isAbandoned }] = await Promise.all([
+    import('./machine.js'),
+    import('../../../shim/lock.js'),
+  ])
+  const isLeft = async (): Promise<boolean> => {
+    const daemon = await readDaemon(file, false)
+    return path === daemon?.lock ? isAbandoned(path) : daemon?.state === 'dead' && path === daemon.socket
+  }
+  return plan(`rm ${path}`, async () => {
+    if (await isLeft()) rmSync(path, { force: true })
+  })
+}
+
+const planEnd = async ({ pid, born }: Extract<Fix, { is: 'end' }>): Promise<Plan> => {
+  const { endProcess } = await import('../../../app/processes/end-process.js')
+  return plan(`kill ${pid}`, async () => {
+    if (!(await endProcess(pid, born))) say(`  ${pid} does not end`)
+  })
+}
+
+const planFiles = (work: readonly PlannedInstall[]): Plan => ({
+  lines: work.flatMap(({ path, lines }) =>
+    lines.length === 0 ? [] : [path, ...lines.map(line => `  ${line}`)],
+  ),
+  carryOut: async () => {
+    for (const each of work) {
+      await each.carryOut()
+      if (each.changes.length > 0) say(`  ${each.place.client.reload}`)
+    }
+  },
+})

@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process'
+import { lstatSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
+import { asking } from '../../../app/control/seat.js'
+import { LoginShell } from '../../../app/environment/login-shell.js'
+import { IDENTITY } from '../../../app/identity.js'
+import { leftovers, runningProxies } from '../../../app/processes/orphans.js'
+import { portOwner } from '../../../app/processes/port-owner.js'
+import { isSamePath } from '../../../config/file/watch.js'
+import type {
+  ConfigFacts,
+  DaemonFacts,
+  DaemonStatus,
+  Facts,
+  PortFacts,
+  ProcessFacts,
+  ProgramFacts,
+  SessionFacts,
+} from '../../../doctor/facts.js'
+import { Fault, systemCode } from '../../../kernel/faults.js'
+import { isObject } from '../../../kernel/object.js'
+import { plainLine } from '../../../kernel/plain-text.js'
+import { ask } from '../../../shim/ask.js'
+import { isAbandoned } from '../../../shim/lock.js'
+import { isDenied, isNobody, type Place, placeId, placeOf, thisMachine } from '../../../shim/place.js'
+
+export { tryDaemon } from './trial.js'
+
+const ANSWER_MS = 3000
+/** A daemon that answers at all does so in a few milliseconds; offline nobody is waited for. */
+const GLANCE_MS = 150
+
+/** The place of a configuration; undefined if there is no such file. */
+export const placeAt = (file: string): Place | undefined => {
+  try {
+    const machine = thisMachine()
+    return placeOf(placeId(file, machine.at), process.env, machine)
+  } catch {
+    return undefined
+  }
+}
+
+/** Who is at the private socket of a configuration. */
+export const readDaemon = async (file: string, isOffline: boolean): Promise<DaemonFacts | undefined> => {
+  const place = placeAt(file)
+  if (place === undefined) return undefined
+  const { socket, lock, log } = place
+  const facts = {
+    file,
+    version: IDENTITY.version,
+    socket,
+    lock,
+    log,
+    unusable: unusableAt(place),
+    isLockDead: isAbandoned(lock),
+    pid: undefined,
+    born: undefined,
+    status: undefined,
+    sessions: [],
+  }
+  try {
+    return { ...facts, ...(await askState(place, isOffline ? GLANCE_MS : ANSWER_MS)) }
+  } catch (thrown) {
+    return { ...facts, ...(await absence(thrown, socket, isOffline)) }
+  }
+}
+
+const askState = async (place: Place, limitMs: number) => {
+  const status: unknown = JSON.parse((await ask(asking(place, limitMs), '/v1/status')).body)
+  if (!isStatus(status)) throw new Fault('unavailable', 'this is no state of mcp-proxy')
+  const { body } = await ask(asking(place, limitMs), '/v1/sessions')
+  const { sessions = [] } = JSON.parse(body) as { readonly sessions?: readonly SessionFacts[] }
+  return { state: 'serves', status, pid: status.pid, sessions } as const
+}
+
+/** What it means that nobody has answered. */
+const absence = async (thrown: unknown, socket: string, isOffline: boolean) => {
+  if (isNobody(thrown)) return { state: systemCode(thrown) === 'ENOENT' ? 'none' : 'dead' } as const
+  if (thrown instanceof Fault && thrown.code === 'timeout')
+    return isOffline ? ({ state: 'none' } as const) : { state: 'silent' as const, ...(await whoIsAt(socket)) }
+  const isOurs = isDenied(thrown) && !(thrown instanceof Fault)
+  const why = 'what answers there is not mcp-proxy'
+  return { state: 'denied' as const, ...(!isOurs && { unusable: { path: socket, why } }) }
+}
+
+const isStatus = (value: unknown): value is DaemonStatus =>
+  isObject(value) && typeof value['pid'] === 'number' && Array.isArray(value['servers'])
+
+/** The process that has written down that a socket is its own; it still runs. */
+const whoIsAt = async (socket: string): Promise<Pick<DaemonFacts, 'pid' | 'born'>> => {
+  const record = (await runningProxies()).find(one => one.socket === socket)
+  return { pid: record?.pid, born: record?.born }
+}
+
+const unusableAt = ({ socket, lock }: Place): DaemonFacts['unusable'] => {
+  if (process.platform === 'win32') return undefined
+  for (const path of new Set([dirname(lock), dirname(socket)])) {
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined) continue
+    if (found.isSymbolicLink()) return { path, why: 'it is a link' }
+    if (!found.isDirectory()) return { path, why: 'it is not a folder' }
+    if (found.uid !== process.getuid?.()) return { path, why: 'it belongs to another user' }
+  }
+  return undefined
+}
+
+/** Other proxies of the configuration, and what dead ones have left. */
+export const readProcesses = async (file: string, daemon: DaemonFacts | undefined): Promise<ProcessFacts> => {
+  const [running, left] = await Promise.all([runningProxies(), leftovers()])
+  const same = running.filter(
+    ({ verb, config, pid }) =>
+      verb === 'serve' && config !== undefined && isSamePath(config, file) && pid !== daemon?.status?.pid,
+  )
+  return {
+    doubles: daemon?.status === undefined ? [] : same.map(({ pid, born }) => ({ pid, born })),
+    left: left.map(each => ({ ...each, command: nameOfProcess(each.pid) })),
+  }
+}
+
+/** The name alone: arguments may hold secrets. */
+const nameOfProcess = (pid: number): string => {
+  try {
+    return plainLine(readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
+  } catch {
+    return 'a server'
+  }
+}
+
+/** Whether the port of the configuration is free, or ours. */
+export const readPort = async (
+  config: ConfigFacts | undefined,
+  daemon: DaemonFacts | undefined,
+): Promise<PortFacts | undefined> => {
+  const listen = config?.loaded.config?.listen
+  if (listen === undefined || !listen.http || listen.port === 0) return undefined
+  const { host, port, isGiven } = listen
+  if (daemon?.status !== undefined) return { host, port, isGiven, takenBy: undefined }
+  if (!(await isTaken(host, port))) return { host, port, isGiven, takenBy: undefined }
+  const ours = (await runningProxies()).find(
+    ({ url }) => url !== undefined && new URL(url).port === String(port),
+  )
+  const takenBy = ours === undefined ? await portOwner(port) : `mcp-proxy ${ours.verb}, pid ${ours.pid}`
+  return { host, port, isGiven, takenBy: takenBy ?? 'another program' }
+}
+
+const isTaken = (host: string, port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const server = createServer()
+    server.once('error', thrown => resolve(systemCode(thrown) === 'EADDRINUSE'))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(false)))
+  })
+
+const DOCKER_MS = 3000
+
+/** Whether the daemon of Docker or Podman answers; undefined where no server needs it. */
+export const readDocker = async (programs: readonly ProgramFacts[]): Promise<Facts['docker'] | undefined> => {
+  const program = programs.find(({ command }) =>
+    /(?:^|[/\\])(?:docker|podman)(?:\.exe)?$/.test(command),
+  )?.path
+  if (program === undefined) return undefined
+  return await new Promise(resolve => {
+    execFile(
+      program,
+      ['version', '--format', '{{.Server.Version}}'],
+      { timeout: DOCKER_MS, windowsHide: true },
+      (error, _stdout, stderr) => {
+        const [line = ''] = stderr.trim().split('\n')
+        const words = line === '' ? 'it does not answer' : plainLine(line)
+        resolve({ why: error === null ? undefined : `${program} version fails: ${words}` })
+      },
+    )
+  })
+}
+
+/** What the login shell says, if the daemon asks it. */
+export const readShell = async (config: ConfigFacts | undefined): Promise<Facts['shell'] | undefined> => {
+  if (config?.loaded.config?.daemon.shellEnv !== true || process.platform === 'win32') return undefined
+  let why: string | undefined
+  const tell = (words: string): void => {
+    why = /^D022: the login shell (.*?): set /.exec(words)?.[1] ?? words
+  }
+  const values = await new LoginShell({ env: process.env, tell }).variables()
+  return { shell: process.env['SHELL'] ?? userInfo().shell ?? '', why, values }
+}

@@ -1,0 +1,47 @@
+import { realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { ServiceFacts } from '../../../doctor/facts.js'
+import { packageFile } from '../../../kernel/package-file.js'
+import { CliError } from '../../verb.js'
+import { findService, isActive, lingers } from '../service/found.js'
+import { missingIn } from '../service/look.js'
+
+/** What is installed to be started at login; undefined if nothing of ours is. */
+export const readService = async (isOffline: boolean): Promise<ServiceFacts | undefined> => {
+  const found = await foundService()
+  if (found?.command === undefined) return undefined
+  const { command, manager, name } = found
+  const gone = missingIn(command)
+  const [, script = ''] = command
+  const ours = realpathSync(fileURLToPath(packageFile('bin/mcp-proxy.js')))
+  const isOther = gone.length === 0 && realpathSync(script) !== ours
+  const isDown = gone.length === 0 && !isOffline && !(await isActive(found))
+  return {
+    file: manager.file,
+    wrong: [
+      ...gone.map(path => `${path} is gone`),
+      ...(isOther ? [`it runs ${script}, which is another installation`] : []),
+      ...(isDown ? ['it does not run'] : []),
+    ],
+    isLingering: lingers(name),
+  }
+}
+
+/** Installs the service again, with the port that it has. */
+export const reinstall = async (config: string | undefined): Promise<void> => {
+  const { install } = await import('../service/manage.js')
+  const command = (await foundService())?.command ?? []
+  const at = command.indexOf('--port')
+  const port = at === -1 ? undefined : command[at + 1]
+  await install.run({ config, port, _: [], $0: '' }, undefined)
+}
+
+/** Undefined where there is no manager that we know, or its file is somebody else's. */
+const foundService = async () => {
+  try {
+    return await findService()
+  } catch (thrown) {
+    if (thrown instanceof CliError) return undefined
+    throw thrown
+  }
+}

@@ -1,0 +1,162 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { IDENTITY } from '../../../app/identity.js'
+import type { ServerConfig, StdioTransport } from '../../../config/types.js'
+import { literalSecrets } from '../../../doctor/checks/configuration.js'
+import type { FactSources } from '../../../doctor/examine.js'
+import type { ConfigFacts, ProgramFacts } from '../../../doctor/facts.js'
+import { inheritedEnv } from '../../../kernel/inherited-env.js'
+import { packageFile } from '../../../kernel/package-file.js'
+import { configTarget } from '../../configuration.js'
+import { ownScripts, setupFiles, thisMachine } from '../../setup-files.js'
+
+export interface SourceOptions {
+  readonly config: string | undefined
+  readonly server: string | undefined
+  readonly isOffline: boolean
+  readonly timeoutMs: number
+}
+
+/** Where the facts of `doctor` come from on this machine. */
+export const sourcesOf = (options: SourceOptions): FactSources => {
+  const file = resolve(configTarget(options.config))
+  let config: Promise<ConfigFacts | undefined> | undefined
+  const configured = (): Promise<ConfigFacts | undefined> => (config ??= readConfig(file, options.isOffline))
+  const servers = async (): Promise<readonly ServerConfig[]> =>
+    ((await configured())?.loaded.config?.servers ?? []).filter(
+      ({ name }) => options.server === undefined || name === options.server,
+    )
+  const programs = async () => await readPrograms(await servers())
+  const machine = async () => await import('./machine.js')
+  const daemon = once(async () => (await machine()).readDaemon(file, options.isOffline))
+  return {
+    installation: readInstalled,
+    file: async () => {
+      const { readConfigText } = await import('../../../config/load.js')
+      const read = await readConfigText(file)
+      return { file, why: 'text' in read ? undefined : read.unusable.problems[0]?.message }
+    },
+    config: configured,
+    shell: async () => await (await machine()).readShell(await configured()),
+    programs,
+    docker: async () => await (await machine()).readDocker(await programs()),
+    daemon,
+    processes: async () => await (await machine()).readProcesses(file, await daemon()),
+    service: async () => await (await import('./service.js')).readService(options.isOffline),
+    port: async () => await (await machine()).readPort(await configured(), await daemon()),
+    trial: async () => await (await machine()).tryDaemon(file, await configured(), await daemon()),
+    clients: async () => await readClientFiles(file, options.isOffline),
+    probes: async () => {
+      const { readProbes } = await import('./probes.js')
+      const found = await configured()
+      return (
+        found && (await readProbes(file, found, { servers: await servers(), timeoutMs: options.timeoutMs }))
+      )
+    },
+  }
+}
+
+const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let found: Promise<T> | undefined
+  return () => (found ??= work())
+}
+
+const readInstalled: FactSources['installation'] = async () => {
+  const [{ readInstallation }, { stateDir }] = await Promise.all([
+    import('../../../doctor/look/installation.js'),
+    import('../../../app/state/state-key.js'),
+  ])
+  return readInstallation({
+    version: IDENTITY.version,
+    folder: fileURLToPath(packageFile('.')).replace(/[/\\]$/, ''),
+    state: stateDir(process.env),
+    path: process.env['PATH'] ?? '',
+    platform: process.platform,
+    node: process.version,
+    uid: process.getuid?.(),
+  })
+}
+
+const modeOf = (path: string): number | undefined => {
+  const found = process.platform === 'win32' ? undefined : statSync(path, { throwIfNoEntry: false })
+  return found?.isFile() === true ? found.mode & 0o777 : undefined
+}
+
+/** Undefined if there is no such file, or nothing of it can be used. */
+const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts | undefined> => {
+  const [{ readConfigText }, { openOwnFile }, { files }, { loadFile }, { addSecrets }, { secretsOf }] =
+    await Promise.all([
+      import('../../../config/load.js'),
+      import('../../../setup/own-file.js'),
+      setupFiles(),
+      import('../../configuration.js'),
+      import('../../../kernel/mask.js'),
+      import('../../../config/read/secrets.js'),
+    ])
+  if (!('text' in (await readConfigText(file)))) return undefined
+  const loaded = await loadFile(file, isOffline ? undefined : await ourEnvironment())
+  if (loaded.config !== undefined) addSecrets(secretsOf(loaded.config))
+  const facts = { file, loaded, waiting: loaded.config?.waiting ?? [] }
+  try {
+    const {
+      servers: entries,
+      variables,
+      secrets,
+      file: opened,
+    } = await openOwnFile(files, file, thisMachine())
+    addSecrets([...Object.values(variables), ...literalSecrets(entries.values())])
+    const envFile = { path: secrets.path, mode: modeOf(secrets.path), values: variables }
+    return { ...facts, entries, mode: modeOf(opened.state.path), envFile }
+  } catch {
+    // What cannot be edited, such as a file with repeated keys, may still be read.
+    const envFile = { path: '', mode: undefined, values: {} }
+    return { ...facts, entries: new Map(), mode: modeOf(file), envFile }
+  }
+}
+
+/** The variables of this process, and of the login shell for what it lacks: as a daemon finds them. */
+const ourEnvironment = async () => {
+  const { ProxyEnvironment } = await import('../../../app/environment/environment.js')
+  // What is wrong with the shell is told by D022.
+  return new ProxyEnvironment({ env: process.env, isPersons: true, tell: () => undefined })
+}
+
+const readPrograms = async (servers: readonly ServerConfig[]): Promise<readonly ProgramFacts[]> => {
+  const { findProgram, searchedWords } = await import('../../../doctor/look/programs.js')
+  return servers.flatMap(({ name, transport }) => {
+    if (transport.kind !== 'stdio' || transport.command.includes('${')) return []
+    const { command, args } = transport
+    const search = searchFor(transport)
+    const path = findProgram(command, search)
+    return [{ server: name, command, args, path, searched: searchedWords(command, search) }]
+  })
+}
+
+const searchFor = ({ env, cwd = process.cwd() }: StdioTransport) => {
+  const all = inheritedEnv(process.env, env, process.platform)
+  const valueOf = (name: string): string =>
+    Object.entries(all).find(([key]) => key.toUpperCase() === name)?.[1] ?? ''
+  return { path: valueOf('PATH'), extensions: valueOf('PATHEXT'), platform: process.platform, cwd }
+}
+
+const readClientFiles = async (file: string, isOffline: boolean) => {
+  const [{ files, state }, { Journals }, { readClients }, { openOwnFile }, { isListening }] =
+    await Promise.all([
+      setupFiles(),
+      import('../../../setup/install/journal.js'),
+      import('../../../doctor/look/clients.js'),
+      import('../../../setup/own-file.js'),
+      import('./addresses.js'),
+    ])
+  const machine = thisMachine()
+  const own = await openOwnFile(files, file, machine).catch(() => undefined)
+  return await readClients({
+    machine,
+    disk: files.disk,
+    journals: new Journals(files.disk, state),
+    own: { scripts: ownScripts(), urls: own?.urls ?? [] },
+    config: file,
+    isAlive: async url => isOffline || (await isListening(url)),
+  })
+}

@@ -1,0 +1,86 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { asking } from '../../../app/control/seat.js'
+import { IDENTITY } from '../../../app/identity.js'
+import type { ConfigFacts, DaemonFacts, TrialFacts } from '../../../doctor/facts.js'
+import { sanitizeLine } from '../../../kernel/mask.js'
+import { packageFile } from '../../../kernel/package-file.js'
+import { ask } from '../../../shim/ask.js'
+import { Connector, NoDaemon } from '../../../shim/connector.js'
+import { type Place, placeId, placeOf, preparePlace, thisMachine } from '../../../shim/place.js'
+
+/** As long as a shim waits. */
+const START_MS = 6000
+const END_MS = 5000
+const POLL_MS = 50
+const LAST_LINES = 5
+
+/**
+ * Starts a daemon of the configuration in a place of its own, where no client meets it, and ends it again.
+ * Undefined where one runs, or where it cannot be known.
+ */
+export const tryDaemon = async (
+  file: string,
+  config: ConfigFacts | undefined,
+  daemon: DaemonFacts | undefined,
+): Promise<TrialFacts | undefined> => {
+  if (config?.loaded.config === undefined || daemon === undefined) return undefined
+  if (daemon.state !== 'none' && daemon.state !== 'dead') return undefined
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-doctor-'))
+  try {
+    const env = { ...process.env, MCP_PROXY_RUN_DIR: join(folder, 'run') }
+    const machine = thisMachine()
+    const place = placeOf(placeId(file, machine.at), env, machine)
+    preparePlace(place)
+    return await tryAt(place, file, env)
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+const tryAt = async (place: Place, file: string, env: NodeJS.ProcessEnv): Promise<TrialFacts> => {
+  const program = {
+    execPath: process.execPath,
+    script: fileURLToPath(packageFile('bin/mcp-proxy.js')),
+    config: file,
+    home: homedir(),
+    env,
+  }
+  const hello = { version: IDENTITY.version, pid: process.pid, client: 'mcp-proxy doctor' }
+  try {
+    const { stream } = await new Connector({ place, program, hello, tell: () => undefined }).connect(START_MS)
+    stream.destroy()
+    return { why: undefined }
+  } catch (thrown) {
+    if (!(thrown instanceof NoDaemon)) throw thrown
+    const lines = lastLines(place.log)
+    return { why: lines === '' ? thrown.message : `${thrown.message}; its log ends with: ${lines}` }
+  } finally {
+    await end(place)
+  }
+}
+
+const lastLines = (log: string): string => {
+  try {
+    const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-LAST_LINES)
+    return lines.map(line => sanitizeLine(line)).join(' | ')
+  } catch {
+    return ''
+  }
+}
+
+/** Ends the daemon, if there is one, and waits for that. */
+const end = async (place: Place): Promise<void> => {
+  try {
+    await ask(asking(place), '/v1/stop', '')
+    for (const endMs = performance.now() + END_MS; performance.now() < endMs; ) {
+      await ask(asking(place), '/v1/status')
+      await delay(POLL_MS)
+    }
+  } catch {
+    // It is gone.
+  }
+}

@@ -1,0 +1,31 @@
+import { say } from '../output/output.js'
+import { configOption, defineVerb, EXIT } from '../verb.js'
+import { entryOf, openOwn } from './own-server.js'
+
+const toggle = (isDisabled: boolean) => {
+  const verb = isDisabled ? 'disable' : 'enable'
+  return defineVerb({
+    usage: `${verb} <server>`,
+    needs: 'the name of a server',
+    describe: isDisabled
+      ? 'Leave a server out without taking its entry away'
+      : 'Let a server in again that was disabled',
+    flags: { config: configOption },
+    positionals: { server: { type: 'string', demandOption: true, describe: 'The server' } },
+    examples: [
+      [`mcp-proxy ${verb} github`, 'A running proxy follows'],
+      [`mcp-proxy ${verb} github --config mcp.json`, 'In another configuration'],
+      [`mcp-proxy ${isDisabled ? 'enable' : 'disable'} github`, 'The way back'],
+    ],
+    async run({ config, server: name }) {
+      const { own, files } = await openOwn(config)
+      const { toggled, writeOwnFile } = await import('../../setup/own-file.js')
+      const isWritten = await writeOwnFile(files, own, toggled(name, entryOf(own, name, verb), isDisabled))
+      say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
+      return EXIT.ok
+    },
+  })
+}
+
+export const enable = toggle(false)
+export const disable = toggle(true)

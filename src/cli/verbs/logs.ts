@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net'
+import { print, say } from '../output/output.js'
+import { askRunning, followRunning, theRunning } from '../running.js'
+import { CliError, configOption, defineVerb, EXIT, textOption } from '../verb.js'
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+export const logs = defineVerb({
+  usage: 'logs [server]',
+  describe: 'Print the last lines of the log of a running proxy, with what its servers write to stderr',
+  flags: {
+    config: configOption,
+    follow: { type: 'boolean', alias: 'f', describe: 'Go on as lines come' },
+    level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
+    since: textOption('Only lines of this last time, such as 10m'),
+    json: { type: 'boolean', describe: 'The lines as they are, in JSON' },
+  },
+  positionals: { server: { type: 'string', describe: 'Only lines about this server' } },
+  examples: [
+    ['mcp-proxy logs github', 'What a server said, also one that never started'],
+    ['mcp-proxy logs -f --level warn', 'What goes wrong, as it does'],
+    ['mcp-proxy logs --since 10m --json', 'What happened of late, for programs'],
+  ],
+  async run({ server, config, follow = false, level, since, json = false }) {
+    const query = new URLSearchParams()
+    if (server !== undefined) query.set('server', server)
+    if (level !== undefined) query.set('level', level)
+    if (since !== undefined) query.set('since', String(Date.now() - spanMs(since)))
+    const one = await theRunning(config)
+    const show = (line: string): void => print(json ? line : readable(line))
+    if (!follow) {
+      for (const line of (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n'))
+        if (line !== '') show(line)
+      return EXIT.ok
+    }
+    query.set('follow', '')
+    const { stream } = await followRunning(one, `/v1/logs?${query.toString()}`)
+    let rest = ''
+    stream.setEncoding('utf8')
+    stream.on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (line !== '') show(line)
+    })
+    await ended(stream)
+    say('mcp-proxy: the proxy has ended')
+    return EXIT.ok
+  },
+})
+
+const ended = (stream: Socket): Promise<void> =>
+  new Promise(resolve => {
+    stream.once('end', () => stream.destroy())
+    stream.once('close', () => resolve())
+    stream.resume()
+  })
+
+const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A span of time as people write it. Throws a CliError for anything else. */
+export const spanMs = (text: string): number => {
+  const [, number = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? []
+  const ms = Number(number) * (UNITS[unit] ?? Number.NaN)
+  if (number === '' || Number.isNaN(ms))
+    throw new CliError(EXIT.usage, `--since must be a time such as 10m, not "${text}"`)
+  return ms
+}
+
+const LEVEL_WORDS: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' }
+
+/** A line of the log for people; what is no JSON stays as it is. */
+const readable = (line: string): string => {
+  let facts: Record<string, unknown>
+  try {
+    facts = JSON.parse(line) as Record<string, unknown>
+  } catch {
+    return line
+  }
+  const { time, level, msg, server, stderr, ...rest } = facts
+  const at = new Date(Number(time)).toISOString().slice(11, 19)
+  const about = typeof server === 'string' ? `${server}: ` : ''
+  const words = typeof stderr === 'string' ? stderr : String(msg)
+  const more = Object.entries(rest).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
+  return `${at} ${(LEVEL_WORDS[Number(level)] ?? '').padEnd(5)} ${about}${words}${more.join('')}`
+}

@@ -1,0 +1,207 @@
+import { existsSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { asking } from '../../../app/control/seat.js'
+import { packageFile } from '../../../kernel/package-file.js'
+import { readState, replaceFile } from '../../../setup/files/revise.js'
+import { isInNpxCache, lastingNode, lastingScript } from '../../../setup/install/programs.js'
+import type { ServiceProgram } from '../../../setup/service/files.js'
+import { type Command, SERVICE_PLATFORMS, serviceManager } from '../../../setup/service/manager.js'
+import { ask } from '../../../shim/ask.js'
+import { preparePlace } from '../../../shim/place.js'
+import { readPort } from '../../listening.js'
+import { print, say } from '../../output/output.js'
+import { thisMachine } from '../../setup-files.js'
+import { CliError, configOption, defineVerb, EXIT, textOption } from '../../verb.js'
+import { type DaemonPlace, daemonPlace } from '../daemon/place.js'
+import {
+  type FoundService,
+  findService,
+  foundWithin,
+  isActive,
+  type KeptProxy,
+  keptAt,
+  lingers,
+  placeIn,
+  runCommand,
+  servicePlatform,
+} from './found.js'
+
+const flags = {
+  config: configOption,
+  port: textOption('The port to listen on, if not that of the file'),
+} as const
+
+interface Flags {
+  readonly config?: string | undefined
+  readonly port?: string | undefined
+}
+
+/** How long a proxy may take to begin, and to answer once it has. */
+const BEGIN_MS = 5000
+const ANSWER_MS = 20_000
+/** Calls, then servers, then the proxy. */
+const END_MS = 25_000
+
+export const install = defineVerb({
+  usage: 'install',
+  describe: 'Have the system start the proxy now and at every login',
+  flags,
+  examples: [
+    ['mcp-proxy service install', 'A user service of systemd, an agent of launchd or a task of Windows'],
+    ['mcp-proxy service install --port 8808', 'Which listens there, whatever the configuration says'],
+    ['mcp-proxy service install --config mcp.json', 'For another configuration'],
+  ],
+  async run(args) {
+    const where = daemonPlace(args.config)
+    const program = await programOf(args, where)
+    const found = await findService()
+    const isSame = found.state.bytes?.equals(found.manager.bytes(program)) === true
+    if (!isSame || !(await isActive(found))) await replaceService(found, program, where)
+    return await announce(found, where)
+  },
+})
+
+export const uninstall = defineVerb({
+  usage: 'uninstall',
+  describe: 'End the service, and have it started no more',
+  flags: {},
+  examples: [
+    ['mcp-proxy service uninstall', 'Clients that are still there start a daemon when they need it'],
+    ['mcp-proxy service uninstall && mcp-proxy daemon start', 'Runs until the next logout only'],
+    ['mcp-proxy service uninstall && mcp-proxy service install', 'Begins anew'],
+  ],
+  async run() {
+    const found = await findService()
+    const { command, files, manager, state } = found
+    if (command === undefined) {
+      say(`mcp-proxy: no service is installed: there is no ${manager.file}`)
+      return EXIT.ok
+    }
+    await endService(found)
+    await replaceFile({ disk: files.disk, backups: undefined }, state, undefined)
+    const wrong = await wrongIn(manager.afterwards)
+    if (wrong !== undefined) say(`mcp-proxy: ${wrong.message}`)
+    print(`${manager.file} is removed, and nothing starts the proxy at login`)
+    return EXIT.ok
+  },
+})
+
+export const printFile = defineVerb({
+  usage: 'print',
+  describe: 'Print the file of the service, and write nothing',
+  flags: {
+    ...flags,
+    platform: {
+      choices: SERVICE_PLATFORMS,
+      requiresArg: true,
+      describe: 'Of another system than this one; on Windows it is text in UTF-16',
+    },
+  },
+  examples: [
+    ['mcp-proxy service print', 'What install would write on this machine'],
+    ['mcp-proxy service print --platform darwin', 'The agent of launchd, with the paths of here'],
+    ['mcp-proxy service print --platform win32 > mcp-proxy.xml', 'The task of Windows, as schtasks reads it'],
+  ],
+  async run(args) {
+    const program = await programOf(args, daemonPlace(args.config))
+    const platform = args.platform ?? servicePlatform(process.platform)
+    // Not with `print`, whose line end would be no UTF-16.
+    process.stdout.write(serviceManager(platform, thisMachine(), userInfo().uid).bytes(program))
+    return EXIT.ok
+  },
+})
+
+/** What the service runs. Rejects with a CliError for what may be gone tomorrow. */
+const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise<ServiceProgram> => {
+  const running = fileURLToPath(packageFile('bin/mcp-proxy.js'))
+  if (isInNpxCache(running)) {
+    const why = 'it may be gone tomorrow; nothing was written'
+    throw new CliError(EXIT.usage, 'this runs from the cache of npx', {
+      why,
+      mend: 'npm i -g mcp-proxy-daemon',
+    })
+  }
+  const machine = thisMachine()
+  const node = await lastingNode(machine, process.execPath, realpath)
+  const script = await lastingScript(machine, running, realpath)
+  for (const { path, isLasting } of [node, script]) {
+    if (!isLasting) say(`D052: ${path} is that of one version; after an update: mcp-proxy service install`)
+  }
+  const { env } = process
+  const user = [env['USERDOMAIN'], userInfo().username]
+    .filter(part => part !== undefined && part !== '')
+    .join('\\')
+  const runDir = env['MCP_PROXY_RUN_DIR'] === '' ? undefined : env['MCP_PROXY_RUN_DIR']
+  return {
+    node: node.path,
+    script: script.path,
+    config: file,
+    log: place.log,
+    port: port === undefined ? undefined : readPort(port),
+    runDir,
+    user,
+  }
+}
+
+/** Writes the file, and has the manager read it; what was there before comes back if that fails. */
+const replaceService = async (found: FoundService, program: ServiceProgram, { place }: DaemonPlace) => {
+  const { files, manager, state } = found
+  // launchd makes no folders for its logs.
+  preparePlace(place)
+  if (state.bytes !== undefined) await endService(found)
+  await replaceFile(files, state, manager.bytes(program))
+  const wrong = await wrongIn(manager.install)
+  if (wrong === undefined) return
+  const written = await readState(files.disk, manager.file)
+  await replaceFile({ disk: files.disk, backups: undefined }, written, state.bytes)
+  const isNew = state.bytes === undefined
+  await wrongIn(isNew ? manager.afterwards : manager.install)
+  throw new CliError(EXIT.failure, wrong.message, {
+    why: isNew ? 'nothing is installed' : 'the service is what it was before',
+    mend: 'to have a daemon until you log out: mcp-proxy daemon start --keep',
+  })
+}
+
+/** Says what came of it. */
+const announce = async (found: FoundService, { place }: DaemonPlace): Promise<number> => {
+  const { manager, name } = found
+  const look = (): Promise<KeptProxy | undefined> => keptAt(place, name)
+  const early = await foundWithin(BEGIN_MS, look)
+  // It holds the lock until it answers.
+  const proxy = early ?? (existsSync(place.lock) ? await foundWithin(ANSWER_MS, look) : undefined)
+  if (proxy === undefined && !(await isActive(found))) {
+    const why = `its log is ${place.log}`
+    throw new CliError(EXIT.failure, `${manager.file} is installed, but does not run`, {
+      why,
+      mend: 'mcp-proxy check',
+    })
+  }
+  const state = proxy === undefined ? 'does not answer yet' : `runs, pid ${proxy.pid}`
+  print(`mcp-proxy ${state}, starts at login: ${manager.file}`)
+  if (lingers(name) === false) say('after logout too: loginctl enable-linger')
+  return EXIT.ok
+}
+
+/** Ends the service and the proxy that it keeps. Rejects with a CliError if it runs on. */
+const endService = async (found: FoundService): Promise<void> => {
+  const { command, manager, name } = found
+  const wrong = await wrongIn(manager.uninstall)
+  // launchd says that it is in progress, and all say that it did not run.
+  const isGone = async (): Promise<true | undefined> => ((await isActive(found)) ? undefined : true)
+  if (wrong !== undefined && (await foundWithin(END_MS, isGone)) === undefined) throw wrong
+  const place = placeIn(command)
+  if (place === undefined || (await keptAt(place, name)) === undefined) return
+  await ask(asking(place), '/v1/stop', '').catch(() => undefined)
+  await foundWithin(END_MS, async () => ((await keptAt(place, name)) === undefined ? true : undefined))
+}
+
+/** Runs commands up to the first that fails, and says which one and why. */
+const wrongIn = async (commands: readonly Command[]): Promise<CliError | undefined> => {
+  for (const command of commands) {
+    const wrong = await runCommand(command)
+    if (wrong !== undefined) return new CliError(EXIT.failure, `${command.join(' ')}: ${wrong}`)
+  }
+  return undefined
+}

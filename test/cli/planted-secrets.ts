@@ -1,0 +1,151 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { isWindows } from '../support/processes.js'
+import { type Ran, runHere, setEnv } from '../support/proxy/start.js'
+
+const WORD = 'pLanted0000Secret'
+const PEM = `-----BEGIN PRIVATE KEY-----\n${WORD}\n-----END PRIVATE KEY-----`
+
+/** The shapes of keys; each holds `n`, so that it is told from all others. */
+const keyOf = (shape: string, n: number): string => `${shape}${WORD}${String(n).padStart(4, '0')}`
+
+const program = (more: object): object => ({ command: 'no-such-program', ...more })
+const remote = (more: object): object => ({ url: 'https://srv.example/mcp', ...more })
+const variable =
+  (name: string, shape = '') =>
+  (n: number) =>
+    program({ env: { [name]: keyOf(shape, n) } })
+const header =
+  (name: string, shape = '') =>
+  (n: number) =>
+    remote({ headers: { [name]: keyOf(shape, n) } })
+const args =
+  (make: (key: string) => readonly string[], shape = '') =>
+  (n: number) =>
+    program({ args: make(keyOf(shape, n)) })
+const url =
+  (make: (key: string) => string, shape = '') =>
+  (n: number) =>
+    remote({ url: make(keyOf(shape, n)) })
+
+/** Entries of clients, each with a secret in a place and a shape of its own. */
+const SHAPES: readonly ((n: number) => object)[] = [
+  variable('GITHUB_TOKEN', 'ghp_'),
+  variable('GH', 'github_pat_'),
+  variable('GITLAB', 'glpat-'),
+  variable('OPENAI', 'sk-'),
+  variable('ANTHROPIC', 'sk-ant-api03-'),
+  variable('SLACK', 'xoxb-'),
+  variable('AWS_ID', 'AKIA'),
+  variable('JWT', 'eyJ'),
+  variable('API_KEY'),
+  variable('client_secret'),
+  variable('DB_PASSWORD'),
+  variable('PGPASS'),
+  variable('BASIC_AUTH'),
+  variable('SESSION_COOKIE'),
+  variable('AWS_CREDENTIALS'),
+  variable('apiKey'),
+  n => program({ env: { PRIVATE_KEY: PEM.replace(WORD, keyOf('', n)) } }),
+  n => program({ env: { DATABASE_URL: `postgres://me:${keyOf('', n)}@db.example/x` } }),
+  n => program({ env: { REDIS: `redis://:${keyOf('', n)}@db.example:6379/0` } }),
+  n => program({ env: { HEADERS: `{"Authorization":"Bearer ${keyOf('', n)}"}` } }),
+  header('Authorization', 'Bearer '),
+  header('Authorization', 'Basic '),
+  header('authorization', 'token '),
+  header('X-Api-Key'),
+  header('Cookie', 'session='),
+  header('X-Auth-Token', 'glpat-'),
+  args(key => ['--token', key]),
+  args(key => [`--api-key=${key}`]),
+  args(key => ['-y', 'mcp-remote', 'https://x.example/mcp', '--header', `Authorization: Bearer ${key}`]),
+  args(key => ['run', '-i', '--rm', '-e', `GITHUB_TOKEN=${key}`, 'ghcr.io/x/y']),
+  args(key => ['run', `--env=API_KEY=${key}`, 'image']),
+  args(key => [`postgres://me:${key}@db.example/x`]),
+  args(key => [`--connection=mysql://me:${key}@db.example/x`]),
+  args(key => [key], 'sk-'),
+  args(key => ['--config', `{"apiKey":"${key}"}`]),
+  url(key => `https://srv.example/mcp?api_key=${key}`),
+  url(key => `https://srv.example/mcp?token=${key}&x=1`),
+  url(key => `https://me:${key}@srv.example/mcp`),
+  url(key => `https://${key}@srv.example/mcp`),
+  url(key => `https://srv.example/s/${key}/mcp`),
+  url(key => `https://srv.example/mcp#access_token=${key}`),
+  n => ({ serverUrl: `https://srv.example/mcp?key=${keyOf('', n)}` }),
+  n => ({ httpUrl: 'https://srv.example/mcp', headers: { 'X-Goog-Api-Key': keyOf('AIza', n) } }),
+]
+
+const ENTRIES = Object.fromEntries(SHAPES.map((make, at) => [`server${at}`, make(at)]))
+
+const homeOf = (t: Test): string => {
+  const home = t.testdir({ '.cursor': { 'mcp.json': JSON.stringify({ mcpServers: ENTRIES }, null, 2) } })
+  setEnv(t, {
+    ...{ HOME: home, USERPROFILE: home, APPDATA: join(home, '.config'), MCP_PROXY_CONFIG: '' },
+    ...{ XDG_CONFIG_HOME: '', CLAUDE_CONFIG_DIR: '', XDG_STATE_HOME: join(home, 'state') },
+  })
+  return home
+}
+
+/** No planted secret is in what was shown, nor in a file that others can read or that clients share. */
+const checkHidden = (t: Test, home: string, ran: Ran): void => {
+  const shown = /server\d+[^\n]*pLanted|pLanted[^\n]*/.exec(ran.out + ran.err)
+  t.equal(shown?.[0], undefined, 'nothing is shown')
+  if (isWindows) return
+  for (const entry of readdirSync(home, { withFileTypes: true, recursive: true })) {
+    const file = join(entry.parentPath, entry.name)
+    // That of the client is as it was.
+    if (!entry.isFile() || file.endsWith(join('.cursor', 'mcp.json'))) continue
+    const isOpen = (statSync(file).mode & 0o077) !== 0
+    t.notOk(isOpen && readFileSync(file, 'utf8').includes(WORD), `${file} is for this user only`)
+  }
+}
+
+const inConfiguration = (home: string): readonly string[] => {
+  const text = readFileSync(join(home, '.config', 'mcp-proxy', 'mcp.json'), 'utf8')
+  const { mcpServers } = JSON.parse(text) as { mcpServers: Record<string, object> }
+  return Object.entries(mcpServers).flatMap(([name, entry]) =>
+    JSON.stringify(entry).includes(WORD) ? [`${name} ${JSON.stringify(entry)}`] : [],
+  )
+}
+
+t.test('import shows no secret, and leaves none in the configuration', async t => {
+  t.ok(SHAPES.length >= 40)
+  const home = homeOf(t)
+  for (const more of [['--dry-run'], ['--dry-run', '--json'], ['--json'], []]) {
+    checkHidden(t, home, await runHere(t, 'import', ...more))
+  }
+  t.same(inConfiguration(home), [])
+  const secrets = readFileSync(join(home, '.config', 'mcp-proxy', 'secrets.env'), 'utf8')
+  for (const at of SHAPES.keys())
+    t.match(secrets, `${WORD}${String(at).padStart(4, '0')}`, `server${at} has its own`)
+})
+
+t.test('install --take-over and its undo show no secret', async t => {
+  const home = homeOf(t)
+  const before = readFileSync(join(home, '.cursor', 'mcp.json'), 'utf8')
+  for (const more of [['--take-over'], ['--take-over', '--yes', '--json'], ['--undo'], ['--undo', '--yes']]) {
+    checkHidden(t, home, await runHere(t, 'install', 'cursor', ...more))
+  }
+  t.same(inConfiguration(home), [])
+  t.equal(readFileSync(join(home, '.cursor', 'mcp.json'), 'utf8'), before)
+})
+
+t.test('init shows no secret, whatever the servers say when they cannot start', async t => {
+  const home = homeOf(t)
+  for (const more of [['--dry-run'], ['--yes', '--json']]) {
+    checkHidden(t, home, await runHere(t, 'init', ...more))
+  }
+  t.same(inConfiguration(home), [])
+  t.notMatch(readFileSync(join(home, '.cursor', 'mcp.json'), 'utf8'), WORD)
+})
+
+t.test('secrets that are kept in the configuration are for this user only', async t => {
+  const home = homeOf(t)
+  const folder = join(home, '.config', 'mcp-proxy')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'mcp.json'), '{ "mcpServers": {} }', { mode: 0o644 })
+  checkHidden(t, home, await runHere(t, 'import', '--secrets', 'keep'))
+  t.ok(inConfiguration(home).length > 40)
+  checkHidden(t, home, await runHere(t, 'remove', 'server0'))
+})

@@ -1,0 +1,36 @@
+import t from 'tap'
+import { tokenHash } from '../../../src/kernel/personal-token.js'
+import { configFile, runHere, tiny } from '../../support/proxy/start.js'
+
+t.test('AU-9: auth token prints a token once, and the line that the file gets', async t => {
+  const { code, out, err } = await runHere(t, 'auth', 'token', 'alice')
+  t.match({ code, err }, { code: 0, err: '' })
+  const [token = ''] = /^mcpp_[\w-]{43}(?=\s)/.exec(out) ?? []
+  t.match(out, /give it to alice/)
+  const line = /^Put into the file: {2}(.*)$/m.exec(out)?.[1]
+  t.same(JSON.parse(`{${line}}`), {
+    auth: { people: { alice: { tokens: [{ hash: `sha256:${tokenHash(token)}` }] } } },
+  })
+  const again = await runHere(t, 'auth', 'token', 'alice')
+  t.not(again.out, out)
+})
+
+t.test('auth token needs a name of one word', async t => {
+  t.match(await runHere(t, 'auth', 'token'), { code: 2, err: /token needs the name of a person or program/ })
+  t.match(await runHere(t, 'auth', 'token', 'a b'), { code: 2, err: /one word/ })
+})
+
+t.test('auth login names what is no server, or none to sign in at', async t => {
+  const config = configFile(t, { linear: { url: 'https://mcp.linear.app/mcp', oauth: false }, tiny: tiny() })
+  const logIn = (name: string) => runHere(t, 'auth', 'login', name, '--config', config)
+  t.match(await logIn('linea'), { code: 2, err: /there is no server linea; did you mean linear\?/ })
+  t.match(await logIn('tiny'), { code: 2, err: /tiny is not signed in at: it is a program/ })
+  t.match(await logIn('linear'), { code: 2, err: /its login is turned off/ })
+  t.match(await logIn('http://127.0.0.1:1/mcp'), { code: 4 }, 'an address is a server too')
+  const soon = await runHere(t, 'auth', 'login', 'linear', '--timeout', 'soon', '--config', config)
+  t.match(soon, { code: 2, err: /--timeout must be a duration/ })
+})
+
+t.test('auth approve says when nobody waits for a code', async t => {
+  t.match(await runHere(t, 'auth', 'approve', 'K7QX2MPA'), { code: 1, err: /\S/ })
+})
