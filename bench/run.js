@@ -2,8 +2,8 @@
 // Reports, and never fails.
 //   npm run bench                 two and a half minutes
 //   npm run bench -- --full       everything, with peers
-//   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory", "flat"
-// or "growth"; more than once
+//   npm run bench -- --only TEXT  what has TEXT in its name, such as "http: 200 B", "start", "memory",
+//                                 "auth", "shim", "flat" or "growth"; more than once
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
 import { measureFlatness, measureMemory, measureStart } from './figures.js'
@@ -15,6 +15,7 @@ import { kindOf, Processes, WARM_UP } from './participant.js'
 import { describePeers, installPeers } from './peers.js'
 import { endAll } from './programs.js'
 import { heading, machine } from './report.js'
+import { measureShim } from './shim.js'
 import { GROWTHS, WORKLOADS } from './workloads.js'
 
 const say = text => console.log(text)
@@ -62,6 +63,7 @@ async function main(load) {
   }
   if (isWanted('start')) await attempt('start', () => measureStart(context))
   if (isWanted('memory')) await attempt('memory', () => measureMemory(context))
+  if (isWanted('shim')) await attempt('shim', () => measureShim(context))
   if (isWanted('flat', true)) await attempt('flat', () => measureFlatness(context))
   if (jsonFile !== undefined) writeFileSync(jsonFile, JSON.stringify(report, undefined, 1))
 }

@@ -1,5 +1,6 @@
 // What is measured, by name and by the way in: the floor, ours, and peers.
 import { fileURLToPath } from 'node:url'
+import { CREDENTIALS, startIssuer } from './credentials.js'
 import { PEERS } from './peers.js'
 import { start, writeTemporary } from './programs.js'
 
@@ -40,13 +41,16 @@ const stdioTarget = command => ({
   end: () => undefined,
 })
 
-const configuration = (servers, tools) => {
+const configuration = (servers, tools, auth) => {
   const entry = { command: SERVER[0], args: SERVER.slice(1), env: { BENCH_TOOLS: String(tools) } }
   const mcpServers = Object.fromEntries(Array.from({ length: servers }, (_, i) => [`s${i}`, entry]))
-  return writeTemporary({ mcpServers })
+  return writeTemporary({ mcpServers, auth })
 }
 
 const floor = {
+  // What `auth` costs is told by the same proxy without it.
+  auth: () => authorized('none'),
+  'auth at a server': () => signedIn(false),
   http: kind => listening('http', [NODE, here('floor/http.js'), ...serverOf(kind)]),
   sse: () => listening('sse', [NODE, here('floor/sse.js'), ...SERVER]),
   ws: () => listening('ws', [NODE, here('floor/ws.js'), ...SERVER]),
@@ -65,11 +69,34 @@ const bridge = to => kind =>
     kind.stateFolder === undefined ? {} : { XDG_STATE_HOME: kind.stateFolder },
   )
 
+/** One server and clients with a credential, or without. */
+const authorized = async credential => {
+  const { auth, token } = await CREDENTIALS[credential]()
+  const command = [...OURS, 'serve', '--port', '0', '--config', configuration(1, 1, auth)]
+  return { ...(await listening('http', command)), token }
+}
+
+/** In front of a remote server, at which it has to sign in, or not. */
+const signedIn = async hasLogin => {
+  const issuer = hasLogin ? await startIssuer() : undefined
+  const server = await start([NODE, here('servers/http.js'), ...(hasLogin ? [issuer] : [])], urlIn)
+  const oauth = hasLogin && { grant: 'client_credentials', clientId: 'bench', clientSecret: 'bench' }
+  const file = writeTemporary({ mcpServers: { s0: { url: server.found, oauth } } })
+  const proxy = await listening('http', [...OURS, 'serve', '--port', '0', '--config', file])
+  const end = async () => {
+    await proxy.end()
+    await server.end()
+  }
+  return { ...proxy, end }
+}
+
 const ours = {
   http: bridge('http'),
   sse: bridge('sse'),
   ws: bridge('ws'),
   stdio: async () => stdioTarget([...OURS, 'bridge', '--to', 'stdio', await remoteUrl()]),
+  auth: ({ credential }) => authorized(credential),
+  'auth at a server': () => signedIn(true),
   many: ({ servers, tools }) =>
     listening('http', [...OURS, 'serve', '--port', '0', '--config', configuration(servers, tools)]),
 }

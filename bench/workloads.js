@@ -114,6 +114,32 @@ const many = (count, tools, rest = {}) => [
   ),
 ]
 
+/** What a credential costs, against the same proxy without `auth`. */
+const credentials = [
+  ['static token', 'token', 1.05],
+  ['cached JWT', 'jwt', 1.1],
+].map(([name, credential, cpu]) => {
+  const tool = 's0__make'
+  return calls(
+    `${name}: 200 B, 64 in flight`,
+    'auth',
+    { ...MANY, tool },
+    { cpu },
+    { cpu },
+    { credential, warmUpTool: tool, apart: credential, isFull: true },
+  )
+})
+
+/** What a login at a server costs, against the same proxy and a server that wants none. */
+const login = calls(
+  '200 B, 64 in flight',
+  'auth at a server',
+  { ...MANY, tool: 's0__make' },
+  { cpu: 1.03 },
+  { cpu: 1.03 },
+  { warmUpTool: 's0__make', isFull: true },
+)
+
 export const WORKLOADS = [
   ...each('http', { isMain: true }),
   ...crowd,
@@ -125,6 +151,8 @@ export const WORKLOADS = [
   ...many(10, 1000),
   ...many(1, 10, FULL),
   ...many(50, 10, FULL),
+  ...credentials,
+  login,
 ]
 
 const crowdOf = sessions =>

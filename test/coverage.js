@@ -19,12 +19,12 @@ const { status } = spawnSync(process.execPath, [join(root, 'test/run.js'), ...EV
   env: { ...process.env, NODE_V8_COVERAGE: raw },
 })
 
-const [built, dist] = ['.tap/bundles/', 'dist/'].map(folder => pathToFileURL(join(root, folder)).href)
+const built = ['.tap/bundles/', 'dist/', 'bin/connect.cjs'].map(path => pathToFileURL(join(root, path)).href)
 const report = new CoverageReport({
   name: 'Coverage',
   outputDir: join(root, '.tap', 'report'),
   reports: ['console-summary', 'v8'],
-  entryFilter: ({ url }) => [built, dist].some(folder => url.startsWith(folder)),
+  entryFilter: ({ url }) => built.some(path => url.startsWith(path)),
   sourcePath: path => path.replace(/^.*\/src\//, 'src/'),
   sourceFilter: path => path.startsWith('src/') && !path.includes('.generated.'),
 })

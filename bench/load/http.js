@@ -48,9 +48,11 @@ export class HttpCarrier {
   #sessionId
   #received = nothing
   #ended = nothing
+  #credential
 
-  constructor(url) {
+  constructor(url, token) {
     this.#url = new URL(url)
+    this.#credential = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
     this.#wires = new Wires(this.#url)
     this.#makeHead()
   }
@@ -86,7 +88,7 @@ export class HttpCarrier {
   }
 
   headOf(more) {
-    return `POST ${this.#url.pathname} HTTP/1.1\r\nhost: ${this.#url.host}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n${more}content-length: `
+    return `POST ${this.#url.pathname} HTTP/1.1\r\nhost: ${this.#url.host}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n${this.#credential}${more}content-length: `
   }
 
   async close() {
@@ -102,7 +104,7 @@ export class HttpCarrier {
         clearTimeout(limit)
         resolve()
       }
-      const head = `DELETE ${this.#url.pathname} HTTP/1.1\r\nhost: ${this.#url.host}\r\nmcp-session-id: ${this.#sessionId}\r\nmcp-protocol-version: 2025-11-25\r\n\r\n`
+      const head = `DELETE ${this.#url.pathname} HTTP/1.1\r\nhost: ${this.#url.host}\r\nmcp-session-id: ${this.#sessionId}\r\n${this.#credential}mcp-protocol-version: 2025-11-25\r\n\r\n`
       this.#wires.take().exchange(head, [], { head: nothing, message: nothing, end })
     })
   }

@@ -1,4 +1,5 @@
-// The same server over Streamable HTTP, for proxies whose servers are remote.
+// The same server over Streamable HTTP, for proxies whose servers are remote. With the address of an
+// authorization server as its argument it wants a token, whichever.
 import { createServer } from 'node:http'
 import { answer } from './server.js'
 
@@ -20,7 +21,25 @@ const sendEvents = (response, messages) => {
   response.end(Buffer.concat(messages.flatMap(pieces => [DATA, ...pieces, END])))
 }
 
+const [issuer] = process.argv.slice(2)
+
+/** Sends those who have no token to where they get one. Returns whether this was one of them. */
+const refuses = ({ headers, url }, response) => {
+  if (issuer === undefined || headers.authorization?.startsWith('Bearer ')) return false
+  const resource = `http://${headers.host}/mcp`
+  const challenge = `Bearer resource_metadata="http://${headers.host}/metadata"`
+  const metadata = { resource, authorization_servers: [issuer] }
+  if (url === '/metadata')
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata))
+  else response.writeHead(401, { 'www-authenticate': challenge }).end()
+  return true
+}
+
 const server = createServer((request, response) => {
+  if (refuses(request, response)) {
+    request.resume()
+    return
+  }
   if (request.method !== 'POST') {
     request.resume()
     response.writeHead(405).end()

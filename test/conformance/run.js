@@ -4,6 +4,8 @@
 // EXPECTED names with a reason. Usage: npm run conformance [-- words that the names of runs must have]
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +15,8 @@ const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '../..')
 const SUITE = join(root, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
 const PROXY = join(root, 'bin/mcp-proxy.js')
+/** How much of what the suite printed is shown of a run that is worse. */
+const OUTPUT_CHARS = 20_000
 const PASSED = /^[✓✗~]\s+([\w/-]+): (\d+) passed, (\d+) failed/
 const FIXTURES = {
   legacy: join(here, 'server.mjs'),
@@ -53,13 +57,22 @@ const clientRuns = Object.keys(NEWEST).flatMap(revision =>
   ['legacy', 'modern'].map(era => ({ revision, era, way: 'as the client' })),
 )
 
-const nameOf = ({ revision, era, way }) =>
-  `${revision}, ${era} ${way === 'as the client' ? 'client behind us' : 'server'}, ${way}`
+const authRuns = ['2025-03-26', '2025-06-18', ...Object.keys(NEWEST), 'extensions'].map(revision => ({
+  revision,
+  era: 'any',
+  way: 'signing in',
+}))
+
+const SUBJECTS = { 'as the client': 'client behind us', 'signing in': 'client' }
+const nameOf = ({ revision, era, way }) => `${revision}, ${era} ${SUBJECTS[way] ?? 'server'}, ${way}`
 
 /** Starts a server and resolves with it and the URL that it prints first. */
-const start = args =>
+const start = (args, env) =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...env },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
     child.once('exit', code => reject(new Error(`${args[0]} ended with ${code} before it printed its URL`)))
     createInterface({ input: child.stdout }).on('line', line => {
       const url = /http:\/\/\S+\/mcp/.exec(line)?.[0]
@@ -81,21 +94,34 @@ const runSuite = (args, env = {}) =>
     suite.on('close', () => resolve(output))
   })
 
+/**
+ * Runs `use` with the variables of a new state folder. A proxy keeps what it knows of a server by address,
+ * and ports come again: lists of an earlier scenario would answer for the server of this one.
+ */
+const withState = async use => {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-proxy-conformance-'))
+  try {
+    return await use({ XDG_STATE_HOME: folder })
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+  }
+}
+
 const readScores = output => {
   const scores = new Map()
   for (const line of output.split('\n')) {
     const [, scenario, passed, failed] = PASSED.exec(line.trim()) ?? []
-    // Authorization at servers is not built, and neither are extensions.
-    if (scenario === undefined || /^(auth\/|tasks-)/.test(scenario)) continue
+    // The extension of tasks is not built.
+    if (scenario === undefined || scenario.startsWith('tasks-')) continue
     scores.set(scenario, { passed: Number(passed), failed: Number(failed) })
   }
   if (scores.size === 0) throw new Error(`the suite ran no scenario:\n${output}`)
   return scores
 }
 
-const runServer = async ({ era, way, selection }) => {
+const runServer = async ({ era, way, selection }, env) => {
   const started = []
-  for (const args of WAYS[way](FIXTURES[era])) started.push(await start(args(started.at(-1)?.url)))
+  for (const args of WAYS[way](FIXTURES[era])) started.push(await start(args(started.at(-1)?.url), env))
   const output = await runSuite(['server', '--url', started.at(-1).url, ...selection])
   for (const { child } of started.reverse()) {
     child.removeAllListeners('exit')
@@ -105,23 +131,26 @@ const runServer = async ({ era, way, selection }) => {
   return output
 }
 
-/**
- * The scenarios for clients that a revision requires, but those about authorization at servers, which is not
- * built.
- */
-const clientScenarios = async revision => {
-  const listed = await runSuite(['list', '--requirements', revision])
-  const [, own = ''] = /Client scenarios[^\n]*\n([\s\S]*?)\n\n/.exec(listed) ?? []
-  return [...own.matchAll(/- ([\w/-]+)/g)].map(([, name]) => name).filter(name => !name.startsWith('auth/'))
+/** The scenarios for clients of a revision, or of the extensions, that are about authorization or are not. */
+const clientScenarios = async (revision, isAuth) => {
+  const selection = revision in NEWEST || revision === 'extensions' ? '--requirements' : '--spec-version'
+  const listed = await runSuite(['list', selection, revision === 'extensions' ? '2025-11-25' : revision])
+  if (revision === 'extensions')
+    return [...listed.matchAll(/- (auth\/[\w-]+) \[client\]/g)].map(([, name]) => name)
+  const [, own = ''] = /Client scenarios[^\n]*\n([\s\S]*?)\n\n/.exec(`${listed}\n\n`) ?? []
+  const names = [...own.matchAll(/^ {2}- ([\w/-]+)/gm)].map(([, name]) => name)
+  return names.filter(name => name.startsWith('auth/') === isAuth)
 }
 
 /** One after the other: together they are too much for a small machine. */
-const runClient = async ({ revision, era }) => {
-  const command = `${process.execPath} ${join(here, 'client.mjs')}`
+const runClient = async ({ revision, era, way }) => {
+  const isAuth = way === 'signing in'
+  const command = `${process.execPath} ${join(here, isAuth ? 'auth-client.mjs' : 'client.mjs')}`
+  const selection = revision === 'extensions' ? ['--force'] : ['--spec-version', revision]
   const lines = []
-  for (const scenario of await clientScenarios(revision)) {
-    const args = ['client', '--command', command, '--scenario', scenario, '--spec-version', revision]
-    const output = await runSuite(args, { CONFORMANCE_CLIENT: era })
+  for (const scenario of await clientScenarios(revision, isAuth)) {
+    const args = ['client', '--command', command, '--scenario', scenario, ...selection]
+    const output = await withState(env => runSuite(args, { ...env, CONFORMANCE_CLIENT: era }))
     const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(output) ?? [undefined, 0, 1]
     lines.push(output, `✓ ${scenario}: ${passed} passed, ${all - passed} failed`)
   }
@@ -144,23 +173,25 @@ const surprises = (name, scores, direct) => {
 
 if (!existsSync(join(root, 'dist'))) throw new Error('dist is missing: run `npm run build` first')
 const words = process.argv.slice(2)
-const wanted = [...serverRuns, ...clientRuns].filter(run => words.every(word => nameOf(run).includes(word)))
+const wanted = [...serverRuns, ...clientRuns, ...authRuns].filter(run =>
+  words.every(word => nameOf(run).includes(word)),
+)
 const isNeeded = run =>
   wanted.includes(run) || (run.way === 'directly' && wanted.some(({ revision }) => revision === run.revision))
 const direct = new Map()
 const table = []
 let isWorse = false
-for (const run of [...serverRuns, ...clientRuns]) {
+for (const run of [...serverRuns, ...clientRuns, ...authRuns]) {
   if (!isNeeded(run)) continue
   const name = nameOf(run)
-  const output = await (run.way === 'as the client' ? runClient(run) : runServer(run))
+  const isClient = run.way in SUBJECTS
+  const output = await (isClient ? runClient(run) : withState(env => runServer(run, env)))
   const scores = readScores(output)
   const own = `${run.revision} ${run.era}`
   if (run.way === 'directly') direct.set(own, scores)
-  const base =
-    run.way === 'as the client'
-      ? undefined
-      : (direct.get(own) ?? direct.get(`${run.revision} ${NEWEST[run.revision]}`))
+  const base = isClient
+    ? undefined
+    : (direct.get(own) ?? direct.get(`${run.revision} ${NEWEST[run.revision]}`))
   const wrong = run.way === 'directly' ? [] : surprises(name, scores, base)
   if (wrong.length > 0) isWorse = true
   const sum = member => [...scores.values()].reduce((all, score) => all + score[member], 0)
@@ -173,7 +204,7 @@ for (const run of [...serverRuns, ...clientRuns]) {
   })
   console.log(`${name}: ${scores.size} scenarios, ${sum('passed')} checks passed, ${sum('failed')} failed`)
   for (const one of wrong) console.log(`  ${one}`)
-  if (wrong.length > 0 && process.env.CONFORMANCE_OUTPUT !== undefined) console.log(output)
+  if (wrong.length > 0) console.log(output.slice(-OUTPUT_CHARS))
 }
 console.table(table)
 process.exitCode = isWorse ? 1 : 0

@@ -5,6 +5,7 @@ import { openServerPipe } from '../../src/eras/index.js'
 import { createHttpListener } from '../../src/eras/listen/http-listener.js'
 import { servePipe } from '../../src/eras/listen/pipe-listener.js'
 import { createSseListener } from '../../src/eras/listen/sse-listener.js'
+import { LOCAL } from '../../src/kernel/caller.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { rawText, textOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
@@ -133,7 +134,6 @@ void holds(
       clock,
       identity: IDENTITY,
       log,
-      principalOf: () => 'local',
     })
     const send = (method: string, headers: Record<string, string>, body: string | object) => {
       const responder = new FakeResponder()
@@ -175,7 +175,6 @@ void holds(
       clock,
       identity: IDENTITY,
       log,
-      principalOf: () => 'local',
     })
     const stream = new FakeResponder()
     host.stream(httpRequest('GET', { accept: 'text/event-stream' }), stream)
@@ -216,7 +215,7 @@ void holds(
       const { handler, finish } = destined(plan)
       const clock = new FakeClock()
       const far = new FarEnd()
-      const host = servePipe(far.channel, 'local', { handler, clock, identity: IDENTITY, log })
+      const host = servePipe(far.channel, LOCAL, { handler, clock, identity: IDENTITY, log })
       if (introduces) {
         far.say(HELLO)
         await settled()

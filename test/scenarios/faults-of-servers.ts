@@ -184,7 +184,7 @@ const REMOTE: Readonly<Record<string, Fault>> = {
   'answers-nothing': never(/./),
   'answers-500': never(/500/),
   'answers-503': never(/503/),
-  'asks-for-a-token': never(/needs authorization/),
+  'asks-for-a-token': never(/refused the token in the configuration/),
   'giant-header': never(/./),
   'no-http': never(/./),
   'hangs-up': never(/./),

@@ -29,7 +29,7 @@ const start = async (serverRevision: 'R3' | 'R5') => {
     isIsolated: false,
     dial: (_name, greeting, listener, signal) => server.dial(greeting, listener, signal),
   })
-  const host = serveHttpClients(router, clock, ({ remoteAddress }) => remoteAddress)
+  const host = serveHttpClients(router, clock)
   let ids = 0
   /** Calls the tool; the answer is in the result. */
   const call = async (params: object = {}, from = '127.0.0.1') => {

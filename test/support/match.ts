@@ -28,7 +28,7 @@ export class Mismatch extends Error {}
 /** Members that may be there beside what a vector says: who answered, and traces. */
 const EXTRAS = new Set(['io.modelcontextprotocol/serverInfo', 'traceparent', 'tracestate', 'baggage'])
 /** What an error of ours says beside what a vector says of it. */
-const REASONS = new Set(['server', 'reason'])
+const REASONS = new Set(['server', 'reason', 'errorId'])
 /** Members and headers whose value may be a label, in lower case. */
 const LABELLED = new Set([
   'id',
@@ -117,6 +117,8 @@ export class Labels {
     const isIdentity = expected['name'] === 'proxy'
     for (const [name, value] of Object.entries(actual)) {
       if (name in expected || (isIdentity && name === 'title')) continue
+      // By which a client can ask why.
+      if (name === 'errorId' && at.at(-1) === 'data') continue
       const allowed =
         name === '_meta' ? EXTRAS : name === 'data' && at.at(-1) === 'error' ? REASONS : undefined
       const isExtra = isObject(value) && Object.keys(value).every(one => allowed?.has(one))

@@ -64,3 +64,15 @@ export const shown = (outcome: Outcome | undefined): string => {
 }
 
 export const IDENTITY = { name: 'proxy', version: '1', title: 'The proxy' }
+
+const ID = '[a-z0-9]{4}-[a-z0-9]+'
+const MESSAGE = new RegExp(` \\(${ID}\\)"`, 'g')
+const ALONE = new RegExp(`,"data":\\{"errorId":"${ID}"\\}`, 'g')
+const MEMBER = new RegExp(`,"errorId":"${ID}"|"errorId":"${ID}",?`, 'g')
+
+/** JSON text without the ids that errors of ours get, each its own. */
+export const withoutErrorIds = (text: string): string =>
+  text.replace(MESSAGE, '"').replace(ALONE, '').replace(MEMBER, '')
+
+/** The same for a value. */
+export const unmarked = (value: unknown): unknown => JSON.parse(withoutErrorIds(JSON.stringify(value)))

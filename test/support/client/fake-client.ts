@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { projectServerRequest } from '../../../src/eras/legacy/project/server-request.js'
+import { type Caller, unprovenCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import type {
   Call,
   CancelReason,
   Client,
+  OnOver,
   ProjectedRequest,
   ServerRequest,
   ServerRequestMode,
@@ -31,10 +33,18 @@ export interface SeenAsk {
 
 let clients = 0
 
+/** A caller with these scopes, or who has to prove nothing. */
+export const callerWith = (principal: string, scopes?: readonly string[]): Caller => ({
+  ...unprovenCaller(principal),
+  scopes: scopes && new Set(scopes),
+})
+
 /** A client that remembers what it was told. */
 export class FakeClient implements Client {
   readonly id: number
   readonly principal: string
+  /** Of its calls from now on. */
+  caller: Caller
   readonly revision: Revision
   readonly serverRequests: ServerRequestMode
   readonly capabilities: ClientCapabilities
@@ -47,12 +57,18 @@ export class FakeClient implements Client {
 
   constructor(
     router: Router,
-    about: { principal?: string; revision?: Revision; capabilities?: ClientCapabilities } = {},
+    about: {
+      principal?: string
+      scopes?: readonly string[]
+      revision?: Revision
+      capabilities?: ClientCapabilities
+    } = {},
   ) {
     clients += 1
     this.id = clients
     this.#router = router
     this.principal = about.principal ?? 'local'
+    this.caller = callerWith(this.principal, about.scopes)
     this.revision = about.revision ?? '2025-11-25'
     this.serverRequests = askingOf(this.revision)
     this.capabilities = about.capabilities ?? abilitiesAt(this.revision)
@@ -135,6 +151,7 @@ export class FakeClient implements Client {
 /** A call with everything that was said about it. */
 export class FakeCall implements Call {
   readonly client: FakeClient
+  readonly caller: Caller
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
@@ -146,7 +163,7 @@ export class FakeCall implements Call {
   late = 0
   isCancelled = false
   onCancel: ((reason: CancelReason) => void) | undefined
-  onOver: ((outcome: Outcome | undefined) => void) | undefined
+  onOver: OnOver | undefined
 
   constructor(
     client: FakeClient,
@@ -156,6 +173,7 @@ export class FakeCall implements Call {
     logLevel: LogLevel | undefined = undefined,
   ) {
     this.client = client
+    this.caller = client.caller
     this.logLevel = logLevel
     this.method = method
     this.params = typeof params === 'string' ? rawText(params) : params && textOf(params)
@@ -184,13 +202,13 @@ export class FakeCall implements Call {
   end(outcome: Outcome): void {
     if (this.isCancelled) return
     this.ends.push(outcome)
-    if (this.ends.length === 1) this.onOver?.(outcome)
+    if (this.ends.length === 1) this.onOver?.(outcome, this)
   }
 
   cancel(reason?: string): void {
     if (this.isOver) return
     this.isCancelled = true
     this.onCancel?.(reason)
-    this.onOver?.(undefined)
+    this.onOver?.(undefined, this)
   }
 }

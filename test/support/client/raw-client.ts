@@ -25,6 +25,8 @@ export interface Answer {
 export class RawClient {
   readonly url: string
   session: string | undefined
+  /** Sent with each request. */
+  headers: Readonly<Record<string, string>> = {}
   /** Answers questions of servers; what it returns is the result, or an error if it has a `code`. */
   onAsk: (method: string, params: Loose) => object | Promise<object> = () => ({
     code: -32601,
@@ -71,6 +73,7 @@ export class RawClient {
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
+        ...this.headers,
         ...(this.session !== undefined && { 'mcp-session-id': this.session }),
       },
       body,

@@ -1,6 +1,5 @@
 import {
   Client,
-  Client as ClientV2,
   type JSONRPCMessage,
   type McpSubscription,
   StreamableHTTPClientTransport,
@@ -68,121 +67,147 @@ const INFO = { name: 'test', version: '1' }
 const CAPABILITIES = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 const MODERN_CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: {} }
 
-/** The client of SDK v1, which shakes hands. */
-const legacyClient = (answers: Answers): AnyClient => {
-  const client = new ClientV1(INFO, { capabilities: CAPABILITIES })
-  const answer =
-    (method: keyof Answers) =>
-    ({ params }: { params?: unknown }): Loose =>
-      answers[method](params)
-  client.setRequestHandler(CreateMessageRequestSchema, answer('sampling/createMessage'))
-  client.setRequestHandler(ElicitRequestSchema, answer('elicitation/create'))
-  client.setRequestHandler(ListRootsRequestSchema, answer('roots/list'))
-  const PAGES = {
-    tools: cursor => client.listTools(cursor),
-    prompts: cursor => client.listPrompts(cursor),
-    resources: cursor => client.listResources(cursor),
-    resourceTemplates: cursor => client.listResourceTemplates(cursor),
-  } satisfies Record<List, (params: { cursor?: string }) => Promise<Loose>>
-  const one: AnyClient = {
-    onclose: undefined,
-    connect(transport) {
-      client.onclose = () => one.onclose?.()
-      return client.connect(transport)
-    },
-    close: () => client.close(),
-    get capabilities() {
-      return client.getServerCapabilities()
-    },
-    get serverName() {
-      return client.getServerVersion()?.name
-    },
-    get instructions() {
-      return client.getInstructions()
-    },
-    async list(list, cursor) {
-      const page: Loose = await PAGES[list](cursor === undefined ? {} : { cursor })
-      return { items: page[list], next: page.nextCursor }
-    },
-    callTool: (name, args = {}, options = {}) =>
-      client.callTool({ name, arguments: { ...args } }, undefined, options),
-    readResource: uri => client.readResource({ uri }),
-    getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
-    complete: (ref, argument) => client.complete({ ref: ref as never, argument }),
-    hearChanges: () => Promise.resolve(),
-    async subscribe(...uris) {
-      for (const uri of uris) await client.subscribeResource({ uri })
-    },
-    async unsubscribe(uri) {
-      await client.unsubscribeResource({ uri })
-    },
-    async setLevel(level) {
-      await client.setLoggingLevel(level)
-    },
-    async ping() {
-      await client.ping()
-    },
+/** What both clients do alike. */
+abstract class SdkClient<C extends ClientV1 | Client> {
+  onclose: (() => void) | undefined
+  protected readonly client: C
+
+  constructor(client: C) {
+    this.client = client
+    client.onclose = () => this.onclose?.()
   }
-  return one
+
+  connect(transport: AnyTransport): Promise<void> {
+    return this.client.connect(transport)
+  }
+
+  close(): Promise<void> {
+    return this.client.close()
+  }
+
+  get capabilities(): unknown {
+    return this.client.getServerCapabilities()
+  }
+
+  get serverName(): string | undefined {
+    return this.client.getServerVersion()?.name
+  }
+
+  get instructions(): string | undefined {
+    return this.client.getInstructions()
+  }
+
+  readResource(uri: string): Promise<Loose> {
+    return this.client.readResource({ uri })
+  }
+
+  getPrompt(name: string, args: Readonly<Record<string, string>>): Promise<Loose> {
+    return this.client.getPrompt({ name, arguments: args })
+  }
+
+  complete(ref: object, argument: { name: string; value: string }): Promise<Loose> {
+    return this.client.complete({ ref: ref as never, argument })
+  }
+}
+
+/** The client of SDK v1, which shakes hands. */
+class LegacyClient extends SdkClient<ClientV1> implements AnyClient {
+  constructor(answers: Answers) {
+    const client = new ClientV1(INFO, { capabilities: CAPABILITIES })
+    const answer =
+      (method: keyof Answers) =>
+      ({ params }: { params?: unknown }): Loose =>
+        answers[method](params)
+    client.setRequestHandler(CreateMessageRequestSchema, answer('sampling/createMessage'))
+    client.setRequestHandler(ElicitRequestSchema, answer('elicitation/create'))
+    client.setRequestHandler(ListRootsRequestSchema, answer('roots/list'))
+    super(client)
+  }
+
+  async list(list: List, cursor?: string): Promise<{ items: Loose[]; next: string | undefined }> {
+    const pages = {
+      tools: params => this.client.listTools(params),
+      prompts: params => this.client.listPrompts(params),
+      resources: params => this.client.listResources(params),
+      resourceTemplates: params => this.client.listResourceTemplates(params),
+    } satisfies Record<List, (params: { cursor?: string }) => Promise<Loose>>
+    const page: Loose = await pages[list](cursor === undefined ? {} : { cursor })
+    return { items: page[list], next: page.nextCursor }
+  }
+
+  callTool(name: string, args: object = {}, options: CallOptions = {}): Promise<Loose> {
+    return this.client.callTool({ name, arguments: { ...args } }, undefined, options)
+  }
+
+  async hearChanges(): Promise<void> {}
+
+  async subscribe(...uris: readonly string[]): Promise<void> {
+    for (const uri of uris) await this.client.subscribeResource({ uri })
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.client.unsubscribeResource({ uri })
+  }
+
+  async setLevel(level: 'error' | 'warning'): Promise<void> {
+    await this.client.setLoggingLevel(level)
+  }
+
+  async ping(): Promise<void> {
+    await this.client.ping()
+  }
 }
 
 /** The client of SDK v2, which speaks 2026-07-28 and nothing else. */
-const modernClient = (answers: Answers): AnyClient => {
-  const client = new ClientV2(INFO, {
-    capabilities: MODERN_CAPABILITIES,
-    versionNegotiation: { mode: { pin: '2026-07-28' } },
-  })
-  for (const method of Object.keys(answers) as (keyof Answers)[]) {
-    client.setRequestHandler(method, (({ params }: { params?: unknown }) => answers[method](params)) as never)
+class ModernClient extends SdkClient<Client> implements AnyClient {
+  readonly #subscriptions = new Map<string, McpSubscription>()
+  #meta: { readonly _meta?: Record<string, unknown> } = {}
+
+  constructor(answers: Answers) {
+    const client = new Client(INFO, {
+      capabilities: MODERN_CAPABILITIES,
+      versionNegotiation: { mode: { pin: '2026-07-28' } },
+    })
+    for (const method of Object.keys(answers) as (keyof Answers)[]) {
+      const answer = ({ params }: { params?: unknown }) => answers[method](params)
+      client.setRequestHandler(method, answer as never)
+    }
+    super(client)
   }
-  const subscriptions = new Map<string, McpSubscription>()
-  let level: string | undefined
-  const meta = () => (level === undefined ? {} : { _meta: { 'io.modelcontextprotocol/logLevel': level } })
-  const one: AnyClient = {
-    onclose: undefined,
-    connect(transport) {
-      client.onclose = () => one.onclose?.()
-      return client.connect(transport)
-    },
-    close: () => client.close(),
-    get capabilities() {
-      return client.getServerCapabilities()
-    },
-    get serverName() {
-      return client.getServerVersion()?.name
-    },
-    get instructions() {
-      return client.getInstructions()
-    },
-    async list(list, cursor) {
-      // The SDK's own methods put all pages together.
-      const params = cursor === undefined ? {} : { cursor }
-      const page: Loose = await client.request({ method: LIST_METHODS[list], params })
-      return { items: page[list], next: page.nextCursor }
-    },
-    callTool: (name, args = {}, options = {}) =>
-      client.callTool({ name, arguments: { ...args }, ...meta() }, options),
-    readResource: uri => client.readResource({ uri }),
-    getPrompt: (name, args) => client.getPrompt({ name, arguments: args }),
-    complete: (ref, argument) => client.complete({ ref: ref as never, argument }),
-    async hearChanges() {
-      subscriptions.set('', await client.listen({ toolsListChanged: true }))
-    },
-    async subscribe(...uris) {
-      subscriptions.set(uris[0] ?? '', await client.listen({ resourceSubscriptions: [...uris] }))
-    },
-    async unsubscribe(uri) {
-      await subscriptions.get(uri)?.close()
-    },
-    async setLevel(wanted) {
-      level = wanted
-    },
-    async ping() {
-      await client.discover()
-    },
+
+  async list(list: List, cursor?: string): Promise<{ items: Loose[]; next: string | undefined }> {
+    // The SDK's own methods put all pages together.
+    const params = cursor === undefined ? {} : { cursor }
+    const page: Loose = await this.client.request({ method: LIST_METHODS[list], params })
+    return { items: page[list], next: page.nextCursor }
   }
-  return one
+
+  callTool(name: string, args: object = {}, options: CallOptions = {}): Promise<Loose> {
+    return this.client.callTool({ name, arguments: { ...args }, ...this.#meta }, options)
+  }
+
+  async hearChanges(): Promise<void> {
+    this.#subscriptions.set('', await this.client.listen({ toolsListChanged: true }))
+  }
+
+  async subscribe(...uris: readonly string[]): Promise<void> {
+    const subscription = await this.client.listen({ resourceSubscriptions: [...uris] })
+    this.#subscriptions.set(uris[0] ?? '', subscription)
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    await this.#subscriptions.get(uri)?.close()
+  }
+
+  async setLevel(level: 'error' | 'warning'): Promise<void> {
+    this.#meta = { _meta: { 'io.modelcontextprotocol/logLevel': level } }
+  }
+
+  async ping(): Promise<void> {
+    await this.client.discover()
+  }
 }
+
 export const ROOTS = [{ uri: 'file:///here', name: 'here' }]
 export const SAMPLED = {
   role: 'assistant',
@@ -216,7 +241,7 @@ export const connectTo = async (
     'elicitation/create': answer('elicitation/create', ELICITED),
     'roots/list': answer('roots/list', { roots: ROOTS }),
   }
-  const client = revision === MODERN ? modernClient(answers) : legacyClient(answers)
+  const client = revision === MODERN ? new ModernClient(answers) : new LegacyClient(answers)
   let isClosed = false
   client.onclose = () => {
     isClosed = true

@@ -6,7 +6,7 @@ import { openModernHttp, openModernPipe } from '../../../src/eras/modern/server-
 import type { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import type { Caller, Downlink, DownlinkListener, DownstreamCall } from '../../../src/model/links.js'
+import type { Downlink, DownlinkListener, DownstreamCall, Requester } from '../../../src/model/links.js'
 import { NO_CAPABILITIES } from '../../../src/model/peer.js'
 import type { Greeting } from '../../../src/peers/dial.js'
 import { PipeCaller } from '../../../src/rpc/channel/caller.js'
@@ -105,14 +105,14 @@ export const callThrough = (
   link: Downlink,
   method: string,
   params?: object | string,
-  more: { wantsProgress?: boolean; caller?: Caller } = {},
+  more: { wantsProgress?: boolean; requester?: Requester } = {},
 ) => {
   const ends: string[] = []
   const faults: Fault[] = []
   const text = typeof params === 'string' ? rawText(params) : params && textOf(params)
-  const { wantsProgress = false, caller } = more
+  const { wantsProgress = false, requester } = more
   const down = link.call(
-    { method, params: text, wantsProgress, caller },
+    { method, params: text, wantsProgress, requester },
     {
       progress: ({ params: said }) => ends.push(said.toString()),
       ended: outcome => {

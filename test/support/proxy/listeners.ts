@@ -2,9 +2,10 @@ import { createHttpListener } from '../../../src/eras/listen/http-listener.js'
 import { servePipe } from '../../../src/eras/listen/pipe-listener.js'
 import { createSseListener } from '../../../src/eras/listen/sse-listener.js'
 import type { Deferred } from '../../../src/kernel/async/deferred.js'
+import { LOCAL } from '../../../src/kernel/caller.js'
 import type { JsonText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import type { Call, Client, ClientHandler, Welcome } from '../../../src/model/links.js'
+import type { Call, Client, ClientHandler, Viewer, Welcome } from '../../../src/model/links.js'
 import type { Channel } from '../../../src/wire/channel.js'
 import type { FakeClock } from '../fake-clock.js'
 import { IDENTITY } from '../values.js'
@@ -18,21 +19,17 @@ const listenerContext = (handler: ClientHandler, clock: FakeClock) => ({
 
 /** Serves a client on a channel. */
 export const servePipeClient = (handler: ClientHandler, clock: FakeClock, channel: Channel): void => {
-  servePipe(channel, 'local', listenerContext(handler, clock))
+  servePipe(channel, LOCAL, listenerContext(handler, clock))
 }
 
 /** The endpoint of Streamable HTTP. */
-export const serveHttpClients = (
-  handler: ClientHandler,
-  clock: FakeClock,
-  principalOf: (request: { readonly remoteAddress: string }) => string = () => 'local',
-) => createHttpListener({ ...listenerContext(handler, clock), principalOf })
+export const serveHttpClients = (handler: ClientHandler, clock: FakeClock) =>
+  createHttpListener(listenerContext(handler, clock))
 
 /** The endpoints of HTTP+SSE. */
 export const serveSseClients = (handler: ClientHandler, clock: FakeClock) =>
   createSseListener({
     ...listenerContext(handler, clock),
-    principalOf: () => 'local',
     messagesPath: '/messages',
   })
 
@@ -60,6 +57,10 @@ export class FakeHandler implements ClientHandler {
   /** Who the server is that is served as it is. */
   identity: JsonText | undefined
   readonly schemas = new Map<string, JsonText>()
+  /** The scopes that tools need and nobody has. */
+  readonly needed = new Map<string, readonly string[]>()
+  /** The clients whose credential changed. */
+  readonly changed: Client[] = []
   /** Set to make newcomers wait. */
   gate: Deferred<void> | undefined
   /** Answers each call at once, if set. */
@@ -75,6 +76,14 @@ export class FakeHandler implements ClientHandler {
     this.calls.push(call)
     call.onCancel = reason => this.cancels.push(`${call.method} ${reason}`)
     this.onCall?.(call)
+  }
+
+  lackingScopes(_viewer: Viewer, tools: readonly string[]): Promise<readonly string[]> {
+    return Promise.resolve(tools.flatMap(tool => this.needed.get(tool) ?? []))
+  }
+
+  callerChanged(client: Client): void {
+    this.changed.push(client)
   }
 
   ownIdentity(): JsonText | undefined {

@@ -1,3 +1,4 @@
+import type { Caller } from '../../../src/kernel/caller.js'
 import type { Fault } from '../../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
@@ -9,6 +10,7 @@ import type { ParkedCall } from '../../../src/mux/input-required/parked/parked-c
 import type { ParkLimits } from '../../../src/mux/input-required/parked/parked-call-context.js'
 import { PARK_LIMITS, ParkedCalls } from '../../../src/mux/input-required/parked/parked-calls.js'
 import type { Connection } from '../../../src/peers/connection.js'
+import { callerWith } from '../client/fake-client.js'
 import { FakeClock } from '../fake-clock.js'
 
 const ALL: ClientCapabilities = {
@@ -33,6 +35,7 @@ export const valueOfOutcome = (outcome: Outcome): unknown => {
 /** A request of a modern client. */
 export class ModernCall implements Call {
   readonly client: Client
+  readonly caller: Caller
   readonly method: string
   readonly params
   readonly wantsProgress: boolean
@@ -48,8 +51,9 @@ export class ModernCall implements Call {
   constructor(
     options: { principal?: string; method?: string; wantsProgress?: boolean; can?: ClientCapabilities } = {},
   ) {
+    this.caller = callerWith(options.principal ?? 'local')
     this.client = {
-      principal: options.principal ?? 'local',
+      principal: this.caller.principal,
       capabilities: options.can ?? ALL,
       revision: '2026-07-28',
     } as Client
@@ -188,7 +192,7 @@ export class Parking {
 
   constructor(limits: Partial<ParkLimits> = {}, bounds = new LimitCounters()) {
     this.calls = new ParkedCalls({
-      catalog: { find: () => undefined },
+      catalog: { find: () => undefined, sees: () => true, viewFor: () => undefined, lackingScopes: () => [] },
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },
       bounds,

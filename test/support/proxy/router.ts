@@ -20,6 +20,7 @@ export const testSealer = (clock: FakeClock, fill = 1): Sealer =>
 
 const SHOWN: Exposure = {
   prefix: true,
+  tags: [],
   uris: 'prefix',
   tools: { allow: undefined, deny: [], rename: {}, override: {} },
 }

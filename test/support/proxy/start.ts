@@ -37,11 +37,13 @@ export const startProxy = (
     readonly pageSize?: number
     readonly startupWait?: string
     readonly limits?: object
+    /** More keys of the file. */
+    readonly more?: object
   } = {},
 ): Proxy => {
   // A machine that has much else to do must not make servers look sick.
-  const { pageSize, limits, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
-  const text = JSON.stringify({ mcpServers, pageSize, limits, startupWait })
+  const { pageSize, limits, more, startupWait = '60s', ...rest } = { listWaitMs: 60_000, ...options }
+  const text = JSON.stringify({ mcpServers, pageSize, limits, startupWait, ...more })
   const { config, problems } = parseConfig(text, 'test.json', process.env)
   if (config === undefined || problems.some(({ severity }) => severity === 'error')) {
     throw new Error(`bad test configuration: ${JSON.stringify(problems)}`)
@@ -54,6 +56,7 @@ export const startProxy = (
 /** Where proxies of this test file keep their state, so that they see no others and none see them. */
 export const STATE_HOME = mkdtempSync(join(tmpdir(), 'mcp-state-'))
 process.env[isWindows ? 'LOCALAPPDATA' : 'XDG_STATE_HOME'] = STATE_HOME
+process.env['MCP_PROXY_RUN_DIR'] = join(STATE_HOME, 'run')
 process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }))
 
 /** A tiny stdio server; see its first lines for what it can be told. */
@@ -85,6 +88,18 @@ export const configFile = (t: Test, servers: object, more: object = {}): string 
   const file = join(folder, 'mcp.json')
   writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))
   return file
+}
+
+/** Sets variables of the environment for as long as a test runs. */
+export const setEnv = (t: Test, values: Readonly<Record<string, string>>): void => {
+  for (const [name, value] of Object.entries(values)) {
+    const before = process.env[name]
+    t.teardown(() => {
+      if (before === undefined) delete process.env[name]
+      else process.env[name] = before
+    })
+    process.env[name] = value
+  }
 }
 
 /** What a command line came to. */
@@ -136,9 +151,10 @@ export const startBin = (
     nodeArgs = [],
     env = {},
     bin = BIN,
-  }: { nodeArgs?: string[]; env?: Record<string, string>; bin?: string } = {},
+    cwd,
+  }: { nodeArgs?: string[]; env?: Record<string, string>; bin?: string; cwd?: string } = {},
 ): Running => {
-  const options = { ...OWN_GROUP, env: { ...process.env, ...env } }
+  const options = { ...OWN_GROUP, env: { ...process.env, ...env }, ...(cwd !== undefined && { cwd }) }
   const child = spawn(process.execPath, [...nodeArgs, bin, ...argv], options)
   endWith(t, child)
   const running: Running = {

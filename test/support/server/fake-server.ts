@@ -2,13 +2,13 @@ import type { Exposure } from '../../../src/catalog/exposure.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import type {
-  Caller,
   CallSink,
   CancelReason,
   Downlink,
   DownlinkListener,
   DownstreamCall,
   Request,
+  Requester,
   ServerRequest,
   ServerRequestMode,
 } from '../../../src/model/links.js'
@@ -64,6 +64,8 @@ export const serverOptions = (name: string): ServerOptions => ({
   name,
   alias: name,
   sharing: 'principal',
+  isPerPrincipal: false,
+  signInTool: true,
   isProcess: false,
   limits: {},
   start: 'lazy',
@@ -273,7 +275,7 @@ export class FakeRequest implements DownstreamCall {
   /** The params as they were written. */
   readonly text: string | undefined
   readonly wantsProgress: boolean
-  readonly caller: Caller | undefined
+  readonly requester: Requester | undefined
   readonly followsTasks: boolean
   readonly taskTtlMs: number | undefined
   /** Why it was cancelled, each time that it was. */
@@ -281,11 +283,14 @@ export class FakeRequest implements DownstreamCall {
   readonly #sink: CallSink
   isOver = false
 
-  constructor({ method, params, wantsProgress, caller, followsTasks, taskTtlMs }: Request, sink: CallSink) {
+  constructor(
+    { method, params, wantsProgress, requester, followsTasks, taskTtlMs }: Request,
+    sink: CallSink,
+  ) {
     this.method = method
     this.followsTasks = followsTasks ?? false
     this.taskTtlMs = taskTtlMs
-    this.caller = caller
+    this.requester = requester
     this.params = parsed(params)
     this.text = params?.toString()
     this.wantsProgress = wantsProgress

@@ -1,3 +1,4 @@
+import { LOCAL, unprovenCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { SseReader } from '../../../src/wire/framing/sse-read.js'
 import type {
@@ -27,6 +28,7 @@ export const httpRequest = (
   headers,
   body: Buffer.from(typeof body === 'string' ? body : rpc(body)),
   remoteAddress,
+  caller: remoteAddress === '127.0.0.1' ? LOCAL : unprovenCaller(`anonymous ${remoteAddress}`),
 })
 
 /** One event that a client read. */

@@ -1,0 +1,144 @@
+// What `mcp-proxy connect` costs: its start against that of Node, its memory, and what it adds to a call.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { residentKiB } from './load/processes.js'
+import { slices } from './options.js'
+import { freshFolder } from './programs.js'
+import { median, show } from './report.js'
+
+const SHIM = fileURLToPath(new URL('../bin/connect.cjs', import.meta.url))
+const MAIN = fileURLToPath(new URL('../bin/mcp-proxy.js', import.meta.url))
+const SERVER = fileURLToPath(new URL('servers/stdio.js', import.meta.url))
+/** What it may cost; one of the first two is enough. */
+const LIMITS = { ratio: 1.4, startMs: 110, memoryMiB: 45, callMs: 0.15 }
+const STARTS = 7
+const CALLS = 400
+const HELLO = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'bench', version: '1' },
+}
+
+/** A client on a stream of lines that makes one request after the other. */
+class Lines {
+  #input
+  #rest = ''
+  #answered = () => {}
+  #last = 0
+
+  constructor(output, input) {
+    this.#input = input
+    output.on('data', chunk => {
+      const lines = (this.#rest + chunk).split('\n')
+      this.#rest = lines.pop()
+      for (const line of lines) if (JSON.parse(line).id === this.#last) this.#answered()
+    })
+  }
+
+  ask(method, params) {
+    this.#last += 1
+    this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', id: this.#last, method, params })}\n`)
+    return new Promise(resolve => {
+      this.#answered = resolve
+    })
+  }
+
+  /** The median time of a call, in milliseconds. */
+  async callMs() {
+    const times = []
+    for (let made = 0; made < CALLS; made++) {
+      const began = performance.now()
+      await this.ask('ping')
+      times.push(performance.now() - began)
+    }
+    return median(times)
+  }
+}
+
+const startShim = (config, env) => {
+  const child = spawn(process.execPath, [SHIM, '--config', config], {
+    env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  return { child, lines: new Lines(child.stdout, child.stdin), ended: once(child, 'exit') }
+}
+
+/** The daemon without a shim in between. */
+const openDirectly = async socketPath => {
+  const socket = connect(socketPath)
+  const hello = Buffer.from(JSON.stringify({ version: '0.0.0', pid: process.pid })).toString('base64url')
+  const head = ['GET /v1/connect HTTP/1.1', 'host: localhost', 'connection: upgrade', 'upgrade: mcp-lines']
+  socket.write(`${[...head, `mcp-proxy-hello: ${hello}`].join('\r\n')}\r\n\r\n`)
+  await once(socket, 'data')
+  return { socket, lines: new Lines(socket, socket) }
+}
+
+const msOf = async act => {
+  const began = performance.now()
+  await act()
+  return performance.now() - began
+}
+
+/** There is one daemon in this folder. */
+const socketIn = ({ MCP_PROXY_RUN_DIR: run }) =>
+  join(
+    run,
+    readdirSync(run).find(name => name.endsWith('.sock')),
+  )
+
+/** Measures by turns, so that what else the machine does meets both. */
+export const measureShim = async ({ say, report }) => {
+  const folder = freshFolder()
+  const config = join(folder, 'mcp.json')
+  writeFileSync(config, JSON.stringify({ mcpServers: { s: { command: process.execPath, args: [SERVER] } } }))
+  const env = {
+    ...process.env,
+    MCP_PROXY_RUN_DIR: join(folder, 'run'),
+    XDG_STATE_HOME: join(folder, 'state'),
+  }
+  const first = startShim(config, env)
+  await first.lines.ask('initialize', HELLO)
+  const found = { node: [], start: [], memory: [], direct: [], call: [] }
+  for (let at = 0; at < STARTS; at++) {
+    found.node.push(await msOf(() => once(spawn(process.execPath, ['-e', '0']), 'exit')))
+    let shim
+    found.start.push(
+      await msOf(() => {
+        shim = startShim(config, env)
+        return shim.lines.ask('initialize', HELLO)
+      }),
+    )
+    found.memory.push(residentKiB(shim.child.pid) / 1024)
+    shim.child.stdin.end()
+    await shim.ended
+  }
+  const { socket, lines } = await openDirectly(socketIn(env))
+  await lines.ask('initialize', HELLO)
+  for (let at = 0; at < slices; at++) {
+    found.direct.push(await lines.callMs())
+    found.call.push(await first.lines.callMs())
+  }
+  const figures = Object.fromEntries(Object.entries(found).map(([name, values]) => [name, median(values)]))
+  report.figures.shim = figures
+  tell(say, figures)
+  socket.destroy()
+  first.child.stdin.end()
+  await first.ended
+  await once(spawn(process.execPath, [MAIN, 'daemon', 'stop', '--config', config], { env }), 'exit')
+}
+
+const tell = (say, { node, start, memory, direct, call }) => {
+  const mark = isWithin => (isWithin ? '✓' : '✗')
+  const [ratio, added] = [start / node, call - direct]
+  const isFast = ratio <= LIMITS.ratio || start < LIMITS.startMs
+  const limits = `≤ ${LIMITS.ratio} or < ${LIMITS.startMs} ms ${mark(isFast)}`
+  say('shim')
+  say(`    start to the first answer: ${show(start)} ms, ${show(ratio)} × node -e 0 (${limits})`)
+  say(`    memory: ${show(memory)} MiB (< ${LIMITS.memoryMiB} ${mark(memory < LIMITS.memoryMiB)})`)
+  const parts = `${show(call)} ms, directly ${show(direct)} ms`
+  say(`    a call: ${parts}: + ${show(added)} ms (≤ ${LIMITS.callMs} ${mark(added <= LIMITS.callMs)})`)
+}

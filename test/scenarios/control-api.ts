@@ -1,0 +1,251 @@
+import t, { type Test } from 'tap'
+import { KeptLines } from '../../src/app/control/kept-lines.js'
+import { createLogger } from '../../src/app/logger.js'
+import { createProxy } from '../../src/app/proxy.js'
+import { parseConfig } from '../../src/config/parse.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { until } from '../support/processes.js'
+import { tiny } from '../support/proxy/start.js'
+
+const setUp = async (t: Test, mcpServers: object, more: object = {}) => {
+  const text = JSON.stringify({ mcpServers, startupWait: '60s', ...more })
+  const { config, problems } = parseConfig(text, 'test.json', process.env)
+  if (config === undefined) throw new Error('bad configuration')
+  const lines = new KeptLines()
+  const nowhere = { write: () => undefined }
+  const log = await createLogger({
+    ...{ level: 'debug', isTerminal: false, sink: nowhere },
+    keep: sink => lines.over(sink),
+  })
+  const proxy = createProxy(config, { listWaitMs: 60_000, lines, log, configProblems: () => problems })
+  t.teardown(() => proxy.close())
+  const { url } = await proxy.listen({ port: 0 })
+  const { origin } = new URL(url)
+  const send = (path: string, options: RequestInit = {}) => fetch(`${origin}/api/v1/${path}`, options)
+  const login = await send('login', {
+    method: 'POST',
+    headers: { origin, 'x-mcp-proxy': '1' },
+    body: JSON.stringify({ code: proxy.pageSessions().newCode() }),
+  })
+  const cookie = (login.headers.get('set-cookie') ?? '').split(';', 1).join()
+  const page = { cookie, 'x-mcp-proxy': '1' }
+  const get = async (path: string): Promise<Loose> => (await send(path, { headers: page })).json()
+  const post = async (path: string, body: object = {}): Promise<Loose> =>
+    (await send(path, { method: 'POST', headers: { ...page, origin }, body: JSON.stringify(body) })).json()
+  return { proxy, url, origin, send, page, get, post, login }
+}
+
+t.test('a code lets a page in once, with a cookie that no script reads', async t => {
+  const { proxy, send, origin, login, page } = await setUp(t, { a: tiny() })
+  t.match(
+    login.headers.get('set-cookie'),
+    /^mcp_proxy=\d+\.[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=43200$/,
+  )
+  const code = proxy.pageSessions().newCode()
+  const enter = (given: unknown, headers: Record<string, string> = { origin, 'x-mcp-proxy': '1' }) =>
+    send('login', { method: 'POST', headers, body: JSON.stringify({ code: given }) })
+  t.equal((await enter('made up')).status, 401)
+  t.equal((await enter(7)).status, 401)
+  t.equal((await enter(code, { origin })).status, 403, 'a form cannot set the header')
+  t.equal((await enter(code, { 'x-mcp-proxy': '1' })).status, 403, 'without an origin')
+  t.equal((await enter(code)).status, 200)
+  t.equal((await enter(code)).status, 401, 'a second time')
+  t.equal((await send('status', { headers: page })).status, 200)
+})
+
+t.test('nobody else is let in on any path', async t => {
+  const { send, origin, page } = await setUp(t, { a: tiny() })
+  const other = 'http://127.0.0.1:9'
+  const gets = [
+    'status',
+    'servers',
+    'tools',
+    'clients',
+    'calls',
+    'config',
+    'errors',
+    'why?q=a',
+    'events',
+    'logs',
+  ]
+  for (const path of gets) {
+    t.equal((await send(path)).status, 403, `${path} without anything`)
+    t.equal((await send(path, { headers: { 'x-mcp-proxy': '1' } })).status, 401, `${path} without a cookie`)
+    const forged = { ...page, cookie: `${page.cookie}x` }
+    t.equal((await send(path, { headers: forged })).status, 401, `${path} with another cookie`)
+    const foreign = await send(path, { headers: { ...page, origin: other } })
+    t.equal(foreign.status, 403, `${path} from another port`)
+    t.equal(foreign.headers.get('access-control-allow-origin'), null)
+  }
+  for (const path of ['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'call', 'reload']) {
+    t.equal((await send(path, { method: 'POST', headers: page })).status, 403, `${path} without an origin`)
+    const bare = { cookie: page.cookie, origin }
+    t.equal((await send(path, { method: 'POST', headers: bare })).status, 403, `${path} without the header`)
+  }
+  const preflight = { origin: other, 'access-control-request-method': 'POST' }
+  const asked = await send('call', { method: 'OPTIONS', headers: preflight })
+  t.equal(asked.headers.get('access-control-allow-origin'), null)
+  t.equal((await send('nowhere', { headers: page })).status, 404)
+})
+
+t.test('the views show servers, tools, calls and clients, and nothing of contents', async t => {
+  const { url, get, post } = await setUp(t, { a: { ...tiny(), env: { A_TOKEN: 'quite-a-secret-1234' } } })
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.call(1, 'a__echo', '{"s":"canary-of-contents"}')
+  await client.call(2, 'a__fail')
+  const { tools } = await get('tools?q=ECHO&schemas=true')
+  t.match(tools, [
+    { name: 'a__echo', own: 'echo', server: 'a', calls: 1, errors: 0, inputSchema: { type: 'object' } },
+  ])
+  t.type(tools[0].p99Ms, 'number')
+  t.match(await get('tools/a__echo'), { server: 'a', own: 'echo', tool: { name: 'a__echo' } })
+  t.match(await get('tools/a__nobody'), { error: /There is no tool/ })
+  const calls = await get('calls')
+  t.match(calls.recent, [
+    { method: 'tools/call', server: 'a', name: 'echo', outcome: 'ok' },
+    { method: 'tools/call', server: 'a', name: 'fail', outcome: 'tool_error' },
+  ])
+  t.same((await get(`calls?after=${calls.recent[1].n}`)).recent, [])
+  t.match((await get('clients')).clients, [{ name: 'raw', version: '1', transport: 'http', calls: 0 }])
+  const { servers } = await get('servers')
+  t.match(servers, [{ name: 'a', state: 'ready', inFlight: 0, remarks: [] }])
+  t.equal(servers[0].slots.length, 60)
+  t.match(servers[0].slots.at(-1).calls + servers[0].slots.at(-2).calls, 2)
+  const config = await get('config')
+  t.match(config, { config: { servers: [{ name: 'a' }] }, problems: [] })
+  const all = JSON.stringify([config, calls, servers, await get('status'), await get('errors')])
+  t.notMatch(all, /canary-of-contents|quite-a-secret/)
+  t.match(await post('call', { name: 'a__echo', arguments: { n: 1 } }), {
+    result: { content: [{ text: '{"n":1}' }] },
+  })
+  t.match(await post('call', { name: 'a__nobody' }), {
+    error: { code: -32602, data: { errorId: /^\w{4}-\w+$/ } },
+  })
+  t.match(await post('call', { arguments: [] }), { error: /the body must be/ })
+  t.match(await post('call', { name: 'x', arguments: 7 }), { error: /must be an object/ })
+  t.match(await post('reload'), { error: /no configuration file/ })
+})
+
+t.test('a server can be switched off and on, and started again', async t => {
+  const { proxy, url, get, post } = await setUp(t, { a: { ...tiny(), start: 'eager' }, b: tiny() })
+  const stateOf = async (name: string) =>
+    (await get('servers')).servers.find((one: Loose) => one.name === name)?.state
+  const pid = () => proxy.status().servers.find(({ name }) => name === 'a')?.pids[0]
+  await until(() => pid() !== undefined && proxy.status().servers[0]?.state === 'ready', 'the server')
+  const before = pid()
+  t.same(await post('servers/a/restart'), { version: 1 })
+  t.not(pid(), before)
+  await post('servers/a/disable')
+  t.equal(await stateOf('a'), 'disabled')
+  t.match(await get('why?q=a'), { kind: 'server', verdict: 'disabled', answered: false })
+  const client = new RawClient(url)
+  await client.initialize()
+  t.match((await client.call(1, 'a__echo')).last.message.error, { code: -32602 })
+  await post('servers/a/enable')
+  t.not(await stateOf('a'), 'disabled')
+  t.match(await post('servers/nobody/disable'), { error: /There is no server nobody/ })
+  t.match(await post('servers/nobody/restart'), { error: /There is no server nobody/ })
+})
+
+t.test('each error of ours has an id that can be asked about', async t => {
+  const { url, get } = await setUp(t, { dead: tiny('--die'), a: tiny() })
+  const client = new RawClient(url)
+  await client.initialize()
+  const { error } = (await client.call(1, 'dead__echo')).last.message
+  const id = /\(([a-z0-9]{4}-[a-z0-9]+)\)$/.exec(error.message)?.[1] ?? ''
+  const { errors } = await get('errors')
+  t.ok(
+    errors.some((one: Loose) => one.id === error.data.errorId),
+    'the last errors hold it',
+  )
+  const why = await get(`why?q=${error.data.errorId}`)
+  t.match(why, { kind: 'error', answered: true, error: { id: error.data.errorId, method: 'tools/call' } })
+  if (error.data.reason !== undefined) t.equal(id, error.data.errorId, 'the message ends in it')
+  const broken = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: '{no',
+  })
+  const said = (await broken.json()) as Loose
+  t.match(said.error, { code: -32700, data: { errorId: /^\w{4}-\w+$/ } })
+  t.match(await get(`why?q=${said.error.data.errorId}`), { kind: 'error', answered: true })
+  t.match(await get('why?q=zzzz-1'), { answered: false, causes: [{ words: /another run/ }] })
+})
+
+t.test('why tells of each name what became of it', async t => {
+  const servers = {
+    a: {
+      ...tiny(),
+      tools: { deny: ['re*'], rename: { fail: 'flop' }, override: { echo: { title: 'Echo' } } },
+    },
+    b: { ...tiny(), tools: { allow: ['echo'] } },
+    dead: { ...tiny('--die'), start: 'eager' },
+  }
+  const { url, get } = await setUp(t, servers)
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.call(1, 'b__echo')
+  await client.call(2, 'a__echo')
+  const why = (name: string) => get(`why?q=${encodeURIComponent(name)}`)
+  await until(async () => (await why('dead')).verdict !== 'starting', 'the end of its start')
+  const rows: readonly (readonly [string, object])[] = [
+    ['a__facts', { kind: 'tool', verdict: 'shown', answered: true, server: 'a', own: 'facts', causes: [] }],
+    ['a__refuse', { verdict: 'hidden', answered: false, causes: [{ verdict: 'hidden', pattern: 're*' }] }],
+    ['b__fail', { verdict: 'hidden', answered: false, causes: [{ words: /tools\.allow/ }] }],
+    ['a__flop', { verdict: 'shown', own: 'fail', causes: [{ verdict: 'renamed' }] }],
+    ['a__echo', { verdict: 'shown', causes: [{ verdict: 'overridden' }] }],
+    ['echo', { verdict: 'ambiguous', answered: false }],
+    ['a__nobody', { verdict: 'unknown', answered: false, server: 'a' }],
+    ['a', { kind: 'server', verdict: 'shown', answered: true }],
+    ['dead', { kind: 'server', answered: false }],
+    ['nobody', { kind: 'unknown', verdict: 'unknown', answered: false }],
+    ['a+memo://one', { kind: 'resource', verdict: 'shown', own: 'memo://one' }],
+    ['a+memo://two', { kind: 'resource', verdict: 'uri-by-prefix', answered: true, own: 'memo://two' }],
+    ['a__greet', { kind: 'prompt', verdict: 'shown' }],
+  ]
+  for (const [name, expected] of rows)
+    t.match(await why(name), { version: 1, query: name, ...expected }, name)
+})
+
+t.test('who follows hears first what is, and then what changes', async t => {
+  const { url, send, page } = await setUp(t, { a: tiny() })
+  const abort = new AbortController()
+  const heard: string[] = []
+  const response = await send('events?view=status,clients,calls', { headers: page, signal: abort.signal })
+  t.equal(response.headers.get('content-type'), 'text/event-stream')
+  const reading = (async () => {
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body ?? []) heard.push(decoder.decode(chunk as Uint8Array))
+  })().catch(() => undefined)
+  await until(() => /event: status/.test(heard.join('')), 'the state')
+  const client = new RawClient(url)
+  await client.initialize()
+  await client.call(1, 'a__echo')
+  await until(() => /"name":"raw"/.test(heard.join('')) && /"name":"echo"/.test(heard.join('')), 'the call')
+  abort.abort()
+  await reading
+})
+
+t.test('eight may follow at a time, and who comes back reads on where it was', async t => {
+  const { send, page, proxy } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
+  await until(() => proxy.status().servers[0]?.state === 'ready', 'the server')
+  const aborts = Array.from({ length: 8 }, () => new AbortController())
+  const open = await Promise.all(
+    aborts.map(({ signal }) => send('logs', { headers: { ...page, accept: 'text/event-stream' }, signal })),
+  )
+  for (const { status } of open) t.equal(status, 200)
+  t.equal((await send('events', { headers: page })).status, 503)
+  for (const abort of aborts) abort.abort()
+  let all = ''
+  await until(async () => {
+    const abort = new AbortController()
+    const response = await send('logs', { headers: { ...page, 'last-event-id': '1' }, signal: abort.signal })
+    if (response.status !== 200) return false
+    const reader = response.body?.getReader()
+    all = new TextDecoder().decode((await reader?.read())?.value)
+    abort.abort()
+    return true
+  }, 'a place')
+  t.match(all, /^id: 2\nevent: line\ndata: \{/)
+})

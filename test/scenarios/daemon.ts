@@ -1,0 +1,316 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import t, { type Test } from 'tap'
+import { placeId, preparePlace, thisPlace } from '../../src/shim/place.js'
+import { ShimClient } from '../support/client/shim-client.js'
+import { isRunning, skipWithout, until } from '../support/processes.js'
+import {
+  asked,
+  configured,
+  installed,
+  pidAt,
+  placeFor,
+  WAITING,
+  waiting,
+} from '../support/proxy/shared-daemon.js'
+import { configFile, runHere, startBin } from '../support/proxy/start.js'
+
+/** How often what is about races is repeated; a hundred or more show more. */
+const ROUNDS = Number(process.env['MCP_TEST_ROUNDS'] ?? 1)
+const CROWD = Number(process.env['MCP_TEST_CROWD'] ?? 12)
+
+/** Starts many clients at once, checks that one daemon serves them all, and ends everything. */
+const crowd = async (t: Test, file: string): Promise<void> => {
+  const { socket, lock } = placeFor(file)
+  const clients = Array.from({ length: CROWD }, () => new ShimClient(t, file))
+  const answers = await Promise.all(clients.map(client => client.initialize()))
+  t.ok(
+    answers.every(({ result }) => result !== undefined),
+    'everybody is answered',
+  )
+  const status = await asked(socket, '/v1/sessions')
+  // On a machine that has much else to do, some wait for too long.
+  const alone = clients.filter(({ running }) => /in time; serving in this process/.test(running.err))
+  t.equal(status?.body.sessions.length, CROWD - alone.length, 'by one daemon')
+  const run = resolve(lock, '..')
+  const id = placeId(file, thisPlace())
+  t.same(
+    readdirSync(run)
+      .filter(name => name.startsWith(id))
+      .sort(),
+    [`${id}.json`, `${id}.sock`],
+    'nothing is left of the start',
+  )
+  t.same([...new Set(await Promise.all(clients.map(client => client.leave())))], [0])
+  const pid = await pidAt(socket)
+  if (pid === undefined) throw new Error('the daemon is gone')
+  process.kill(pid, 'SIGKILL')
+  await until(() => !isRunning(pid), 'the end of the daemon')
+}
+
+t.test('clients that come at once share one daemon, also where one was killed', async t => {
+  const file = configured(t)
+  for (let round = 0; round < ROUNDS + 1; round++) await crowd(t, file)
+})
+
+t.test('a lock that nobody holds is in nobody’s way', async t => {
+  const file = configured(t)
+  const { lock } = placeFor(file)
+  preparePlace(placeFor(file))
+  for (const content of ['{"pid":4194303,"birth":"1","time":1}', '']) {
+    writeFileSync(lock, content)
+    await crowd(t, file)
+  }
+})
+
+t.test('where nothing can be written a client is served in its own process', async t => {
+  const file = configFile(t, waiting())
+  const blocked = join(t.testdirName, 'blocked')
+  writeFileSync(blocked, '')
+  const env = { MCP_PROXY_RUN_DIR: join(blocked, 'run') }
+  const client = new ShimClient(t, file, { env })
+  t.match(await client.initialize(), { result: { serverInfo: { name: 'mcp-proxy' } } })
+  t.match(await client.call('w__wait', { note: 'here' }), { note: 'here' })
+  t.match(client.running.err, /^mcp-proxy: D041: the daemon cannot be started: .*serving in this process/)
+  t.equal(await client.leave(), 0)
+  const strict = new ShimClient(t, file, { env, args: ['--no-fallback'] })
+  t.equal(await strict.running.exited, 4)
+  t.match(strict.running.err, /^mcp-proxy: D041/)
+  t.equal(strict.running.out, '')
+})
+
+t.test('with a full disk a client is served in its own process', async t => {
+  const file = configFile(t, waiting())
+  const run = join(t.testdirName, 'run')
+  mkdirSync(run)
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', run]).status !== 0) {
+    t.comment('no file system can be mounted here')
+    return
+  }
+  t.teardown(() => spawnSync('umount', ['-l', run]))
+  t.throws(() => writeFileSync(join(run, 'fill'), Buffer.alloc(1024 * 1024)), { code: 'ENOSPC' })
+  const client = new ShimClient(t, file, { env: { MCP_PROXY_RUN_DIR: run } })
+  t.match(await client.initialize(), { result: { serverInfo: { name: 'mcp-proxy' } } })
+  t.match(client.running.err, /^mcp-proxy: D041: .*ENOSPC.*; serving in this process/)
+  t.equal(await client.leave(), 0)
+  t.notOk(existsSync(join(run, `${placeId(file, thisPlace())}.lock`)))
+})
+
+t.test('a run folder that is a link is not trusted', { skip: skipWithout.links }, async t => {
+  const file = configFile(t, waiting())
+  mkdirSync(join(t.testdirName, 'other'))
+  const link = join(t.testdirName, 'run')
+  symlinkSync('other', link)
+  const client = new ShimClient(t, file, { env: { MCP_PROXY_RUN_DIR: link }, args: ['--no-fallback'] })
+  t.equal(await client.running.exited, 4)
+  t.match(client.running.err, /^mcp-proxy: D046: .* is a link/)
+})
+
+t.test('the command line of connect has the codes of all others', async t => {
+  const ended = async (...args: string[]) => {
+    const running = startBin(t, ['connect', ...args])
+    return [await running.exited, running.err]
+  }
+  t.match(await ended('--config', '/nowhere/mcp.json'), [
+    3,
+    /D010: there is no configuration .*nowhere.*\n {2}mend: mcp-proxy init\n$/,
+  ])
+  t.match(await ended('--nope'), [2, /unknown argument: --nope/])
+  t.match(await ended('--config'), [2, /--config needs a value/])
+  const file = configured(t)
+  t.match(await ended('--config', file, '--view', 'web'), [4, /there is no view web/])
+  const client = new ShimClient(t, file)
+  await client.initialize()
+  client.running.child.kill('SIGTERM')
+  t.equal(await client.running.exited, 143)
+})
+
+t.test('clients of a daemon that is killed go on, and each call ends once', async t => {
+  const file = configured(t, waiting(), { daemon: { idle: 'off' } })
+  const { socket } = placeFor(file)
+  const clients = Array.from({ length: Math.min(20, CROWD) }, () => new ShimClient(t, file))
+  await Promise.all(clients.map(client => client.initialize()))
+  await Promise.all(clients.map(client => client.call('w__wait', {})))
+  for (let round = 0; round < ROUNDS; round++) {
+    const open = clients.map(client => {
+      const hung = client.ask('tools/call', { name: 'w__wait', arguments: { ms: 60_000 } })
+      return { client, hung, listed: client.ask('tools/list') }
+    })
+    await until(
+      async () => ((await asked(socket, '/v1/status'))?.body.calls ?? 0) >= clients.length,
+      'all calls',
+    )
+    const pid = await pidAt(socket)
+    process.kill(pid ?? 0, 'SIGKILL')
+    const killedMs = performance.now()
+    await Promise.all(
+      open.map(async ({ client, hung, listed }) => {
+        t.match(await client.answer(hung), { error: { code: -32603, data: { reason: 'proxy_restarted' } } })
+        t.ok((client.atMs.get(hung) ?? 0) - killedMs < 1000, 'at once')
+        t.match(await client.answer(listed), { result: { tools: [{ name: 'w__wait' }] } })
+        t.match(await client.call('w__wait', { note: 'again' }), { note: 'again' })
+        t.ok(performance.now() - killedMs < 3000 * (1 + CROWD / 10), 'and the next call is soon answered')
+      }),
+    )
+    t.not(await pidAt(socket), pid, 'by another daemon')
+  }
+  for (const client of clients) {
+    const answered = client.heard.filter(({ method }) => method === undefined).map(({ id }) => id)
+    t.equal(new Set(answered).size, answered.length, 'no answer comes twice')
+  }
+  await Promise.all(clients.map(client => client.leave()))
+})
+
+t.test(
+  'a newer version takes over from an older one, and no call is lost',
+  { skip: skipWithout.links },
+  async t => {
+    const file = configured(t)
+    const { socket } = placeFor(file)
+    const [older, newer] = [installed(t, '0.1.0'), installed(t, '0.2.0')]
+    const clients = Array.from({ length: 4 }, () => new ShimClient(t, file, { bin: older }))
+    await Promise.all(clients.map(client => client.initialize()))
+    t.equal((await asked(socket, '/v1/status'))?.body.version, '0.1.0')
+    const before = await pidAt(socket)
+    // Calls go on all the time, of which each fits into what a proxy that ends waits for.
+    let isOver = false
+    const calls = clients.map(async client => {
+      let made = 0
+      for (; !isOver || made < 3; made++)
+        t.match(await client.call('w__wait', { ms: 30, note: made }), { note: made })
+      return made
+    })
+    const first = new ShimClient(t, file, { bin: newer })
+    t.match(await first.initialize(), { result: { serverInfo: { version: '0.2.0' } } })
+    isOver = true
+    await Promise.all(calls)
+    t.equal((await asked(socket, '/v1/status'))?.body.version, '0.2.0')
+    t.notOk(isRunning(before ?? 0), 'there is one daemon at any time')
+    const older2 = new ShimClient(t, file, { bin: older })
+    t.match(
+      await older2.initialize(),
+      { result: { serverInfo: { version: '0.2.0' } } },
+      'an older client is served',
+    )
+    for (const client of [...clients, first, older2]) t.equal(await client.leave(), 0)
+    t.match(
+      clients.map(({ running }) => running.err),
+      clients.map(() => ''),
+      'and nobody notices',
+    )
+  },
+)
+
+t.test('the private socket is a small HTTP API for its user', async t => {
+  const file = configured(t)
+  const client = new ShimClient(t, file, { args: ['--client', 'cursor'] })
+  await client.initialize()
+  await client.call('w__wait', {})
+  const { socket } = placeFor(file)
+  const { body } = (await asked(socket, '/v1/status')) ?? {}
+  t.match(body, { name: 'mcp-proxy', state: 'ready', sessions: 1, servers: [{ name: 'w', state: 'ready' }] })
+  t.match((await asked(socket, '/v1/sessions'))?.body, {
+    version: 1,
+    sessions: [{ id: 'k1', client: 'cursor', pid: client.running.child.pid, calls: 0 }],
+  })
+  t.match(await asked(socket, '/v1/reload', 'POST'), { status: 200 })
+  t.match(await asked(socket, '/v1/nothing'), { status: 404, body: { error: /GET \/v1\/nothing/ } })
+  t.match(await asked(socket, '/v1/connect'), { status: 404 })
+  t.match(await asked(socket, '/v1/stop', 'POST'), { status: 200, body: { pid: body.pid } })
+  await until(() => !isRunning(body.pid), 'the end')
+  t.match(await client.call('w__wait', { note: 1 }), { note: 1 }, 'whoever is left starts it again')
+  await client.leave()
+})
+
+t.test('daemon starts, tells of itself, restarts and stops', async t => {
+  const file = configured(t)
+  const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
+  t.match(await run('status'), { code: 1, out: /does not run/ })
+  t.match(await run('stop'), { code: 1, err: /there is no daemon to stop/ })
+  const [, pid] = /pid (\d+)/.exec((await run('start')).out) ?? []
+  t.match(await run('start'), { code: 0, out: new RegExp(`pid ${pid}\n`) }, 'once')
+  const client = new ShimClient(t, file, { args: ['--client', 'zed'] })
+  await client.initialize()
+  await client.call('w__wait', {})
+  t.match(await run('status'), { code: 0, out: new RegExp(`pid ${pid}, ready.*^zed `, 'ms') })
+  const { clients, version } = JSON.parse((await run('status', '--json')).out)
+  t.match([clients, version], [[{ client: 'zed' }], 1])
+  t.match(await run('logs', '--server', 'w'), { code: 0, out: /"server":"w".*server is ready/ })
+  t.match(await run('logs', '--since', 'x'), { code: 2, err: /--since must be a time such as 10m/ })
+  t.match(await runHere(t, 'daemon', 'status', '--all'), { out: new RegExp(`^${pid} .*mcp\\.json`, 'm') })
+  const { proxies } = JSON.parse((await runHere(t, 'daemon', 'status', '--all', '--json')).out)
+  t.ok(proxies.some((one: { pid: number }) => one.pid === Number(pid)))
+  t.match(await run('restart'), { code: 0, out: /pid \d+/ })
+  const following = startBin(t, ['daemon', 'logs', '-f', '--server', 'w', '--config', file])
+  await following.line(/server is ready/)
+  t.notOk(isRunning(Number(pid)))
+  t.match(await client.call('w__wait', { note: 2 }), { note: 2 }, 'clients notice nothing')
+  await client.leave()
+  t.match(await run('stop'), { code: 0 })
+  t.equal(await following.exited, 0)
+  t.match(following.err, /the daemon has ended/)
+  t.match(await run('status', '--json'), { code: 1, out: /"state": "stopped"/ })
+})
+
+t.test('a daemon that nobody needs ends, and one that is to be kept does not', async t => {
+  const file = configured(t, waiting(), { daemon: { idle: '300ms' } })
+  const { socket } = placeFor(file)
+  const client = new ShimClient(t, file)
+  await client.initialize()
+  const pid = (await pidAt(socket)) ?? 0
+  t.equal(await client.leave(), 0)
+  await until(() => !isRunning(pid), 'its end')
+  await runHere(t, 'daemon', 'start', '--keep', '--config', file)
+  const { body } = (await asked(socket, '/v1/status')) ?? {}
+  t.equal(body.kept, 'keep')
+})
+
+t.test('serve takes the place of a daemon, whose clients it serves', async t => {
+  const file = configured(t)
+  const { socket } = placeFor(file)
+  const client = new ShimClient(t, file)
+  await client.initialize()
+  const pid = (await pidAt(socket)) ?? 0
+  const serve = startBin(t, ['serve', '--config', file, '--port', '0'])
+  await serve.line(/listening/)
+  t.notOk(isRunning(pid))
+  t.match(await client.call('w__wait', { note: 1 }), { note: 1 })
+  t.equal(await pidAt(socket), serve.child.pid)
+  await client.leave()
+})
+
+t.test('clients in different folders have each their own process, and those in one share it', async t => {
+  const file = configured(t, {
+    w: { command: process.execPath, args: [WAITING, '${workspaceFolder}', '${workspaceFolderBasename}'] },
+    all: { command: process.execPath, args: [WAITING] },
+  })
+  const folders = ['one', 'two'].map(name => join(t.testdirName, name))
+  for (const folder of folders) mkdirSync(folder)
+  const [one = '', two = ''] = folders
+  const clients = [
+    new ShimClient(t, file, { args: ['--workspace', one], cwd: two }),
+    new ShimClient(t, file, { cwd: two, args: ['--workspace', '${workspaceFolder}'] }),
+    new ShimClient(t, file, { env: { CLAUDE_PROJECT_DIR: two } }),
+    new ShimClient(t, file, { cwd: '/' }),
+  ]
+  await Promise.all(clients.map(client => client.initialize()))
+  const served = clients.slice(0, 3)
+  for (let round = 0; round < 5 * ROUNDS; round++) {
+    const facts = await Promise.all(served.map((client, note) => client.call('w__wait', { ms: 5, note })))
+    t.match(facts, [
+      { note: 0, cwd: one, argv: [one, 'one'] },
+      { note: 1, cwd: two, argv: [two, 'two'] },
+      { note: 2, cwd: two, argv: [two, 'two'] },
+    ])
+    t.equal(new Set(facts.map(({ pid }) => pid)).size, 2, 'two processes for three clients')
+  }
+  const shared = await Promise.all(clients.map(client => client.call('all__wait')))
+  t.equal(new Set(shared.map(({ pid }) => pid)).size, 1, 'a server that names no folder is one for all')
+  const nowhere = clients[3]
+  const { result } = (await nowhere?.answer(nowhere.ask('tools/list'))) ?? {}
+  const names = (result?.['tools'] as { name: string }[] | undefined)?.map(({ name }) => name)
+  t.same(names, ['all__wait'], 'who works nowhere does not see it')
+  await t.rejects(async () => nowhere?.call('w__wait'))
+  await Promise.all(clients.map(client => client.leave()))
+})

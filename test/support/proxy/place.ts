@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Place, placeOf, preparePlace } from '../../../src/shim/place.js'
+
+/** A place of its own for a proxy; its path is short enough for a socket. */
+export const newPlace = (t: Test): Place => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-place-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  mkdirSync(join(folder, 'run'), { mode: 0o700 })
+  const id = randomBytes(5).toString('hex')
+  const place = placeOf(id, { MCP_PROXY_RUN_DIR: join(folder, 'run') })
+  preparePlace(place)
+  return place
+}
+
+/** Something that answers at a place in place of a proxy; it gets each request with its head as text. */
+export const standIn = async (
+  t: Test,
+  { socket }: Place,
+  answer: (request: string, stream: Socket) => void,
+): Promise<Server> => {
+  const server = createServer(stream => {
+    stream.on('error', () => undefined)
+    stream.once('data', head => answer(String(head), stream))
+  })
+  await new Promise<void>(resolve => server.listen(socket, resolve))
+  t.teardown(() => server.close())
+  return server
+}
+
+/** An answer of HTTP with a body. */
+export const httpAnswer = (status: number, body: string, headers = ''): string =>
+  `HTTP/1.1 ${status} X\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${headers}\r\n${body}`

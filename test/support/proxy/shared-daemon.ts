@@ -1,0 +1,66 @@
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { type Place, placeId, placeOf, thisPlace } from '../../../src/shim/place.js'
+import type { Loose } from '../client/raw-client.js'
+import { isRunning, until } from '../processes.js'
+import { BIN, configFile } from './start.js'
+
+/** A server whose tool says where it runs, after a while. */
+export const WAITING = fileURLToPath(new URL('../../fixtures/waiting-server.mjs', import.meta.url))
+
+/** Entries of `mcpServers`. */
+export const waiting = (more: object = {}) => ({
+  w: { command: process.execPath, args: [WAITING], sharing: 'all', ...more },
+})
+
+/** Where the daemon of a configuration is met. */
+export const placeFor = (file: string, env = process.env): Place => placeOf(placeId(file, thisPlace()), env)
+
+/** A configuration whose daemon ends with the test. */
+export const configured = (t: Test, servers: object = waiting(), more: object = {}): string => {
+  const file = configFile(t, servers, more)
+  t.teardown(async () => {
+    const { socket } = placeFor(file)
+    for (let tries = 0; tries < 3; tries++) {
+      const pid = await pidAt(socket)
+      if (pid === undefined) return
+      process.kill(pid, 'SIGTERM')
+      await until(() => !isRunning(pid), 'the end of the daemon')
+    }
+  })
+  return file
+}
+
+/** What a proxy answers on its private socket; undefined where nobody does. */
+export const asked = (socketPath: string, path: string, method = 'GET', sentBody = '') =>
+  new Promise<{ status: number; body: Loose } | undefined>(done => {
+    const sent = request({ socketPath, path, method }, response => {
+      let text = ''
+      response.on('data', chunk => {
+        text += String(chunk)
+      })
+      response.on('end', () => done({ status: response.statusCode ?? 0, body: JSON.parse(text) }))
+    })
+    sent.on('error', () => done(undefined))
+    sent.end(sentBody)
+  })
+
+/** The process that answers there. */
+export const pidAt = async (socket: string): Promise<number | undefined> =>
+  (await asked(socket, '/v1/status'))?.body.pid
+
+/** The shim of a copy of this package with another version. */
+export const installed = (t: Test, version: string): string => {
+  const root = resolve(BIN, '../..')
+  const folder = join(t.testdirName, version)
+  mkdirSync(folder, { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction')
+  for (const part of ['bin', 'config', 'dist'])
+    cpSync(join(root, part), join(folder, part), { recursive: true })
+  const manifest: object = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, version }))
+  return join(folder, 'bin/connect.cjs')
+}
