@@ -43,7 +43,9 @@ client.setRequestHandler('sampling/createMessage', async () => ({
 client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///here', name: 'here' }] }))
 
 const args = [PROXY, 'bridge', '--to', 'stdio', url]
-await client.connect(new InPlace({ command: process.execPath, args, stderr: 'inherit' }))
+// The SDK would pass on a few variables only, not the state folder of this scenario.
+const { env } = process
+await client.connect(new InPlace({ command: process.execPath, args, env, stderr: 'inherit' }))
 const { tools } = await client.listTools()
 const calls =
   toolCalls ?? tools.map(({ name, inputSchema }) => ({ name, arguments: argumentsFor(inputSchema) }))

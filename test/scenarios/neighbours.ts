@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { stdioParameters } from '../support/client/sdk-transports.js'
 import { BIN, startProxy } from '../support/proxy/start.js'
 
 const INFO = { name: 'test', version: '1' }
@@ -50,8 +51,8 @@ t.test('a client that knows stdio only reaches a running proxy through a bridge'
   const proxy = startProxy(t, { everything: local('server-everything', 'stdio') })
   const { url } = await proxy.listen({ port: 0 })
   const client = new Client(INFO)
-  const args = [BIN, 'bridge', '--to', 'stdio', url]
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }))
+  const command = [process.execPath, BIN, 'bridge', '--to', 'stdio', url]
+  await client.connect(new StdioClientTransport(stdioParameters(command)))
   await flows(t, client, 'everything')
   await client.close()
 })

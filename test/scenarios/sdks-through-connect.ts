@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import t from 'tap'
 import type { Loose } from '../support/client/raw-client.js'
+import { stdioParameters } from '../support/client/sdk-transports.js'
 import { configured, pidAt, placeFor } from '../support/proxy/shared-daemon.js'
 import { BIN } from '../support/proxy/start.js'
 
@@ -50,16 +51,7 @@ const SDKS: Readonly<Record<string, Part>> = {
 
 t.test('clients of every age list and call through one daemon, also after that was killed', async t => {
   const file = configured(t)
-  const environment = Object.entries(process.env).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value]],
-  )
-  const options = {
-    command: process.execPath,
-    args: [resolve(BIN, '../connect.cjs'), '--config', file],
-    // Clients pass on only what every program needs.
-    env: Object.fromEntries(environment),
-    stderr: 'pipe',
-  }
+  const options = stdioParameters([process.execPath, resolve(BIN, '../connect.cjs'), '--config', file])
   const clients = await Promise.all(
     Object.entries(SDKS).map(async ([version, load]) => {
       const parts = await load()

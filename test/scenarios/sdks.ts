@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import type { Loose } from '../support/client/raw-client.js'
+import { stdioParameters } from '../support/client/sdk-transports.js'
 import { BIN, startProxy } from '../support/proxy/start.js'
 import { startServer } from '../support/server/started-server.js'
 
@@ -71,9 +72,9 @@ const SDKS: Readonly<Record<string, Sdk>> = {
   '1.0.4 on stdio': v1(
     () => import('sdk-1.0.4/client/index.js'),
     () => import('sdk-1.0.4/types.js'),
-    async ({ command: [command = '', ...args] }) => {
+    async ({ command }) => {
       const { StdioClientTransport } = await import('sdk-1.0.4/client/stdio.js')
-      return new StdioClientTransport({ command, args, stderr: 'ignore' })
+      return new StdioClientTransport(stdioParameters(command))
     },
   ),
   '1.7.0 over HTTP+SSE': v1(

@@ -36,10 +36,19 @@ type Make = (address: Address) => unknown
 /** Tells the era of the server on the connection itself; the SDK would start a second process for that. */
 class StdioInPlace extends StdioV2 {}
 
-const stdio = ([command = '', ...args]: readonly string[]) => ({ command, args, stderr: 'ignore' as const })
+/**
+ * How an SDK starts a command: with all variables of the tests. By itself it passes on a few only, and a
+ * proxy would keep its state in the folder of the user, where that of other runs is.
+ */
+export const stdioParameters = ([command = '', ...args]: readonly string[]) => ({
+  command,
+  args,
+  env: process.env as Record<string, string>,
+  stderr: 'ignore' as const,
+})
 
 const V1 = {
-  stdio: ({ command }) => new StdioV1(stdio(command)),
+  stdio: ({ command }) => new StdioV1(stdioParameters(command)),
   sse: ({ sseUrl }) => new SSEClientTransport(new URL(sseUrl)),
   http: ({ url }) => new HttpV1(new URL(url)),
   ws: ({ wsUrl }) => {
@@ -52,7 +61,7 @@ const V1 = {
 
 /** HTTP+SSE is older than this era. */
 const V2 = {
-  stdio: ({ command }) => new StdioInPlace(stdio(command)),
+  stdio: ({ command }) => new StdioInPlace(stdioParameters(command)),
   http: ({ url }) => new HttpV2(new URL(url)),
   ws: ({ wsUrl }) => wsTransport(wsUrl),
   socket: ({ path }) => socketTransport(path),
