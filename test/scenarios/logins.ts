@@ -34,7 +34,13 @@ const setUp = async (t: Test, entry: object = {}) => {
   const logIn = (...flags: string[]) => run('auth', 'login', 'linear', ...flags)
   const call = (...flags: string[]) => run('call', 'linear__look', ...flags)
   const refreshes = () => server.to('/token').filter(({ form }) => form.get('grant_type') === 'refresh_token')
-  return { server, config, run, logIn, call, refreshes }
+  /**
+   * The redirect URIs that were registered: a login registers anew where a program of somebody else has taken
+   * the port since the last one.
+   */
+  const registered = (): readonly string[] =>
+    server.to('/register').flatMap(({ json }) => (json?.['redirect_uris'] ?? []) as string[])
+  return { server, config, run, logIn, call, refreshes, registered }
 }
 
 t.test('AD-38, AD-45 a server that wants a login says how to sign in, and works from then on', async t => {
@@ -96,12 +102,13 @@ t.test(
     t.match(refused.error, { code: -32603, data: { server: 'linear', reason: 'needs-auth' } })
     t.match(refused.error.message, /run `mcp-proxy auth login linear`/)
     t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
-    await until(
-      async () =>
-        'result' in
-        (await ask(7 + server.seen.length, 'tools/call', { name: 'linear__change', arguments: {} })),
-      'the call after the second login',
-    )
+    t.ok('result' in (await ask(7, 'tools/call', { name: 'linear__change', arguments: {} })))
+
+    server.toolScopes.set('change', 'admin')
+    const lacking = await ask(8, 'tools/call', { name: 'linear__change', arguments: {} })
+    t.match(lacking.error, { code: -32603, data: { server: 'linear', reason: 'insufficient-scope' } })
+    t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
+    t.ok('result' in (await ask(9, 'tools/call', { name: 'linear__change', arguments: {} })))
   },
 )
 
@@ -231,7 +238,7 @@ t.test('AD-43 more scopes are asked for three times, then no more', async t => {
 })
 
 t.test('AD-46 a logout revokes and removes the tokens, and the registration if wanted', async t => {
-  const { server, run, logIn, call } = await setUp(t)
+  const { server, run, logIn, call, registered } = await setUp(t)
   await logIn()
   const { tokens, client } = record()
   t.match(await run('auth', 'logout', 'linear'), { code: 0, out: 'linear: signed out.\n' })
@@ -242,9 +249,10 @@ t.test('AD-46 a logout revokes and removes the tokens, and the registration if w
   t.match(record(), { tokens: undefined, client })
   t.match(await call(), { code: 4, err: /needs a login/ })
   await logIn()
-  t.equal(server.to('/register').length, 1, 'the registration was kept')
+  const before = registered()
+  t.equal(new Set(before).size, before.length, 'the registration was kept')
   await logIn('--forget-client')
-  t.equal(server.to('/register').length, 2)
+  t.equal(registered().length, before.length + 1)
   await run('auth', 'logout', 'linear', '--forget-client')
   t.same(files(), [])
   t.match(await run('auth', 'logout', 'linear'), { out: 'linear: nobody was signed in.\n' })
@@ -257,7 +265,8 @@ t.test(
     await logIn()
     const port = Number(new URL(record().client.redirectUri).port)
     const other = createServer()
-    await new Promise<void>(resolve => other.listen(port, '127.0.0.1', resolve))
+    // Where it is taken already, that will do.
+    await new Promise<unknown>(resolve => other.once('error', resolve).listen(port, '127.0.0.1', () => resolve(0)))
     t.teardown(() => other.close())
     await logIn()
     t.equal(server.to('/register').length, 2)
@@ -473,7 +482,7 @@ t.test('AD-22 a configured client is shown to its own issuer alone', async t => 
 })
 
 t.test('AD-19, AD-20 the redirect URI is the one that was registered in the end', async t => {
-  const { server, logIn, call } = await setUp(t)
+  const { server, logIn, call, registered } = await setUp(t)
   server.answers.set('/register', ({ json }) => {
     const [asked = ''] = (json?.['redirect_uris'] ?? []) as string[]
     return asked.includes('localhost')
@@ -484,7 +493,7 @@ t.test('AD-19, AD-20 the redirect URI is the one that was registered in the end'
   t.match(server.to('/authorize')[0]?.query.get('redirect_uri'), /^http:\/\/localhost:\d+\/callback$/)
   t.match(await call(), { code: 0 })
   t.match(await logIn(), { code: 0 })
-  t.equal(server.to('/register').length, 2, 'it is used again')
+  t.equal(new Set(registered()).size, registered().length, 'it is used again')
 })
 
 t.test('AD-29 words that come with the name of somebody else are not shown (vector 50)', async t => {

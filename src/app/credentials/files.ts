@@ -50,8 +50,7 @@ export class CredentialFiles implements CredentialStore {
   }
 
   find(place: CredentialPlace): CredentialRecord | undefined {
-    return this.#all(name => name.startsWith(placeHash(place)))
-      .filter(({ url, owner }) => url === place.url && owner === place.owner)
+    return this.#at(place)
       .sort((one, other) => (other.savedMs ?? 0) - (one.savedMs ?? 0))
       .at(0)
   }
@@ -80,6 +79,13 @@ export class CredentialFiles implements CredentialStore {
     }
   }
 
+  /** Keeps a login in place of all others of its place: those are there until it is. */
+  replace(record: CredentialRecord): void {
+    this.save(record)
+    const own = nameOf(record)
+    for (const other of this.#at(record)) if (nameOf(other) !== own) this.remove(other)
+  }
+
   remove(record: CredentialRecord): void {
     const file = join(this.#folder, nameOf(record))
     rmSync(`${file}${DRAFT}`, { force: true })
@@ -90,7 +96,13 @@ export class CredentialFiles implements CredentialStore {
     return withLock(join(this.#folder, `${nameOf(record)}.lock`), work)
   }
 
-  #all(isWanted: (name: string) => boolean): readonly CredentialRecord[] {
+  #at(place: CredentialPlace): CredentialRecord[] {
+    return this.#all(name => isFileOf(name, place)).filter(
+      ({ url, owner }) => url === place.url && owner === place.owner,
+    )
+  }
+
+  #all(isWanted: (name: string) => boolean): CredentialRecord[] {
     let names: readonly string[] = []
     try {
       names = readdirSync(this.#folder)
@@ -143,7 +155,8 @@ const hash = (...parts: readonly (string | undefined)[]): string =>
 const placeHash = ({ url, owner }: CredentialPlace): string => hash(url, owner).slice(0, 16)
 
 /** Whether a file, by its name, holds a login of this place. */
-export const isFileOf = (name: string, place: CredentialPlace): boolean => name.startsWith(placeHash(place))
+export const isFileOf = (name: string, place: CredentialPlace): boolean =>
+  FILE.test(name) && name.startsWith(placeHash(place))
 
 const nameOf = (record: CredentialRecord): string => {
   const { discovery, owner, redirect } = record

@@ -66,12 +66,9 @@ const withCount = async (
   )
 }
 
-/** Keeps a login in place of earlier ones of the same owner there. Rejects with a Fault if it cannot. */
-export const keepLogin = async (store: CredentialFiles, record: CredentialRecord): Promise<void> => {
-  const others = store.all().filter(({ url, owner }) => url === record.url && owner === record.owner)
-  await store.locked(record, () => {
-    // Those of another authorization server, or of a login of another kind.
-    for (const other of others) store.remove(other)
-    store.save(record)
-  })
-}
+/**
+ * Keeps a login in place of earlier ones of the same owner there, be they of another authorization server or of
+ * another kind. Rejects with a Fault if it cannot.
+ */
+export const keepLogin = (store: CredentialFiles, record: CredentialRecord): Promise<void> =>
+  store.locked(record, () => store.replace(record))

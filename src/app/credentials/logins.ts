@@ -4,7 +4,7 @@ import { Credential } from '../../auth/client/credential.js'
 import type { CredentialRecord } from '../../auth/client/record.js'
 import type { OAuthSettings, TokenSourceContext } from '../../auth/client/settings.js'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
-import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -19,9 +19,6 @@ const guardedFetch = lateModule(() => import('../../transport/http/guarded-fetch
 
 /** Whose the login is that all clients use. */
 export const SHARED = 'shared'
-
-/** A file that changes is written in several steps. */
-const SETTLE_MS = 30
 
 /** The address for which a login is kept: without its query, which may be secret, and as HTTP has it. */
 export const loginUrl = (url: string): string => {
@@ -96,9 +93,6 @@ export class Logins {
   readonly #unmasks = new Map<Credential, () => void>()
   #store: Promise<CredentialFiles> | undefined
   #watcher: FSWatcher | undefined
-  #settle: Timer | undefined
-  /** The names of files that have changed; null where the system does not say. */
-  readonly #unread = new Set<string | null>()
 
   constructor(options: LoginsOptions) {
     this.#options = options
@@ -165,7 +159,6 @@ export class Logins {
   }
 
   close(): void {
-    this.#settle?.cancel()
     this.#watcher?.close()
     for (const server of [...this.#credentials.keys()]) this.forget(server)
   }
@@ -203,30 +196,27 @@ export class Logins {
     return credential
   }
 
-  /** Watches the store from when there is something to be heard of it. */
+  /**
+   * Watches the store from when there is something to be heard of it. Records take their places whole, and are
+   * read at once: whoever calls when `auth login` has ended finds the login in use.
+   */
   #watch(): void {
-    const { stateDir, clock, log } = this.#options
+    const { stateDir, log } = this.#options
     const folder = credentialFolder(stateDir)
     if (this.#watcher !== undefined) return
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
-      this.#watcher = watch(folder, { persistent: false }, (_event, name) => {
-        this.#unread.add(name)
-        this.#settle?.cancel()
-        this.#settle = clock.after(SETTLE_MS, () => this.#readAgain())
-      })
+      this.#watcher = watch(folder, { persistent: false }, (_event, name) => this.#changed(name))
       this.#watcher.on('error', () => undefined)
     } catch (thrown) {
       log.warn({ folder, err: thrown }, 'logins are noticed only when servers are asked again')
     }
   }
 
-  /** Each reading costs a look into the folder, and there may be a login for each principal. */
-  #readAgain(): void {
-    const names = [...this.#unread]
-    this.#unread.clear()
+  /** Reads what is in a file that has changed, of all files where the system does not say which. */
+  #changed(file: string | null): void {
     for (const [server, credential] of [...this.#credentials]) {
-      const isMeant = names.some(name => name === null || isFileOf(name, credential.place))
+      const isMeant = file === null || isFileOf(file, credential.place)
       if (isMeant && credential.changed()) this.#options.onLogin(server)
     }
   }

@@ -56,8 +56,18 @@ export const bearerChallenge = (header: string | undefined): BearerChallenge | u
   }
 }
 
+/** RFC 6749 §3.3, of a length that somebody may have meant. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/
+
+/** How many scopes a server may want. */
+export const SCOPES_MAX = 200
+
+/** What are scopes of what a peer says are, each once. */
+export const scopesOf = (all: readonly string[]): readonly string[] =>
+  [...new Set(all.filter(each => SCOPE.test(each)))].slice(0, SCOPES_MAX)
+
 /** The scopes of a `scope` parameter (RFC 6749 §3.3), each once; undefined if it names none. */
 export const scopesIn = (text: string | undefined): readonly string[] | undefined => {
-  const scopes = [...new Set(text?.split(/\s+/).filter(scope => scope !== ''))]
+  const scopes = scopesOf(text?.split(/\s+/) ?? [])
   return scopes.length === 0 ? undefined : scopes
 }

@@ -34,8 +34,8 @@ const BLOCKED_MS = 60_000
 const RETRY_MS = 5000
 /** Tokens are renewed when less than this is left of them, or a tenth of their life. */
 const LEFT_MS = 60_000
-/** How long a refused request waits to hear what the login needs. */
-const EXPLAIN_MS = 5000
+/** How long a request waits for an authorization server that it can do without. */
+const PATIENCE_MS = 5000
 
 /**
  * The login of one owner at one server, as requests need it: sends the token that is there, has it renewed in
@@ -142,15 +142,16 @@ export class Credential implements HttpCredential {
 
   /** Renews in time; a token that is still good outlives a failure. All callers share one attempt. */
   async #renewed(): Promise<Headers | undefined> {
-    const tokens = this.#record?.tokens
+    const { clock, nowMs, log, server } = this.#context
+    const endsMs = this.#record?.tokens?.endsMs ?? 0
+    const isGood = (): boolean => endsMs > nowMs()
+    const work = this.#renew()
     try {
-      return await this.#renew()
+      return isGood() ? await within(work, { clock, ms: PATIENCE_MS, timedOut: silent }) : await work
     } catch (thrown) {
       const fault = aboutLogin(thrown, this.#context)
-      const { nowMs, log, server } = this.#context
-      const isGood = (tokens?.endsMs ?? 0) > nowMs()
-      if (loginReasonOf(fault) !== 'auth-unreachable' || !isGood) throw this.#block(fault)
-      this.#renewAtMs = nowMs() + RETRY_MS
+      if (loginReasonOf(fault) !== 'auth-unreachable' || !isGood()) throw this.#block(fault)
+      this.#renewAtMs = nowMs() + retryMs(fault)
       log.warn({ server, why: fault.message }, 'cannot renew a token yet; going on with the old one')
       return this.#headers
     }
@@ -174,10 +175,15 @@ export class Credential implements HttpCredential {
   async #unauthorized(refusal: Refusal, challenge: BearerChallenge | undefined): Promise<void> {
     const { sent, isRepeated } = refusal
     if (!isRepeated) {
-      if (sent?.['authorization'] !== this.#headers?.['authorization'] || this.#readAnother()) return
+      if (this.#isOld(refusal) || this.#readAnother()) return
       if (sent !== undefined && (await this.#replaced())) return
     }
     await this.#acquire(challenge, isRepeated)
+  }
+
+  /** Whether what was refused is not what would be sent now. */
+  #isOld({ sent }: Refusal): boolean {
+    return sent?.['authorization'] !== this.#headers?.['authorization']
   }
 
   /** Whether a refused token could be replaced; if not, only a person can help. */
@@ -198,7 +204,7 @@ export class Credential implements HttpCredential {
     const fault = needsAuth(this.#context)
     const work = source().then(loaded => loaded.acquire(challenge))
     try {
-      const record = await within(work, { clock, ms: EXPLAIN_MS, timedOut: () => fault })
+      const record = await within(work, { clock, ms: PATIENCE_MS, timedOut: () => fault })
       this.#take(record)
       if (isRepeated) throw fault
     } catch (thrown) {
@@ -208,8 +214,11 @@ export class Credential implements HttpCredential {
     }
   }
 
-  async #insufficient({ isRepeated }: Refusal, challenge: BearerChallenge): Promise<void> {
+  async #insufficient(refusal: Refusal, challenge: BearerChallenge): Promise<void> {
     const { store, nowMs, source } = this.#context
+    const { isRepeated } = refusal
+    // Somebody may have granted more meanwhile.
+    if (!isRepeated && (this.#isOld(refusal) || this.#readAnother())) return
     const record = this.#record
     if (record === undefined) throw needsAuth(this.#context)
     const { stepUp: before, asked } = record
@@ -228,7 +237,7 @@ export class Credential implements HttpCredential {
   }
 
   #block(fault: Fault): Fault {
-    const waitMs = loginReasonOf(fault) === 'auth-unreachable' ? RETRY_MS : BLOCKED_MS
+    const waitMs = loginReasonOf(fault) === 'auth-unreachable' ? retryMs(fault) : BLOCKED_MS
     this.#blocked = { fault, untilMs: this.#context.clock.nowMs() + waitMs }
     this.#context.onBlocked()
     return fault
@@ -262,6 +271,14 @@ export class Credential implements HttpCredential {
     this.#renewAtMs = renewalMs(record)
     return this.#headers
   }
+}
+
+const silent = (): Fault => new Fault('timeout', 'its authorization server does not answer')
+
+/** When an authorization server in trouble is asked again: when it says so, as far as that is soon. */
+const retryMs = ({ data }: Fault): number => {
+  const wanted = data?.['retryAfterMs']
+  return typeof wanted === 'number' ? Math.min(Math.max(wanted, RETRY_MS), BLOCKED_MS) : RETRY_MS
 }
 
 /** From when on tokens are to be renewed; never, if they cannot be: then a server says when they end. */

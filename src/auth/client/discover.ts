@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
 import { sanitizeLine } from '../../kernel/mask.js'
+import { scopesOf } from './challenges.js'
 import { isResourceOf, resourceMetadataUrls, serverMetadataUrls } from './well-known.js'
 
 /** What came of asking for a document. */
@@ -111,9 +112,10 @@ const resourceIn = (document: Readonly<Record<string, unknown>>, url: string): R
     const words = typeof resource === 'string' ? `is for ${shown(resource)}` : 'names no resource'
     throw unreachable(`its protected resource metadata ${words}, not for ${shown(url)}`)
   }
+  const scopes = textsIn(document['scopes_supported'])
   return {
     id: resource,
-    scopes: textsIn(document['scopes_supported']),
+    scopes: scopes && scopesOf(scopes),
     issuers: (textsIn(document['authorization_servers']) ?? []).filter(issuer => URL.canParse(issuer)),
   }
 }
@@ -160,9 +162,10 @@ function* readServer(
 function* atOrigin({ url, endpoints }: DiscoveryRequest): Step<Discovery> {
   const { origin } = new URL(url)
   const found = { resource: undefined, scopes: undefined }
+  // That revision does not say what it must call itself; it is nobody elsewhere.
   const { value, isMissing, why } = yield* readServer(
     origin,
-    name => name === origin || name === `${origin}/`,
+    name => URL.canParse(name) && new URL(name).origin === origin,
   )
   if (value !== undefined) return { ...found, server: withEndpoints(value, endpoints), by: 'origin' }
   if (isMissing !== true) {

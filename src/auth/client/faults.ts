@@ -1,4 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
+import { sanitizeLine } from '../../kernel/mask.js'
 import { loginReasonOf } from '../../model/login.js'
 
 /** A server, and the command that signs in there; undefined for people who can run none. */
@@ -6,6 +7,9 @@ export interface SignIn {
   readonly server: string
   readonly command: string | undefined
 }
+
+/** Of what a server asks for: the command behind it must be read too. */
+const SHOWN_BYTES = 300
 
 const runIt = ({ command }: SignIn, before: string): string =>
   command === undefined ? '' : `${before}run \`${command}\``
@@ -17,7 +21,7 @@ export const needsAuth = (signIn: SignIn): Fault =>
 
 export const needsScopes = (signIn: SignIn, scopes: readonly string[]): Fault => {
   const { server } = signIn
-  const words = `Server ${server} wants more scopes (${scopes.join(' ')})${runIt(signIn, ': ')}`
+  const words = `Server ${server} wants more scopes (${sanitizeLine(scopes.join(' '), SHOWN_BYTES)})${runIt(signIn, ': ')}`
   return new Fault('unauthorized', words, { data: { server, reason: 'insufficient-scope' } })
 }
 
@@ -27,10 +31,14 @@ export const aboutLogin = (thrown: unknown, signIn: SignIn): Fault => {
   const fault = Fault.from(thrown)
   if (fault.data?.['server'] !== undefined) return fault
   const reason = loginReasonOf(fault) ?? 'auth-unreachable'
+  const retryAfterMs = fault.data?.['retryAfterMs']
   return new Fault(
     'unauthorized',
     `Server ${server} wants a login, which is not possible: ${fault.message.split('\n', 1).join()}` +
       runIt(signIn, '; for more '),
-    { cause: fault, data: { server, reason } },
+    {
+      cause: fault,
+      data: { server, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+    },
   )
 }

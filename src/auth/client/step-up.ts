@@ -1,3 +1,4 @@
+import { SCOPES_MAX } from './challenges.js'
 import type { StepUp } from './record.js'
 
 const ATTEMPTS_MAX = 3
@@ -20,11 +21,12 @@ interface Challenged {
 
 /**
  * What is wanted after a refusal for want of scopes (2026-07-28, basic/authorization, "Step-Up Authorization
- * Flow"): what was asked for before and what the server named. A login that has just asked for it counts.
+ * Flow"): what was asked for before and what the server named; of too many scopes the latest. A login that has
+ * just asked for it counts.
  */
 export const wantMore = (before: StepUp | undefined, { challenged, asked, nowMs }: Challenged): StepUp => {
   const last = current(before, nowMs)
-  const scopes = union(asked, last?.scopes, challenged)
+  const scopes = union(asked, last?.scopes, challenged).slice(-SCOPES_MAX)
   if (last !== undefined && isSame(last.scopes, scopes)) return last
   const attempts = isSame(asked ?? [], scopes) ? 1 : 0
   return { scopes, attempts, total: last?.total ?? attempts, sinceMs: last?.sinceMs ?? nowMs }

@@ -114,7 +114,7 @@ export class TokenSource {
       this.#context.store.save(renewed)
       return renewed
     }
-    if (answer.is === 'failed') throw lacking('auth-unreachable', answer.why)
+    if (answer.is === 'failed') throw lacking('auth-unreachable', answer.why, answer)
     if (!isMachine && DEAD.has(answer.error)) return this.#withoutTokens(record, answer)
     throw lacking('auth-unreachable', `its authorization server answered ${answer.words}`)
   }
@@ -147,7 +147,9 @@ export const discoverFor = async (
   challenge: Partial<Pick<BearerChallenge, 'resourceMetadata'>> | undefined,
 ) => {
   const { url, owner, settings, store } = context
-  const known = store.find({ url, owner })?.discovery.server.issuer
+  const kept = store.find({ url, owner })?.discovery
+  // Found at the origin of the server, it is the one there, whatever it calls itself.
+  const known = kept?.by === 'origin' ? new URL(url).origin : kept?.server.issuer
   const pinned = settings.clientId === undefined ? undefined : known
   return await runDiscovery(
     {
@@ -161,5 +163,11 @@ export const discoverFor = async (
   )
 }
 
-const lacking = (reason: LoginReason, words: string): Fault =>
-  new Fault('unauthorized', words, { data: { reason } })
+const lacking = (
+  reason: LoginReason,
+  words: string,
+  { retryAfterMs }: { readonly retryAfterMs?: number | undefined } = {},
+): Fault =>
+  new Fault('unauthorized', words, {
+    data: { reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+  })

@@ -46,7 +46,7 @@ export type TokenAnswer =
   /** An OAuth error (RFC 6749 §5.2); `words` are those of the authorization server, fit to be shown. */
   | { readonly is: 'refused'; readonly error: string; readonly words: string }
   /** No answer that says anything: later it may be another. */
-  | { readonly is: 'failed'; readonly why: string }
+  | { readonly is: 'failed'; readonly why: string; readonly retryAfterMs?: number | undefined }
 
 /** What requests to an authorization server need. */
 export interface AuthorizationContext {
@@ -139,11 +139,12 @@ interface Expected {
 
 /** Reads an answer; some come as a form, and errors with status 200. @internal */
 export const readAnswer = async (response: Response, expected: Expected): Promise<TokenAnswer> => {
-  const { status } = response
-  const body = bodyIn(await response.text(), response.headers.get('content-type') ?? '')
-  if (status >= 500 || body === undefined) {
+  const { status, headers } = response
+  const body = bodyIn(await response.text(), headers.get('content-type') ?? '')
+  if (status >= 500 || status === 429 || body === undefined) {
     const what = body === undefined ? ' and nothing that can be read' : ''
-    return { is: 'failed', why: `its token endpoint answered with HTTP status ${status}${what}` }
+    const why = `its token endpoint answered with HTTP status ${status}${what}`
+    return { is: 'failed', why, retryAfterMs: millisecondsIn(headers.get('retry-after')) }
   }
   const { error } = body
   if (typeof error === 'string') return { is: 'refused', error: cut(error), words: wordsOf(body) }
@@ -161,7 +162,7 @@ const readTokens = (
   }
   if (typeof given !== 'string' || given.toLowerCase() !== type.toLowerCase())
     return { is: 'failed', why: `its token endpoint gave a token that is not of type ${type}` }
-  const lifeMs = lifeOf(body['expires_in']) ?? hintedLifeMs(access, nowMs)
+  const lifeMs = millisecondsIn(body['expires_in']) ?? hintedLifeMs(access, nowMs)
   const tokens: Tokens = {
     access,
     type,
@@ -176,8 +177,8 @@ const readTokens = (
 /** What lies further ahead is no time of a clock. */
 const LIFE_MAX_S = 1e12
 
-/** In milliseconds; undefined for anything but a number, or its digits. */
-const lifeOf = (seconds: unknown): number | undefined => {
+/** So many seconds; undefined for anything but a number, or its digits. */
+const millisecondsIn = (seconds: unknown): number | undefined => {
   const isDigits = typeof seconds === 'string' && /^\d+$/.test(seconds)
   const value = isDigits ? Number(seconds) : seconds
   return typeof value === 'number' && value >= 0 && value < LIFE_MAX_S ? value * 1000 : undefined

@@ -44,3 +44,11 @@ t.test('of several challenges the one with metadata counts, and scopes are a set
   t.equal(bearerChallenge(undefined), undefined)
   t.equal(scopesIn(''), undefined)
 })
+
+t.test('AX-24 what is no scope is left out, and there is an end to them', async t => {
+  t.same(scopesIn('a \u001b[2J b"c d\\e é urn:x:y/.default'), ['a', 'urn:x:y/.default'])
+  t.equal(scopesIn('\u202e "x"'), undefined)
+  t.same(scopesIn(`${'x'.repeat(201)} y`), ['y'])
+  const many = Array.from({ length: 999 }, (_, index) => `s${index}`).join(' ')
+  t.equal(scopesIn(many)?.length, 200)
+})

@@ -7,6 +7,7 @@ import type { OAuthSettings } from '../../../src/auth/client/settings.js'
 import { TokenSource } from '../../../src/auth/client/token-source.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
+import { until } from '../../support/processes.js'
 import { A, contextOf, METADATA, MemoryStore, NOW, recordOf, S, usualWeb } from '../../support/sign-in.js'
 
 const ASM = `${A}/.well-known/oauth-authorization-server`
@@ -126,6 +127,52 @@ t.test(
   },
 )
 
+t.test('AD-42 nobody waits long for new tokens while the old one is good', async t => {
+  let answer: (response: object) => void = () => undefined
+  const web = usualWeb(
+    () =>
+      new Promise<object>(resolve => {
+        answer = resolve
+      }),
+  )
+  const tokens = tokensWith({ endsMs: NOW + 30_000, lifeMs: 3_600_000 })
+  const { authorization, refreshes, setWall, clock } = setUp(recordOf({ tokens }), { web })
+  const all = [authorization(), authorization()]
+  await until(() => refreshes() === 1, 'the request for tokens')
+  clock.advance(5000)
+  t.same(await Promise.all(all), ['Bearer old', 'Bearer old'])
+  t.equal(await authorization(), 'Bearer old', 'which is not asked for again at once')
+  answer({ access_token: 'new', token_type: 'Bearer' })
+  await until(async () => (await authorization()) === 'Bearer new', 'the late answer, which is used')
+  setWall(NOW + 30_000)
+  t.equal(await authorization(), 'Bearer new')
+  t.equal(refreshes(), 1)
+})
+
+t.test('AD-42 an authorization server that names a time is asked no earlier, within a minute', async t => {
+  for (const [retryAfter, waitMs] of [
+    ['30', 30_000],
+    ['1', 5000],
+    ['86400', 60_000],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', 5000],
+  ] as const) {
+    let isBusy = true
+    const web = usualWeb(() =>
+      isBusy
+        ? new Response('slow down', { status: 429, headers: { 'retry-after': retryAfter } })
+        : { access_token: 'new', token_type: 'Bearer' },
+    )
+    const ended = setUp(recordOf({ tokens: tokensWith({ endsMs: NOW - 1, lifeMs: 1000 }) }), { web })
+    t.match(await faultOf(ended.authorization), { data: { reason: 'auth-unreachable' } })
+    isBusy = false
+    ended.clock.advance(waitMs - 1)
+    t.match(await faultOf(ended.authorization), { data: { reason: 'auth-unreachable' } }, retryAfter)
+    ended.clock.advance(1)
+    t.equal(await ended.authorization(), 'Bearer new', retryAfter)
+    t.equal(ended.refreshes(), 2)
+  }
+})
+
 t.test('AD-42 where the token has ended, the server is left alone for a moment', async t => {
   let status = 500
   const web = usualWeb(() =>
@@ -239,7 +286,29 @@ t.test('AD-43 more scopes are for a person to grant; they are kept for the next 
   t.match(store.record?.stepUp, { scopes: ['a', 'b', 'c'] })
   t.equal(refreshes(), 0, 'a refresh cannot widen')
   t.equal(await authorization(), 'Bearer old', 'other calls go on')
-  t.match(await faultOf(() => setUp().refused(403, more)), { data: { reason: 'needs-auth' } })
+  t.match(await faultOf(() => setUp().refused(403, more, { sent: '' })), { data: { reason: 'needs-auth' } })
+})
+
+t.test('AD-43 a refusal of what somebody has granted since then is no new wish', async t => {
+  const { authorization, refused, store } = setUp(recordOf({ asked: ['a'] }))
+  await authorization()
+  store.save(recordOf({ asked: ['a', 'b'], tokens: tokensWith({ access: 'wider' }) }))
+  const more = 'Bearer error="insufficient_scope", scope="b"'
+  await refused(403, more)
+  t.equal(await authorization(), 'Bearer wider')
+  await refused(403, more)
+  t.equal(store.record?.stepUp, undefined, 'the token of before')
+  const again = () => refused(403, more, { sent: 'Bearer wider' })
+  t.match(await faultOf(again), { data: { reason: 'insufficient-scope' } })
+})
+
+t.test('AX-24 however many scopes a server wants, the command behind them is read', async t => {
+  const { authorization, refused } = setUp(recordOf())
+  await authorization()
+  const scope = Array.from({ length: 150 }, (_, index) => `scope-number-${index}`).join(' ')
+  t.match(await faultOf(() => refused(403, `Bearer error="insufficient_scope", scope="${scope}"`)), {
+    message: /^Server linear wants more scopes \(scope-number-0 .{0,300}\): run `mcp-proxy auth login linear`$/,
+  })
 })
 
 t.test('AD-43 a machine asks for more by itself, once', async t => {

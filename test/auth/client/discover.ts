@@ -140,7 +140,10 @@ t.test(
         registration_endpoint: 'https://s.test/register',
       },
     })
-    t.ok(play({ [own]: server('https://s.test/') }).found, 'the slash that SDKs put there')
+    for (const issuer of ['https://s.test/', 'https://s.test/oauth'])
+      t.equal(play({ [own]: server(issuer) }).found?.server.issuer, issuer, 'that revision does not say')
+    for (const issuer of ['', 'http://s.test', 'https://s.test.evil.test'])
+      t.ok(play({ [own]: server(issuer) }).fault, issuer)
     t.match(play({ [own]: broken }).fault?.message, /cannot be used/, 'it may be there again in a moment')
     t.match(play({ [own]: { is: 'failed', why: 'it is no JSON object' } }).fault?.message, /no JSON/)
     t.match(play({ [own]: server('https://evil.test') }).fault?.message, /name it in "oauth.issuer"/, 'AX-26')

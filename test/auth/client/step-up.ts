@@ -33,3 +33,11 @@ t.test('AD-43 a server that asks for other scopes for ever is left alone in the 
   }
   t.equal(logins, 9)
 })
+
+t.test('AD-43 what a server wants without end is kept up to a bound, the latest of it', async t => {
+  let last = wantMore(undefined, { challenged: ['s0'], asked: ['a'], nowMs: 0 })
+  for (let index = 1; index < 999; index += 1)
+    last = wantMore(last, { challenged: [`s${index}`], asked: ['a'], nowMs: 0 })
+  t.equal(last.scopes.length, 200)
+  t.equal(last.scopes.at(-1), 's998')
+})
