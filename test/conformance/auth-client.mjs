@@ -1,10 +1,12 @@
-// The client that the official conformance suite starts for its scenarios about authorization: the command
-// line of the proxy, which signs in where the suite's server wants it, with a browser that only follows
-// redirects. `node auth-client.mjs <url>`; the scenario and what is registered for it come from the suite.
-import { spawnSync } from 'node:child_process'
+// The client that the official conformance suite starts for its scenarios about authorization: a client of
+// `mcp-proxy stdio`. Where a server wants a login it signs in by `mcp-proxy auth login`, with a browser that
+// only follows redirects, and calls again. `node auth-client.mjs <url>`; the scenario and what is registered
+// for it come from the suite.
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
@@ -20,7 +22,7 @@ const file = (name, text) => {
 
 const grantOf = name => {
   if (name.startsWith('auth/client-credentials')) return 'client_credentials'
-  if (name.startsWith('auth/enterprise')) return 'id-jag'
+  if (/^auth\/(?:enterprise|cross-app)/.test(name)) return 'id-jag'
   return name.startsWith('auth/wif') ? 'jwt-bearer' : undefined
 }
 
@@ -38,20 +40,50 @@ if (grant === 'id-jag') {
   const { idp_issuer: issuer, idp_client_id: clientId, idp_id_token: token } = given
   oauth.idp = { issuer, clientId, idToken: file('id-token.jwt', token) }
 }
-const config = file('mcp.json', JSON.stringify({ mcpServers: { suite: { url, oauth, prefix: false } } }))
+const config = join(folder, file('mcp.json', JSON.stringify({ mcpServers: { suite: { url, oauth } } })))
 
 const env = {
   ...process.env,
   BROWSER: here('../fixtures/browser.mjs'),
   [process.platform === 'win32' ? 'LOCALAPPDATA' : 'XDG_STATE_HOME']: folder,
 }
-const run = (...args) => {
-  const all = [here('../../bin/mcp-proxy.js'), ...args, '--login', '--config', join(folder, config)]
-  const { stdout, stderr } = spawnSync(process.execPath, all, { env, encoding: 'utf8', timeout: 25_000 })
-  process.stderr.write(stderr)
-  return stdout
+const argv = (...args) => [here('../../bin/mcp-proxy.js'), ...args, '--config', config]
+
+const proxy = spawn(process.execPath, argv('stdio'), { env, stdio: ['pipe', 'pipe', 'inherit'] })
+const waiting = new Map()
+createInterface({ input: proxy.stdout }).on('line', line => {
+  const message = JSON.parse(line)
+  waiting.get(message.id)?.(message)
+})
+const send = message => proxy.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+let last = 0
+const ask = (method, params = {}) => {
+  last += 1
+  const answer = new Promise(resolve => waiting.set(last, resolve))
+  send({ id: last, method, params })
+  return answer
 }
 
-const { tools } = JSON.parse(run('list', '--json') || '{"tools":[]}')
-for (const { name } of tools) run('call', name)
-rmSync(folder, { recursive: true, force: true })
+const logIn = () => {
+  const options = { env, encoding: 'utf8', timeout: 25_000 }
+  const { status, stdout, stderr } = spawnSync(process.execPath, argv('auth', 'login', 'suite'), options)
+  process.stderr.write(stdout + stderr)
+  return status === 0
+}
+
+/** Signs in as often as that is wanted and can be done: the proxy ends what goes on for ever. */
+const askSignedIn = async (method, params) => {
+  for (;;) {
+    const answer = await ask(method, params)
+    const reason = answer.error?.data?.reason
+    if ((reason !== 'needs-auth' && reason !== 'insufficient-scope') || !logIn()) return answer
+  }
+}
+
+const clientInfo = { name: 'auth-client', version: '1' }
+await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+send({ method: 'notifications/initialized' })
+const { result } = await askSignedIn('tools/list')
+for (const { name } of result?.tools ?? []) await askSignedIn('tools/call', { name, arguments: {} })
+proxy.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+proxy.stdin.end()

@@ -45,7 +45,7 @@ interface Client {
 const textOf = ({ result }: { result?: { content?: { text: string }[] } }): string =>
   result?.content?.map(({ text }) => text).join() ?? ''
 
-const linkIn = (text: string): string => /http:\/\/[\w.:]+\/oauth\/connect\/[\w-]+/.exec(text)?.[0] ?? ''
+const linkIn = (text: string): string => /https?:\/\/[\w.:]+\/oauth\/connect\/[\w-]+/.exec(text)?.[0] ?? ''
 
 const files = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.json')) : []
@@ -617,4 +617,55 @@ t.test('real clients: SDK 2.4 opens the page when asked to, SDK 1.32 reads where
     content: [{ text: 'did look as ludmilla' }],
   })
   await able.close()
+})
+
+t.test('AD-17, AD-16 an authorization server that reads our document needs no registration', async t => {
+  const publicUrl = 'https://p.test'
+  const { github, ask, open, call, signIn, origin } = await setUp(t, { auth: { ...AUTH, publicUrl } })
+  github.metadata = { client_id_metadata_document_supported: true }
+  // Only it can tell where p.test is.
+  const read: Record<string, unknown>[] = []
+  github.answers.set('/authorize', async ({ query }) => {
+    const id = new URL(query.get('client_id') ?? '')
+    const { status, text } = await ask(id.pathname, { headers: { host: id.host } })
+    const document = JSON.parse(text)
+    read.push({ status, id: id.href, named: document.client_id })
+    return document.redirect_uris.includes(query.get('redirect_uri')) ? undefined : { status: 400, body: {} }
+  })
+  const alice = await open(ALICE)
+  const link = linkIn(textOf(await call(alice, 'github__sign_in')))
+  t.ok(link.startsWith(`${publicUrl}/oauth/connect/`))
+  const page = await signIn(link, ALICE, 'zelda', new Browser(origin, publicUrl))
+  t.match(page.text, /You are signed in to github/)
+  const id = `${publicUrl}/oauth/client.json`
+  t.same(read, [{ status: 200, id, named: id }])
+  t.same(github.to('/register'), [])
+  t.equal(github.to('/token')[0]?.form.get('client_id'), id)
+  await until(async () => textOf(await call(alice, 'github__look')) === 'did look as zelda', 'the login')
+  github.expire()
+  t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda')
+  t.equal(github.to('/token')[1]?.form.get('client_id'), id, 'also when it is renewed')
+})
+
+t.test('limits.principalsPerServer: whoever is not here makes room, else the server is not there', async t => {
+  const { open, call, names, signIn, github, proxy, ask } = await setUp(t, {
+    more: { limits: { principalsPerServer: 1 } },
+  })
+  const alice = await open(ALICE)
+  await signIn(linkIn(textOf(await call(alice, 'github__sign_in'))), ALICE, 'zelda')
+  await until(async () => (await names(alice)).includes('github__look'), 'the login')
+  const bob = await open(BOB)
+  t.same(await names(bob), [], 'she is here')
+  t.equal((await call(bob, 'github__look')).error.code, -32602, 'like a name that never was')
+  t.ok((proxy.status().limits['principalsPerServer']?.hits ?? 0) > 0)
+  t.equal(textOf(await call(alice, 'github__look')), 'did look as zelda', 'and notices nothing')
+
+  const leave = (token: string, { id }: Client) =>
+    ask('/mcp', { method: 'DELETE', headers: { authorization: `Bearer ${token}`, 'mcp-session-id': id } })
+  await leave(ALICE, alice)
+  t.same(await names(bob), ['github__sign_in'])
+  await leave(BOB, bob)
+  const again = await open(ALICE)
+  t.equal(textOf(await call(again, 'github__look')), 'did look as zelda', 'her login was kept')
+  t.equal(github.to('/authorize').length, 1)
 })

@@ -9,7 +9,7 @@ import {
   None,
 } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
-import { sanitizeLine } from '../../kernel/mask.js'
+import { addSecrets, sanitizeLine } from '../../kernel/mask.js'
 import { objectIn } from '../../kernel/object.js'
 import { scopesIn } from './challenges.js'
 import { dpopKeys, type PrivateJwk } from './dpop.js'
@@ -89,6 +89,11 @@ const requestOnce = async (
   dpop: DPoPHandle | undefined,
 ): Promise<TokenAnswer> => {
   const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  // What it says of them is shown to people.
+  const unmask = addSecrets([
+    ...given.flatMap(([name, value]) => (SECRETS.has(name) ? [value] : [])),
+    ...(client.secret === undefined ? [] : [client.secret]),
+  ])
   try {
     const response = await genericTokenEndpointRequest(
       server,
@@ -103,8 +108,15 @@ const requestOnce = async (
     return await readAnswer(response, { nowMs: nowMs(), asked, type: wanted })
   } catch (thrown) {
     return { is: 'failed', why: thrown instanceof Fault ? thrown.message : 'its metadata is not usable' }
+  } finally {
+    unmask()
   }
 }
+
+/** The parameters of a request for tokens that are secret. */
+const SECRETS: ReadonlySet<string> = new Set([
+  ...['code', 'code_verifier', 'refresh_token', 'device_code', 'assertion', 'subject_token'],
+])
 
 const DEFAULT_METHODS = ['client_secret_basic']
 

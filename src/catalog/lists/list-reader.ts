@@ -14,6 +14,7 @@ import type { LimitName } from '../../kernel/limits.js'
 import { type CacheHints, type Contribution, mergeHints, readCacheHints } from '../../model/cache-hints.js'
 import type { Downlink } from '../../model/links.js'
 import { LISTS, type ListName } from '../../model/listing.js'
+import { loginReasonOf } from '../../model/login.js'
 import type { Answer } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { type AskLimit, askServer } from '../../peers/ask-server.js'
@@ -81,7 +82,11 @@ const afterNoPage = (outcome: Exclude<Answer, { kind: 'result' }>, method: strin
   if (isUnknownMethod(outcome)) return { items: [], isWhole: true }
   const reason = wordsOf(outcome)
   const words = `${method} failed: ${reason}`
-  if (outcome.kind === 'fault') throw new Fault(outcome.fault.code, words)
+  if (outcome.kind === 'fault') {
+    const { fault } = outcome
+    // What a login mends is said in its own words, and a person is sent there.
+    throw loginReasonOf(fault) === undefined ? new Fault(fault.code, words) : fault
+  }
   return { ...cutShort([], reason), error: new Fault('unavailable', words) }
 }
 

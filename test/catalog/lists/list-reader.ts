@@ -1,5 +1,6 @@
 import t from 'tap'
 import { readList } from '../../../src/catalog/lists/list-reader.js'
+import { Fault } from '../../../src/kernel/faults.js'
 import { readJson, textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
@@ -160,3 +161,9 @@ t.test(
     })
   },
 )
+
+t.test('a list that a login would show fails in the words of the login', async t => {
+  const data = { server: 'linear', reason: 'needs-auth' }
+  const fault = new Fault('unauthorized', 'Server linear needs a login: run `x`', { data })
+  t.equal(await walk(() => ({ kind: 'fault', fault })).catch(thrown => thrown), fault)
+})

@@ -20,7 +20,7 @@ export interface Seen {
 }
 
 /** What it does in place of what it should; undefined for that. */
-type Answer = (seen: Seen) => Other | undefined | Promise<Other>
+type Answer = (seen: Seen) => Other | undefined | Promise<Other | undefined>
 
 interface Other {
   readonly status?: number
