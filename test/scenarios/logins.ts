@@ -266,7 +266,9 @@ t.test(
     const port = Number(new URL(record().client.redirectUri).port)
     const other = createServer()
     // Where it is taken already, that will do.
-    await new Promise<unknown>(resolve => other.once('error', resolve).listen(port, '127.0.0.1', () => resolve(0)))
+    await new Promise<unknown>(resolve =>
+      other.once('error', resolve).listen(port, '127.0.0.1', () => resolve(0)),
+    )
     t.teardown(() => other.close())
     await logIn()
     t.equal(server.to('/register').length, 2)
@@ -643,3 +645,68 @@ t.test('AD-37 on a machine without a browser a code is typed elsewhere', async t
   server.answers.clear()
   t.match(await call(), { code: 0, out: 'did look\n' })
 })
+
+t.test('AX-20 no secret of a login is told by anything that we write, answer or run', async t => {
+  const server = await LoginServer.start(t)
+  const config = configFile(t, { linear: { url: server.mcpUrl } }, { audit: 'audit.jsonl' })
+  const proxy = startBin(t, ['serve', '--port', '0', '--log-level', 'debug', '--config', config])
+  const url = (await proxy.line(/listening on http/)).replace(/^.* /, '')
+  const told: string[] = []
+  const call = async (name: string): Promise<string> => {
+    const message = modern(1, 'tools/call', { name, arguments: {} })
+    const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message })
+    const answer = await fetch(url, { method: 'POST', body, headers: { ...headers, ...mirrored(message) } })
+    const text = await answer.text()
+    told.push(text)
+    return text
+  }
+  const logIn = async () => {
+    const { code, out, err } = await runHere(t, 'auth', 'login', 'linear', '--config', config)
+    // The address that a person may open by hand has the state, and nothing that was granted.
+    told.push(out.replace(/^Opening http\S+/m, ''), err)
+    return code
+  }
+  // The programs that run while codes and tokens are under way.
+  for (const path of ['/authorize', '/token'])
+    server.answers.set(path, () => {
+      told.push(commandLines().replaceAll(/state=[\w-]+/g, ''))
+      return undefined
+    })
+
+  t.match(await call('linear__look'), /needs a login/)
+  t.equal(await logIn(), 0)
+  t.match(await call('linear__look'), /did look/)
+  server.expire()
+  t.match(await call('linear__look'), /did look/, 'renewed')
+  server.toolScopes.set('change', 'admin')
+  t.match(await call('linear__change'), /wants more scopes/)
+  t.equal(await logIn(), 0)
+  t.match(await call('linear__change'), /did change/)
+  server.answers.set('/token', server.echo)
+  t.equal(await logIn(), 4)
+  server.expire()
+  t.match(await call('linear__look'), /which is not possible: .*invalid_request/)
+  told.push((await runHere(t, 'auth', 'status', '--json', '--config', config)).out)
+  for (const path of ['/status', '/metrics']) told.push(await (await fetch(new URL(path, url))).text())
+  told.push(proxy.out, proxy.err, readFileSync(join(config, '..', 'audit.jsonl'), 'utf8'))
+  t.match(proxy.err, /linear/)
+  const all = told.join('\n')
+  t.same(
+    server.everySecret().filter(secret => all.includes(secret)),
+    [],
+  )
+})
+
+/** Of all programs that run here; empty where that cannot be seen. */
+const commandLines = (): string =>
+  (process.platform === 'linux' ? readdirSync('/proc') : [])
+    .filter(name => /^\d+$/.test(name))
+    .map(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      } catch {
+        return ''
+      }
+    })
+    .join('\n')

@@ -307,7 +307,8 @@ t.test('AX-24 however many scopes a server wants, the command behind them is rea
   await authorization()
   const scope = Array.from({ length: 150 }, (_, index) => `scope-number-${index}`).join(' ')
   t.match(await faultOf(() => refused(403, `Bearer error="insufficient_scope", scope="${scope}"`)), {
-    message: /^Server linear wants more scopes \(scope-number-0 .{0,300}\): run `mcp-proxy auth login linear`$/,
+    message:
+      /^Server linear wants more scopes \(scope-number-0 .{0,300}\): run `mcp-proxy auth login linear`$/,
   })
 })
 

@@ -170,24 +170,27 @@ t.test('AD-12 each request for metadata names the revision that we would offer',
   for (const url of [PRM, ASM]) t.equal(web.to(url)[0]?.headers.get('mcp-protocol-version'), '2025-11-25')
 })
 
-t.test('AD-11, AD-22 a server of 2025-03-26 stays its own authorization server for a configured client', async t => {
-  const own = 'https://s.test/.well-known/oauth-authorization-server'
-  const discovery = {
-    resource: undefined,
-    scopes: undefined,
-    server: { ...METADATA, issuer: 'https://s.test/oauth' },
-    by: 'origin',
-  } as const
-  const acquire = async (places: Parameters<typeof webOf>[0]) => {
-    const web = webOf({ [own]: discovery.server, ...places })
-    const context = contextOf(web.fetch, new MemoryStore(recordOf({ discovery })), {
-      settings: { clientId: 'mine', clientSecret: 's' },
+t.test(
+  'AD-11, AD-22 a server of 2025-03-26 stays its own authorization server for a configured client',
+  async t => {
+    const own = 'https://s.test/.well-known/oauth-authorization-server'
+    const discovery = {
+      resource: undefined,
+      scopes: undefined,
+      server: { ...METADATA, issuer: 'https://s.test/oauth' },
+      by: 'origin',
+    } as const
+    const acquire = async (places: Parameters<typeof webOf>[0]) => {
+      const web = webOf({ [own]: discovery.server, ...places })
+      const context = contextOf(web.fetch, new MemoryStore(recordOf({ discovery })), {
+        settings: { clientId: 'mine', clientSecret: 's' },
+      })
+      return await new TokenSource(context).acquire(undefined).catch(thrown => thrown)
+    }
+    t.match(await acquire({}), { data: { reason: 'needs-auth' } })
+    t.match(await acquire({ [PRM]: { resource: S, authorization_servers: [A] }, [ASM]: METADATA }), {
+      data: { reason: 'auth-unreachable' },
+      message: /names the authorization server https:\/\/a\.test, not https:\/\/s\.test/,
     })
-    return await new TokenSource(context).acquire(undefined).catch(thrown => thrown)
-  }
-  t.match(await acquire({}), { data: { reason: 'needs-auth' } })
-  t.match(await acquire({ [PRM]: { resource: S, authorization_servers: [A] }, [ASM]: METADATA }), {
-    data: { reason: 'auth-unreachable' },
-    message: /names the authorization server https:\/\/a\.test, not https:\/\/s\.test/,
-  })
-})
+  },
+)

@@ -92,6 +92,20 @@ export class LoginServer {
   /** Every code, token and secret that it has made. */
   readonly secrets: string[] = []
 
+  /** The same, with what was sent to it of each login. */
+  everySecret(): readonly string[] {
+    const sent = this.seen.flatMap(({ query, form }) =>
+      ['state', 'code', 'code_verifier'].flatMap(name => [...query.getAll(name), ...form.getAll(name)]),
+    )
+    return [...new Set([...this.secrets, ...sent])]
+  }
+
+  /** Refuses, in words that hold all that it was sent. */
+  readonly echo: Answer = ({ form }) => ({
+    status: 400,
+    body: { error: 'invalid_request', error_description: `No: ${[...form.values()].join(' ')}` },
+  })
+
   /** Ends all access tokens; refresh tokens stay good. */
   expire(): void {
     this.#tokens.clear()
