@@ -67,8 +67,8 @@ const withCount = async (
 }
 
 /**
- * Keeps a login in place of earlier ones of the same owner there, be they of another authorization server or of
- * another kind. Rejects with a Fault if it cannot.
+ * Keeps a login in place of earlier ones of the same owner there, be they of another authorization server or
+ * of another kind. Rejects with a Fault if it cannot.
  */
 export const keepLogin = (store: CredentialFiles, record: CredentialRecord): Promise<void> =>
   store.locked(record, () => store.replace(record))

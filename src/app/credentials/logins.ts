@@ -197,8 +197,8 @@ export class Logins {
   }
 
   /**
-   * Watches the store from when there is something to be heard of it. Records take their places whole, and are
-   * read at once: whoever calls when `auth login` has ended finds the login in use.
+   * Watches the store from when there is something to be heard of it. Records take their places whole, and
+   * are read at once: whoever calls when `auth login` has ended finds the login in use.
    */
   #watch(): void {
     const { stateDir, log } = this.#options

@@ -21,8 +21,8 @@ interface Challenged {
 
 /**
  * What is wanted after a refusal for want of scopes (2026-07-28, basic/authorization, "Step-Up Authorization
- * Flow"): what was asked for before and what the server named; of too many scopes the latest. A login that has
- * just asked for it counts.
+ * Flow"): what was asked for before and what the server named; of too many scopes the latest. A login that
+ * has just asked for it counts.
  */
 export const wantMore = (before: StepUp | undefined, { challenged, asked, nowMs }: Challenged): StepUp => {
   const last = current(before, nowMs)
